@@ -1,0 +1,80 @@
+# Everything starts with `make demo` or `make test`; both set up what they need in .venv and say what they do.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+TF221  := .venv-tf221
+BIN    := $(VENV)/bin
+PIP    := pip install --quiet --disable-pip-version-check
+NATIVE := runtime/native/librecmigrate.so
+NATIVE_SOURCES := $(wildcard runtime/native/store/*.h runtime/native/store/*.cc runtime/native/ops/*.h runtime/native/ops/*.cc)
+
+.PHONY: help setup demo test test-tf221 wheel-test lint types bench clean
+
+help:
+	@echo "make demo        convert, prove and train the example models; writes demo-output/report.html"
+	@echo "make test        all tests (TensorFlow 2.15.1, Paddle 2.6.2 as the oracle, native tests under sanitizers)"
+	@echo "make test-tf221  the native and runtime tests again on TensorFlow 2.21, same compiled library"
+	@echo "make lint types  ruff, mypy --strict"
+	@echo "make bench       the yardstick benchmarks (see benchmarks/README.md)"
+	@echo "make clean       remove the environments and everything built"
+
+$(VENV)/.locked: constraints/tf215.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 not found: apt-get install python3.11 python3.11-venv" >&2; exit 2; }
+	@echo "==> making $(VENV): TensorFlow 2.15.1, Paddle 2.6.2 and tools (about a minute, 1.5 GB)"
+	@$(PYTHON) -m venv $(VENV) || { echo "no venv module: apt-get install python3-venv" >&2; exit 2; }
+	@$(BIN)/$(PIP) -r constraints/tf215.txt
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.locked setup.py setup.cfg
+	@echo "==> installing recmigrate into $(VENV) (editable), compiling the native library"
+	@$(BIN)/$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@ $(NATIVE)
+
+$(NATIVE): $(NATIVE_SOURCES) | $(VENV)/.installed
+	@echo "==> compiling the native library"
+	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@touch $@
+
+setup: $(VENV)/.installed $(NATIVE)
+
+demo: setup
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh demo-output
+
+test: setup
+	@echo "==> tests on TensorFlow 2.15.1"
+	@$(BIN)/python -m pytest
+
+$(TF221)/.locked: constraints/tf221.txt
+	@echo "==> making $(TF221): TensorFlow 2.21"
+	@$(PYTHON) -m venv $(TF221)
+	@$(TF221)/bin/$(PIP) -r constraints/tf221.txt
+	@touch $@
+
+test-tf221: setup $(TF221)/.locked
+	@echo "==> native and runtime tests on TensorFlow 2.21 with $$(sha256sum $(NATIVE) | cut -c1-12) (the library tested above)"
+	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python -m pytest tests/native/test_ops.py tests/runtime
+
+# `pip install .` as a user does it: an isolated build, a non-editable install, run from another directory.
+wheel-test: setup
+	@echo "==> building and installing the wheel in isolation"
+	@rm -rf build/wheel && mkdir -p build/wheel
+	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	@$(PYTHON) -m venv build/wheel/venv
+	@build/wheel/venv/bin/$(PIP) --no-deps build/wheel/*.whl
+	@echo "$(CURDIR)/$$(echo $(VENV)/lib/python3*/site-packages)" > $$(echo build/wheel/venv/lib/python3*/site-packages)/z.pth
+	@cd build/wheel && venv/bin/migrate --version && venv/bin/python -c \
+	  "import runtime, migrate.templates; print('runtime from', runtime.__file__); assert 'wheel' in runtime.__file__"
+
+lint: setup
+	@echo "==> ruff"
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: setup
+	@echo "==> mypy --strict"
+	@$(BIN)/mypy
+
+bench: setup
+	@$(BIN)/python -m benchmarks.criteo_step
+	@$(BIN)/python -m benchmarks.cold_step
+
+clean:
+	rm -rf $(VENV) $(TF221) build dist *.egg-info $(NATIVE) demo-output

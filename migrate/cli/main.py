@@ -1,0 +1,52 @@
+"""The `migrate` group. A command's module is imported only when that command runs, so that `--help` stays fast."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from migrate import __version__
+from migrate.errors import MigrateError
+
+#: name -> (module with a click command of the same name, one-line help)
+COMMANDS = {
+    "convert": ("migrate.cli.convert", "Convert source files; write the result, a diff and reports."),
+    "check": ("migrate.cli.convert", "The same as convert, writing nothing but reports."),
+    "verify": ("migrate.cli.verify", "Run original and converted side by side and compare numbers."),
+    "dataset": ("migrate.cli.dataset", "Turn raw data files into a feature map and TFRecords."),
+    "report": ("migrate.cli.report", "Show, render and compare reports."),
+}
+
+
+class LazyGroup(click.Group):
+    """A click group that knows its commands' names and help without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="migrate")
+def cli() -> None:
+    """Move recommendation models to dynamic embedding tables, provably."""
+
+
+def main() -> None:
+    """Run the command; a `MigrateError` becomes one sentence on stderr and exit code 2."""
+    try:
+        cli.main(prog_name="migrate")
+    except MigrateError as error:
+        click.echo(f"migrate: {error}", err=True)
+        sys.exit(2)

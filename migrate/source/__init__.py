@@ -1,0 +1,1 @@
+"""Source conversion: files -> facts -> verdicts -> plan -> text. No framework is imported."""

@@ -1,0 +1,1 @@
+"""How each framework spells a table, a lookup, a layer."""

@@ -1,0 +1,1 @@
+"""GraphDef rewriting. Knows graphs, not source and not reports; imports `runtime` only."""

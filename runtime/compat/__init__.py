@@ -1,0 +1,1 @@
+"""Other SDKs' names over the same engine."""

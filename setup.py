@@ -1,0 +1,82 @@
+"""Builds the native library with a C++17 compiler alone; everything else about the package is in setup.cfg.
+
+The library takes TensorFlow's C functions from whichever TensorFlow is loaded at run time. It must name
+`libtensorflow_framework.so.2` as needed, so it is linked against an empty stub with that soname, made here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from setuptools import Distribution, Extension, find_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+
+NATIVE = Path("runtime/native")
+LIBRARY = "librecmigrate.so"
+# No contraction and no -march: same bits on any x86-64 (SIMD levels are chosen at run time).
+FLAGS = ["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pthread", "-Wall", "-Wextra"]
+
+
+def compiler() -> str:
+    """Return the C++ compiler: `$CXX`, else the first of c++, g++, clang++ on the path."""
+    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        if name and shutil.which(name.split()[0]):
+            return name
+    raise SystemExit("recmigrate: no C++ compiler found; install g++ (apt-get install g++) or set CXX")
+
+
+class BuildNative(build_ext):
+    """Compiles runtime/native/{store,ops}/*.cc into one shared library beside the Python code."""
+
+    def build_extension(self, ext: Extension) -> None:
+        target = Path(self.build_lib) / NATIVE / LIBRARY
+        target.parent.mkdir(parents=True, exist_ok=True)
+        sources = sorted(str(p) for part in ("store", "ops") for p in (NATIVE / part).glob("*.cc"))
+        cxx = compiler().split()
+        with tempfile.TemporaryDirectory() as scratch:
+            stub = str(Path(scratch) / "libtensorflow_framework.so.2")
+            subprocess.check_call([*cxx, "-shared", "-x", "c++", os.devnull, "-Wl,-soname," + Path(stub).name, "-o", stub])
+            built = str(Path(scratch) / LIBRARY)
+            needed = ["-Wl,--no-as-needed", stub]
+            subprocess.check_call([*cxx, *FLAGS, "-shared", "-I", str(NATIVE), *sources, *needed, "-o", built])
+            shutil.copyfile(built, target)
+
+    def get_outputs(self) -> list[str]:
+        return [str(Path(self.build_lib) / NATIVE / LIBRARY)]
+
+    def get_output_mapping(self) -> dict[str, str]:
+        return {str(Path(self.build_lib) / NATIVE / LIBRARY): str(NATIVE / LIBRARY)} if self.inplace else {}
+
+    def copy_extensions_to_source(self) -> None:
+        # A rename, not a copy onto the old file: a process that has the old library mapped must not see it change.
+        fresh = NATIVE / (LIBRARY + ".new")
+        shutil.copyfile(Path(self.build_lib) / NATIVE / LIBRARY, fresh)
+        fresh.replace(NATIVE / LIBRARY)
+
+
+class NativeDistribution(Distribution):
+    """Marks the wheel as one for this platform."""
+
+    def has_ext_modules(self) -> bool:
+        return True
+
+
+class PlatformWheel(bdist_wheel):
+    """Tags the wheel py3-none-<platform>: the library calls no Python."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return "py3", "none", super().get_tag()[2]
+
+
+setup(
+    # `templates/` stands at the top of the repository and is installed inside `migrate` (package_dir in setup.cfg).
+    packages=[*find_packages(include=["migrate*", "rewriter*", "runtime*"]), "migrate.templates"],
+    ext_modules=[Extension("runtime.native.librecmigrate", [])],
+    cmdclass={"build_ext": BuildNative, "bdist_wheel": PlatformWheel},
+    distclass=NativeDistribution,
+)

@@ -1,0 +1,1 @@
+"""Jinja2 templates: emitted code and the HTML report. Installed as `migrate.templates`."""
