@@ -19,7 +19,7 @@ from setuptools.command.build_ext import build_ext
 NATIVE = Path("runtime/native")
 LIBRARY = "librecmigrate.so"
 # No contraction and no -march: same bits on any x86-64 (SIMD levels are chosen at run time).
-FLAGS = ["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-pthread", "-Wall", "-Wextra"]
+FLAGS = ["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-pthread", "-Wall", "-Wextra"]
 
 
 def compiler() -> str:

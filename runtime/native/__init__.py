@@ -1,0 +1,30 @@
+"""The native engine: `ops()` gives its TensorFlow ops. Built by `setup.py` into `librecmigrate.so` beside this file."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+__all__ = ["LIBRARY", "ops"]
+
+#: The shared library; one binary serves every supported TensorFlow.
+LIBRARY = Path(__file__).with_name("librecmigrate.so")
+
+
+@functools.lru_cache(maxsize=None)
+def ops() -> ModuleType:
+    """Load the library once and return the module of its op functions (`rec_table_handle`, `rec_lookup`, …).
+
+    Raises:
+        ImportError: the library was not built, or TensorFlow refuses it.
+    """
+    import tensorflow as tf
+
+    if not LIBRARY.exists():
+        raise ImportError(f"{LIBRARY} is missing: the native engine was not built; run `pip install .` in the source tree")
+    try:
+        return cast(ModuleType, tf.load_op_library(str(LIBRARY)))
+    except tf.errors.OpError as error:
+        raise ImportError(f"{LIBRARY} cannot be loaded: {error.message}; rebuild it with `pip install .`") from error

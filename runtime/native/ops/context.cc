@@ -1,0 +1,70 @@
+#include "ops/context.h"
+
+#include <new>
+#include <stdexcept>
+
+#include "store/errors.h"
+
+namespace recmigrate::ops {
+
+std::shared_ptr<TF_Status> current_failure() noexcept {
+  std::shared_ptr<TF_Status> status(TF_NewStatus(), DeleteStatus());
+  try {
+    throw;
+  } catch (const TensorFlowFailure& failure) {
+    TF_SetStatus(status.get(), TF_INTERNAL, "");
+    return std::shared_ptr<TF_Status>(std::make_shared<TensorFlowFailure>(failure), failure.status());
+  } catch (const InvalidInput& failure) {
+    TF_SetStatus(status.get(), TF_INVALID_ARGUMENT, failure.what());
+  } catch (const LimitReached& failure) {
+    TF_SetStatus(status.get(), TF_RESOURCE_EXHAUSTED, failure.what());
+  } catch (const std::bad_alloc&) {
+    TF_SetStatus(status.get(), TF_RESOURCE_EXHAUSTED, "an embedding table ran out of memory; its rows are unchanged");
+  } catch (const std::exception& failure) {
+    TF_SetStatus(status.get(), TF_INTERNAL, failure.what());
+  } catch (...) {
+    TF_SetStatus(status.get(), TF_INTERNAL, "an exception of unknown type in an embedding table");
+  }
+  return status;
+}
+
+Input::Input(TF_OpKernelContext* context, int index, const char* what) : what_(what) {
+  TF_Tensor* tensor = nullptr;
+  checked([&](TF_Status* status) { TF_GetInput(context, index, &tensor, status); });
+  tensor_.reset(tensor);
+}
+
+std::vector<std::int64_t> Input::shape() const {
+  std::vector<std::int64_t> dims;
+  for (int i = 0; i < TF_NumDims(tensor_.get()); ++i) dims.push_back(TF_Dim(tensor_.get(), i));
+  return dims;
+}
+
+void Input::require_rank(int rank) const {
+  if (TF_NumDims(tensor_.get()) == rank) return;
+  fail_invalid(std::string(what_) + " has shape " + shape_text(shape()) + "; it must have rank " + std::to_string(rank));
+}
+
+void Input::require_shape(const std::vector<std::int64_t>& wanted) const {
+  if (shape() == wanted) return;
+  fail_invalid(std::string(what_) + " has shape " + shape_text(shape()) + "; it must be " + shape_text(wanted));
+}
+
+TensorPtr allocate_output(TF_OpKernelContext* context, int index, TF_DataType type, std::size_t width,
+                          const std::vector<std::int64_t>& shape) {
+  std::size_t bytes = width;
+  for (const std::int64_t size : shape) bytes *= static_cast<std::size_t>(size);
+  TensorPtr tensor;
+  checked([&](TF_Status* status) {
+    tensor.reset(TF_AllocateOutput(context, index, type, shape.data(), static_cast<int>(shape.size()), bytes, status));
+  });
+  return tensor;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (const std::int64_t size : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
+}
+
+}  // namespace recmigrate::ops

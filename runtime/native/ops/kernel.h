@@ -1,0 +1,52 @@
+// One op as data and its registration: definition, shape function and CPU kernel in one place.
+#pragma once
+
+#include <initializer_list>
+
+#include "ops/context.h"
+
+namespace recmigrate::ops {
+
+using ShapeFunction = void (*)(TF_ShapeInferenceContext*, TF_Status*);
+
+struct OpSpec {
+  const char* name;
+  std::initializer_list<const char*> inputs;
+  std::initializer_list<const char*> outputs;
+  std::initializer_list<const char*> attrs;
+  ShapeFunction shape;
+};
+
+struct KernelFunctions {
+  void* (*create)(TF_OpKernelConstruction*);
+  void (*compute)(void*, TF_OpKernelContext*);
+  void (*destroy)(void*);
+};
+
+// Registers the op (stateful) and its CPU kernel; a non-null `key_type` attribute gets an int32 and an int64 kernel.
+// A failure, such as a second copy of the library in one process, ends up in TensorFlow's log and load error.
+void register_op(const OpSpec& op, const KernelFunctions& kernel);
+void register_keyed_op(const OpSpec& op, const KernelFunctions& int32_kernel, const KernelFunctions& int64_kernel);
+
+// A kernel without state whose body is `Compute(context)`.
+template <void (*Compute)(TF_OpKernelContext*)>
+void compute_guarded(void* /*kernel*/, TF_OpKernelContext* context) noexcept {
+  try {
+    Compute(context);
+  } catch (...) {
+    TF_OpKernelContext_Failure(context, current_failure().get());
+  }
+}
+
+template <void (*Compute)(TF_OpKernelContext*)>
+[[nodiscard]] constexpr KernelFunctions stateless() {
+  return {nullptr, &compute_guarded<Compute>, nullptr};
+}
+
+// Registration of one group of ops; called once, from register.cc.
+void register_handle_op();
+void register_lookup_ops();
+void register_update_ops();
+void register_row_ops();
+
+}  // namespace recmigrate::ops

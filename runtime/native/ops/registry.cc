@@ -1,0 +1,58 @@
+#include "ops/registry.h"
+
+#include <mutex>
+#include <random>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "store/errors.h"
+
+namespace recmigrate::ops {
+namespace {
+
+struct Registry {
+  std::shared_mutex mutex;
+  std::unordered_map<std::int64_t, std::shared_ptr<Table>> tables;
+  // Starts anywhere, so that a handle from another process or run finds nothing instead of a wrong table.
+  std::int64_t next = static_cast<std::int64_t>(std::uint64_t{std::random_device{}()} << 30 | std::random_device{}() >> 2) + 1;
+};
+
+// Never destroyed: kernels may be deleted after static objects are.
+Registry& registry() {
+  static auto* const instance = new Registry;
+  return *instance;
+}
+
+}  // namespace
+
+std::int64_t register_table(std::shared_ptr<Table> table) {
+  Registry& all = registry();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  all.tables.emplace(all.next, std::move(table));
+  return all.next++;
+}
+
+void unregister_table(std::int64_t handle) noexcept {
+  Registry& all = registry();
+  std::shared_ptr<Table> last;  // freed after the lock: a large table takes a while
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.tables.find(handle);
+  if (found == all.tables.end()) return;
+  last = std::move(found->second);
+  all.tables.erase(found);
+}
+
+std::shared_ptr<Table> find_table(std::int64_t handle) {
+  Registry& all = registry();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.tables.find(handle);
+  if (found == all.tables.end()) {
+    fail_invalid("no table has the handle " + std::to_string(handle) +
+                 "; a handle is valid only in the session whose RecTableHandle op gave it");
+  }
+  return found->second;
+}
+
+}  // namespace recmigrate::ops

@@ -1,0 +1,20 @@
+// Live tables by handle value. A table belongs to the kernel that made it; ops hold it only while they run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "store/table.h"
+
+namespace recmigrate::ops {
+
+// Makes the table findable and returns its handle, which no other table of this process ever gets.
+[[nodiscard]] std::int64_t register_table(std::shared_ptr<Table> table);
+
+// Forgets the handle; running ops keep the table alive until they end.
+void unregister_table(std::int64_t handle) noexcept;
+
+// Throws InvalidInput when no live table has this handle.
+[[nodiscard]] std::shared_ptr<Table> find_table(std::int64_t handle);
+
+}  // namespace recmigrate::ops

@@ -1,0 +1,89 @@
+// Whole-table ops: size, snapshot, import, upsert and reset.
+#include <algorithm>
+
+#include "ops/kernel.h"
+#include "ops/registry.h"
+#include "ops/shapes.h"
+
+namespace recmigrate::ops {
+namespace {
+
+std::shared_ptr<Table> table_of(TF_OpKernelContext* context) {
+  return find_table(Input(context, 0, "handle").scalar<std::int64_t>());
+}
+
+void size(TF_OpKernelContext* context) {
+  const std::shared_ptr<Table> table = table_of(context);
+  const TensorPtr output = allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), {});
+  *writable<std::int64_t>(output) = static_cast<std::int64_t>(table->size());
+}
+
+void snapshot(TF_OpKernelContext* context) {
+  const std::shared_ptr<Table> table = table_of(context);
+  TensorPtr keys;
+  TensorPtr values;
+  TensorPtr slots;
+  table->snapshot([&](const TableMeta& meta, std::size_t rows) {
+    const auto count = static_cast<std::int64_t>(rows);
+    const auto width = static_cast<std::int64_t>(slot_count(meta.kind)) * meta.dim;
+    keys = allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), {count});
+    values = allocate_output(context, 1, TF_FLOAT, sizeof(float), {count, meta.dim});
+    slots = allocate_output(context, 2, TF_FLOAT, sizeof(float), {count, width});
+    const std::vector<std::int64_t> entries = meta.to_vector();
+    const TensorPtr output =
+        allocate_output(context, 3, TF_INT64, sizeof(std::int64_t), {static_cast<std::int64_t>(entries.size())});
+    std::copy(entries.begin(), entries.end(), writable<std::int64_t>(output));
+    return Table::Destination{writable<std::int64_t>(keys), writable<float>(values), writable<float>(slots)};
+  });
+}
+
+void import_rows(TF_OpKernelContext* context) {
+  const std::shared_ptr<Table> table = table_of(context);
+  const Input keys(context, 1, "keys");
+  const Input values(context, 2, "values");
+  const Input slots(context, 3, "slots");
+  const Input meta_input(context, 4, "meta");
+  keys.require_rank(1);
+  meta_input.require_rank(1);
+  const auto meta =
+      TableMeta::from_vector(meta_input.data<std::int64_t>(), meta_input.elements(), "table '" + table->name() + "'");
+  const auto count = static_cast<std::int64_t>(keys.elements());
+  const auto dim = static_cast<std::int64_t>(table->dim());
+  values.require_shape({count, dim});
+  slots.require_shape({count, static_cast<std::int64_t>(slot_count(meta.kind)) * dim});
+  table->import_rows(meta, keys.data<std::int64_t>(), keys.elements(), values.data<float>(), slots.data<float>());
+}
+
+void upsert(TF_OpKernelContext* context) {
+  const std::shared_ptr<Table> table = table_of(context);
+  const Input keys(context, 1, "keys");
+  const Input values(context, 2, "values");
+  keys.require_rank(1);
+  values.require_shape({static_cast<std::int64_t>(keys.elements()), static_cast<std::int64_t>(table->dim())});
+  table->upsert(keys.data<std::int64_t>(), keys.elements(), values.data<float>());
+}
+
+void reset(TF_OpKernelContext* context) { table_of(context)->reset(); }
+
+}  // namespace
+
+void register_row_ops() {
+  register_op({"RecTableSize", {"handle: int64"}, {"size: int64"}, {}, &scalar_shape}, stateless<&size>());
+  register_op({"RecTableSnapshot",
+               {"handle: int64"},
+               {"keys: int64", "values: float", "slots: float", "meta: int64"},
+               {},
+               &unknown_shape},
+              stateless<&snapshot>());
+  register_op({"RecTableImport",
+               {"handle: int64", "keys: int64", "values: float", "slots: float", "meta: int64"},
+               {},
+               {},
+               &unknown_shape},
+              stateless<&import_rows>());
+  register_op({"RecTableUpsert", {"handle: int64", "keys: int64", "values: float"}, {}, {}, &unknown_shape},
+              stateless<&upsert>());
+  register_op({"RecTableReset", {"handle: int64"}, {}, {}, &unknown_shape}, stateless<&reset>());
+}
+
+}  // namespace recmigrate::ops

@@ -1,0 +1,17 @@
+// Shape functions. The C context reads no int attributes, so a lookup takes its width from the anchor input.
+#pragma once
+
+#include "ops/tf_c_api.h"
+
+namespace recmigrate::ops {
+
+// One scalar output.
+void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+
+// Outputs of unknown shape, or none.
+void unknown_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+
+// Input 1 is the anchor [0, dim], input 2 the keys: keys.shape + [dim].
+void lookup_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+
+}  // namespace recmigrate::ops

@@ -1,0 +1,30 @@
+// How the engine refuses: exceptions with a sentence that names the thing. They never cross the C interface of `ops/`.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace recmigrate {
+
+// The caller gave something that cannot be used (shapes, values, texts); nothing was changed.
+class InvalidInput : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+// A limit of the engine itself was reached; nothing was changed.
+class LimitReached : public std::length_error {
+ public:
+  using std::length_error::length_error;
+};
+
+// Out of line and cold, so that the checks in hot loops cost a compare and nothing else.
+[[noreturn, gnu::cold, gnu::noinline]] inline void fail_invalid(const std::string& message) {
+  throw InvalidInput(message);
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void fail_limit(const std::string& message) {
+  throw LimitReached(message);
+}
+
+}  // namespace recmigrate

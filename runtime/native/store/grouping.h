@@ -1,0 +1,23 @@
+// De-duplication of one batch: equal keys become one, their gradients are summed in input order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace recmigrate {
+
+// Some of a batch's distinct keys, in order of first occurrence, with their gradient sums [keys.size(), dim].
+struct Group {
+  std::vector<std::int64_t> keys;
+  std::vector<std::uint32_t> first;  // position of each key's first occurrence in the batch
+  std::unique_ptr<float[]> sums;     // null when no gradients were given
+};
+
+// Splits a batch of at most 2^32 - 1 keys by hash into groups that share no key; each is built by one thread, so no sum is
+// ever split. `grads` [count, dim] may be null. Which groups there are depends on the thread count, sums and keys do not.
+[[nodiscard]] std::vector<Group> group_by_key(const std::int64_t* keys, std::size_t count, const float* grads,
+                                              std::size_t dim);
+
+}  // namespace recmigrate

@@ -1,0 +1,36 @@
+// Initial rows: a pure function of (table seed, key, column), the same on every machine, in any order, for any thread count.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace recmigrate {
+
+class Initializer {
+ public:
+  // `text`: blocks `width:kind:a:b` separated by `;`, widths summing to `dim`. Kinds: constant (a), uniform [a, b),
+  // normal and truncated_normal (mean a, standard deviation b, the latter cut at two of them).
+  // Throws InvalidInput that names `owner`, the block and what is wrong with it.
+  Initializer(const std::string& text, std::size_t dim, const std::string& owner);
+
+  // Writes the `dim` initial values of `key`'s row.
+  void fill(std::int64_t seed, std::int64_t key, float* row) const noexcept;
+
+ private:
+  enum class Kind { constant, uniform, normal, truncated_normal };
+  struct Block {
+    std::size_t width;
+    Kind kind;
+    double a;
+    double b;
+  };
+
+  [[nodiscard]] static Block parse(const std::string& text, const std::string& owner);
+  [[nodiscard]] static float draw(const Block& block, std::uint32_t word) noexcept;
+
+  std::vector<Block> blocks_;
+};
+
+}  // namespace recmigrate
