@@ -73,17 +73,17 @@ void register_row_ops() {
                {"handle: int64"},
                {"keys: int64", "values: float", "slots: float", "meta: int64"},
                {},
-               &unknown_shape},
+               &snapshot_shape},
               stateless<&snapshot>());
   register_op({"RecTableImport",
                {"handle: int64", "keys: int64", "values: float", "slots: float", "meta: int64"},
                {},
                {},
-               &unknown_shape},
+               &no_shape},
               stateless<&import_rows>());
-  register_op({"RecTableUpsert", {"handle: int64", "keys: int64", "values: float"}, {}, {}, &unknown_shape},
+  register_op({"RecTableUpsert", {"handle: int64", "keys: int64", "values: float"}, {}, {}, &no_shape},
               stateless<&upsert>());
-  register_op({"RecTableReset", {"handle: int64"}, {}, {}, &unknown_shape}, stateless<&reset>());
+  register_op({"RecTableReset", {"handle: int64"}, {}, {}, &no_shape}, stateless<&reset>());
 }
 
 }  // namespace recmigrate::ops

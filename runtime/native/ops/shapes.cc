@@ -19,8 +19,17 @@ void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
   TF_ShapeInferenceContextSetOutput(context, 0, scalar.get(), status);
 }
 
-void unknown_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
-  TF_ShapeInferenceContextSetUnknownShape(context, status);
+void no_shape(TF_ShapeInferenceContext* /*context*/, TF_Status* /*status*/) {}
+
+void snapshot_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
+  constexpr int kRanks[] = {1, 2, 2, 1};
+  // A handle that nothing has filled has unknown rank; giving it a rank yields a shape of that many unknown sizes.
+  const ShapePtr unknown(TF_NewShapeHandle());
+  for (int i = 0; i < 4 && ok(status); ++i) {
+    const ShapePtr ranked(TF_NewShapeHandle());
+    TF_ShapeInferenceContextWithRank(context, unknown.get(), kRanks[i], ranked.get(), status);
+    if (ok(status)) TF_ShapeInferenceContextSetOutput(context, i, ranked.get(), status);
+  }
 }
 
 void lookup_shape(TF_ShapeInferenceContext* context, TF_Status* status) {

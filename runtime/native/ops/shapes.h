@@ -8,8 +8,11 @@ namespace recmigrate::ops {
 // One scalar output.
 void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
-// Outputs of unknown shape, or none.
-void unknown_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+// No outputs.
+void no_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+
+// keys [?], values [?, ?], slots [?, ?], meta [?]
+void snapshot_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
 // Input 1 is the anchor [0, dim], input 2 the keys: keys.shape + [dim].
 void lookup_shape(TF_ShapeInferenceContext* context, TF_Status* status);

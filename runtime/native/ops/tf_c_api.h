@@ -68,7 +68,6 @@ extern void TF_ShapeInferenceContextSubshape(TF_ShapeInferenceContext* ctx, TF_S
                                              int64_t end, TF_ShapeHandle* result, TF_Status* status);
 extern void TF_ShapeInferenceContextConcatenateShapes(TF_ShapeInferenceContext* ctx, TF_ShapeHandle* first,
                                                       TF_ShapeHandle* second, TF_ShapeHandle* result, TF_Status* status);
-extern void TF_ShapeInferenceContextSetUnknownShape(TF_ShapeInferenceContext* ctx, TF_Status* status);
 
 // Kernels.
 extern TF_KernelBuilder* TF_NewKernelBuilder(const char* op_name, const char* device_name,

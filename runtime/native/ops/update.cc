@@ -78,20 +78,20 @@ void register_update_ops() {
                {"handle: int64", "keys: int64", "grads: float", "learning_rate: float"},
                {},
                {},
-               &unknown_shape},
+               &no_shape},
               stateless<&apply_sgd>());
   register_op({"RecApplyAdagrad",
                {"handle: int64", "keys: int64", "grads: float", "learning_rate: float", "epsilon: float"},
                {},
                {"initial_accumulator_value: float"},
-               &unknown_shape},
+               &no_shape},
               {&create_adagrad, &apply_adagrad, &destroy_adagrad});
   register_op({"RecApplyLazyAdam",
                {"handle: int64", "keys: int64", "grads: float", "learning_rate: float", "beta1_power: float",
                 "beta2_power: float", "beta1: float", "beta2: float", "epsilon: float"},
                {},
                {},
-               &unknown_shape},
+               &no_shape},
               stateless<&apply_lazy_adam>());
 }
 

@@ -1,7 +1,5 @@
 #include "store/grouping.h"
 
-#include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "store/errors.h"
@@ -26,58 +24,73 @@ std::vector<std::uint32_t> hash_tags(const std::int64_t* keys, std::size_t count
   return tags;
 }
 
-// Positions of one group's ids; written without a branch, since the choice is as good as random.
-std::vector<std::uint32_t> members(const std::vector<std::uint32_t>& tags, std::size_t group, unsigned shift) {
-  std::vector<std::uint32_t> positions(tags.size() + 1);
-  std::size_t found = 0;
-  for (std::size_t i = 0; i < tags.size(); ++i) {
-    positions[found] = static_cast<std::uint32_t>(i);
-    found += group_of(tags[i], shift) == group ? 1 : 0;
+// Positions of one group's ids, written without a branch, since the choice is as good as random.
+struct Members {
+  Members(const std::vector<std::uint32_t>& tags, std::size_t group, unsigned shift)
+      : positions(new std::uint32_t[tags.size() + 1]) {
+    for (std::size_t i = 0; i < tags.size(); ++i) {
+      positions[count] = static_cast<std::uint32_t>(i);
+      count += group_of(tags[i], shift) == group ? 1 : 0;
+    }
   }
-  positions.resize(found);
-  return positions;
-}
 
-// Open addressing over the group's own keys, at most half full; holds position in `group.keys` plus one.
-class Seen {
+  std::unique_ptr<std::uint32_t[]> positions;
+  std::size_t count = 0;
+};
+
+// Numbers the keys of one group in order of first occurrence. Most batches repeat few keys many times, so the table starts
+// small and grows: it stays in the first cache levels.
+class Numbering {
  public:
-  explicit Seen(std::size_t most) {
-    std::size_t size = 16;
-    while (size < 2 * most) size *= 2;
-    places_.resize(size);
-  }
+  explicit Numbering(const std::vector<std::uint32_t>& tags) : tags_(tags), places_(1024) {}
 
-  // The key's number, and whether it is new (then the caller appends it to `keys`).
-  std::pair<std::uint32_t, bool> add(std::int64_t key, std::uint32_t tag, const std::vector<std::int64_t>& keys) noexcept {
-    const std::size_t mask = places_.size() - 1;
-    std::size_t at = tag & mask;
-    while (places_[at] != 0 && keys[places_[at] - 1] != key) at = (at + 1) & mask;
-    const bool fresh = places_[at] == 0;
-    if (fresh) places_[at] = static_cast<std::uint32_t>(keys.size()) + 1;
-    return {places_[at] - 1, fresh};
+  [[nodiscard]] std::uint32_t number(std::int64_t key, std::uint32_t position, Group& group) {
+    std::size_t at = find(key, tags_[position], group);
+    if (places_[at] != 0) return places_[at] - 1;
+    if (2 * group.keys.size() >= places_.size()) {
+      grow(group);
+      at = find(key, tags_[position], group);
+    }
+    group.keys.push_back(key);
+    group.first.push_back(position);
+    places_[at] = static_cast<std::uint32_t>(group.keys.size());
+    return places_[at] - 1;
   }
 
  private:
-  std::vector<std::uint32_t> places_;
+  [[nodiscard]] std::size_t find(std::int64_t key, std::uint32_t tag, const Group& group) const noexcept {
+    const std::size_t mask = places_.size() - 1;
+    std::size_t at = tag & mask;
+    while (places_[at] != 0 && group.keys[places_[at] - 1] != key) at = (at + 1) & mask;
+    return at;
+  }
+
+  void grow(const Group& group) {
+    places_.assign(places_.size() * 4, 0);
+    const std::size_t mask = places_.size() - 1;
+    for (std::size_t i = 0; i < group.first.size(); ++i) {
+      std::size_t at = tags_[group.first[i]] & mask;
+      while (places_[at] != 0) at = (at + 1) & mask;
+      places_[at] = static_cast<std::uint32_t>(i) + 1;
+    }
+  }
+
+  const std::vector<std::uint32_t>& tags_;
+  std::vector<std::uint32_t> places_;  // number plus one; 0 is empty
 };
 
-Group build(const std::vector<std::uint32_t>& positions, const std::vector<std::uint32_t>& tags, const std::int64_t* keys,
-            const float* grads, std::size_t dim) {
+Group build(const Members& members, const std::vector<std::uint32_t>& tags, const std::int64_t* keys, const float* grads,
+            std::size_t dim) {
   Group group;
-  Seen seen(positions.size());
-  if (grads != nullptr) group.sums.reset(new float[positions.size() * dim]);
-  for (const std::uint32_t i : positions) {
-    const auto [number, fresh] = seen.add(keys[i], tags[i], group.keys);
-    if (fresh) {
-      group.keys.push_back(keys[i]);
-      group.first.push_back(i);
-    }
-    if (grads == nullptr) continue;
-    if (fresh) {
-      std::memcpy(&group.sums[number * dim], grads + i * dim, dim * sizeof(float));
-    } else {
-      add_row(&group.sums[number * dim], grads + i * dim, dim);
-    }
+  Numbering numbering(tags);
+  std::unique_ptr<std::uint32_t[]> numbers(new std::uint32_t[members.count]);
+  for (std::size_t i = 0; i < members.count; ++i) {
+    const std::uint32_t position = members.positions[i];
+    numbers[i] = numbering.number(keys[position], position, group);
+  }
+  if (grads != nullptr) {
+    group.sums.reset(new float[group.keys.size() * dim]);
+    sum_rows(group.sums.get(), numbers.get(), grads, members.positions.get(), members.count, dim);
   }
   return group;
 }
@@ -93,7 +106,7 @@ std::vector<Group> group_by_key(const std::int64_t* keys, std::size_t count, con
   const std::vector<std::uint32_t> tags = hash_tags(keys, count);
   std::vector<Group> groups(std::size_t{1} << bits);
   parallel::run(groups.size(), [&](std::size_t g) {
-    groups[g] = build(members(tags, g, 32 - bits), tags, keys, grads, dim);
+    groups[g] = build(Members(tags, g, 32 - bits), tags, keys, grads, dim);
   });
   return groups;
 }

@@ -1,6 +1,8 @@
 #include "store/optimizer.h"
 
 #include <cmath>
+#include <cstring>
+#include <type_traits>
 
 #include "store/simd.h"
 
@@ -48,6 +50,26 @@ void apply_lazy_adam(float step, float beta1, float beta2, float epsilon, float*
   }
 }
 
+template <std::size_t kDim>
+using Fixed = std::integral_constant<std::size_t, kDim>;
+
+// With a width known to the compiler a row is a few vector registers; most of a batch is this loop.
+template <typename Dim>
+void sum_rows_of(Dim dim, float* __restrict sums, const std::uint32_t* numbers, const float* __restrict rows,
+                 const std::uint32_t* positions, std::size_t count) noexcept {
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    float* __restrict sum = sums + numbers[i] * dim;
+    const float* __restrict row = rows + positions[i] * dim;
+    if (numbers[i] == next) {
+      std::memcpy(sum, row, dim * sizeof(float));
+      ++next;
+    } else {
+      for (std::size_t c = 0; c < dim; ++c) sum[c] += row[c];
+    }
+  }
+}
+
 }  // namespace
 
 std::size_t slot_count(OptimizerKind kind) noexcept {
@@ -75,8 +97,15 @@ void apply_update(const Update& update, float* const* rows, const float* grads, 
   }
 }
 
-void add_row(float* __restrict sum, const float* __restrict term, std::size_t dim) noexcept {
-  for (std::size_t i = 0; i < dim; ++i) sum[i] += term[i];
+void sum_rows(float* sums, const std::uint32_t* numbers, const float* rows, const std::uint32_t* positions,
+              std::size_t count, std::size_t dim) noexcept {
+  switch (dim) {
+    case 4: return sum_rows_of(Fixed<4>{}, sums, numbers, rows, positions, count);
+    case 8: return sum_rows_of(Fixed<8>{}, sums, numbers, rows, positions, count);
+    case 16: return sum_rows_of(Fixed<16>{}, sums, numbers, rows, positions, count);
+    case 32: return sum_rows_of(Fixed<32>{}, sums, numbers, rows, positions, count);
+    default: sum_rows_of(dim, sums, numbers, rows, positions, count);
+  }
 }
 
 }  // namespace recmigrate

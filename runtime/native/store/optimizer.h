@@ -36,7 +36,9 @@ struct Update {
 //              w -= lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(|v|) + epsilon)
 void apply_update(const Update& update, float* const* rows, const float* grads, std::size_t count, std::size_t dim) noexcept;
 
-// sum[i] += term[i]
-void add_row(float* sum, const float* term, std::size_t dim) noexcept;
+// sums[numbers[i]] += rows[positions[i]] for i = 0 … count - 1, in this order; rows are `dim` wide. Numbers appear first in
+// the order 0, 1, 2, …, and the first row of each number is copied: `sums` need not be initialised.
+void sum_rows(float* sums, const std::uint32_t* numbers, const float* rows, const std::uint32_t* positions,
+              std::size_t count, std::size_t dim) noexcept;
 
 }  // namespace recmigrate

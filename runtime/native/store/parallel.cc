@@ -6,23 +6,18 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
-#include <deque>
 #include <exception>
-#include <memory>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
-#include <vector>
 
 namespace recmigrate::parallel {
 namespace {
 
+// One call of `run`; lives on its caller's stack and is linked into the pool's queue.
 struct Job {
-  const std::function<void(std::size_t)>& task;
-  std::size_t count;
-  std::atomic<std::size_t> next{0};
-  std::size_t helpers = 0;  // threads inside, guarded by the pool's mutex
-  std::exception_ptr failure{};
-  std::once_flag failed{};
+  Job(std::size_t tasks, Task body) noexcept : task(body), count(tasks) {}
 
   void work() noexcept {
     for (std::size_t i = next++; i < count; i = next++) {
@@ -33,27 +28,38 @@ struct Job {
       }
     }
   }
+
+  const Task task;
+  const std::size_t count;
+  std::atomic<std::size_t> next{0};
+  std::once_flag failed;
+  std::exception_ptr failure;
+  Job* behind = nullptr;    // guarded by the pool's mutex, like the next two
+  bool queued = false;
+  std::size_t helpers = 0;  // threads of the pool that may still touch this job
 };
 
 // Threads sleep until a job is queued. The caller always works on its own job, so no job waits for a free thread.
 class Pool {
  public:
   explicit Pool(std::size_t threads) : owner(getpid()), threads_(threads) {
-    for (std::size_t i = 1; i < threads; ++i) std::thread([this] { serve(); }).detach();
+    try {
+      for (std::size_t i = 1; i < threads; ++i) std::thread([this] { serve(); }).detach();
+    } catch (const std::system_error&) {
+      // No more threads to be had: those that started, or the callers alone, do the work.
+    }
   }
 
   [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
 
-  void run(Job& job) {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      jobs_.push_back(&job);
-    }
+  void run(Job& job) noexcept {
+    std::unique_lock<std::mutex> lock(mutex_);
+    append(job);
+    lock.unlock();
     for (std::size_t i = 1; i < std::min(threads_, job.count); ++i) wake_.notify_one();
     job.work();
-    std::unique_lock<std::mutex> lock(mutex_);
-    const auto queued = std::find(jobs_.begin(), jobs_.end(), &job);
-    if (queued != jobs_.end()) jobs_.erase(queued);
+    lock.lock();
+    remove(job);
     done_.wait(lock, [&job] { return job.helpers == 0; });
   }
 
@@ -63,26 +69,41 @@ class Pool {
   void serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [this] { return !jobs_.empty(); });
-      Job* job = jobs_.front();
-      ++job->helpers;
+      wake_.wait(lock, [this] { return first_ != nullptr; });
+      Job& job = *first_;
+      ++job.helpers;
       lock.unlock();
-      job->work();
+      job.work();
       lock.lock();
-      // All its tasks are taken: nobody else needs to look at it.
-      if (!jobs_.empty() && jobs_.front() == job) jobs_.pop_front();
-      if (--job->helpers == 0) done_.notify_all();
+      // All its tasks are taken, so nobody else needs to look at it.
+      remove(job);
+      if (--job.helpers == 0) done_.notify_all();
     }
   }
 
-  std::size_t threads_;
+  void append(Job& job) noexcept {
+    Job** end = &first_;
+    while (*end != nullptr) end = &(*end)->behind;
+    *end = &job;
+    job.queued = true;
+  }
+
+  void remove(Job& job) noexcept {
+    if (!job.queued) return;
+    Job** link = &first_;
+    while (*link != &job) link = &(*link)->behind;
+    *link = job.behind;
+    job.queued = false;
+  }
+
+  const std::size_t threads_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable done_;
-  std::deque<Job*> jobs_;
+  Job* first_ = nullptr;
 };
 
-std::size_t configured_threads() {
+std::size_t configured_threads() noexcept {
   const char* text = std::getenv("RECMIGRATE_NUM_THREADS");
   const long wanted = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
   const std::size_t found = wanted > 0 ? static_cast<std::size_t>(wanted) : std::thread::hardware_concurrency();
@@ -91,28 +112,31 @@ std::size_t configured_threads() {
 
 std::atomic<Pool*> current{nullptr};
 
-// A forked child inherits the pointer but none of the threads: it makes a pool of its own. Pools are never deleted, since
-// their threads may outlive every static object.
-Pool& pool() {
+// Null when there is no memory for one. A forked child inherits the pointer but none of the threads: it makes a pool of its
+// own. Pools are never deleted, since their threads may outlive every static object.
+Pool* pool() noexcept {
   Pool* found = current.load(std::memory_order_acquire);
   while (found == nullptr || found->owner != getpid()) {
-    auto fresh = std::make_unique<Pool>(found == nullptr ? configured_threads() : found->threads());
-    if (current.compare_exchange_strong(found, fresh.get())) found = fresh.get();
-    static_cast<void>(fresh.release());
+    auto* const fresh = new (std::nothrow) Pool(found == nullptr ? configured_threads() : found->threads());
+    if (fresh == nullptr || current.compare_exchange_strong(found, fresh)) return fresh;
   }
-  return *found;
+  return found;
 }
 
 }  // namespace
 
-std::size_t thread_count() { return pool().threads(); }
+std::size_t thread_count() noexcept {
+  const Pool* const shared = pool();
+  return shared != nullptr ? shared->threads() : 1;
+}
 
 void set_thread_count(std::size_t threads) { current.store(new Pool(std::max<std::size_t>(threads, 1))); }
 
-void run(std::size_t count, const std::function<void(std::size_t)>& task) {
-  Job job{task, count};
-  if (count > 1 && pool().threads() > 1) {
-    pool().run(job);
+void run(std::size_t count, Task task) {
+  Job job(count, task);
+  Pool* const shared = count > 1 ? pool() : nullptr;
+  if (shared != nullptr && shared->threads() > 1) {
+    shared->run(job);
   } else {
     job.work();
   }

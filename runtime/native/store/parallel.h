@@ -2,19 +2,34 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
+#include <type_traits>
 
 namespace recmigrate::parallel {
 
-// Threads that work on one call, the caller among them: RECMIGRATE_NUM_THREADS, else the hardware's.
-[[nodiscard]] std::size_t thread_count();
+// A call of someone else's function object. Unlike std::function it never allocates, so starting tasks cannot fail.
+class Task {
+ public:
+  template <typename Body, typename = std::enable_if_t<!std::is_same_v<Body, Task>>>
+  Task(const Body& body) noexcept  // implicit, so that a lambda can be passed to `run`
+      : body_(&body), call_([](const void* what, std::size_t i) { (*static_cast<const Body*>(what))(i); }) {}
 
-// Replaces the pool by one of `threads` threads (at least 1). For calls that run at the same time either pool is used.
+  void operator()(std::size_t i) const { call_(body_, i); }
+
+ private:
+  const void* body_;
+  void (*call_)(const void*, std::size_t);
+};
+
+// Threads that work on one call, the caller among them: RECMIGRATE_NUM_THREADS, else the hardware's.
+[[nodiscard]] std::size_t thread_count() noexcept;
+
+// Replaces the pool by one of `threads` threads (at least 1). Calls that are running go on with the old one.
 void set_thread_count(std::size_t threads);
 
 // Runs task(0) … task(count - 1), each once, on the caller and on idle threads of the pool; returns when all are done.
-// May be called from many threads at once and from inside a task. The first exception of a task is thrown again here.
-void run(std::size_t count, const std::function<void(std::size_t)>& task);
+// May be called from many threads at once and from inside a task. The first exception of a task is thrown again here;
+// nothing else is ever thrown.
+void run(std::size_t count, Task task);
 
 // Splits [0, size) into ranges of `grain` and runs body(begin, end) on each; small sizes stay on the calling thread.
 template <typename Body>
