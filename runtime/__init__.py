@@ -1,0 +1,20 @@
+"""The SDK that a moved model calls: hash tables that grow, on stock TensorFlow, in v1 graphs."""
+
+from __future__ import annotations
+
+from runtime.config import init, terminate_config_initializer
+from runtime.initializers import column_blocks
+from runtime.lookup import sparse_lookup
+from runtime.table import Table, create_table, tables
+from runtime.variables import get_dense_and_sparse_variable
+
+__all__ = [
+    "Table",
+    "column_blocks",
+    "create_table",
+    "get_dense_and_sparse_variable",
+    "init",
+    "sparse_lookup",
+    "tables",
+    "terminate_config_initializer",
+]

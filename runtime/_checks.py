@@ -1,0 +1,79 @@
+"""Argument checks with the wording that Rec SDK scripts and tests know; every failure is a ValueError."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sized
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+MAX_INT32 = 2**31 - 1
+
+
+def kind(name: str, value: object, types: type | tuple[type, ...], allowed: str) -> None:
+    """Demand an instance of `types`; `allowed` says in words what they are."""
+    if not isinstance(value, types):
+        raise ValueError(f"Invalid parameter type of para `{name}`: got {value!r}, must be {allowed}")
+
+
+def boolean(name: str, value: object) -> bool:
+    """Demand a bool."""
+    kind(name, value, (bool, np.bool_), "a bool")
+    return bool(value)
+
+
+def text(name: str, value: Any, longest: int = 255) -> str:
+    """Demand a str of 1 to `longest` characters."""
+    if not isinstance(value, str):
+        raise ValueError(f"`{name}` is not str: got {value!r}")
+    length(name, value, 1, longest)
+    return value
+
+
+def length(name: str, value: Sized, low: int, high: int) -> None:
+    """Demand `low <= len(value) <= high`."""
+    if len(value) < low:
+        raise ValueError(f"`{name}`: length is less than {low}: got {value!r}")
+    if len(value) > high:
+        raise ValueError(f"`{name}`: length is bigger than {high}: got {len(value)}")
+
+
+def integer(name: str, value: Any, low: int, high: int = MAX_INT32) -> int:
+    """Demand an int in [low, high]; a bool is not an int here."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ValueError(f"Invalid parameter type of para `{name}`: got {value!r}, must be an int")
+    _range(name, value, low, high)
+    return int(value)
+
+
+def real(name: str, value: Any, low: float, high: float, whole: bool = False) -> float:
+    """Demand a float in [low, high]; an int passes only where `whole` says so."""
+    if not isinstance(value, (float, np.floating)) and not (whole and _is_int(value)):
+        raise ValueError(f"`{name}` is not float: got {value!r}")
+    _range(name, value, low, high)
+    return float(value)
+
+
+def option(name: str, value: Any, allowed: Collection[Any]) -> None:
+    """Demand one of `allowed`."""
+    if value not in allowed:
+        raise ValueError(f"`{name}` must be one of {sorted(map(str, allowed))}: got {value!r}")
+
+
+def unsupported(argument: str, remedy: str) -> ValueError:
+    """The error for an argument of Rec SDK whose feature this version lacks."""
+    return ValueError(f"`{argument}` is not supported yet by this version of the runtime: {remedy}")
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _range(name: str, value: Any, low: Any, high: Any) -> None:
+    if not isinstance(value, Real) or value != value:  # NaN compares with nothing
+        raise ValueError(f"`{name}` is not a number: got {value!r}")
+    if value < low:
+        raise ValueError(f"`{name}` is less than {low}: got {value!r}")
+    if value > high:
+        raise ValueError(f"`{name}` is bigger than {high}: got {value!r}")

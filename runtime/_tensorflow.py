@@ -1,0 +1,33 @@
+"""The only module that touches TensorFlow names which are not public; tests/runtime/test_private_names.py guards each.
+
+`ResourceVariable` and `SaveableObject` are base classes that TensorFlow tests for by `isinstance`; control edges can be
+added to an operation that exists only through a private method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.ops.resource_variable_ops import ResourceVariable
+from tensorflow.python.training.saving.saveable_object import SaveableObject, SaveSpec
+
+__all__ = ["ResourceVariable", "SaveSpec", "SaveableObject", "add_control_inputs", "in_control_flow", "is_stateful"]
+
+
+def add_control_inputs(op: tf.Operation, inputs: Iterable[tf.Operation]) -> None:
+    """Make `op`, which is in a v1 graph already, run after `inputs`."""
+    for before in inputs:
+        op._add_control_input(before)
+
+
+def in_control_flow(op: tf.Operation) -> bool:
+    """Whether `op` stands inside a v1 `tf.cond` or `tf.while_loop`, where it may be dead."""
+    context: Any = op._get_control_flow_context()
+    return context is not None
+
+
+def is_stateful(op: tf.Operation) -> bool:
+    """Whether TensorFlow calls the type of `op` stateful (readers, iterators, variables, random numbers)."""
+    return bool(op._is_stateful)

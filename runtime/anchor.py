@@ -1,0 +1,73 @@
+"""The anchor: the variable of shape [0, dim] that stands for a table towards gradients, collections and Savers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from runtime import _tensorflow, native
+
+if TYPE_CHECKING:
+    from runtime.table import Table
+
+#: Collection of the anchors of a graph, under the name Rec SDK scripts use.
+HASHTABLE_COLLECTION = "ASCEND_GLOBAL_HASHTABLE_COLLECTION"
+
+
+class Anchor(_tensorflow.ResourceVariable, _tensorflow.SaveableObject):  # type: ignore[misc]
+    """Resource variable of shape [0, dim] and its own SaveableObject, so every Saver that lists it saves the rows.
+
+    A Saver asks each item first whether it is a SaveableObject; were the anchor only a variable,
+    `Saver(tf.global_variables())` would save its zero rows and silently miss the table's.
+    """
+
+    optional_restore = False
+
+    def __init__(self, table: Table) -> None:
+        """Make the variable named exactly `table.table_name`, in GLOBAL_VARIABLES and the hash-table collection."""
+        self.table = table
+        self._save_specs: list[_tensorflow.SaveSpec] | None = None
+        # A name that ends with a slash is taken as it is, also below scopes and when a scope of that name exists.
+        super().__init__(
+            initial_value=self._emptied,
+            trainable=False,
+            collections=[tf.compat.v1.GraphKeys.GLOBAL_VARIABLES, HASHTABLE_COLLECTION],
+            name=table.table_name + "/",
+            dtype=tf.float32,
+        )
+
+    def _emptied(self) -> tf.Tensor:
+        """Empty the table, then give the anchor's value: so the variable's init op resets the rows."""
+        with tf.control_dependencies([native.ops().rec_table_reset(self.table.handle, name="reset")]):
+            return tf.zeros([0, self.table.dim])
+
+    @property
+    def constraint(self) -> Any:
+        """Fail: only optimizers read this, and those that do would write to the anchor instead of the table."""
+        raise TypeError(
+            f"a stock optimizer cannot update the table `{self.table.table_name}`: apply its gradient with "
+            "create_hash_optimizer(...) of runtime.optimizers.adagrad, gradient_descent or lazy_adam, and pass only "
+            "dense variables to the stock optimizer"
+        )
+
+    @property
+    def specs(self) -> list[_tensorflow.SaveSpec]:
+        """The tensors that a Saver writes: the anchor, then keys, values, slots and meta from one snapshot."""
+        if self._save_specs is None:
+            tensors = [("", self.value())]
+            if self.table.is_save:
+                tensors += list(zip(("-keys", "-values", "-slots", "-meta"), self.table.snapshot(), strict=True))
+            name = self.table.table_name
+            self._save_specs = [
+                _tensorflow.SaveSpec(tensor, "", name + suffix, device=self.device) for suffix, tensor in tensors
+            ]
+        return self._save_specs
+
+    def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
+        """Replace the table's rows by those of the checkpoint (tensors in the order of `specs`)."""
+        rows = restored_tensors[1:]
+        replaced = [native.ops().rec_table_import(self.table.handle, *rows)] if rows else []
+        # Not the restored anchor: a width that differs must fail in the import, whose message names the table.
+        with tf.control_dependencies(replaced), tf.device(self.device):
+            return self.assign(tf.zeros([0, self.table.dim]), read_value=False)

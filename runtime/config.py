@@ -1,0 +1,123 @@
+"""The process-wide settings that `init` takes; tables and graphs keep their own state and need none of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from runtime import _checks
+
+_log = logging.getLogger("runtime")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What `init` was told; names, types and ranges are Rec SDK's."""
+
+    max_steps: int = -1
+    train_steps: int = -1
+    eval_steps: int = -1
+    save_steps: int = -1
+    if_load: bool = False
+    use_dynamic: bool = True
+    use_dynamic_expansion: bool = False
+    bind_cpu: bool = True
+    use_lccl: bool = False
+    is_incremental_checkpoint: bool = False
+    save_checkpoint_due_time: int | None = None
+    save_delta_checkpoints_secs: int | None = None
+    restore_model_version: int | None = None
+    recent_key_count_threshold: int = 0
+
+
+def _steps(name: str, value: Any) -> None:
+    _checks.integer(name, value, -1)
+
+
+def _at_least(low: int) -> Callable[[str, Any], None]:
+    def check(name: str, value: Any) -> None:
+        if value is not None:
+            _checks.integer(name, value, low)
+
+    return check
+
+
+_RULES: Mapping[str, Callable[[str, Any], object]] = {
+    "max_steps": _steps,
+    "train_steps": _steps,
+    "eval_steps": _steps,
+    "save_steps": _steps,
+    "if_load": _checks.boolean,
+    "use_dynamic": _checks.boolean,
+    "use_dynamic_expansion": _checks.boolean,
+    "bind_cpu": _checks.boolean,
+    "use_lccl": _checks.boolean,
+    "is_incremental_checkpoint": _checks.boolean,
+    "save_checkpoint_due_time": _at_least(1),
+    "save_delta_checkpoints_secs": _at_least(1),
+    "restore_model_version": _at_least(0),
+    "recent_key_count_threshold": lambda name, value: _checks.integer(name, value, 0),
+}
+
+# Asking for one of these asks for behaviour that is not there; the value is the remedy.
+_ABSENT: Mapping[str, str] = {
+    "use_dynamic_expansion": "leave it False, tables grow without it",
+    "use_lccl": "leave it False, training runs in one process",
+    "is_incremental_checkpoint": "leave it False and save full checkpoints",
+    "save_checkpoint_due_time": "leave it out and let the Saver or RunConfig decide when to save",
+    "save_delta_checkpoints_secs": "leave it out and save full checkpoints",
+    "restore_model_version": "leave it out and restore the checkpoint by its path",
+    "recent_key_count_threshold": "leave it 0 and save full checkpoints",
+}
+
+_current: Config | None = None
+
+
+def init(**kwargs: Any) -> None:
+    """Set up the process, once.
+
+    Optional: tables work without it. Steps are ints in [-1, 2**31 - 1], -1 meaning until the data ends. Keywords that
+    are not known (`use_mpi` and other relics) are ignored with a log line that names them.
+
+    Raises:
+        ValueError: a value has the wrong type or range, all step counts are 0, or its feature is not there yet.
+        EnvironmentError: called twice without `terminate_config_initializer` in between.
+    """
+    global _current
+    if _current is not None:
+        raise OSError("init was called twice in this process: call it once, or terminate_config_initializer() first")
+    known = {field.name for field in fields(Config)}
+    unknown = sorted(set(kwargs) - known)
+    if unknown:
+        _log.warning("init ignores the unknown keyword%s %s", "s"[: len(unknown) > 1], ", ".join(unknown))
+    config = Config(**{name: value for name, value in kwargs.items() if name in known})
+    _check(config)
+    _current = config
+
+
+def terminate_config_initializer() -> None:
+    """Forget what `init` set; a call without a preceding `init` only warns."""
+    global _current
+    if _current is None:
+        _log.warning("terminate_config_initializer has nothing to do: init was not called, or already terminated")
+    _current = None
+
+
+def current() -> Config | None:
+    """Return what `init` set, or None before it."""
+    return _current
+
+
+def _check(config: Config) -> None:
+    for name, rule in _RULES.items():
+        rule(name, getattr(config, name))
+    if config.max_steps == config.train_steps == config.eval_steps == 0:
+        raise ValueError(
+            "`max_steps`, `train_steps` and `eval_steps` are all 0: give at least one of them a step count"
+        )
+    default = Config()
+    for name, remedy in _ABSENT.items():
+        if getattr(config, name) != getattr(default, name):
+            raise _checks.unsupported(f"{name}={getattr(config, name)!r}", remedy)

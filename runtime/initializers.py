@@ -1,0 +1,167 @@
+"""Translates TensorFlow's initializer objects to the text that the native table computes initial values from.
+
+A row's initial value is a function of (table seed, key), so it cannot be drawn by the TensorFlow initializer itself;
+distribution and parameters are the same. Text: `width:kind:a:b` for every block of columns, joined by `;`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+# Standard deviation of a unit normal cut at two standard deviations; TensorFlow divides by it as well.
+_CUT_STDDEV = 0.87962566103423978
+_MODULES = ("tensorflow", "keras", "tf_keras")
+
+
+@dataclass(frozen=True)
+class ColumnBlocks:
+    """An initializer per block of columns, as `(width, initializer)` pairs from left to right."""
+
+    blocks: tuple[tuple[int, Any], ...]
+
+
+@dataclass(frozen=True)
+class _Law:
+    """A distribution: its name in the text and its two parameters."""
+
+    kind: str
+    a: float
+    b: float
+
+    def scaled(self, factor: float) -> _Law:
+        if self.kind == "uniform":
+            return _Law(self.kind, *sorted((self.a * factor, self.b * factor)))
+        return _Law(self.kind, self.a * factor, self.b * abs(factor))
+
+    def text(self, width: int) -> str:
+        return f"{width}:{self.kind}:{float(self.a)!r}:{float(self.b)!r}"
+
+
+def column_blocks(blocks: Sequence[tuple[int, Any]]) -> ColumnBlocks:
+    """Initialise column blocks of one table differently: `column_blocks([(8, zeros), (4, normal)])` for dim 12.
+
+    Only initializers that need no fan (constant, uniform, normal, truncated normal): the fan of a block is its author's
+    to know, so write the limits out.
+
+    Raises:
+        ValueError: no block, or a width below 1. Widths that do not sum to `dim` fail in `create_table`.
+    """
+    pairs = tuple((width, initializer) for width, initializer in blocks)
+    if not pairs or any(not isinstance(w, (int, np.integer)) or isinstance(w, bool) or w < 1 for w, _ in pairs):
+        raise ValueError(f"column_blocks needs (width, initializer) pairs with widths of at least 1: got {blocks!r}")
+    return ColumnBlocks(tuple((int(width), initializer) for width, initializer in pairs))
+
+
+def initializer_text(initializer: Any, rows: int, dim: int, factor: float = 1.0) -> str:
+    """Return the native text of `initializer` for a table of `rows` by `dim`, all values multiplied by `factor`.
+
+    Raises:
+        ValueError: the initializer is not one that a table can compute by key, or column widths do not sum to `dim`.
+    """
+    if not isinstance(initializer, ColumnBlocks):
+        return _law(_instance(initializer), (rows, dim)).scaled(factor).text(dim)
+    total = sum(width for width, _ in initializer.blocks)
+    if total != dim:
+        raise ValueError(f"column_blocks widths sum to {total} but the table's dim is {dim}: make them equal")
+    return ";".join(_law(_instance(part), None).scaled(factor).text(width) for width, part in initializer.blocks)
+
+
+def table_seed(initializer: Any, table_name: str, graph_seed: int | None) -> int:
+    """Return a seed in [0, 2**63): a function of the seeds given and the table's name, random when none is given."""
+    parts = [part for _, part in initializer.blocks] if isinstance(initializer, ColumnBlocks) else [initializer]
+    seeds = [_seed(_instance(part)) for part in parts]
+    if graph_seed is None and all(seed is None for seed in seeds):
+        return secrets.randbits(63)
+    digest = hashlib.sha256(repr((graph_seed, seeds, table_name)).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
+
+
+def _instance(initializer: Any) -> Any:
+    return initializer() if isinstance(initializer, type) else initializer
+
+
+def _seed(initializer: Any) -> Any:
+    config = initializer.get_config() if hasattr(initializer, "get_config") else {}
+    return config.get("seed")
+
+
+def _law(initializer: Any, shape: tuple[int, int] | None) -> _Law:
+    if type(initializer).__module__.split(".")[0] in _MODULES:
+        for base in type(initializer).__mro__:
+            if base.__name__ in _FAN_FREE:
+                return _FAN_FREE[base.__name__](initializer)
+            if base.__name__ in _WITH_FAN:
+                return _WITH_FAN[base.__name__](initializer, _known(base.__name__, shape))
+    raise ValueError(
+        f"the initializer {initializer!r} cannot initialise rows by key: use a TensorFlow or Keras Constant, Zeros, "
+        "Ones, RandomUniform, RandomNormal, TruncatedNormal, VarianceScaling (Glorot, He, Lecun) object or column_blocks"
+    )
+
+
+def _known(name: str, shape: tuple[int, int] | None) -> tuple[int, int]:
+    if shape is None:
+        raise ValueError(f"{name} inside column_blocks has no fan: write its limits out in a RandomUniform or a normal")
+    return shape
+
+
+def _constant(initializer: Any) -> _Law:
+    value = np.asarray(initializer.value)
+    if value.ndim != 0:
+        raise ValueError(
+            f"a constant initializer of shape {value.shape} cannot initialise a table that grows: use a scalar, and "
+            "import_rows for rows with values of their own"
+        )
+    return _Law("constant", float(value), 0.0)
+
+
+def _uniform(initializer: Any) -> _Law:
+    high = 1.0 if initializer.maxval is None else initializer.maxval
+    return _Law("uniform", _scalar(initializer.minval), _scalar(high))
+
+
+def _normal(kind: str) -> Callable[[Any], _Law]:
+    return lambda initializer: _Law(kind, _scalar(initializer.mean), _scalar(initializer.stddev))
+
+
+def _scalar(value: Any) -> float:
+    if isinstance(value, (tf.Tensor, tf.Variable)) or np.ndim(value) != 0:
+        raise ValueError(f"an initializer's parameter must be a Python number: got {value!r}")
+    return float(value)
+
+
+def _variance_scaling(initializer: Any, shape: tuple[int, int]) -> _Law:
+    rows, dim = shape
+    fan = {"fan_in": rows, "fan_out": dim, "fan_avg": (rows + dim) / 2.0}[initializer.mode]
+    variance = initializer.scale / max(1.0, fan)
+    if initializer.distribution == "uniform":
+        return _Law("uniform", -((3.0 * variance) ** 0.5), (3.0 * variance) ** 0.5)
+    if initializer.distribution == "untruncated_normal":
+        return _Law("normal", 0.0, variance**0.5)
+    return _Law("truncated_normal", 0.0, variance**0.5 / _CUT_STDDEV)
+
+
+def _unit_scaling(initializer: Any, shape: tuple[int, int]) -> _Law:
+    limit = (3.0 / max(1.0, shape[0])) ** 0.5 * initializer.factor
+    return _Law("uniform", -limit, limit)
+
+
+_FAN_FREE: Mapping[str, Callable[[Any], _Law]] = {
+    "Constant": _constant,
+    "Zeros": lambda initializer: _Law("constant", 0.0, 0.0),
+    "Ones": lambda initializer: _Law("constant", 1.0, 0.0),
+    "RandomUniform": _uniform,
+    "RandomNormal": _normal("normal"),
+    "TruncatedNormal": _normal("truncated_normal"),
+}
+
+_WITH_FAN: Mapping[str, Callable[[Any, tuple[int, int]], _Law]] = {
+    "VarianceScaling": _variance_scaling,
+    "UniformUnitScaling": _unit_scaling,
+}

@@ -1,0 +1,1 @@
+"""Optimizers of tables, one module each with Rec SDK's `create_hash_optimizer`."""

@@ -1,0 +1,113 @@
+"""What all table optimizers share: a v1 Optimizer whose updates are the native ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _checks, ordering
+from runtime.anchor import Anchor
+from runtime.table import Table, tables
+
+_MAX_LEARNING_RATE = 10
+
+
+class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
+    """Updates the rows of tables; `compute_gradients`, `apply_gradients` and `minimize` as in any v1 Optimizer.
+
+    Without a `var_list` it trains every table of the graph, and only the tables.
+    """
+
+    def __init__(self, learning_rate: Any, use_locking: bool, name: str) -> None:
+        """Take a learning rate in [0, 10] as a number, a scalar tensor or variable, or a callable that returns one.
+
+        Raises:
+            ValueError: wrong type or range.
+        """
+        _checks.boolean("use_locking", use_locking)
+        _checks.text("name", name, 200)
+        if not callable(learning_rate) and not isinstance(learning_rate, (tf.Tensor, tf.Variable)):
+            _checks.real("learning_rate", learning_rate, 0, _MAX_LEARNING_RATE, whole=True)
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+
+    def compute_gradients(
+        self, loss: tf.Tensor, var_list: Any = None, *args: Any, **kwargs: Any
+    ) -> list[tuple[Any, Any]]:
+        """Return (gradient, variable) pairs; by default for the anchors of all tables of the current graph.
+
+        Raises:
+            ValueError: no `var_list`, and the graph has no table.
+        """
+        if var_list is None:
+            var_list = [table.variable for table in tables()]
+            if not var_list:
+                raise ValueError(f"{self.get_name()} has nothing to train: the graph has no table, create one first")
+        pairs: list[tuple[Any, Any]] = super().compute_gradients(loss, var_list, *args, **kwargs)
+        return pairs
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+    ) -> tf.Operation:
+        """Return the op that updates the tables, then adds 1 to `global_step` if one is given.
+
+        Raises:
+            ValueError: a variable that is no table's anchor, a dense gradient, or no gradient at all.
+            RuntimeError: inside a tf.distribute strategy.
+        """
+        if tf.distribute.has_strategy():
+            raise RuntimeError(
+                f"{self.get_name()} does not run inside a tf.distribute strategy yet: train in one process"
+            )
+        pairs = [(gradient, self._table(variable)) for gradient, variable in grads_and_vars]
+        slices = [(self._slices(gradient, table), table) for gradient, table in pairs if gradient is not None]
+        if not slices:
+            known = [table.table_name for _, table in pairs]
+            raise ValueError(f"no gradient for any table of {known}: the loss must depend on a sparse_lookup of one")
+        self._prepare()
+        with tf.name_scope(name or self.get_name()) as scope, tf.device("/device:CPU:0"):
+            rate = self._scalar(self._learning_rate() if callable(self._learning_rate) else self._learning_rate)
+            updates = [self._update_table(table, gradient, rate) for gradient, table in slices]
+            done = self._finish(updates, "update" if global_step is not None else scope)
+            if global_step is not None:
+                with tf.control_dependencies([done]):
+                    done = global_step.assign_add(1, name=scope, read_value=False)
+        train_ops = tf.compat.v1.get_collection_ref(tf.compat.v1.GraphKeys.TRAIN_OP)
+        if done not in train_ops:
+            train_ops.append(done)
+        return done
+
+    def _update_table(self, table: Table, gradient: tf.IndexedSlices, rate: tf.Tensor) -> tf.Operation:
+        with tf.name_scope("update_" + table.table_name):
+            keys = tf.cast(gradient.indices, tf.int64)
+            values = tf.cast(gradient.values, tf.float32)
+            update = self._native_update(table, keys, values, rate)
+        ordering.update_added(update, table.lookups)
+        table.updates.append(update)
+        return update
+
+    def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
+        """Update the rows of keys int64 [n] by gradients float [n, dim]; duplicates are summed by the op."""
+        raise NotImplementedError
+
+    def _table(self, variable: Any) -> Table:
+        if not isinstance(variable, Anchor):
+            raise ValueError(
+                f"{self.get_name()} updates tables only and `{getattr(variable, 'name', variable)}` is none: apply its "
+                "gradient with the dense optimizer (get_dense_and_sparse_variable() tells them apart)"
+            )
+        return variable.table
+
+    def _slices(self, gradient: Any, table: Table) -> tf.IndexedSlices:
+        if not isinstance(gradient, tf.IndexedSlices):
+            raise ValueError(
+                f"the gradient of the table `{table.table_name}` is no longer tf.IndexedSlices but {gradient!r}: "
+                "process `gradient.values` and keep `gradient.indices`"
+            )
+        return gradient
+
+    @staticmethod
+    def _scalar(value: Any) -> tf.Tensor:
+        return tf.cast(tf.convert_to_tensor(value), tf.float32)

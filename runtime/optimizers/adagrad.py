@@ -1,0 +1,42 @@
+"""Adagrad on tables: `s += g**2; w -= learning_rate * g / (sqrt(s) + epsilon)`, touched rows only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _checks, native
+from runtime.optimizers._base import TableOptimizer
+from runtime.table import Table
+
+
+def create_hash_optimizer(
+    learning_rate: Any = 0.001,
+    initial_accumulator_value: float = 0.9,
+    use_locking: bool = False,
+    name: str = "Adagrad",
+    epsilon: float = 0.0,
+) -> AdagradTableOptimizer:
+    """Create the optimizer; with epsilon 0 it is `tf.compat.v1.train.AdagradOptimizer` (its accumulator starts at 0.1).
+
+    Raises:
+        ValueError: wrong type or range (accumulator in [0, 1], epsilon in [0, 1]).
+    """
+    start = _checks.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
+    small = _checks.real("epsilon", epsilon, 0, 1, whole=True)
+    return AdagradTableOptimizer(learning_rate, start, small, use_locking, name)
+
+
+class AdagradTableOptimizer(TableOptimizer):
+    """See `create_hash_optimizer`."""
+
+    def __init__(self, learning_rate: Any, start: float, epsilon: float, use_locking: bool, name: str) -> None:
+        """Take the checked arguments of `create_hash_optimizer`."""
+        super().__init__(learning_rate, use_locking, name)
+        self._start, self._epsilon = start, epsilon
+
+    def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
+        return native.ops().rec_apply_adagrad(
+            table.handle, keys, values, rate, tf.constant(self._epsilon), initial_accumulator_value=self._start
+        )

@@ -1,0 +1,84 @@
+"""LazyAdam on tables: Adam whose moments move only for touched rows, so it trains another model than Adam does.
+
+`a = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t)`; `m = beta1 m + (1 - beta1) g`;
+`v = beta2 v + (1 - beta2) g**2`; `w -= a m / (sqrt(|v|) + epsilon)`. t counts the applications of the optimizer, not those of a row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _checks, native
+from runtime.optimizers._base import TableOptimizer
+from runtime.table import Table
+
+
+def create_hash_optimizer(
+    learning_rate: Any = 0.001,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    name: str = "LazyAdam",
+    use_fusion_optim: bool = False,
+) -> LazyAdamTableOptimizer:
+    """Create the optimizer; `use_fusion_optim` changes nothing, the update is one op anyway.
+
+    Raises:
+        ValueError: wrong type or range: beta1 in (0, 1), beta2 in [0, 1], epsilon in (0, 1].
+    """
+    _checks.boolean("use_fusion_optim", use_fusion_optim)
+    _open("beta1", _checks.real("beta1", beta1, 0, 1), (0, 1))
+    _checks.real("beta2", beta2, 0, 1, whole=True)
+    _open("epsilon", _checks.real("epsilon", epsilon, 0, 1, whole=True), (0,))
+    return LazyAdamTableOptimizer(learning_rate, float(beta1), float(beta2), float(epsilon), name)
+
+
+def _open(name: str, value: float, excluded: tuple[int, ...]) -> None:
+    if value in excluded:
+        side = "less than or equal to 0" if value == 0 else "bigger than or equal to 1"
+        raise ValueError(f"`{name}` is {side}: got {value!r}")
+
+
+class LazyAdamTableOptimizer(TableOptimizer):
+    """See `create_hash_optimizer`. Two variables per graph carry the powers of the betas, so checkpoints do as well."""
+
+    def __init__(self, learning_rate: Any, beta1: float, beta2: float, epsilon: float, name: str) -> None:
+        """Take the checked arguments of `create_hash_optimizer`."""
+        super().__init__(learning_rate, False, name)
+        self._betas = (beta1, beta2)
+        self._epsilon = epsilon
+        self._powers: dict[tf.Graph, tuple[tf.Variable, tf.Variable]] = {}
+
+    def variables(self) -> list[tf.Variable]:
+        """Return the beta powers of the current graph."""
+        return list(self._powers.get(tf.compat.v1.get_default_graph(), ()))
+
+    def _prepare(self) -> None:
+        self._beta_powers(tf.compat.v1.get_default_graph())
+
+    def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
+        powers = [power.value() for power in self._beta_powers(table.graph)]
+        settings = [tf.constant(value) for value in (*self._betas, self._epsilon)]
+        return native.ops().rec_apply_lazy_adam(table.handle, keys, values, rate, *powers, *settings)
+
+    def _finish(self, update_ops: list[tf.Operation], name_scope: str) -> tf.Operation:
+        powers = self._beta_powers(tf.compat.v1.get_default_graph())
+        with tf.control_dependencies(update_ops):
+            advanced = [
+                power.assign(power.read_value() * beta, read_value=False)
+                for power, beta in zip(powers, self._betas, strict=True)
+            ]
+        return tf.group(*update_ops, *advanced, name=name_scope)
+
+    def _beta_powers(self, graph: tf.Graph) -> tuple[tf.Variable, tf.Variable]:
+        if graph not in self._powers:
+            # Named by the optimizer, not as stock Adam's: adding a second optimizer must not rename these.
+            with tf.init_scope(), tf.compat.v1.name_scope(None), tf.name_scope(self.get_name()):
+                first, second = (
+                    tf.compat.v1.Variable(beta, trainable=False, name=f"beta{n}_power", use_resource=True)
+                    for n, beta in enumerate(self._betas, start=1)
+                )
+            self._powers[graph] = (first, second)
+        return self._powers[graph]

@@ -1,0 +1,144 @@
+"""What `create_table` was asked for, checked by Rec SDK's rules; features that are missing are refused by name."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _checks
+
+_log = logging.getLogger("runtime")
+
+_MAX_DIM = 8192
+_MAX_ROWS = 10**9
+_NO_EFFECT = {"shard_num": 1, "fusion_optimizer_var": True, "hashtable_threshold": 0}
+
+
+@dataclass(frozen=True)
+class TableArguments:
+    """The arguments that a table keeps."""
+
+    key_dtype: tf.DType
+    dim: int
+    name: str
+    emb_initializer: Any
+    device_vocabulary_size: int
+    is_save: bool
+    init_param: float
+
+
+def checked(given: Mapping[str, Any]) -> TableArguments:
+    """Return the checked arguments of `create_table`.
+
+    Raises:
+        ValueError: see `create_table`.
+    """
+    _check_sizes(given)
+    _check_options(given)
+    _check_padding(given)
+    _refuse_absent(given)
+    for argument, default in _NO_EFFECT.items():
+        if given[argument] != default:
+            _log.info("create_table(%r): %s has no effect in this runtime", given["name"], argument)
+    return TableArguments(
+        key_dtype=tf.as_dtype(given["key_dtype"]),
+        dim=_dim(given["dim"]),
+        name=table_name(given["name"]),
+        emb_initializer=given["emb_initializer"],
+        device_vocabulary_size=int(given["device_vocabulary_size"]),
+        is_save=bool(given["is_save"]),
+        init_param=_checks.real("init_param", given["init_param"], -10, 10),
+    )
+
+
+def table_name(name: Any) -> str:
+    """Return the name without the characters that Rec SDK removes (all but letters, digits and underscore).
+
+    Raises:
+        ValueError: not a str of 1 to 100 characters, nothing left, or an underscore at the start (no op may have it).
+    """
+    _checks.text("name", name, 100)
+    clean = re.sub(r"[^0-9A-Za-z_]", "", name)
+    if not clean:
+        raise ValueError(f"the table name {name!r} has no letter, digit or underscore: choose another")
+    if clean.startswith("_"):
+        raise ValueError(
+            f"the table name {name!r} starts with an underscore, which no TensorFlow op may: choose another"
+        )
+    if clean != name:
+        _log.warning("the table name %r has characters other than letters, digits and _: it becomes %r", name, clean)
+    return clean
+
+
+def _dim(dim: Any) -> int:
+    if isinstance(dim, tf.TensorShape):
+        if dim.rank != 1 or dim[0] is None:
+            raise ValueError(f"`dim` must be an int or a TensorShape of one known dimension: got {dim}")
+        dim = dim[0]
+    return _checks.integer("dim", dim, 1, _MAX_DIM)
+
+
+def _check_sizes(given: Mapping[str, Any]) -> None:
+    if given["key_dtype"] not in (tf.int64, tf.int32):
+        raise ValueError(f"`key_dtype` must be tf.int64 or tf.int32: got {given['key_dtype']!r}")
+    if given["value_dtype"] != tf.float32:
+        raise ValueError(f"`value_dtype` must be tf.float32: got {given['value_dtype']!r}")
+    _checks.integer("device_vocabulary_size", given["device_vocabulary_size"], 1, _MAX_ROWS)
+    _checks.integer("host_vocabulary_size", given["host_vocabulary_size"], 0, _MAX_ROWS)
+    _checks.integer("ssd_vocabulary_size", given["ssd_vocabulary_size"], 0, _MAX_ROWS)
+    if given["ssd_vocabulary_size"] > 0 and given["host_vocabulary_size"] == 0:
+        raise ValueError(
+            "`ssd_vocabulary_size` needs a `host_vocabulary_size` above 0: the SSD tier lies below the host's"
+        )
+    _checks.integer("shard_num", given["shard_num"], 1, 8192)
+    _checks.integer("hashtable_threshold", given["hashtable_threshold"], 0)
+
+
+def _check_options(given: Mapping[str, Any]) -> None:
+    for flag in ("is_save", "is_dp", "enable_merge", "padding_keys_mask", "fusion_optimizer_var"):
+        _checks.boolean(flag, given[flag])
+    _checks.option("all2all_gradients_op", given["all2all_gradients_op"], _GRADIENT_OPS)
+    _checks.kind("ssd_data_path", given["ssd_data_path"], (list, tuple), "a list or tuple of str")
+    for path in given["ssd_data_path"]:
+        _checks.text("ssd_data_path", path, 1024)
+
+
+# In one process the two are the same: there is one rank to divide by.
+_GRADIENT_OPS = ("sum_gradients", "sum_gradients_and_div_by_ranksize")
+
+
+def _check_padding(given: Mapping[str, Any]) -> None:
+    keys, mask, length = given["padding_keys"], given["padding_keys_mask"], given["padding_keys_len"]
+    if keys is not None:
+        _checks.kind("padding_keys", keys, (int, list), "an int or a list of int")
+        for key in [keys] if isinstance(keys, int) else keys:
+            _checks.integer("padding_keys", key, -(2**63), 2**63 - 1)
+        if length is None:
+            raise ValueError(
+                "`padding_keys` needs `padding_keys_len`: give the largest number of distinct ids of a batch"
+            )
+    if (keys is not None) != mask:
+        raise ValueError("`padding_keys_mask` must be True exactly when `padding_keys` is given")
+    if length is not None:
+        _checks.integer("padding_keys_len", length, 1)
+
+
+def _refuse_absent(given: Mapping[str, Any]) -> None:
+    absent = {
+        "host_vocabulary_size": "leave it 0, the table lies in host memory and grows",
+        "ssd_vocabulary_size": "leave it 0",
+        "is_dp": "leave it False, training runs in one process",
+        "enable_merge": "leave it False",
+        "padding_keys": "leave it out and mask the padded positions in the model",
+        "padding_keys_len": "leave it out",
+    }
+    for argument, remedy in absent.items():
+        if given[argument]:
+            raise _checks.unsupported(f"{argument}={given[argument]!r}", remedy)
+    if given["padding_keys"] is not None:
+        raise _checks.unsupported("padding_keys", absent["padding_keys"])
