@@ -6,9 +6,10 @@ Format history (`SCHEMA`): 1.0 first version.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 SCHEMA = ("recmigrate-report", 1, 0)
@@ -146,32 +147,44 @@ class Report:
     findings: tuple[Finding, ...] = ()
     tables: tuple[TableRecord, ...] = ()
     verifications: tuple[Verification, ...] = ()
+    #: facts of the run (versions, platform), the only part that may differ between machines; None: not collected yet
+    environment: tuple[tuple[str, str], ...] | None = field(default=None, compare=False)
 
 
 def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+#: strings (kept as they are), comments (dropped), blanks and line continuations (dropped), anything else
+_TOKEN = re.compile(
+    r"""(?P<string>\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+    r"""|(?P<drop>\#[^\n]*|\\\r?\n|\s+)|(?P<name>\w+)|(?P<other>.)""",
+    re.DOTALL,
+)
+
+
+def _normal_code(text: str) -> str:
+    """Return code without comments, blanks and the comma before a closing bracket: what a formatter may change."""
+    tokens = [match.group() for match in _TOKEN.finditer(text) if match.lastgroup != "drop"]
+    following = [*tokens[1:], ""]
+    return " ".join(a for a, b in zip(tokens, following, strict=True) if not (a == "," and b in {")", "]", "}"}))
 
 
 def with_ids(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings with `migrateFingerprint/v1` ids, which survive moved lines.
+    """Return the findings with `migrateFingerprint/v1` ids, which survive moved lines and reformatting.
 
-    The id hashes rule, path, scope, the matched text with white space folded, and the ordinal among equals in that
-    scope; no line number. `fallback_id` leaves the path out.
+    The id hashes rule, subject, path, scope, the matched text (code: without comments and blanks; else the message with
+    blanks folded) and the ordinal among equals in that scope of that file; no line number, so keep line numbers out of
+    messages. `fallback_id` leaves the path out: equal code in two files has one fallback id.
     """
-    seen: Counter[str] = Counter()
-    seen_fallback: Counter[str] = Counter()
+    seen: Counter[tuple[str, ...]] = Counter()
     result = []
     for finding in findings:
-        text = " ".join((finding.before or finding.message).split())
-        base = _digest(finding.rule, finding.location.path, finding.location.scope, text)
-        fallback = _digest(finding.rule, finding.location.scope, text)
-        result.append(
-            replace(
-                finding,
-                id="v1:" + _digest(base, str(seen[base])),
-                fallback_id="v1:" + _digest(fallback, str(seen_fallback[fallback])),
-            )
-        )
-        seen[base] += 1
-        seen_fallback[fallback] += 1
+        text = _normal_code(finding.before) or " ".join(finding.message.split())
+        parts = (finding.rule, finding.subject, finding.location.scope, text)
+        key = (*parts, finding.location.path)
+        ordinal = str(seen[key])
+        seen[key] += 1
+        own, fallback = "v1:" + _digest(*key, ordinal), "v1:" + _digest(*parts, ordinal)
+        result.append(replace(finding, id=own, fallback_id=fallback))
     return tuple(result)

@@ -1,0 +1,85 @@
+"""JSON types to the report's frozen data classes, checked, so that a damaged file is an error and not a crash later."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from migrate.errors import MigrateError
+
+T = TypeVar("T")
+
+
+def decode(kind: type[T], data: Any, origin: str) -> T:
+    """Return `data` as the data class `kind`; unknown keys are ignored (a newer minor version may have added them).
+
+    Raises `MigrateError` that names `origin`, the key and what is wrong with it.
+    """
+    result: T = _value(kind, data, origin, "")
+    return result
+
+
+@cache
+def _schema(kind: type) -> tuple[tuple[str, Any, bool], ...]:
+    """Return (name, type, required) of every field; resolving type hints is slow, so once per class."""
+    hints = get_type_hints(kind)
+    return tuple((item.name, hints[item.name], item.default is MISSING) for item in fields(kind))
+
+
+def _fail(origin: str, where: str, what: str) -> MigrateError:
+    return MigrateError(f"`{origin}`: `{where or 'report'}` {what}; write the report again with `--report`")
+
+
+def _value(kind: Any, data: Any, origin: str, where: str) -> Any:
+    if get_origin(kind) is tuple:
+        return _tuple(get_args(kind), data, origin, where)
+    if get_origin(kind) in {Union, types.UnionType}:
+        if data is None:
+            return None
+        return _value(next(arm for arm in get_args(kind) if arm is not type(None)), data, origin, where)
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _record(kind, data, origin, where)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _enum(kind, data, origin, where)
+    return _scalar(kind, data, origin, where)
+
+
+def _tuple(arms: tuple[Any, ...], data: Any, origin: str, where: str) -> tuple[Any, ...]:
+    if not isinstance(data, list):
+        raise _fail(origin, where, "must be a list")
+    if len(arms) == 2 and arms[1] is Ellipsis:
+        return tuple(_value(arms[0], item, origin, f"{where}[{at}]") for at, item in enumerate(data))
+    return tuple(_value(arm, item, origin, where) for arm, item in zip(arms, data, strict=True))
+
+
+def _record(kind: type, data: Any, origin: str, where: str) -> Any:
+    if not isinstance(data, dict):
+        raise _fail(origin, where, "must be an object")
+    values = {}
+    for name, hint, required in _schema(kind):
+        inside = f"{where}.{name}" if where else name
+        if name in data:
+            values[name] = _value(hint, data[name], origin, inside)
+        elif required:
+            raise _fail(origin, inside, "is missing")
+    return kind(**values)
+
+
+def _enum(kind: type[Enum], data: Any, origin: str, where: str) -> Enum:
+    try:
+        return kind(data)
+    except ValueError:
+        known = ", ".join(str(member.value) for member in kind)
+        raise _fail(origin, where, f"is {data!r}, not one of {known}") from None
+
+
+def _scalar(kind: Any, data: Any, origin: str, where: str) -> Any:
+    if kind is float and isinstance(data, str) and data in {"nan", "inf", "-inf"}:
+        return float(data)
+    wanted = (int, float) if kind is float else kind
+    if not isinstance(data, wanted) or isinstance(data, bool):
+        raise _fail(origin, where, f"must be {'text' if kind is str else 'a number'}")
+    return float(data) if kind is float else data

@@ -1,0 +1,162 @@
+"""The numbers and sentences of a report: every writer takes its counts and words from here, so they always agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from migrate.report.model import Applicability, Finding, Report, State, TableRecord, Verification
+
+#: states that stop the converted program or hide code from the tool; a suggestion does not block
+BLOCKING = frozenset({State.UNSUPPORTED, State.OPAQUE, State.FAILED})
+_CONVERTED = frozenset({State.APPLIED, State.AVAILABLE})
+
+
+class Bucket(str, Enum):
+    """The five numbers at the top of a report; `NOTED` findings are in none of them."""
+
+    EXACT = "exact"
+    CONDITIONAL = "conditional"
+    SUGGESTED = "suggested"
+    UNSUPPORTED = "unsupported"
+    OPAQUE = "opaque"
+    NOTED = "noted"
+
+
+LABELS = {
+    Bucket.EXACT: "converted exactly",
+    Bucket.CONDITIONAL: "with an assumption or changed values",
+    Bucket.SUGGESTED: "suggested",
+    Bucket.UNSUPPORTED: "unsupported",
+    Bucket.OPAQUE: "could not see",
+    Bucket.NOTED: "noted",
+}
+_BY_STATE = {
+    State.SUGGESTED: Bucket.SUGGESTED,
+    State.UNSUPPORTED: Bucket.UNSUPPORTED,
+    State.FAILED: Bucket.UNSUPPORTED,
+    State.OPAQUE: Bucket.OPAQUE,
+    State.NOTED: Bucket.NOTED,
+}
+
+
+def bucket(finding: Finding) -> Bucket:
+    """Return which number counts this finding; an edit is exact only when it says so and assumes nothing."""
+    if finding.state in _CONVERTED:
+        exact = finding.applicability is Applicability.EXACT and not finding.assumptions
+        return Bucket.EXACT if exact else Bucket.CONDITIONAL
+    return _BY_STATE[finding.state]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """N of M, of which K block."""
+
+    converted: int
+    total: int
+    remaining: int
+    blocking: int
+
+    @staticmethod
+    def of_findings(findings: Iterable[Finding]) -> Tally:
+        """Count findings that ask for a change; notes are not counted."""
+        counted = [finding for finding in findings if finding.state is not State.NOTED]
+        return Tally._of([finding.state for finding in counted])
+
+    @staticmethod
+    def of_tables(tables: Iterable[TableRecord]) -> Tally:
+        """Count embedding tables by verdict."""
+        return Tally._of([table.verdict for table in tables])
+
+    @staticmethod
+    def _of(states: list[State]) -> Tally:
+        converted = sum(state in _CONVERTED for state in states)
+        open_states = [state for state in states if state not in {*_CONVERTED, State.NOTED}]
+        return Tally(converted, len(states), len(open_states), sum(state in BLOCKING for state in open_states))
+
+    def sentence(self, noun: str, verb: str = "converted") -> str:
+        """Return e.g. `3 of 4 tables converted; 1 remains, and it blocks`."""
+        text = f"{self.converted} of {plural(self.total, noun)} {verb}"
+        if not self.remaining:
+            return text
+        return f"{text}; {self.remaining} {'remains' if self.remaining == 1 else 'remain'}, {self._blocked()}"
+
+    def _blocked(self) -> str:
+        if self.remaining == 1:
+            return "and it blocks" if self.blocking else "and it does not block"
+        if not self.blocking:
+            return "of which none blocks"
+        return f"of which {self.blocking} {'blocks' if self.blocking == 1 else 'block'}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return the count with its noun in the right number: `1 table`, `2 tables`, `2 passes`."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{count} {noun[:-1]}ies"
+    return f"{count} {noun}{'es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
+
+
+def buckets(report: Report) -> dict[Bucket, int]:
+    """Return the number of findings in every bucket, zeros included."""
+    counts = Counter(bucket(finding) for finding in report.findings)
+    return {key: counts[key] for key in Bucket}
+
+
+def conversion_verb(report: Report) -> str:
+    """Return `converted`, or `convertible` when nothing was written (`migrate check`)."""
+    states = {finding.state for finding in report.findings} | {table.verdict for table in report.tables}
+    return "convertible" if State.AVAILABLE in states and State.APPLIED not in states else "converted"
+
+
+def remaining(report: Report) -> list[Finding]:
+    """Return the findings that leave work to a person, blocking ones first, else in source order."""
+    return sorted((f for f in report.findings if f.remains), key=lambda f: (f.state not in BLOCKING, _order(f)))
+
+
+def _order(finding: Finding) -> tuple[bool, str, int]:
+    return (finding.state is State.AVAILABLE, finding.location.path, finding.location.line)
+
+
+def proof(verification: Verification) -> str:
+    """Return one sentence on a pair of files, e.g. `41 of 41 comparisons equal`."""
+    total = len(verification.comparisons)
+    if not total:
+        return "nothing was compared, so nothing is proven"
+    equal = sum(comparison.verdict == "equal" for comparison in verification.comparisons)
+    return f"{equal} of {plural(total, 'comparison')} equal"
+
+
+def verdict(report: Report) -> tuple[str, str]:
+    """Return the state of the whole (`ok`, `work`, `blocked`, `failed`) and one sentence that says why."""
+    tally = Tally.of_findings(report.findings)
+    failed = [v for v in report.verifications if not v.passed]
+    stages = [stage for stage in report.stages if stage.state == "failed"]
+    parts = []
+    if report.tables:
+        parts.append(Tally.of_tables(report.tables).sentence("table", conversion_verb(report)))
+    elif tally.total:
+        parts.append(tally.sentence("finding", conversion_verb(report)))
+    parts += [_proof_sentence(report, len(failed))] if report.verifications else []
+    parts += [f"stage `{stages[0].name}` failed"] if stages else []
+    if not parts:
+        parts.append("nothing to convert was found")
+    return _whole(tally, bool(failed or stages)), "; ".join(parts)
+
+
+def _proof_sentence(report: Report, failed: int) -> str:
+    total = len(report.verifications)
+    if not failed:
+        return "the numbers agree" if total == 1 else f"the numbers of all {total} pairs agree"
+    return "the numbers do not agree" if total == 1 else f"the numbers of {failed} of {total} pairs do not agree"
+
+
+def _whole(tally: Tally, failed: bool) -> str:
+    if failed:
+        return "failed"
+    if tally.blocking:
+        return "blocked"
+    return "work" if tally.remaining else "ok"

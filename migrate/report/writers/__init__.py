@@ -1,0 +1,55 @@
+"""One module per format, each registering its renderer by file extension; `write` chooses by the path's extension."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+
+from migrate.errors import MigrateError
+from migrate.report import environment
+from migrate.report.files import write_atomically
+from migrate.report.model import Report, with_ids
+
+#: extension -> module here, which has `render(report) -> str`; imported when used, so that JSON needs no jinja2
+FORMATS = {
+    ".json": "as_json",
+    ".html": "as_html",
+    ".htm": "as_html",
+    ".md": "as_markdown",
+    ".markdown": "as_markdown",
+    ".txt": "as_text",
+    ".sarif": "as_sarif",
+}
+
+
+def write(report: Report, path: Path | str) -> None:
+    """Write the report atomically in the format of the path's extension.
+
+    Findings without an id get one, and the environment is collected when it is None. Raises `MigrateError` for an
+    extension that no writer knows and for a path that cannot be written.
+    """
+    write_atomically(Path(path), render(report, check_path(path)))
+
+
+def check_path(path: Path | str) -> str:
+    """Return the path's extension, or raise `MigrateError`: call it before long work whose result goes there."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise MigrateError(f"cannot write a report to `{path}`: extension `{suffix}` is unknown; use one of {known}")
+    return suffix
+
+
+def render(report: Report, suffix: str) -> str:
+    """Return the report as text in the format of an extension of `FORMATS`."""
+    module = importlib.import_module(f"{__name__}.{FORMATS[suffix]}")
+    text: str = module.render(prepared(report))
+    return text
+
+
+def prepared(report: Report) -> Report:
+    """Return the report complete: every finding has an id, the environment is known."""
+    if any(not finding.id for finding in report.findings):
+        report = replace(report, findings=with_ids(report.findings))
+    return replace(report, environment=environment.collect()) if report.environment is None else report
