@@ -66,8 +66,17 @@ class Anchor(_tensorflow.ResourceVariable, _tensorflow.SaveableObject):  # type:
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
         """Replace the table's rows by those of the checkpoint (tensors in the order of `specs`)."""
-        rows = restored_tensors[1:]
-        replaced = [native.ops().rec_table_import(self.table.handle, *rows)] if rows else []
+        replaced = [self._import(*restored_tensors[1:])] if len(restored_tensors) > 1 else []
         # Not the restored anchor: a width that differs must fail in the import, whose message names the table.
         with tf.control_dependencies(replaced), tf.device(self.device):
             return self.assign(tf.zeros([0, self.table.dim]), read_value=False)
+
+    def _import(self, keys: tf.Tensor, values: tf.Tensor, slots: tf.Tensor, meta: tf.Tensor) -> tf.Operation:
+        table = self.table
+        message = (
+            f"the checkpoint's rows of the table `{table.table_name}` are not {table.dim} wide: create the "
+            "table with the dim it was saved with"
+        )
+        width = tf.compat.v1.assert_equal(tf.shape(values)[1], table.dim, message=message)
+        with tf.control_dependencies([width]):
+            return native.ops().rec_table_import(table.handle, keys, values, slots, meta)

@@ -101,7 +101,8 @@ def _law(initializer: Any, shape: tuple[int, int] | None) -> _Law:
                 return _WITH_FAN[base.__name__](initializer, _known(base.__name__, shape))
     raise ValueError(
         f"the initializer {initializer!r} cannot initialise rows by key: use a TensorFlow or Keras Constant, Zeros, "
-        "Ones, RandomUniform, RandomNormal, TruncatedNormal, VarianceScaling (Glorot, He, Lecun) object or column_blocks"
+        "Ones, RandomUniform, RandomNormal, "
+        " TruncatedNormal or VarianceScaling (Glorot, He, Lecun) object, or column_blocks"
     )
 
 

@@ -104,7 +104,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         if not isinstance(gradient, tf.IndexedSlices):
             raise ValueError(
                 f"the gradient of the table `{table.table_name}` is no longer tf.IndexedSlices but {gradient!r}: "
-                "process `gradient.values` and keep `gradient.indices`"
+                "process `gradient.values` and keep `gradient.indices`, and look up before a tf.while_loop"
             )
         return gradient
 

@@ -1,7 +1,8 @@
 """LazyAdam on tables: Adam whose moments move only for touched rows, so it trains another model than Adam does.
 
 `a = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t)`; `m = beta1 m + (1 - beta1) g`;
-`v = beta2 v + (1 - beta2) g**2`; `w -= a m / (sqrt(|v|) + epsilon)`. t counts the applications of the optimizer, not those of a row.
+`v = beta2 v + (1 - beta2) g**2`; `w -= a m / (sqrt(|v|) + epsilon)`. t counts the applications of the
+optimizer, not those of a row.
 """
 
 from __future__ import annotations
