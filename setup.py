@@ -12,14 +12,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from setuptools import Distribution, Extension, find_packages, setup
-from setuptools.command.bdist_wheel import bdist_wheel
-from setuptools.command.build_ext import build_ext
+from setuptools import Distribution, Extension, find_packages, setup  # type: ignore[import-untyped]
+from setuptools.command.bdist_wheel import bdist_wheel  # type: ignore[import-untyped]
+from setuptools.command.build_ext import build_ext  # type: ignore[import-untyped]
 
 NATIVE = Path("runtime/native")
 LIBRARY = "librecmigrate.so"
 # No contraction and no -march: same bits on any x86-64 (SIMD levels are chosen at run time).
-FLAGS = ["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-pthread", "-Wall", "-Wextra"]
+FLAGS = ["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"]
+FLAGS += ["-ffp-contract=off", "-fno-math-errno"]
 
 
 def compiler() -> str:
@@ -30,7 +31,7 @@ def compiler() -> str:
     raise SystemExit("recmigrate: no C++ compiler found; install g++ (apt-get install g++) or set CXX")
 
 
-class BuildNative(build_ext):
+class BuildNative(build_ext):  # type: ignore[misc]
     """Compiles runtime/native/{store,ops}/*.cc into one shared library beside the Python code."""
 
     def build_extension(self, ext: Extension) -> None:
@@ -40,7 +41,9 @@ class BuildNative(build_ext):
         cxx = compiler().split()
         with tempfile.TemporaryDirectory() as scratch:
             stub = str(Path(scratch) / "libtensorflow_framework.so.2")
-            subprocess.check_call([*cxx, "-shared", "-x", "c++", os.devnull, "-Wl,-soname," + Path(stub).name, "-o", stub])
+            subprocess.check_call(
+                [*cxx, "-shared", "-x", "c++", os.devnull, "-Wl,-soname," + Path(stub).name, "-o", stub]
+            )
             built = str(Path(scratch) / LIBRARY)
             needed = ["-Wl,--no-as-needed", stub]
             subprocess.check_call([*cxx, *FLAGS, "-shared", "-I", str(NATIVE), *sources, *needed, "-o", built])
@@ -59,14 +62,14 @@ class BuildNative(build_ext):
         fresh.replace(NATIVE / LIBRARY)
 
 
-class NativeDistribution(Distribution):
+class NativeDistribution(Distribution):  # type: ignore[misc]
     """Marks the wheel as one for this platform."""
 
     def has_ext_modules(self) -> bool:
         return True
 
 
-class PlatformWheel(bdist_wheel):
+class PlatformWheel(bdist_wheel):  # type: ignore[misc]
     """Tags the wheel py3-none-<platform>: the library calls no Python."""
 
     def get_tag(self) -> tuple[str, str, str]:

@@ -13,17 +13,17 @@ __all__ = ["LIBRARY", "ops"]
 LIBRARY = Path(__file__).with_name("librecmigrate.so")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def ops() -> ModuleType:
     """Load the library once and return the module of its op functions (`rec_table_handle`, `rec_lookup`, …).
 
     Raises:
         ImportError: the library was not built, or TensorFlow refuses it.
     """
+    if not LIBRARY.exists():
+        raise ImportError(f"{LIBRARY} is missing: the native engine was not built; run `pip install .` to build it")
     import tensorflow as tf
 
-    if not LIBRARY.exists():
-        raise ImportError(f"{LIBRARY} is missing: the native engine was not built; run `pip install .` in the source tree")
     try:
         return cast(ModuleType, tf.load_op_library(str(LIBRARY)))
     except tf.errors.OpError as error:

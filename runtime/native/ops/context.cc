@@ -19,11 +19,11 @@ std::shared_ptr<TF_Status> current_failure() noexcept {
   } catch (const LimitReached& failure) {
     TF_SetStatus(status.get(), TF_RESOURCE_EXHAUSTED, failure.what());
   } catch (const std::bad_alloc&) {
-    TF_SetStatus(status.get(), TF_RESOURCE_EXHAUSTED, "an embedding table ran out of memory; its rows are unchanged");
+    TF_SetStatus(status.get(), TF_RESOURCE_EXHAUSTED, "out of memory in an embedding table; its rows are unchanged");
   } catch (const std::exception& failure) {
     TF_SetStatus(status.get(), TF_INTERNAL, failure.what());
   } catch (...) {
-    TF_SetStatus(status.get(), TF_INTERNAL, "an exception of unknown type in an embedding table");
+    TF_SetStatus(status.get(), TF_INTERNAL, "an unknown exception in an embedding table");
   }
   return status;
 }
@@ -42,7 +42,8 @@ std::vector<std::int64_t> Input::shape() const {
 
 void Input::require_rank(int rank) const {
   if (TF_NumDims(tensor_.get()) == rank) return;
-  fail_invalid(std::string(what_) + " has shape " + shape_text(shape()) + "; it must have rank " + std::to_string(rank));
+  const std::string wanted = rank == 0 ? "a scalar" : "of rank " + std::to_string(rank);
+  fail_invalid(std::string(what_) + " has shape " + shape_text(shape()) + "; it must be " + wanted);
 }
 
 void Input::require_shape(const std::vector<std::int64_t>& wanted) const {

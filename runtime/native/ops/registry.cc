@@ -16,7 +16,7 @@ struct Registry {
   std::shared_mutex mutex;
   std::unordered_map<std::int64_t, std::shared_ptr<Table>> tables;
   // Starts anywhere, so that a handle from another process or run finds nothing instead of a wrong table.
-  std::int64_t next = static_cast<std::int64_t>(std::uint64_t{std::random_device{}()} << 30 | std::random_device{}() >> 2) + 1;
+  std::int64_t next = (std::int64_t{std::random_device{}()} << 30) + 1;
 };
 
 // Never destroyed: kernels may be deleted after static objects are.

@@ -1,4 +1,4 @@
-// The part of TensorFlow's stable C interface that the adapters use, declared here so that building needs no TensorFlow.
+// The part of TensorFlow's stable C interface that the adapters use, declared here: building needs no TensorFlow.
 // A test compiles this header together with the real ones (RECMIGRATE_REAL_TF_TYPES), where any drift is an error.
 #pragma once
 
@@ -67,7 +67,8 @@ extern void TF_ShapeInferenceContextWithRank(TF_ShapeInferenceContext* ctx, TF_S
 extern void TF_ShapeInferenceContextSubshape(TF_ShapeInferenceContext* ctx, TF_ShapeHandle* shape_handle, int64_t start,
                                              int64_t end, TF_ShapeHandle* result, TF_Status* status);
 extern void TF_ShapeInferenceContextConcatenateShapes(TF_ShapeInferenceContext* ctx, TF_ShapeHandle* first,
-                                                      TF_ShapeHandle* second, TF_ShapeHandle* result, TF_Status* status);
+                                                      TF_ShapeHandle* second, TF_ShapeHandle* result,
+                                                      TF_Status* status);
 
 // Kernels.
 extern TF_KernelBuilder* TF_NewKernelBuilder(const char* op_name, const char* device_name,

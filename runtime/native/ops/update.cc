@@ -35,7 +35,8 @@ void* create_adagrad(TF_OpKernelConstruction* construction) noexcept {
   try {
     AdagradKernel kernel{};
     checked([&](TF_Status* status) {
-      TF_OpKernelConstruction_GetAttrFloat(construction, "initial_accumulator_value", &kernel.initial_accumulator, status);
+      TF_OpKernelConstruction_GetAttrFloat(construction, "initial_accumulator_value", &kernel.initial_accumulator,
+                                           status);
     });
     return new AdagradKernel(kernel);
   } catch (...) {

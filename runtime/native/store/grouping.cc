@@ -38,8 +38,8 @@ struct Members {
   std::size_t count = 0;
 };
 
-// Numbers the keys of one group in order of first occurrence. Most batches repeat few keys many times, so the table starts
-// small and grows: it stays in the first cache levels.
+// Numbers the keys of one group in order of first occurrence. Most batches repeat few keys many times, so the table
+// starts small and grows: it stays in the first cache levels.
 class Numbering {
  public:
   explicit Numbering(const std::vector<std::uint32_t>& tags) : tags_(tags), places_(1024) {}
@@ -79,8 +79,8 @@ class Numbering {
   std::vector<std::uint32_t> places_;  // number plus one; 0 is empty
 };
 
-Group build(const Members& members, const std::vector<std::uint32_t>& tags, const std::int64_t* keys, const float* grads,
-            std::size_t dim) {
+Group build(const Members& members, const std::vector<std::uint32_t>& tags, const std::int64_t* keys,
+            const float* grads, std::size_t dim) {
   Group group;
   Numbering numbering(tags);
   std::unique_ptr<std::uint32_t[]> numbers(new std::uint32_t[members.count]);
@@ -99,7 +99,7 @@ Group build(const Members& members, const std::vector<std::uint32_t>& tags, cons
 
 std::vector<Group> group_by_key(const std::int64_t* keys, std::size_t count, const float* grads, std::size_t dim) {
   if (count >= 0xffffffffU) fail_limit("a batch holds at most 4294967294 ids, not " + std::to_string(count));
-  // Twice as many groups as threads: the one with the hottest key keeps one thread busy while the others share the rest.
+  // Twice as many groups as threads: the one with the hottest key keeps a thread busy while others share the rest.
   unsigned bits = 0;
   while (count > kWorthSplitting && bits < 6 && (std::size_t{1} << bits) < 2 * parallel::thread_count()) ++bits;
   if (parallel::thread_count() == 1) bits = 0;

@@ -15,8 +15,9 @@ struct Group {
   std::unique_ptr<float[]> sums;     // null when no gradients were given
 };
 
-// Splits a batch of at most 2^32 - 1 keys by hash into groups that share no key; each is built by one thread, so no sum is
-// ever split. `grads` [count, dim] may be null. Which groups there are depends on the thread count, sums and keys do not.
+// Splits a batch of fewer than 2^32 - 1 keys by hash into groups that share no key; each is built by one thread, so no
+// sum is ever split. `grads` [count, dim] may be null. How many groups there are depends on the thread count, keys and
+// sums do not.
 [[nodiscard]] std::vector<Group> group_by_key(const std::int64_t* keys, std::size_t count, const float* grads,
                                               std::size_t dim);
 

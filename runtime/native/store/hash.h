@@ -1,4 +1,4 @@
-// The one hash of the engine. Ids are often consecutive or share low bits, so every output bit depends on every input bit.
+// The one hash of the engine. Ids are often consecutive or share low bits: every output bit depends on every input bit.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Growing hash index: int64 key -> dense row slot (0, 1, 2, … in order of insertion). Every one of the 2^64 keys can be stored.
+// Growing hash index: int64 key -> dense row slot (0, 1, 2, … in order of insertion). All 2^64 keys can be stored.
 #pragma once
 
 #include <cstddef>

@@ -42,7 +42,8 @@ Initializer::Initializer(const std::string& text, std::size_t dim, const std::st
   for (const std::string& part : split(text, ';')) {
     const Block block = parse(part, owner);
     if (block.width > dim - covered) {
-      fail_invalid("initializer '" + text + "' of " + owner + " covers more than its " + std::to_string(dim) + " columns");
+      fail_invalid("initializer '" + text + "' of " + owner + " covers more than its " + std::to_string(dim) +
+                   " columns");
     }
     covered += block.width;
     blocks_.push_back(block);
@@ -70,7 +71,9 @@ Initializer::Block Initializer::parse(const std::string& text, const std::string
   }
   const auto which = static_cast<Kind>(kind - kKinds.begin());
   if (which == Kind::uniform && b < a) fail_invalid("initializer block '" + text + "' of " + owner + " has b below a");
-  if (which >= Kind::normal && b < 0) fail_invalid("initializer block '" + text + "' of " + owner + " has a negative b");
+  if (which >= Kind::normal && b < 0) {
+    fail_invalid("initializer block '" + text + "' of " + owner + " has a negative b");
+  }
   return Block{static_cast<std::size_t>(width), which, a, b};
 }
 

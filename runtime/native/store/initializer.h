@@ -1,4 +1,4 @@
-// Initial rows: a pure function of (table seed, key, column), the same on every machine, in any order, for any thread count.
+// Initial rows: a pure function of (table seed, key, column), the same on every machine, in any order, on any thread.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Log and inverse normal distribution function that give the same bits everywhere (libm's differ between versions and CPUs).
+// Log and inverse normal distribution that give the same bits everywhere (libm's differ between versions and CPUs).
 #pragma once
 
 namespace recmigrate {
@@ -6,7 +6,8 @@ namespace recmigrate {
 // Natural logarithm of a positive normal number; relative error below 1e-15.
 [[nodiscard]] double portable_log(double x) noexcept;
 
-// x with P(N(0,1) < x) = p, for 0 < p < 1. Wichura, "Algorithm AS 241" (PPND16), Applied Statistics 37 (1988): about 1e-15.
+// x with P(N(0,1) < x) = p, for 0 < p < 1; relative error about 1e-15.
+// Wichura, "Algorithm AS 241" (PPND16), Applied Statistics 37 (1988).
 [[nodiscard]] double inverse_normal(double p) noexcept;
 
 }  // namespace recmigrate

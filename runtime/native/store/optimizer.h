@@ -29,15 +29,16 @@ struct Update {
 // Value that the slots of a new row start with.
 [[nodiscard]] float initial_slot(const Update& update) noexcept;
 
-// Updates rows[0] … rows[count - 1] with gradients grads[count, dim]. Rows are distinct.
+// Updates `count` distinct rows with the gradients [count, dim].
 //   sgd        w -= lr * g
 //   adagrad    s += g * g;  w -= lr * g / (sqrt(s) + epsilon)
 //   lazy_adam  m = b1 * m + (1 - b1) * g;  v = b2 * v + (1 - b2) * g * g;
 //              w -= lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(|v|) + epsilon)
-void apply_update(const Update& update, float* const* rows, const float* grads, std::size_t count, std::size_t dim) noexcept;
+void apply_update(const Update& update, float* const* rows, const float* grads, std::size_t count,
+                  std::size_t dim) noexcept;
 
-// sums[numbers[i]] += rows[positions[i]] for i = 0 … count - 1, in this order; rows are `dim` wide. Numbers appear first in
-// the order 0, 1, 2, …, and the first row of each number is copied: `sums` need not be initialised.
+// sums[numbers[i]] += rows[positions[i]] for i = 0 … count - 1, in this order; rows are `dim` wide. Numbers must first
+// appear in the order 0, 1, 2, …, and the first row of each is copied: `sums` need not be initialised.
 void sum_rows(float* sums, const std::uint32_t* numbers, const float* rows, const std::uint32_t* positions,
               std::size_t count, std::size_t dim) noexcept;
 

@@ -26,7 +26,7 @@ class Task {
 // Replaces the pool by one of `threads` threads (at least 1). Calls that are running go on with the old one.
 void set_thread_count(std::size_t threads);
 
-// Runs task(0) … task(count - 1), each once, on the caller and on idle threads of the pool; returns when all are done.
+// Runs task(0) … task(count - 1), each once, on the caller and on idle threads of the pool, and waits for all.
 // May be called from many threads at once and from inside a task. The first exception of a task is thrown again here;
 // nothing else is ever thrown.
 void run(std::size_t count, Task task);

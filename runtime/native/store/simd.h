@@ -1,4 +1,4 @@
-// Run-time choice of the vector width for element-wise loops: the same operations in the same order, hence the same bits.
+// Run-time choice of the vector width for element-wise loops: the same operations in the same order, so the same bits.
 #pragma once
 
 // Sanitizers instrument the resolver, which runs before they are ready.

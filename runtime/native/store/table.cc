@@ -54,7 +54,8 @@ Table::Table(const TableConfig& config)
       seed_(config.seed),
       rows_(dim_, 0) {
   if (config.reserve < 0) {
-    fail_invalid("table '" + name_ + "' is to reserve " + std::to_string(config.reserve) + " rows; it must be 0 or more");
+    fail_invalid("table '" + name_ + "' is to reserve " + std::to_string(config.reserve) +
+                 " rows; it must be 0 or more");
   }
   index_.reserve(static_cast<std::size_t>(std::min(config.reserve, kReserveAtMost)));
 }
@@ -111,8 +112,9 @@ void Table::reset() {
   initial_slot_ = 0;
 }
 
-// Copies the rows of the present keys and returns the positions of the others, in order; `fill` computes those in place.
-std::vector<std::uint32_t> Table::gather(const std::int64_t* keys, std::size_t count, float* out, bool fill) const {
+// Copies the rows of the present keys; computes the others in place if `fill`, else returns their positions, in order.
+std::vector<std::uint32_t> Table::gather(const std::int64_t* keys, std::size_t count, float* out,
+                                         bool fill) const {
   if (count >= kAbsent) fail_limit("a batch holds at most 4294967294 ids, not " + std::to_string(count));
   std::vector<std::vector<std::uint32_t>> missing((count + kGrain - 1) / kGrain);
   parallel::ranges(count, kGrain, [&](std::size_t begin, std::size_t end) {

@@ -38,8 +38,8 @@ struct TableMeta {
   [[nodiscard]] static TableMeta from_vector(const std::int64_t* meta, std::size_t count, const std::string& owner);
 };
 
-// Safe for any number of threads. Rows are never seen half-written. The same calls in the same order give the same bits for
-// any number of threads in the pool. When a call throws, every row is as before.
+// Safe for any number of threads. Rows are never seen half-written. The same calls in the same order give the same bits
+// for any number of threads in the pool. When a call throws, every key and value is as before.
 class Table {
  public:
   // Throws InvalidInput that names the table and the wrong field.
@@ -59,10 +59,10 @@ class Table {
   // Throws InvalidInput when the table's slots belong to another rule.
   void apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update);
 
-  // Inserts or overwrites values [count, dim], the last of equal keys wins; slots stay, or start at their initial value.
+  // Inserts or overwrites values [count, dim], the last of equal keys wins; slots stay, or start as those of new rows.
   void upsert(const std::int64_t* keys, std::size_t count, const float* values);
 
-  // The state as it is at one moment, between updates. `Sink` is called once with the meta data and the row count, under the
+  // The state at one moment, between updates. `sink` is called once with the meta data and the row count, under the
   // table's lock, and returns where to write keys [n], values [n, dim] and slots [n, slots * dim].
   struct Destination {
     std::int64_t* keys;
@@ -84,7 +84,8 @@ class Table {
 
  private:
   [[nodiscard]] TableMeta meta() const noexcept;
-  [[nodiscard]] std::vector<std::uint32_t> gather(const std::int64_t* keys, std::size_t count, float* out, bool fill) const;
+  [[nodiscard]] std::vector<std::uint32_t> gather(const std::int64_t* keys, std::size_t count, float* out,
+                                                  bool fill) const;
   void gather_range(const std::int64_t* keys, std::size_t begin, std::size_t end, float* out, bool fill,
                     std::vector<std::uint32_t>& missing) const;
   void write_rows(const Destination& to) const;

@@ -34,8 +34,8 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
   result.dim = meta[2];
   result.kind = static_cast<OptimizerKind>(meta[4]);
   if (meta[3] != static_cast<std::int64_t>(slot_count(result.kind))) {
-    fail_invalid(prefix + " has " + std::to_string(meta[3]) + " slots per row; optimizer " + optimizer_name(result.kind) +
-                 " has " + std::to_string(slot_count(result.kind)));
+    fail_invalid(prefix + " has " + std::to_string(meta[3]) + " slots per row; optimizer " +
+                 optimizer_name(result.kind) + " has " + std::to_string(slot_count(result.kind)));
   }
   if (count > 5) {
     const auto bits = static_cast<std::uint32_t>(meta[5]);

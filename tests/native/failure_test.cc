@@ -1,0 +1,106 @@
+// Memory runs out at every allocation in turn: each time the call throws std::bad_alloc and the table is as before.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "check.h"
+#include "fixtures.h"
+#include "store/parallel.h"
+
+namespace {
+
+// Allocations that still succeed; negative when none is to fail.
+std::atomic<long> allowance{-1};
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  if (allowance >= 0 && allowance-- == 0) {
+    allowance = -1;
+    throw std::bad_alloc();
+  }
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
+void* operator new[](std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace {
+
+using recmigrate::OptimizerKind;
+using recmigrate::Table;
+
+template <typename Call>
+bool fails_at(long allocation, Call&& call) {
+  allowance = allocation;
+  try {
+    call();
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+  allowance = -1;
+  return false;
+}
+
+// Repeats `call` on a filled table with the n-th allocation failing, n = 0, 1, … until it succeeds.
+template <typename Call>
+void survives_every_failure(Call&& call) {
+  recmigrate::parallel::set_thread_count(2);
+  Table table(fixtures::config(16));
+  const std::vector<std::int64_t> first = fixtures::skewed_keys(3000, 1);
+  std::vector<float> out(first.size() * 16);
+  table.lookup_or_insert(first.data(), first.size(), out.data());
+  const auto before = fixtures::snapshot(table);
+  long failures = 0;
+  while (fails_at(failures, [&] { call(table); })) {
+    ++failures;
+    CHECK(fixtures::same_rows(fixtures::snapshot(table), before));
+    CHECK(failures < 10000);
+  }
+  CHECK(failures > 3);
+  Table twin(fixtures::config(16));
+  fixtures::import_rows(twin, before);
+  call(twin);
+  CHECK(fixtures::same_rows(fixtures::snapshot(table), fixtures::snapshot(twin)));
+}
+
+TEST(no_memory_while_inserting_leaves_the_table_as_it_was) {
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(20000, 2);
+  std::vector<float> out(keys.size() * 16);
+  survives_every_failure([&](Table& table) { table.lookup_or_insert(keys.data(), keys.size(), out.data()); });
+}
+
+TEST(no_memory_while_updating_leaves_the_rows_as_they_were) {
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(20000, 3);
+  const std::vector<float> grads = fixtures::gradients(keys.size() * 16, 3);
+  survives_every_failure([&](Table& table) {
+    table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::adagrad));
+  });
+}
+
+TEST(no_memory_while_importing_leaves_the_table_as_it_was) {
+  Table source(fixtures::config(16));
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(20000, 4);
+  const std::vector<float> grads = fixtures::gradients(keys.size() * 16, 3);
+  source.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::lazy_adam));
+  const auto rows = fixtures::snapshot(source);
+  survives_every_failure([&](Table& table) { fixtures::import_rows(table, rows); });
+}
+
+}  // namespace

@@ -1,0 +1,98 @@
+// Snapshot, import, upsert and reset.
+#include "check.h"
+#include "fixtures.h"
+#include "store/errors.h"
+
+namespace {
+
+using fixtures::Snapshot;
+using recmigrate::InvalidInput;
+using recmigrate::OptimizerKind;
+using recmigrate::Table;
+using recmigrate::TableMeta;
+
+void train(Table& table, OptimizerKind kind, unsigned seed) {
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(6000, seed);
+  const std::vector<float> grads = fixtures::gradients(keys.size() * table.dim(), seed);
+  table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(kind));
+}
+
+TEST(a_snapshot_restores_the_table_and_its_training) {
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adagrad, OptimizerKind::lazy_adam}) {
+    Table table(fixtures::config());
+    train(table, kind, 1);
+    auto other = fixtures::config();
+    other.seed = 99;
+    Table copy(other);
+    train(copy, OptimizerKind::sgd, 5);
+    fixtures::import_rows(copy, fixtures::snapshot(table));
+    train(table, kind, 2);
+    train(copy, kind, 2);
+    const Snapshot wanted = fixtures::snapshot(table);
+    const Snapshot got = fixtures::snapshot(copy);
+    CHECK(fixtures::same_rows(got, wanted) && got.slots == wanted.slots);
+    CHECK(got.meta.to_vector() == wanted.meta.to_vector() && got.meta.seed == 7);
+  }
+}
+
+TEST(an_empty_table_survives_the_round_trip) {
+  Table table(fixtures::config());
+  const Snapshot empty = fixtures::snapshot(table);
+  CHECK((empty.meta.to_vector() == std::vector<std::int64_t>{1, 7, 4, 0, 0, 0}));
+  train(table, OptimizerKind::adagrad, 1);
+  fixtures::import_rows(table, empty);
+  CHECK(table.size() == 0);
+  train(table, OptimizerKind::sgd, 1);
+}
+
+TEST(import_refuses_what_does_not_fit_and_changes_nothing) {
+  Table table(fixtures::config());
+  train(table, OptimizerKind::adagrad, 1);
+  const Snapshot before = fixtures::snapshot(table);
+  Snapshot wrong = before;
+  wrong.keys[5] = wrong.keys[2];
+  CHECK_THROWS(InvalidInput, fixtures::import_rows(table, wrong), "key " + std::to_string(wrong.keys[2]) + " twice");
+  wrong = before;
+  wrong.meta.dim = 5;
+  CHECK_THROWS(InvalidInput, fixtures::import_rows(table, wrong), "are 5 wide");
+  CHECK(fixtures::same_rows(fixtures::snapshot(table), before));
+}
+
+TEST(meta_data_is_checked_entry_by_entry) {
+  const auto parse = [](std::vector<std::int64_t> meta) {
+    return TableMeta::from_vector(meta.data(), meta.size(), "table 'user'");
+  };
+  CHECK(parse({1, 7, 4, 2, 3}).kind == OptimizerKind::lazy_adam);
+  CHECK_THROWS(InvalidInput, parse({}), "0 entries");
+  CHECK_THROWS(InvalidInput, parse({2, 7, 4, 0, 0, 0}), "format 2");
+  CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, 9, 0}), "kind 9");
+  CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, -1, 0}), "kind -1");
+  CHECK_THROWS(InvalidInput, parse({1, 7, 4, 2, 2, 0}), "2 slots per row");
+  CHECK_THROWS(InvalidInput, parse({1, 7, 4, 1, 2}), "initial accumulator");
+}
+
+TEST(upsert_overwrites_values_and_keeps_slots) {
+  Table table(fixtures::config(1));
+  const std::vector<std::int64_t> trained = {1};
+  const std::vector<float> grads = {2.0F};
+  table.apply(trained.data(), 1, grads.data(), fixtures::update(OptimizerKind::adagrad));
+  const std::vector<std::int64_t> keys = {9, 1, 9};
+  const std::vector<float> values = {5.0F, 6.0F, 7.0F};
+  table.upsert(keys.data(), keys.size(), values.data());
+  const Snapshot got = fixtures::snapshot(table);
+  CHECK((got.keys == std::vector<std::int64_t>{1, 9}));
+  CHECK((got.values == std::vector<float>{6.0F, 7.0F}) && (got.slots == std::vector<float>{4.5F, 0.5F}));
+}
+
+TEST(reset_gives_a_new_table) {
+  Table table(fixtures::config());
+  train(table, OptimizerKind::adagrad, 1);
+  table.reset();
+  CHECK(table.size() == 0);
+  train(table, OptimizerKind::lazy_adam, 1);
+  Table fresh(fixtures::config());
+  train(fresh, OptimizerKind::lazy_adam, 1);
+  CHECK(fixtures::same_rows(fixtures::snapshot(table), fixtures::snapshot(fresh)));
+}
+
+}  // namespace

@@ -1,0 +1,115 @@
+// The table: what is inserted and what is not, updates against a map of rows, refusals.
+#include <cmath>
+#include <map>
+
+#include "check.h"
+#include "fixtures.h"
+#include "store/errors.h"
+
+namespace {
+
+using recmigrate::InvalidInput;
+using recmigrate::OptimizerKind;
+using recmigrate::Table;
+
+std::vector<float> read(const Table& table, const std::vector<std::int64_t>& keys) {
+  std::vector<float> out(keys.size() * table.dim(), NAN);
+  table.lookup(keys.data(), keys.size(), out.data());
+  return out;
+}
+
+std::vector<float> insert(Table& table, const std::vector<std::int64_t>& keys) {
+  std::vector<float> out(keys.size() * table.dim(), NAN);
+  table.lookup_or_insert(keys.data(), keys.size(), out.data());
+  return out;
+}
+
+TEST(lookup_reads_initial_rows_and_inserts_nothing) {
+  Table table(fixtures::config());
+  const std::vector<float> seen = read(table, {5, -1, 5});
+  CHECK(table.size() == 0);
+  CHECK(insert(table, {5, -1, 5}) == seen);
+  CHECK(table.size() == 2);
+  CHECK(read(table, {}).empty() && insert(table, {}).empty() && table.size() == 2);
+}
+
+TEST(rows_do_not_depend_on_the_order_of_insertion) {
+  Table one(fixtures::config());
+  Table two(fixtures::config());
+  insert(one, {1, 2, 3});
+  insert(two, {3});
+  insert(two, {2, 1});
+  CHECK(read(one, {1, 2, 3}) == read(two, {1, 2, 3}));
+  CHECK((fixtures::snapshot(two).keys == std::vector<std::int64_t>{3, 2, 1}));
+}
+
+TEST(batches_larger_than_a_task_keep_input_order) {
+  Table table(fixtures::config(1));
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(20000, 1);
+  const std::vector<float> initial = read(table, keys);
+  CHECK(insert(table, keys) == initial && insert(table, keys) == initial && read(table, keys) == initial);
+  std::vector<std::int64_t> wanted;
+  std::map<std::int64_t, bool> seen;
+  for (const std::int64_t key : keys) {
+    if (seen.try_emplace(key, true).second) wanted.push_back(key);
+  }
+  CHECK(fixtures::snapshot(table).keys == wanted);
+}
+
+TEST(adagrad_updates_each_key_once_with_its_sum) {
+  Table table(fixtures::config(2));
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(9000, 2);
+  const std::vector<float> grads = fixtures::gradients(keys.size() * 2, 3);
+  std::vector<float> wanted = read(table, keys);
+  std::map<std::int64_t, std::vector<float>> sums;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto [at, fresh] = sums.try_emplace(keys[i], std::vector<float>{grads[2 * i], grads[2 * i + 1]});
+    for (std::size_t c = 0; c < 2 && !fresh; ++c) at->second[c] += grads[2 * i + c];
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const float g = sums[keys[i / 2]][i % 2];
+    wanted[i] -= 0.1F * g / (std::sqrt(0.5F + g * g) + 1e-8F);
+  }
+  table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::adagrad));
+  CHECK(table.size() == sums.size());
+  CHECK(read(table, keys) == wanted);
+}
+
+TEST(rows_inserted_after_an_update_start_with_the_initial_accumulator) {
+  Table table(fixtures::config(1));
+  const std::vector<float> grads = {1.0F};
+  const std::vector<std::int64_t> keys = {3};
+  table.apply(keys.data(), 1, grads.data(), fixtures::update(OptimizerKind::adagrad));
+  insert(table, {4});
+  CHECK((fixtures::snapshot(table).slots == std::vector<float>{1.5F, 0.5F}));
+}
+
+TEST(another_optimizer_is_refused_by_both_names) {
+  Table table(fixtures::config(1));
+  const std::vector<float> grads = {1.0F};
+  const std::vector<std::int64_t> keys = {3};
+  table.apply(keys.data(), 1, grads.data(), fixtures::update(OptimizerKind::sgd));
+  table.apply(keys.data(), 1, grads.data(), fixtures::update(OptimizerKind::lazy_adam));
+  const auto before = fixtures::snapshot(table);
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adagrad}) {
+    const auto apply = [&] { table.apply(keys.data(), 1, grads.data(), fixtures::update(kind)); };
+    CHECK_THROWS(InvalidInput, apply(), "lazy_adam");
+    CHECK_THROWS(InvalidInput, apply(), recmigrate::optimizer_name(kind));
+  }
+  CHECK(fixtures::same_rows(fixtures::snapshot(table), before));
+}
+
+TEST(table_refuses_wrong_configurations) {
+  auto wrong = fixtures::config();
+  wrong.dim = 0;
+  CHECK_THROWS(InvalidInput, Table{wrong}, "'user' has dim 0");
+  wrong.dim = -4;
+  CHECK_THROWS(InvalidInput, Table{wrong}, "'user' has dim -4");
+  wrong = fixtures::config();
+  wrong.reserve = -1;
+  CHECK_THROWS(InvalidInput, Table{wrong}, "'user' is to reserve -1");
+  wrong.reserve = std::int64_t{1} << 60;
+  CHECK(Table(wrong).size() == 0);
+}
+
+}  // namespace

@@ -1,0 +1,97 @@
+// Look-ups beside updates: a row is never seen half-written, no key is lost, and every update counts.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "check.h"
+#include "fixtures.h"
+#include "store/parallel.h"
+
+namespace {
+
+using recmigrate::OptimizerKind;
+using recmigrate::Table;
+
+constexpr std::size_t kDim = 16;
+constexpr std::int64_t kKeys = 5000;
+
+// Every gradient is the same in all columns and every initial row is zero, so all columns of a row are always equal.
+void expect_whole_rows(const std::vector<float>& rows, std::atomic<bool>& torn) {
+  for (std::size_t i = 0; i < rows.size(); i += kDim) {
+    const auto differs = [&](float value) { return value != rows[i]; };
+    if (std::any_of(&rows[i], &rows[i] + kDim, differs)) torn = true;
+  }
+}
+
+void run_reader(Table& table, unsigned seed, const std::atomic<bool>& stop, std::atomic<bool>& torn) {
+  std::mt19937 random(seed);
+  std::vector<std::int64_t> keys(500);
+  std::vector<float> rows(keys.size() * kDim);
+  while (!stop) {
+    for (std::int64_t& key : keys) key = static_cast<std::int64_t>(random() % (2 * kKeys));
+    if (seed % 2 == 0) {
+      table.lookup(keys.data(), keys.size(), rows.data());
+    } else {
+      table.lookup_or_insert(keys.data(), keys.size(), rows.data());
+    }
+    expect_whole_rows(rows, torn);
+    if (seed == 0) static_cast<void>(fixtures::snapshot(table));
+  }
+}
+
+void run_writer(Table& table, int steps) {
+  std::vector<std::int64_t> keys(kKeys);
+  for (std::int64_t key = 0; key < kKeys; ++key) keys[static_cast<std::size_t>(key)] = key;
+  const std::vector<float> grads(keys.size() * kDim, -10.0F);
+  for (int step = 0; step < steps; ++step) {
+    table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::sgd));
+  }
+}
+
+TEST(threads_see_whole_rows_and_lose_no_update) {
+  recmigrate::parallel::set_thread_count(3);
+  auto config = fixtures::config(kDim);
+  config.initializer = "16:constant:0:0";
+  Table table(config);
+  std::atomic<bool> stop{false};
+  std::atomic<bool> torn{false};
+  std::vector<std::thread> readers;
+  for (unsigned seed = 0; seed < 3; ++seed) readers.emplace_back([&, seed] { run_reader(table, seed, stop, torn); });
+  std::thread writer([&] { run_writer(table, 10); });
+  run_writer(table, 10);
+  writer.join();
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  CHECK(!torn);
+  const auto rows = fixtures::snapshot(table);
+  for (std::size_t i = 0; i < rows.keys.size(); ++i) {
+    CHECK(rows.values[i * kDim] == (rows.keys[i] < kKeys ? 20.0F : 0.0F));
+  }
+}
+
+TEST(threads_may_reset_and_import_beside_look_ups) {
+  recmigrate::parallel::set_thread_count(2);
+  Table table(fixtures::config(kDim));
+  const auto empty = fixtures::snapshot(table);
+  std::atomic<bool> stop{false};
+  std::atomic<bool> torn{false};
+  std::thread reader([&] {
+    const std::vector<std::int64_t> keys = fixtures::skewed_keys(3000, 1);
+    std::vector<float> wanted(keys.size() * kDim);
+    Table(fixtures::config(kDim)).lookup(keys.data(), keys.size(), wanted.data());
+    std::vector<float> rows(wanted.size());
+    while (!stop) {
+      table.lookup_or_insert(keys.data(), keys.size(), rows.data());
+      if (rows != wanted) torn = true;
+    }
+  });
+  for (int round = 0; round < 30; ++round) {
+    table.reset();
+    fixtures::import_rows(table, empty);
+  }
+  stop = true;
+  reader.join();
+  CHECK(!torn);
+}
+
+}  // namespace
