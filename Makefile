@@ -51,7 +51,7 @@ $(TF221)/.locked: constraints/tf221.txt
 
 test-tf221: setup $(TF221)/.locked
 	@echo "==> native and runtime tests on TensorFlow 2.21 with $$(sha256sum $(NATIVE) | cut -c1-12) (the library tested above)"
-	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python -m pytest tests/native/test_ops.py tests/runtime
+	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python -m pytest tests/native/test_ops*.py tests/runtime
 
 # `pip install .` as a user does it: an isolated build, a non-editable install, run from another directory.
 wheel-test: setup
