@@ -44,10 +44,18 @@ _BY_STATE = {
 
 def bucket(finding: Finding) -> Bucket:
     """Return which number counts this finding; an edit is exact only when it says so and assumes nothing."""
-    if finding.state in _CONVERTED:
-        exact = finding.applicability is Applicability.EXACT and not finding.assumptions
+    return _bucket(finding.state, finding.applicability is Applicability.EXACT and not finding.assumptions)
+
+
+def table_bucket(table: TableRecord) -> Bucket:
+    """Return the number that a table's verdict corresponds to, for its colour."""
+    return _bucket(table.verdict, table.applicability is Applicability.EXACT)
+
+
+def _bucket(state: State, exact: bool) -> Bucket:
+    if state in _CONVERTED:
         return Bucket.EXACT if exact else Bucket.CONDITIONAL
-    return _BY_STATE[finding.state]
+    return _BY_STATE[state]
 
 
 @dataclass(frozen=True)
@@ -113,12 +121,15 @@ def conversion_verb(report: Report) -> str:
 
 
 def remaining(report: Report) -> list[Finding]:
-    """Return the findings that leave work to a person, blocking ones first, else in source order."""
-    return sorted((f for f in report.findings if f.remains), key=lambda f: (f.state not in BLOCKING, _order(f)))
+    """Return the findings that need a person, blocking ones first, else in source order; see also `available`."""
+    left = [finding for finding in report.findings if finding.remains and finding.state is not State.AVAILABLE]
+    return sorted(left, key=lambda f: (f.state not in BLOCKING, f.location.path, f.location.line))
 
 
-def _order(finding: Finding) -> tuple[bool, str, int]:
-    return (finding.state is State.AVAILABLE, finding.location.path, finding.location.line)
+def available(report: Report) -> str:
+    """Return what `check` leaves to do, e.g. `run migrate convert: it makes 3 edits`; empty when nothing."""
+    count = sum(finding.state is State.AVAILABLE for finding in report.findings)
+    return f"run `migrate convert`: it makes {plural(count, 'edit')}" if count else ""
 
 
 def proof(verification: Verification) -> str:
@@ -144,7 +155,7 @@ def verdict(report: Report) -> tuple[str, str]:
     parts += [f"stage `{stages[0].name}` failed"] if stages else []
     if not parts:
         parts.append("nothing to convert was found")
-    return _whole(tally, bool(failed or stages)), "; ".join(parts)
+    return _whole(report, bool(failed or stages)), "; ".join(parts)
 
 
 def _proof_sentence(report: Report, failed: int) -> str:
@@ -154,9 +165,11 @@ def _proof_sentence(report: Report, failed: int) -> str:
     return "the numbers do not agree" if total == 1 else f"the numbers of {failed} of {total} pairs do not agree"
 
 
-def _whole(tally: Tally, failed: bool) -> str:
+def _whole(report: Report, failed: bool) -> str:
     if failed:
         return "failed"
-    if tally.blocking:
+    states = {finding.state for finding in report.findings if finding.remains}
+    states |= {table.verdict for table in report.tables} - {State.APPLIED, State.NOTED}
+    if states & BLOCKING:
         return "blocked"
-    return "work" if tally.remaining else "ok"
+    return "work" if states else "ok"

@@ -1,0 +1,59 @@
+"""`migrate report`: show a report, render it as a page, or compare two."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def report() -> None:
+    """Show, render and compare the reports that `--report FILE.json` writes."""
+
+
+@report.command()
+@click.argument("path", metavar="R")
+def show(path: str) -> None:
+    """Print the report R (a JSON report) as text.
+
+    Exit code 0 when nothing is left to do, 1 when work remains, 2 when R cannot be read.
+    """
+    from migrate.report import summary, writers
+    from migrate.report.serialize import read_report
+
+    data = read_report(path)
+    click.echo(writers.render(data, ".txt"), nl=False)
+    sys.exit(0 if summary.verdict(data)[0] == "ok" else 1)
+
+
+@report.command()
+@click.argument("path", metavar="R")
+@click.option("-o", "--output", metavar="FILE", required=True, help="Where to write the page.")
+def html(path: str, output: str) -> None:
+    """Write the report R (a JSON report) as one self-contained HTML page."""
+    from pathlib import Path
+
+    from migrate.report import writers
+    from migrate.report.files import write_atomically
+    from migrate.report.serialize import read_report
+
+    write_atomically(Path(output), writers.render(read_report(path), ".html"))
+    click.echo(f"wrote {output}", err=True)
+
+
+@report.command()
+@click.argument("old", metavar="A")
+@click.argument("new", metavar="B")
+@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def diff(old: str, new: str, style: str) -> None:
+    """Compare the report A with the later report B: what is new, updated, moved, fixed, unchanged.
+
+    Exit code 0 when nothing that remains is new or worse, 1 when something is, 2 when the two cannot be compared.
+    """
+    from migrate.report import diff_show
+    from migrate.report.serialize import read_report
+
+    result = diff_show.compare(read_report(old), read_report(new))
+    click.echo(diff_show.to_json(result) if style == "json" else diff_show.to_text(result), nl=False)
+    sys.exit(result.exit_code)

@@ -1,0 +1,131 @@
+"""What changed between two reports. Matching is one to one, so a finding that vanished can never hide a fresh one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from migrate.report.model import Applicability, Finding, Report, State, with_ids
+
+T = TypeVar("T")
+
+
+class Kind(str, Enum):
+    """What happened to one finding, in the order in which a reader wants to know."""
+
+    NEW = "new"
+    UPDATED = "updated"  # same id, other state, applicability or message
+    MOVED = "moved"  # same code in a file of another name
+    FIXED = "fixed"  # no longer there
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One finding in the old report, the new one, or both."""
+
+    kind: Kind
+    before: Finding | None
+    after: Finding | None
+    worse: bool  #: True when it makes the exit code 1
+    changes: tuple[str, ...] = ()  #: e.g. `state: applied -> unsupported`
+
+    @property
+    def finding(self) -> Finding:
+        """The finding as it is now, or as it was when it is gone."""
+        found = self.after or self.before
+        assert found is not None  # a change has at least one side
+        return found
+
+
+_STATE_RANK = {
+    State.NOTED: 0,
+    State.APPLIED: 1,
+    State.AVAILABLE: 1,  # `check` and `convert` of one file give the same verdict
+    State.SUGGESTED: 2,
+    State.UNSUPPORTED: 3,
+    State.OPAQUE: 3,
+    State.FAILED: 4,
+}
+_VALUE_RANK = {None: 0, Applicability.EXACT: 0, Applicability.ASSUMPTION: 1, Applicability.CHANGES_VALUES: 2}
+
+
+def compare_findings(old: Report, new: Report) -> tuple[Change, ...]:
+    """Return every finding of both reports exactly once: by id, else by fallback id and rule, else new or fixed."""
+    before, after = _with_ids(old), _with_ids(new)
+    same, gone, fresh = match(before, after, lambda finding: finding.id)
+    moved, gone, fresh = match(gone, fresh, lambda finding: (finding.fallback_id, finding.rule))
+    same_tool = old.tool_version == new.tool_version
+    changes = [_matched(a, b, Kind.UNCHANGED, same_tool) for a, b in same]
+    changes += [_matched(a, b, Kind.MOVED, same_tool) for a, b in moved]
+    changes += [Change(Kind.FIXED, finding, None, worse=False) for finding in gone]
+    changes += [Change(Kind.NEW, None, finding, worse=finding.remains) for finding in fresh]
+    return tuple(sorted(changes, key=_order))
+
+
+def match(
+    before: Sequence[T], after: Sequence[T], key: Callable[[T], Hashable]
+) -> tuple[list[tuple[T, T]], list[T], list[T]]:
+    """Pair items of equal key one to one, in order; return the pairs and what is left on each side."""
+    waiting: dict[Hashable, list[T]] = {}
+    for item in after:
+        waiting.setdefault(key(item), []).append(item)
+    pairs, left = [], []
+    for item in before:
+        found = waiting.get(key(item))
+        if found:
+            pairs.append((item, found.pop(0)))
+        else:
+            left.append(item)
+    remaining = {id(item) for items in waiting.values() for item in items}
+    return pairs, left, [item for item in after if id(item) in remaining]
+
+
+def _with_ids(report: Report) -> tuple[Finding, ...]:
+    complete = all(finding.id and finding.fallback_id for finding in report.findings)
+    return report.findings if complete else with_ids(report.findings)
+
+
+def _matched(before: Finding, after: Finding, kind: Kind, same_tool: bool) -> Change:
+    changes = [
+        f"{name}: {_word(a)} -> {_word(b)}"
+        for name, a, b in (
+            ("state", before.state, after.state),
+            ("applicability", before.applicability, after.applicability),
+            ("message", before.message, after.message),
+            ("reason", before.reason, after.reason),
+        )
+        if a != b
+    ]
+    worse = _worse(before, after) or (same_tool and after.remains and _other_problem(before, after))
+    if kind is Kind.MOVED:
+        changes.insert(0, f"path: {before.location.path} -> {after.location.path}")
+    elif changes:
+        kind = Kind.UPDATED
+    return Change(kind, before, after, worse, tuple(changes))
+
+
+def _word(value: object) -> str:
+    return str(value.value) if isinstance(value, Enum) else str(value or "none")
+
+
+def _worse(before: Finding, after: Finding) -> bool:
+    worse_state = after.remains and _STATE_RANK[after.state] > _STATE_RANK[before.state]
+    return worse_state or _VALUE_RANK[after.applicability] > _VALUE_RANK[before.applicability]
+
+
+def _other_problem(before: Finding, after: Finding) -> bool:
+    """Return True when one version of the tool words the two differently: the old problem went and another came."""
+    return _unnumbered(before.message) != _unnumbered(after.message)
+
+
+def _unnumbered(text: str) -> str:
+    return re.sub(r"\d+", "0", text)  # a line number in a message moves with the code
+
+
+def _order(change: Change) -> tuple[bool, int, str, int]:
+    place = change.finding.location
+    return not change.worse, list(Kind).index(change.kind), place.path, place.line

@@ -1,0 +1,34 @@
+"""The report seen per file: what each writer goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from migrate.report.model import Finding, InputFile, Report
+from migrate.report.summary import Tally
+
+
+@dataclass(frozen=True)
+class FileView:
+    """One file with its findings in source order."""
+
+    file: InputFile
+    findings: tuple[Finding, ...]
+
+    @property
+    def tally(self) -> Tally:
+        """Counts of this file's findings."""
+        return Tally.of_findings(self.findings)
+
+
+def per_file(report: Report) -> Iterator[FileView]:
+    """Yield every input, then every file that only a finding names, each with its findings by line."""
+    found: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        found.setdefault(finding.location.path, []).append(finding)
+    inputs = {item.path: item for item in report.inputs}
+    for path in found:
+        inputs.setdefault(path, InputFile(path, "", "other"))
+    for path, item in inputs.items():
+        yield FileView(item, tuple(sorted(found.get(path, []), key=lambda finding: finding.location.line)))

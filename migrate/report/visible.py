@@ -1,0 +1,25 @@
+"""Making text safe to show: characters that steer a terminal, a browser or the reading direction become visible."""
+
+from __future__ import annotations
+
+import re
+
+#: C0 and C1 controls but tab and newline, direction marks and overrides, zero-width blanks, surrogates; not the joiner emoji need
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """Return the text with every hidden or steering character written as `\\x1b` or `\\u202e`; CR LF becomes LF."""
+    return _HIDDEN.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def one_line(text: str) -> str:
+    """Return the text made visible and folded to one line."""
+    return " ".join(visible(text).split())

@@ -1,0 +1,188 @@
+"""HTML: one page that needs nothing but itself. The template is `templates/report.html.jinja`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from migrate.report import summary, words
+from migrate.report.files_view import FileView, per_file
+from migrate.report.model import Comparison, Report, TableRecord
+from migrate.report.serialize import to_json
+from migrate.report.visible import visible
+
+_OPEN_UP_TO = 120  #: findings; a longer report opens with its files folded
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)")
+_RUNGS = {
+    "initial": "Initial values",
+    "forward": "Forward pass",
+    "loss": "Loss",
+    "gradient": "Gradients",
+    "sgd": "SGD steps",
+    "adagrad": "Adagrad steps",
+    "optimizer": "Optimizer steps",
+}
+_WHOLE = {"ok": "Complete", "work": "Work remains", "blocked": "Blocked", "failed": "Failed"}
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """One line of a unified diff with the line numbers of both sides."""
+
+    kind: str  #: `add`, `del`, `ctx` or `hunk`
+    old: str
+    new: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Rung:
+    """The comparisons of one stage of a verification."""
+
+    title: str
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def equal(self) -> int:
+        """How many are equal."""
+        return sum(comparison.verdict == "equal" for comparison in self.comparisons)
+
+    @property
+    def worst(self) -> float:
+        """The largest max rel."""
+        return words.largest(comparison.max_rel for comparison in self.comparisons)
+
+
+def render(report: Report) -> str:
+    """Return the page; everything that comes from the report is escaped, hidden characters are made visible."""
+    state, sentence = summary.verdict(report)
+    views = list(per_file(report))
+    return (
+        _environment()
+        .get_template("report.html.jinja")
+        .render(
+            report=report,
+            state=state,
+            state_word=_WHOLE[state],
+            sentence=sentence,
+            sentences=_sentences(report),
+            buckets=summary.buckets(report),
+            labels=_labels(report),
+            views=views,
+            has_bucket={view.file.path: " ".join(_buckets_in(view)) for view in views},
+            files_open=len(report.findings) <= _OPEN_UP_TO,
+            anchors=_anchors(report),
+            remaining=summary.remaining(report),
+            available=summary.available(report),
+            rungs=[rungs(verification.comparisons) for verification in report.verifications],
+            data=_embedded(report),
+        )
+    )
+
+
+def diff_lines(diff: str) -> Iterator[DiffLine]:
+    """Yield the lines of a unified diff below its two file headers, numbered on both sides."""
+    old = new = 0
+    for line in visible(diff).split("\n"):
+        hunk = _HUNK.match(line)
+        if hunk:
+            old, new = int(hunk[1]), int(hunk[2])
+            yield DiffLine("hunk", "", "", line)
+        elif not old and not new:
+            continue  # the headers: the page names the file itself
+        elif line.startswith("+"):
+            yield DiffLine("add", "", str(new), line[1:])
+            new += 1
+        elif line.startswith("-"):
+            yield DiffLine("del", str(old), "", line[1:])
+            old += 1
+        elif line.startswith(" "):
+            yield DiffLine("ctx", str(old), str(new), line[1:])
+            old, new = old + 1, new + 1
+        elif line:
+            yield DiffLine("hunk", "", "", line)  # `\ No newline at end of file`
+
+
+def rungs(comparisons: Sequence[Comparison]) -> list[Rung]:
+    """Return neighbouring comparisons of one stage as one rung, in the order in which they were made."""
+    groups = groupby(comparisons, key=lambda comparison: comparison.stage)
+    return [Rung(_RUNGS.get(stage, stage), tuple(group)) for stage, group in groups]
+
+
+def _sentences(report: Report) -> list[str]:
+    verb = summary.conversion_verb(report)
+    lines = [summary.Tally.of_tables(report.tables).sentence("table", verb)] if report.tables else []
+    lines.append(summary.Tally.of_findings(report.findings).sentence("finding", verb))
+    return lines + [f"{item.original}: {summary.proof(item)}" for item in report.verifications]
+
+
+def _labels(report: Report) -> dict[summary.Bucket, str]:
+    """Return the five labels; in a check nothing has been converted yet."""
+    labels = {key: label for key, label in summary.LABELS.items() if key is not summary.Bucket.NOTED}
+    if summary.conversion_verb(report) == "convertible":
+        labels[summary.Bucket.EXACT] = "convertible exactly"
+    return labels
+
+
+def _buckets_in(view: FileView) -> list[str]:
+    return sorted({summary.bucket(finding).value for finding in view.findings})
+
+
+def _anchors(report: Report) -> dict[int, str]:
+    """Return `id(finding)` -> the element id on the page: the finding's fingerprint, made unique."""
+    seen: Counter[str] = Counter()
+    anchors = {}
+    for finding in report.findings:
+        name = "f-" + re.sub(r"[^0-9A-Za-z]", "-", finding.id)
+        anchors[id(finding)] = f"{name}-{seen[name]}" if seen[name] else name
+        seen[name] += 1
+    return anchors
+
+
+def _embedded(report: Report) -> Markup:
+    """Return the JSON for a script element: ASCII, and nothing in it can end the element."""
+    text = to_json(report)
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)  # noqa: S704
+
+
+def _ticks(text: str) -> Markup:
+    """Return the text escaped, with `back-ticked` names as code elements."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(visible(text)))))  # noqa: S704
+
+
+def _finalize(value: object) -> object:
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _table_proof(table: TableRecord, report: Report) -> str:
+    """Return the numeric verdict on one table: the comparisons that name it as a path component."""
+    named = re.compile(rf"(?:^|[^\w]){re.escape(table.name)}(?:$|[^\w])")
+    found = [c for item in report.verifications for c in item.comparisons if table.name and named.search(c.name)]
+    if not found:
+        return ""
+    equal = sum(comparison.verdict == "equal" for comparison in found)
+    worst = words.largest(comparison.max_rel for comparison in found)
+    return f"{equal} of {summary.plural(len(found), 'comparison')} equal, largest max rel {words.number(worst)}"
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("migrate.templates", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(ticks=_ticks, number=words.number, diff_lines=diff_lines)
+    environment.globals.update(words=words, blocking=summary.BLOCKING, table_proof=_table_proof, id=id)
+    environment.globals.update(bucket=summary.bucket, table_bucket=summary.table_bucket)
+    return environment

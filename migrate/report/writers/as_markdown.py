@@ -1,0 +1,96 @@
+"""Markdown for a pull request or an issue: the same parts as the text, as headings, lists and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from migrate.report import summary, words
+from migrate.report.files_view import FileView, per_file
+from migrate.report.model import Finding, Report, Verification
+from migrate.report.visible import one_line, visible
+from migrate.report.writers.as_text import totals
+
+_SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~!$@&])")
+_CODE = re.compile(r"`[^`]*`")
+
+
+def render(report: Report) -> str:
+    """Return the report as GitHub-flavoured Markdown; text from the source cannot become markup."""
+    parts = [_head(report), _tables(report), *(_verification(item) for item in report.verifications), _work(report)]
+    parts += [_file(view) for view in per_file(report)]
+    return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines) + "\n"
+
+
+def _text(text: str) -> str:
+    """Return one line in which markup is escaped, except for code spans that hold nothing dangerous."""
+    line, done, at = one_line(text), [], 0
+    for span in _CODE.finditer(line):
+        done += [_SPECIAL.sub(r"\\\1", line[at : span.start()]), span.group().replace("|", "\\|")]
+        at = span.end()
+    return "".join(done) + _SPECIAL.sub(r"\\\1", line[at:]).replace("`", "\\`")
+
+
+def _code(text: str) -> str:
+    """Return one line as a code span, fenced by more back-ticks than it holds."""
+    line = one_line(text).replace("|", "\\|")
+    fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"
+
+
+def _head(report: Report) -> Iterator[str]:
+    yield f"# Migration report\n\n**{_text(summary.verdict(report)[1])}**\n"
+    yield f"{_code(report.command)} · recmigrate {report.tool_version}\n"
+    marks = {"ok": "x", "failed": " ", "not run": " "}
+    for stage in report.stages:
+        note = "" if stage.state == "ok" else f" ({stage.state})"
+        yield f"- [{marks.get(stage.state, ' ')}] {stage.name}{note} {_text(stage.message)}".rstrip()
+    yield "\n" + "  \n".join(_text(line) for line in totals(report))
+
+
+def _tables(report: Report) -> Iterator[str]:
+    if not report.tables:
+        return
+    yield "## Tables\n\n| table | verdict | rows × dim | lookups | optimizer | where |\n|---|---|---|---|---|---|"
+    for table in report.tables:
+        shape = _text(f"{table.rows or '?'} × {table.dim}")
+        cells = [_code(table.name), words.verdict(table), shape, str(len(table.lookups)), _text(table.optimizer)]
+        yield f"| {' | '.join([*cells, _code(words.place(table.location))])} |"
+
+
+def _verification(item: Verification) -> Iterator[str]:
+    yield f"## {_text(item.original)} against {_text(item.converted)}\n\n{summary.proof(item)}\n"
+    yield "| stage | tensor | numbers | max abs | max rel | tolerance | would pass at | verdict |"
+    yield "|---|---|--:|--:|--:|--:|--:|---|"
+    for c in item.comparisons:
+        values = " | ".join(words.number(value) for value in (c.max_abs, c.max_rel, c.tolerance, c.needed))
+        yield f"| {_text(c.stage)} | {_code(c.name)} | {c.count} | {values} | {_text(words.comparison_verdict(c))} |"
+
+
+def _work(report: Report) -> Iterator[str]:
+    left = summary.remaining(report)
+    if left or summary.available(report):
+        yield "## Remaining work\n"
+    for at, finding in enumerate(left, 1):
+        yield f"{at}. {_code(words.place(finding.location))} {_text(finding.action or finding.message)}"
+    if summary.available(report):
+        yield f"{len(left) + 1}. {_text(summary.available(report))}"
+
+
+def _file(view: FileView) -> Iterator[str]:
+    yield f"## {_text(view.file.path)}\n"
+    yield view.tally.sentence("finding") + "\n" if view.tally.total else "nothing to convert\n"
+    yield from map(_finding, view.findings)
+    if view.file.diff:
+        text = visible(view.file.diff).rstrip("\n")
+        fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+        yield f"\n{fence}diff\n{text}\n{fence}"
+
+
+def _finding(finding: Finding) -> str:
+    where = f"line {finding.location.line}"
+    lines = [f"- {where}: **{words.verdict(finding)}**: {_text(finding.message)} ({_code(finding.rule)})"]
+    lines += [f"  - because {_text(finding.reason)}"] if finding.reason else []
+    lines += [f"  - assumes {_text(assumption)}" for assumption in finding.assumptions]
+    lines += [f"  - do: {_text(finding.action)}"] if finding.action else []
+    return "\n".join(lines)

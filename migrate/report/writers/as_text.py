@@ -1,0 +1,112 @@
+"""Plain text, as the terminal shows it: per file, per table, the comparisons, the remaining work, then the totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from migrate.report import summary, words
+from migrate.report.files_view import FileView, per_file
+from migrate.report.model import Finding, Report, State, TableRecord, Verification
+from migrate.report.visible import one_line
+
+_COLUMNS = ("stage", "tensor", "numbers", "max abs", "max rel", "tolerance", "would pass at", "verdict")
+
+
+def render(report: Report) -> str:
+    """Return the whole report as text with a newline at the end."""
+    parts = [list(_head(report))]
+    parts += [list(_file(view)) for view in per_file(report)]
+    parts += [["Tables", *(line for table in report.tables for line in _table(table))]] if report.tables else []
+    parts += [list(_verification(item)) for item in report.verifications]
+    parts += [list(_work(report)), list(totals(report))]
+    return "\n".join("\n".join(part) + "\n" for part in parts if part)
+
+
+def totals(report: Report) -> Iterator[str]:
+    """Yield the closing lines: tables, findings and proofs as `N of M, of which K block`, then the verdict."""
+    verb = summary.conversion_verb(report)
+    if report.tables:
+        yield summary.Tally.of_tables(report.tables).sentence("table", verb)
+    yield summary.Tally.of_findings(report.findings).sentence("finding", verb)
+    conditional = summary.buckets(report)[summary.Bucket.CONDITIONAL]
+    if conditional:
+        yield f"{conditional} of these with an assumption or changed values"
+    for item in report.verifications:
+        yield f"{one_line(item.original)}: {summary.proof(item)}"
+
+
+def _head(report: Report) -> Iterator[str]:
+    yield f"recmigrate {report.tool_version}: {one_line(report.command)}"
+    if report.stages:
+        yield "stages: " + ", ".join(f"{stage.name} {stage.state}" for stage in report.stages)
+    for stage in report.stages:
+        if stage.message:
+            yield f"  {stage.name}: {one_line(stage.message)}"
+    yield "verdict: " + summary.verdict(report)[1]
+
+
+def _file(view: FileView) -> Iterator[str]:
+    kind = f" ({view.file.kind})" if view.file.kind else ""
+    yield (
+        f"{one_line(view.file.path)}{kind}: {view.tally.sentence('finding')}"
+        if view.tally.total
+        else (f"{one_line(view.file.path)}{kind}: nothing to convert")
+    )
+    for finding in view.findings:
+        yield from _finding(finding)
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    yield f"  {one_line(words.place(finding.location))}: {words.verdict(finding)}: {_message(finding)}"
+    if finding.reason:
+        yield f"      because {one_line(finding.reason)}"
+    for assumption in finding.assumptions:
+        yield f"      assumes {one_line(assumption)}"
+    if finding.action:
+        yield f"      do: {one_line(finding.action)}"
+
+
+def _message(finding: Finding) -> str:
+    return f"{one_line(finding.message)} [{finding.rule}]"
+
+
+def _table(table: TableRecord) -> Iterator[str]:
+    shape = f"{table.rows or 'unknown number of'} rows × {table.dim}"
+    lookups = summary.plural(len(table.lookups), "lookup")
+    place = one_line(words.place(table.location))
+    yield f"  {one_line(table.name)}: {words.verdict(table)}; {one_line(shape)}, {lookups}; {place}"
+    for reason in table.reasons:
+        yield f"      {'because' if table.verdict is not State.NOTED else 'note:'} {one_line(reason)}"
+
+
+def _verification(item: Verification) -> Iterator[str]:
+    yield f"{one_line(item.original)} against {one_line(item.converted)}: {summary.proof(item)}"
+    rows = [_COLUMNS]
+    for c in item.comparisons:
+        values = (words.number(c.max_abs), words.number(c.max_rel), words.number(c.tolerance), words.number(c.needed))
+        note = f" ({one_line(c.note)})" if c.note else ""
+        rows.append((c.stage, one_line(c.name), str(c.count), *values, words.comparison_verdict(c) + note))
+    if item.comparisons:
+        yield from _aligned(rows)
+    yield from (f"  {one_line(note)}" for note in item.notes)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows:
+        cells = [
+            cell.rjust(w) if 2 <= at < 7 else cell.ljust(w)
+            for at, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  " + "  ".join(cells).rstrip()
+
+
+def _work(report: Report) -> Iterator[str]:
+    left = summary.remaining(report)
+    if left or summary.available(report):
+        yield "Remaining work"
+    for at, finding in enumerate(left, 1):
+        action = one_line(finding.action) or _message(finding)
+        yield f"  {at}. {one_line(words.place(finding.location))}: {action}"
+    if summary.available(report):
+        yield "  " + summary.available(report)
