@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: C0 and C1 controls but tab and newline, direction marks and overrides, zero-width blanks, surrogates; not the joiner emoji need
+#: controls but tab and newline, direction marks and overrides, zero-width blanks, surrogates; emoji need the joiner
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
