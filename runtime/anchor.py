@@ -55,9 +55,10 @@ class Anchor(_tensorflow.ResourceVariable, _tensorflow.SaveableObject):  # type:
     def specs(self) -> list[_tensorflow.SaveSpec]:
         """The tensors that a Saver writes: the anchor, then keys, values, slots and meta from one snapshot."""
         if self._save_specs is None:
-            tensors = [("", self.value())]
-            if self.table.is_save:
-                tensors += list(zip(("-keys", "-values", "-slots", "-meta"), self.table.snapshot(), strict=True))
+            with tf.control_dependencies(None):
+                tensors = [("", self.value())]
+                if self.table.is_save:
+                    tensors += zip(("-keys", "-values", "-slots", "-meta"), self.table.snapshot(), strict=True)
             name = self.table.table_name
             self._save_specs = [
                 _tensorflow.SaveSpec(tensor, "", name + suffix, device=self.device) for suffix, tensor in tensors

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-__all__: list[str] = []
-
 
 def _lookup_gradient(op: tf.Operation, gradient: tf.Tensor) -> tuple[None, tf.IndexedSlices, None]:
     """Return None for handle and keys, and for the anchor values float [n, dim] at indices int64 keys [n]."""
     anchor, keys = op.inputs[1], op.inputs[2]
-    shape = tf.shape(anchor)
-    values = tf.reshape(gradient, tf.stack([-1, shape[1]]))
-    values.set_shape([None, anchor.shape[1]])
+    values = tf.reshape(gradient, [-1, anchor.shape.as_list()[1]])
     # The dense shape is there because tf.cond demands slices of one structure from both branches.
-    return None, tf.IndexedSlices(values, tf.reshape(tf.cast(keys, tf.int64), [-1]), shape), None
+    return None, tf.IndexedSlices(values, tf.reshape(tf.cast(keys, tf.int64), [-1]), tf.shape(anchor)), None
 
 
 for _op_type in ("RecLookup", "RecLookupOrInsert"):

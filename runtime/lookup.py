@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _checks, native, ordering
-from runtime.gradients import __all__ as _registered  # noqa: F401 - importing registers the gradients
 from runtime.table import Table
 
 

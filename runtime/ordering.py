@@ -1,8 +1,9 @@
 """Order within one `session.run`: an update of a table runs after the lookups of the same step.
 
 A v1 graph has no automatic order, so the update gets control edges. A control edge also *forces* the lookup to run,
-therefore none is added from a lookup that reads a placeholder, an iterator or another source that the update does not
-read itself: training must not demand the feed, or eat the data, of an evaluation branch in the same graph.
+therefore a lookup counts as part of the step only when it reads a placeholder, an iterator or another source, and none
+that the update does not read itself: training must not demand the feed, eat the data or insert the ids of another
+branch of the graph.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def lookup_added(lookup: tf.Operation, updates: list[tf.Operation]) -> None:
         return
     before = _ancestors(lookup)
     for update in updates:
-        if update not in before and _sources(before) <= _ancestors(update):
+        if update not in before and _same_step(before, _ancestors(update)):
             _tensorflow.add_control_inputs(update, [lookup])
 
 
@@ -31,7 +32,7 @@ def update_added(update: tf.Operation, lookups: list[tf.Operation]) -> None:
     if _tensorflow.in_control_flow(update):
         return
     reached = _ancestors(update)
-    waits = [op for op in lookups if not _tensorflow.in_control_flow(op) and _sources(_ancestors(op)) <= reached]
+    waits = [op for op in lookups if not _tensorflow.in_control_flow(op) and _same_step(_ancestors(op), reached)]
     _tensorflow.add_control_inputs(update, waits)
 
 
@@ -47,5 +48,10 @@ def _ancestors(op: tf.Operation) -> set[tf.Operation]:
     return found
 
 
-def _sources(ops: set[tf.Operation]) -> set[tf.Operation]:
-    return {op for op in ops if op.type in _PLACEHOLDERS or (_tensorflow.is_stateful(op) and op.type not in _INERT)}
+def _same_step(lookup_reads: set[tf.Operation], update_reads: set[tf.Operation]) -> bool:
+    sources = {op for op in lookup_reads if _is_source(op)}
+    return bool(sources) and sources <= update_reads
+
+
+def _is_source(op: tf.Operation) -> bool:
+    return op.type in _PLACEHOLDERS or (_tensorflow.is_stateful(op) and op.type not in _INERT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import logging
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +14,6 @@ from runtime import native, table_arguments
 from runtime.anchor import HASHTABLE_COLLECTION, Anchor
 from runtime.initializers import initializer_text, table_seed
 
-_log = logging.getLogger("runtime")
 _instances = itertools.count()
 
 

@@ -77,9 +77,9 @@ def table_name(name: Any) -> str:
 
 def _dim(dim: Any) -> int:
     if isinstance(dim, tf.TensorShape):
-        if dim.rank != 1 or dim[0] is None:
+        if dim.rank != 1 or not dim.is_fully_defined():
             raise ValueError(f"`dim` must be an int or a TensorShape of one known dimension: got {dim}")
-        dim = dim[0]
+        (dim,) = dim.as_list()
     return _checks.integer("dim", dim, 1, _MAX_DIM)
 
 

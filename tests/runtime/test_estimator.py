@@ -1,0 +1,110 @@
+"""tf.estimator: tables made inside model_fn; evaluation and prediction never insert."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime.optimizers import adagrad, lazy_adam
+
+v1 = tf.compat.v1
+pytestmark = pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator since 2.16")
+
+_TRAIN_KEYS, _UNSEEN = 40, 1000
+
+
+class _SizeHook(v1.train.SessionRunHook):  # type: ignore[misc]
+    """Notes the size of the table at the start and the end of a session."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def begin(self) -> None:
+        (table,) = runtime.tables()
+        self._size = table.size()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self.sizes.append(int(session.run(self._size)))
+
+    def end(self, session: Any) -> None:
+        self.sizes.append(int(session.run(self._size)))
+
+
+def _model(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> Any:
+    training = mode == tf.estimator.ModeKeys.TRAIN
+    table = runtime.create_table(tf.int64, 8, "user", v1.truncated_normal_initializer(stddev=0.1))
+    rows = runtime.sparse_lookup(table, features["user"], is_train=training)
+    logits = v1.get_variable("bias", [1]) + tf.reduce_sum(rows, axis=[1, 2])[:, None]
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.EstimatorSpec(mode, predictions={"logits": logits})
+    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=labels[:, None], logits=logits))
+    if not training:
+        return tf.estimator.EstimatorSpec(mode, loss=loss)
+    dense_vars, sparse_vars = runtime.get_dense_and_sparse_variable()
+    stock = v1.train.AdagradOptimizer(0.1)
+    pairs = stock.compute_gradients(loss, dense_vars + sparse_vars)
+    train = tf.group(
+        stock.apply_gradients(pairs[: len(dense_vars)], v1.train.get_global_step()),
+        params["optimizer"]().apply_gradients(pairs[len(dense_vars) :]),
+    )
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+
+def _input(first_key: int) -> Any:
+    """Return an input_fn: 64 examples of 2 keys, the label is the parity of the first key."""
+
+    def read() -> Any:
+        keys = first_key + np.random.default_rng(1).integers(0, _TRAIN_KEYS, (64, 2))
+        return (
+            tf.data.Dataset.from_tensor_slices(({"user": keys}, (keys[:, 0] % 2).astype(np.float32))).repeat().batch(32)
+        )
+
+    return read
+
+
+def _estimator(directory: Path, optimizer: Any = lambda: adagrad.create_hash_optimizer(0.5)) -> Any:
+    config = tf.estimator.RunConfig(
+        str(directory), tf_random_seed=4, save_checkpoints_steps=20, log_step_count_steps=1000
+    )
+    return tf.estimator.Estimator(_model, config=config, params={"optimizer": optimizer})
+
+
+def test_train_evaluate_predict(tmp_path: Path) -> None:
+    estimator, hooks = _estimator(tmp_path), [_SizeHook() for _ in range(4)]
+    estimator.train(_input(0), steps=20, hooks=[hooks[0]])
+    first = estimator.evaluate(_input(0), steps=2, hooks=[hooks[1]])
+    estimator.train(_input(0), steps=40, hooks=[hooks[2]])
+    second = estimator.evaluate(_input(_UNSEEN), steps=2, hooks=[hooks[3]])
+    assert [hook.sizes for hook in hooks] == [[0, 40], [40, 40], [40, 40], [40, 40]]
+    assert (first["global_step"], second["global_step"]) == (20, 60)
+    assert first["loss"] < 0.6 < second["loss"]
+    predicted = [next(estimator.predict(_input(0)))["logits"].item() for _ in range(2)]
+    assert predicted[0] == predicted[1]
+
+
+def test_training_in_two_parts_is_training_in_one(tmp_path: Path) -> None:
+    def optimizer() -> Any:
+        return lazy_adam.create_hash_optimizer(0.02)
+
+    whole, parts = _estimator(tmp_path / "whole", optimizer), _estimator(tmp_path / "parts", optimizer)
+    whole.train(_input(0), steps=40)
+    parts.train(_input(0), steps=20)
+    parts.train(_input(0), steps=20)
+    for name in ("user-values", "user-slots", "user-keys", "LazyAdam/beta2_power"):
+        np.testing.assert_array_equal(whole.get_variable_value(name), parts.get_variable_value(name), err_msg=name)
+
+
+def test_train_and_evaluate_runs_an_evaluation_session_beside_training(tmp_path: Path) -> None:
+    estimator, training, evaluation = _estimator(tmp_path), _SizeHook(), _SizeHook()
+    tf.estimator.train_and_evaluate(
+        estimator,
+        tf.estimator.TrainSpec(_input(0), max_steps=60, hooks=[training]),
+        tf.estimator.EvalSpec(_input(_UNSEEN), steps=2, hooks=[evaluation], throttle_secs=0, start_delay_secs=0),
+    )
+    assert training.sizes == [0, 40]
+    assert evaluation.sizes == [40] * 6  # three checkpoints, at the start and the end of each evaluation

@@ -1,0 +1,92 @@
+"""Within one session.run an update runs after the lookups of its step, and forces no other input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from runtime_helpers import make_table, rows_of, session
+
+import runtime
+from runtime.optimizers import gradient_descent
+
+pytestmark = pytest.mark.usefixtures("graph")
+
+
+def _minimize(table: runtime.Table, rows: tf.Tensor) -> tf.Operation:
+    return gradient_descent.create_hash_optimizer(1.0).minimize(tf.reduce_sum(rows), var_list=[table.variable])
+
+
+def test_lookups_made_before_and_after_the_update_see_the_old_rows() -> None:
+    table = make_table(initializer=tf.constant_initializer(1.0))
+    ids = tf.compat.v1.placeholder(tf.int64, [None])
+    before = runtime.sparse_lookup(table, tf.reverse(ids, [0]), is_grad=False)
+    train = _minimize(table, runtime.sparse_lookup(table, ids))
+    after = runtime.sparse_lookup(table, ids, is_train=False)
+    assert len(table.lookups) == 3
+    assert set(table.lookups) <= set(table.updates[0].control_inputs)
+    with session() as opened:
+        for step in range(50):
+            early, late, _ = opened.run([before, after, train], {ids: np.arange(100)})
+            assert early.max() == early.min() == late.min() == late.max() == 1.0 - step
+
+
+def test_a_lookup_after_the_update_sees_the_new_rows() -> None:
+    table = make_table(initializer=tf.constant_initializer(1.0))
+    train = _minimize(table, runtime.sparse_lookup(table, [1]))
+    with tf.control_dependencies([train]):
+        after = runtime.sparse_lookup(table, [1])
+    assert after.op not in table.updates[0].control_inputs
+    with session() as opened:
+        assert [opened.run(after)[0, 0] for _ in range(3)] == [0.0, -1.0, -2.0]
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_training_does_not_demand_the_feed_of_an_evaluation_branch(late: bool) -> None:
+    table = make_table()
+    train_ids, evaluation_ids = (tf.compat.v1.placeholder(tf.int64, [None]) for _ in range(2))
+    if not late:
+        runtime.sparse_lookup(table, evaluation_ids)
+    train = _minimize(table, runtime.sparse_lookup(table, train_ids))
+    if late:
+        runtime.sparse_lookup(table, evaluation_ids)
+    with session() as opened:
+        opened.run(train, {train_ids: [1]})
+        assert opened.run(table.size()) == 1
+
+
+def test_training_does_not_eat_the_data_of_another_iterator() -> None:
+    table = make_table()
+    data = tf.data.Dataset.range(5)
+    first, second = (tf.compat.v1.data.make_one_shot_iterator(data).get_next() for _ in range(2))
+    train = _minimize(table, runtime.sparse_lookup(table, first))
+    evaluation = runtime.sparse_lookup(table, second + 100, is_train=False)
+    with session() as opened:
+        opened.run(train)
+        opened.run(train)
+        assert opened.run([second, evaluation])[0] == 0
+        np.testing.assert_array_equal(opened.run(table.snapshot()[0]), [0, 1])
+
+
+def test_a_lookup_in_a_branch_not_taken_does_not_stop_the_update() -> None:
+    table = make_table(initializer=tf.constant_initializer(1.0))
+    rows = tf.cond(
+        tf.compat.v1.placeholder_with_default(False, []),
+        lambda: runtime.sparse_lookup(table, [1]),
+        lambda: runtime.sparse_lookup(table, [2]),
+    )
+    train = _minimize(table, rows)
+    with session() as opened:
+        opened.run(train)
+        assert opened.run(table.size()) == 1
+        assert rows_of(opened, table, [1, 2])[:, 0].tolist() == [1.0, 0.0]
+
+
+def test_training_does_not_insert_the_ids_of_an_unrelated_lookup() -> None:
+    table = make_table()
+    runtime.sparse_lookup(table, [7, 8])
+    train = _minimize(table, runtime.sparse_lookup(table, [1]))
+    runtime.sparse_lookup(table, [9])
+    with session() as opened:
+        opened.run(train)
+        assert opened.run(table.size()) == 1

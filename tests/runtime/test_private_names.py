@@ -1,0 +1,40 @@
+"""Fails loudly when a TensorFlow lacks the private names, or the behaviour, that runtime/_tensorflow.py relies on."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+from runtime_helpers import make_table
+
+from runtime import _tensorflow
+
+pytestmark = pytest.mark.usefixtures("graph")
+
+
+def test_names_exist_nowhere_but_in_one_module() -> None:
+    assert issubclass(_tensorflow.ResourceVariable, tf.Variable)
+    specification = _tensorflow.SaveSpec(tf.zeros([2]), "", "zeros", device="/device:CPU:0")
+    assert (specification.name, specification.dtype, specification.device) == ("zeros", tf.float32, "/device:CPU:0")
+
+
+def test_control_inputs_can_be_added_to_an_operation() -> None:
+    first, second = tf.no_op(), tf.no_op()
+    _tensorflow.add_control_inputs(second, [first])
+    assert second.control_inputs == [first]
+
+
+def test_statefulness_of_operations() -> None:
+    assert _tensorflow.is_stateful(tf.random.uniform([1]).op)
+    assert not _tensorflow.is_stateful(tf.zeros([1]).op)
+    assert not _tensorflow.in_control_flow(tf.zeros([1]).op)
+
+
+def test_savers_ask_first_whether_an_item_is_a_saveable_object() -> None:
+    anchor = make_table().variable
+    saver = tf.compat.v1.train.Saver([anchor])
+    assert isinstance(anchor, _tensorflow.SaveableObject)
+    names = (
+        tf.compat.v1.get_default_graph().get_operation_by_name("save/SaveV2/tensor_names").get_attr("value").string_val
+    )
+    assert list(names) == [b"user", b"user-keys", b"user-values", b"user-slots", b"user-meta"]
+    assert saver.saver_def.restore_op_name == "save/restore_all"
