@@ -1,5 +1,6 @@
 // Memory runs out at every allocation in turn: each time the call throws std::bad_alloc and the table is as before.
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 

@@ -90,8 +90,9 @@ class Table {
                     std::vector<std::uint32_t>& missing) const;
   void write_rows(const Destination& to) const;
   void adopt(const Update& update);
-  void insert_unseen(const std::vector<Group>& groups);
-  void update_rows(const Group& group, std::size_t begin, std::size_t end, const Update& update) noexcept;
+  std::vector<std::vector<Slot>> insert_unseen(const std::vector<Group>& groups);
+  [[nodiscard]] std::vector<Slot> find_all(const std::vector<std::int64_t>& keys) const;
+  void update_rows(const Group& group, const std::vector<Slot>& slots, const Update& update) noexcept;
   void reserve(std::size_t rows);
 
   const std::string name_;
