@@ -166,7 +166,7 @@ _TOKEN = re.compile(
 def _normal_code(text: str) -> str:
     """Return code without comments, blanks and the comma before a closing bracket: what a formatter may change."""
     tokens = [match.group() for match in _TOKEN.finditer(text) if match.lastgroup != "drop"]
-    following = [*tokens[1:], ""]
+    following = [*tokens, ""][1:][: len(tokens)]
     return " ".join(a for a, b in zip(tokens, following, strict=True) if not (a == "," and b in {")", "]", "}"}))
 
 
