@@ -1,4 +1,4 @@
-"""The feature schema: which columns of a model's input are numbers, which are one-hot groups, and what it is trained on.
+"""The feature schema: which input columns are numbers, which are one-hot groups, what the model is trained on.
 
 `load_schema` accepts exactly the keys described in the dataclasses below; anything else is a `MigrateError` that names
 the file, the key and the remedy.
@@ -106,7 +106,9 @@ class _Section:
     def __init__(self, path: str, where: str, value: object, allowed: tuple[str, ...]) -> None:
         self.path, self.where = path, where
         if not isinstance(value, dict):
-            raise MigrateError(f"{path}: `{where or 'the schema'}` is {_kind(value)}, give a mapping of {_names(allowed)}")
+            raise MigrateError(
+                f"{path}: `{where or 'the schema'}` is {_kind(value)}, give a mapping of {_names(allowed)}"
+            )
         self.values: dict[object, object] = value
         unknown = [key for key in value if key not in allowed]
         if unknown:
@@ -234,7 +236,9 @@ def _check_columns(section: _Section, spec: InputSpec) -> None:
     pieces.sort()
     for start, stop, name in pieces:
         if stop > spec.size:
-            raise section.fail("size", f"is {spec.size} but {name} covers columns {start} to {stop - 1}, correct either")
+            raise section.fail(
+                "size", f"is {spec.size} but {name} covers columns {start} to {stop - 1}, correct either"
+            )
     for (_, stop, name), (start, _, other) in pairwise(pieces):
         if start < stop:
             raise section.fail("sparse", f"gives column {start} to both {name} and {other}, correct `start` or `size`")
@@ -256,7 +260,8 @@ def _labels(top: _Section) -> tuple[str, ...]:
 def _tasks(top: _Section, labels: tuple[str, ...]) -> tuple[Task, ...]:
     keys = ("name", "output", "label", "loss", "positive", "epsilon", "weight")
     sections = [
-        _Section(top.path, f"tasks[{i}]", item, keys) for i, item in enumerate(top.items("tasks", "a list of tasks", []))
+        _Section(top.path, f"tasks[{i}]", item, keys)
+        for i, item in enumerate(top.items("tasks", "a list of tasks", []))
     ]
     tasks = tuple(_task(section, index, labels) for index, section in enumerate(sections))
     _check_unique(top, "tasks", [task.name for task in tasks])

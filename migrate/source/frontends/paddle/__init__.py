@@ -1,0 +1,117 @@
+"""Paddle dygraph models: an `nn.Layer` becomes a TensorFlow v1-graph module with the same classes, loops and names.
+
+The source is parsed and followed, never imported or run. `x·W + b` of every `nn.Linear` that reads the raw input is
+split exactly: dense columns stay a matrix product, each one-hot group becomes a lookup of one row, and the kernels of
+all such layers stand side by side in one embedding table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from migrate.errors import MigrateError
+from migrate.source.frontends.paddle import checks, findings, loss, module, modules
+from migrate.source.frontends.paddle.interpreter import Interpreter, Problem
+from migrate.source.frontends.paddle.program import Program, follow, input_expressions, model_arguments
+from migrate.source.frontends.paddle.rewrite import Facts, rewrite
+from migrate.source.frontends.paddle.values import Refuse
+from migrate.source.options import Options
+from migrate.source.result import SourceResult
+
+__all__ = ["convert", "model_arguments"]
+
+
+def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
+    """Convert one model file; nothing is written.
+
+    Args:
+        path: the file's path, as reports show it.
+        text: its contents.
+        options: `options.schema` describes the model's input; without one the file is left as it is, with a finding.
+        siblings: the files beside it (`dygraph_model.py`, `config.yaml`), name -> contents.
+
+    Returns:
+        The converted module and its findings. When anything is not understood the text is unchanged and every such
+        construct has an `unsupported` finding.
+
+    Raises:
+        MigrateError: the schema contradicts the source.
+    """
+    try:
+        if not checks.defines_model(text):
+            return findings.no_model(path, text)
+        if options.schema is None:
+            return findings.no_schema(path, text)
+        run, program = follow(path, text, options.schema, siblings)
+    except SyntaxError as error:
+        return findings.not_python(path, text, error)
+    if program is not None:
+        loss.check_tasks(program)
+        converted, facts = _emit(program)
+        if not run.problems:
+            return findings.converted(program, converted, facts)
+    return findings.refused(path, text, run)
+
+
+def _emit(program: Program) -> tuple[str, Facts]:
+    """Return the converted text and the facts of its rewriting; problems are added to the run."""
+    run = program.run
+    facts = _facts(program)
+    checks.check_names(program)
+    expressions = _expressions(program)
+    rewritten = rewrite(program.module.text, facts)
+    _report(run, program.module.path, program.module.text, facts)
+    text = ""
+    if program.loss is not None and program.trainer is not None:
+        loss_facts = loss.facts_of_loss(program)
+        text = loss.loss_text(program, loss_facts)
+        facts.used |= loss_facts.used - {"Layer"}
+        _report_loss(program, loss_facts)
+    else:
+        text = loss.loss_text(program, facts)
+    if run.problems:
+        return program.module.text, facts
+    converted = module.assemble(program, rewritten, facts.used, expressions, text)
+    compile(converted, program.module.path, "exec")
+    return converted, facts
+
+
+def _facts(program: Program) -> Facts:
+    path, run = program.module.path, program.run
+    return Facts(
+        modules.imported_names(program.module.tree),
+        {span: name for (where, span), name in run.methods.items() if where == path},
+        frozenset(span for where, span in run.executed if where == path),
+    )
+
+
+def _expressions(program: Program) -> list[str]:
+    if not program.schema.input.sparse:
+        return []
+    try:
+        found = input_expressions(program)
+    except Refuse as reason:
+        checks.add_problem(program, program.model.cls.node if program.model.cls else program.module.tree, str(reason))
+        return []
+    if not found and not program.run.problems:
+        raise MigrateError(
+            f"{program.schema.path}: `input.sparse` lists one-hot groups, but no `nn.Linear` of {program.name} reads "
+            "the model input, so there is nothing to look up; correct `input` or `model.class`"
+        )
+    return found
+
+
+def _report(run: Interpreter, path: str, text: str, facts: Facts) -> None:
+    lines = text.splitlines()
+    known = {(where, span[:2]) for where, span in run.problems}
+    for refusal in facts.refused:
+        if (path, refusal.span[:2]) not in known:
+            source = lines[refusal.span[0] - 1].strip()
+            run.problems[path, refusal.span] = Problem(path, refusal.span, "", str(refusal), source)
+
+
+def _report_loss(program: Program, facts: Facts) -> None:
+    assert program.loss is not None and program.trainer is not None
+    first, last = program.loss.node.lineno, program.loss.node.end_lineno or program.loss.node.lineno
+    facts.refused[:] = [item for item in facts.refused if first <= item.span[0] <= last]
+    _report(program.run, program.trainer.path, program.trainer.text, facts)

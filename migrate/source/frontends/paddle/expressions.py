@@ -1,0 +1,372 @@
+"""How the interpreter evaluates expressions: one small function for each kind of node."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from migrate.source.frontends.paddle import calls
+from migrate.source.frontends.paddle.shapes import broadcast
+from migrate.source.frontends.paddle.values import (
+    UNKNOWN,
+    Api,
+    BatchSize,
+    Container,
+    Function,
+    Instance,
+    Linear,
+    Method,
+    Module,
+    RawInput,
+    Refuse,
+    Super,
+    Tensor,
+    Unknown,
+    Value,
+    mentions,
+)
+
+if TYPE_CHECKING:
+    from migrate.source.frontends.paddle.interpreter import Interpreter
+
+_BINARY: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_TENSOR_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
+_COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda item, items: item in items,
+    ast.NotIn: lambda item, items: item not in items,
+}
+_LARGE = 1_000_000
+RAW_USE = "the raw input may only be read by `nn.Linear`: a lookup can replace x·W, not other uses of one-hot columns"
+
+
+def as_load(target: ast.expr) -> ast.expr:
+    """Return the target of an augmented assignment as an expression to read."""
+    copy = ast.parse(ast.unparse(target), mode="eval").body
+    return ast.copy_location(copy, target)
+
+
+def evaluate(run: Interpreter, node: ast.expr) -> Value:
+    """Return the value of an expression; raises `Refuse` for what cannot be followed."""
+    handler = _HANDLERS.get(type(node))
+    if handler is None:
+        raise Refuse(f"`{type(node).__name__.lower()}` expressions are not understood")
+    return handler(run, node)
+
+
+def bind_parameters(
+    run: Interpreter, function: Function, positional: list[Value], keywords: dict[str, Value]
+) -> dict[str, Value]:
+    """Return parameter name -> value of a call of a function of the file."""
+    spec = function.node.args
+    if spec.vararg or spec.kwarg:
+        raise Refuse(f"`{function.node.name}` takes `*` or `**` parameters, which are not followed")
+    plain = [*spec.posonlyargs, *spec.args]
+    names = [item.arg for item in plain] + [item.arg for item in spec.kwonlyargs]
+    if len(positional) > len(plain):
+        raise Refuse(f"`{function.node.name}` takes {len(plain)} arguments, {len(positional)} are given")
+    bound = dict(zip(names, positional, strict=False))
+    for name, value in keywords.items():
+        if name not in names or name in bound:
+            raise Refuse(f"`{function.node.name}` got an argument `{name}` it does not take")
+        bound[name] = value
+    _fill_defaults(run, function, bound)
+    missing = [name for name in names if name not in bound]
+    if missing:
+        raise Refuse(f"`{function.node.name}` lacks a value for `{missing[0]}`")
+    return bound
+
+
+def _fill_defaults(run: Interpreter, function: Function, bound: dict[str, Value]) -> None:
+    spec = function.node.args
+    plain = [*spec.posonlyargs, *spec.args]
+    pairs = list(zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True))
+    pairs += [(item, default) for item, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
+    for parameter, default in pairs:
+        if parameter.arg not in bound:
+            bound[parameter.arg] = run.evaluate(default)
+
+
+def binary(op: ast.operator, left: Value, right: Value) -> Value:
+    """Return `left op right` for numbers, lists, strings and tensors."""
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return UNKNOWN
+    if isinstance(left, RawInput) or isinstance(right, RawInput):
+        raise Refuse(RAW_USE)
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        return _tensor_binary(op, left, right)
+    if isinstance(left, BatchSize) or isinstance(right, BatchSize):
+        return BatchSize()
+    if type(op) not in _BINARY:
+        raise Refuse(f"operator `{type(op).__name__}` is not understood")
+    _check_size(op, left, right)
+    return _BINARY[type(op)](left, right)
+
+
+def _tensor_binary(op: ast.operator, left: Value, right: Value) -> Tensor:
+    if not isinstance(op, _TENSOR_OPERATORS):
+        raise Refuse(f"operator `{type(op).__name__}` on tensors is not in the table")
+    shapes = []
+    for side in (left, right):
+        if not isinstance(side, Tensor | int | float):
+            raise Refuse(f"a tensor and {type(side).__name__} are combined")
+        shapes.append(side.shape if isinstance(side, Tensor) else ())
+    return Tensor(broadcast(shapes[0], shapes[1]))
+
+
+def _check_size(op: ast.operator, left: Value, right: Value) -> None:
+    if isinstance(op, ast.Pow) and isinstance(right, int | float) and abs(right) > 1000:
+        raise Refuse("a power this large is not computed")
+    if isinstance(op, ast.Mult):
+        for items, count in ((left, right), (right, left)):
+            if isinstance(items, list | tuple | str) and isinstance(count, int) and len(items) * count > _LARGE:
+                raise Refuse("a list this long is not built")
+
+
+def _constant(run: Interpreter, node: ast.Constant) -> Value:
+    return node.value
+
+
+def _name(run: Interpreter, node: ast.Name) -> Value:
+    for names in (run.frame.names, run.frame.module.names):
+        if node.id in names:
+            return names[node.id]
+    if node.id in calls.BUILTINS or node.id in calls.SPECIAL:
+        return Api("builtins." + node.id)
+    raise Refuse(f"`{node.id}` cannot be followed to a value")
+
+
+def _attribute(run: Interpreter, node: ast.Attribute) -> Value:
+    value = run.evaluate(node.value)
+    if isinstance(value, Unknown):
+        return UNKNOWN
+    return attribute(value, node.attr)
+
+
+def attribute(value: Value, name: str) -> Value:
+    """Return `value.name`."""
+    if isinstance(value, Api):
+        return calls.api_attribute(value, name)
+    if isinstance(value, Module):
+        if name in value.names:
+            return value.names[name]
+        raise Refuse(f"`{name}` is not defined in {value.path}")
+    if isinstance(value, Instance):
+        return _instance_attribute(value, name)
+    if isinstance(value, Tensor) and name == "shape":
+        if value.shape is None:
+            raise Refuse("the shape of this tensor cannot be told")
+        return [BatchSize() if size is None else size for size in value.shape]
+    if isinstance(value, RawInput):
+        raise Refuse(RAW_USE)
+    if isinstance(value, Linear) and name in {"weight", "bias"}:
+        raise Refuse(f"reading a layer's `{name}` is not understood")
+    if isinstance(value, Tensor | Container | list | dict | str | Super) or calls.is_config(value):
+        return Method(value, name)
+    raise Refuse(f"attribute `{name}` of {type(value).__name__} is not understood")
+
+
+def _instance_attribute(value: Instance, name: str) -> Value:
+    if name in value.attributes:
+        return value.attributes[name]
+    if name in value.sublayers:
+        return value.sublayers[name]
+    found = value.cls.find(name) if value.cls else None
+    if found is not None:
+        return Function(found[0], found[1].module, found[1], value)
+    return Method(value, name)
+
+
+def _call(run: Interpreter, node: ast.Call) -> Value:
+    return calls.call(run, node)
+
+
+def _list(run: Interpreter, node: ast.List | ast.Tuple) -> Value:
+    items: list[Value] = []
+    for item in node.elts:
+        if isinstance(item, ast.Starred):
+            items.extend(run.iterate(item.value))
+        else:
+            items.append(run.evaluate(item))
+    return items if isinstance(node, ast.List) else tuple(items)
+
+
+def _dict(run: Interpreter, node: ast.Dict) -> Value:
+    if any(key is None for key in node.keys):
+        raise Refuse("`**` in a dict is not understood")
+    return {run.evaluate(key): run.evaluate(value) for key, value in zip(node.keys, node.values, strict=True) if key}
+
+
+def _binary(run: Interpreter, node: ast.BinOp) -> Value:
+    return binary(node.op, run.evaluate(node.left), run.evaluate(node.right))
+
+
+def _unary(run: Interpreter, node: ast.UnaryOp) -> Value:
+    if isinstance(node.op, ast.Not):
+        return not run.truth(node.operand)
+    value = run.evaluate(node.operand)
+    if isinstance(value, Unknown):
+        return UNKNOWN
+    if isinstance(value, RawInput):
+        raise Refuse(RAW_USE)
+    if isinstance(node.op, ast.Invert):
+        raise Refuse("operator `~` is not understood")
+    if isinstance(value, Tensor):
+        return value
+    return -value if isinstance(node.op, ast.USub) else +value
+
+
+def _bool(run: Interpreter, node: ast.BoolOp) -> Value:
+    stop = isinstance(node.op, ast.Or)
+    for item in node.values[:-1]:
+        if run.truth(item) is stop:
+            return run.evaluate(item)
+    return run.evaluate(node.values[-1])
+
+
+def _compare(run: Interpreter, node: ast.Compare) -> Value:
+    values = [run.evaluate(item) for item in [node.left, *node.comparators]]
+    if any(isinstance(value, Unknown) for value in values):
+        return UNKNOWN
+    identity = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
+    if not identity and any(isinstance(value, Tensor | RawInput | BatchSize) for value in values):
+        raise Refuse("a comparison of tensors is not in the table")
+    pairs = zip(node.ops, values[:-1], values[1:], strict=True)
+    return all(_COMPARE[type(op)](left, right) for op, left, right in pairs)
+
+
+def _conditional(run: Interpreter, node: ast.IfExp) -> Value:
+    return run.evaluate(node.body if run.truth(node.test) else node.orelse)
+
+
+def _subscript(run: Interpreter, node: ast.Subscript) -> Value:
+    value, index = run.evaluate(node.value), run.evaluate(node.slice)
+    if isinstance(value, Unknown) or mentions(index, Unknown):
+        return UNKNOWN
+    if isinstance(value, RawInput):
+        raise Refuse(RAW_USE)
+    if isinstance(value, Tensor):
+        return _tensor_item(value, index)
+    if isinstance(value, Container):
+        if isinstance(index, slice):
+            raise Refuse(f"a slice of `{value.kind}` makes a new layer in Paddle; index it item by item")
+        return value.items[index]
+    if isinstance(value, list | tuple | dict | str | range):
+        return value[index]
+    raise Refuse(f"an item of {type(value).__name__} is not understood")
+
+
+def _tensor_item(value: Tensor, index: Value) -> Tensor:
+    """Ints drop a dimension, slices keep one, None makes one; tensors and lists as index are refused."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    for part in parts:
+        plain = part is None or part is Ellipsis or (isinstance(part, int) and not isinstance(part, bool))
+        if not plain and not isinstance(part, slice):
+            raise Refuse(f"a tensor indexed by {type(part).__name__} is not understood")
+    if value.shape is None:
+        return value
+    taken = sum(part is not None and part is not Ellipsis for part in parts)
+    if taken > len(value.shape) or parts.count(Ellipsis) > 1:
+        raise Refuse(f"too many indices for shape {list(value.shape)}")
+    fill = [slice(None)] * (len(value.shape) - taken)
+    place = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
+    return Tensor(_item_shape(value.shape, [*parts[:place], *fill, *parts[place + 1 :]]))
+
+
+def _item_shape(shape: tuple[int | None, ...], parts: list[Value]) -> tuple[int | None, ...]:
+    sizes = iter(shape)
+    result: list[int | None] = []
+    for part in parts:
+        if part is None:
+            result.append(1)
+            continue
+        size = next(sizes)
+        if isinstance(part, slice):
+            full = part == slice(None)
+            result.append(size if full else None if size is None else len(range(size)[part]))
+        elif size is not None and not -size <= part < size:
+            raise Refuse(f"index {part} is outside {size} columns")
+    return tuple(result)
+
+
+def _slice(run: Interpreter, node: ast.Slice) -> Value:
+    bounds = [None if part is None else run.evaluate(part) for part in (node.lower, node.upper, node.step)]
+    if any(isinstance(bound, Unknown) for bound in bounds):
+        return UNKNOWN
+    if any(isinstance(bound, Tensor | BatchSize) for bound in bounds):
+        raise Refuse("a slice whose bounds are known at run time only is not understood")
+    return slice(*bounds)
+
+
+def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Value:
+    outer = dict(run.frame.names)
+    items: list[Value] = []
+
+    def loop(depth: int) -> None:
+        if depth == len(node.generators):
+            if isinstance(node, ast.DictComp):
+                items.append((run.evaluate(node.key), run.evaluate(node.value)))
+            else:
+                items.append(run.evaluate(node.elt))
+            return
+        generator = node.generators[depth]
+        for item in run.iterate(generator.iter):
+            run.assign(generator.target, item)
+            if all(run.truth(test) for test in generator.ifs):
+                loop(depth + 1)
+
+    loop(0)
+    run.frame.names = outer
+    return dict(items) if isinstance(node, ast.DictComp) else items
+
+
+def _fstring(run: Interpreter, node: ast.JoinedStr) -> Value:
+    parts = []
+    for item in node.values:
+        if isinstance(item, ast.FormattedValue):
+            value = run.evaluate(item.value)
+            if not isinstance(value, int | float | str) or item.conversion != -1:
+                raise Refuse("this f-string cannot be followed")
+            parts.append(format(value, run.evaluate(item.format_spec) if item.format_spec else ""))
+        else:
+            parts.append(str(run.evaluate(item)))
+    return "".join(parts)
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[Interpreter, Value], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.List: _list,
+    ast.Tuple: _list,
+    ast.Dict: _dict,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _bool,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.ListComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.JoinedStr: _fstring,
+}

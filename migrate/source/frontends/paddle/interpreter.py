@@ -1,0 +1,293 @@
+"""Runs a model's constructor and `forward` on concrete sizes without importing or executing anything.
+
+The interpreter knows the Python that models are written in (loops, lists, arithmetic, `if` on sizes and flags); tensors
+and layers are stand-ins. It records what the rewriter must know, and every construct it cannot follow as a `Problem`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from migrate.source.frontends.paddle import expressions, layers
+from migrate.source.frontends.paddle.values import (
+    UNKNOWN,
+    Container,
+    Function,
+    Instance,
+    LayerValue,
+    Linear,
+    Module,
+    RawInput,
+    Refuse,
+    Span,
+    Stop,
+    Super,
+    Tensor,
+    Unknown,
+    Value,
+    named_layers,
+)
+
+MAX_STEPS = 500_000
+MAX_DEPTH = 60
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A construct that stops the conversion."""
+
+    path: str
+    span: Span
+    scope: str
+    message: str
+    source: str
+
+
+class _Return(Exception):
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+class _Break(Exception):
+    pass
+
+
+class _Continue(Exception):
+    pass
+
+
+@dataclass
+class Frame:
+    """One running function (or a module's top level)."""
+
+    module: Module
+    scope: str
+    names: dict[str, Value] = field(default_factory=dict)
+    owner: Function | None = None
+
+
+@dataclass
+class Interpreter:
+    """The state of one interpretation."""
+
+    problems: dict[tuple[str, Span], Problem] = field(default_factory=dict)
+    methods: dict[tuple[str, Span], str] = field(default_factory=dict)  #: calls that are tensor methods
+    executed: set[tuple[str, Span]] = field(default_factory=set)  #: calls that ran
+    linears: list[Linear] = field(default_factory=list)  #: in order of creation
+    instances: list[Instance] = field(default_factory=list)
+    modules: dict[str, Module] = field(default_factory=dict)  #: importable files: module name -> module
+    parameter_names: set[str] = field(default_factory=set)
+    watch: Value = None  #: the class whose first construction ends the run
+    watched: tuple[list[Value], dict[str, Value]] | None = None  #: the arguments it was given
+    steps: int = 0
+    frames: list[Frame] = field(default_factory=list)
+
+    @property
+    def frame(self) -> Frame:
+        """The function that runs now."""
+        return self.frames[-1]
+
+    def problem(self, node: ast.AST, message: str) -> Unknown:
+        """Record a construct that cannot be carried over, once per place, and return the value that absorbs it."""
+        module = self.frame.module
+        span = module.span(node)
+        source = ast.get_source_segment(module.text, node) or ""
+        self.problems.setdefault((module.path, span), Problem(module.path, span, self.frame.scope, message, source))
+        return UNKNOWN
+
+    def tick(self, node: ast.AST) -> None:
+        """Count a step, so that a source that never ends is refused instead."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            self.problem(node, "the program does not come to an end within half a million steps")
+            raise Stop
+
+    def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Run a function or method of the file on these values and return its result."""
+        scope = f"{function.owner.name}.{function.node.name}" if function.owner else function.node.name
+        if function.receiver is not None:
+            positional = [function.receiver, *positional]
+        names = expressions.bind_parameters(self, function, positional, keywords)
+        if len(self.frames) >= MAX_DEPTH:
+            self.problem(function.node, "functions call each other without end")
+            raise Stop
+        self.frames.append(Frame(function.module, scope, names, function))
+        try:
+            self.run(function.node.body)
+        except _Return as result:
+            return result.value
+        finally:
+            self.frames.pop()
+        return None
+
+    def run(self, body: list[ast.stmt]) -> None:
+        """Run statements in the current frame."""
+        for statement in body:
+            self.tick(statement)
+            handler = getattr(self, f"_run_{type(statement).__name__}", None)
+            if handler is None:
+                self.problem(statement, f"`{type(statement).__name__.lower()}` statements are not understood")
+                raise Stop
+            handler(statement)
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """Evaluate an expression; what cannot be followed becomes a problem and `UNKNOWN`."""
+        self.tick(node)
+        try:
+            return expressions.evaluate(self, node)
+        except Refuse as reason:
+            return self.problem(node, str(reason))
+        except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+            return self.problem(node, f"this fails when it runs ({type(error).__name__}: {error})")
+
+    def iterate(self, node: ast.expr) -> list[Value]:
+        """Return the items a loop goes over."""
+        value = self.evaluate(node)
+        if isinstance(value, Container):
+            return list(value.items)
+        if isinstance(value, Unknown):
+            raise Stop
+        if isinstance(value, Tensor | RawInput):
+            self.problem(node, "a loop over a tensor has no fixed length in a graph")
+            raise Stop
+        try:
+            return list(value)
+        except TypeError:
+            self.problem(node, f"{type(value).__name__} cannot be looped over here")
+            raise Stop from None
+
+    def truth(self, node: ast.expr) -> bool:
+        """Decide a test now; a test on a tensor's value cannot be decided."""
+        value = self.evaluate(node)
+        if isinstance(value, Unknown):
+            raise Stop
+        if isinstance(value, Tensor | RawInput):
+            self.problem(node, "this decision depends on a tensor's value, a graph has to know it when it is built")
+            raise Stop
+        return bool(value)
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        """Bind a value to a name, attribute, item or pattern of these."""
+        if isinstance(target, ast.Name):
+            self.frame.names[target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            self._unpack(target, value)
+        elif isinstance(target, ast.Attribute):
+            self._assign_attribute(target, value)
+        elif isinstance(target, ast.Subscript):
+            self._assign_item(target, value)
+        else:
+            self.problem(target, "this assignment is not understood")
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
+        if isinstance(value, Unknown):
+            value = [UNKNOWN] * len(target.elts)
+        if not isinstance(value, list | tuple) or len(value) != len(target.elts):
+            self.problem(target, "the values unpacked here cannot be told")
+            value = [UNKNOWN] * len(target.elts)
+        for item, part in zip(target.elts, value, strict=True):
+            self.assign(item, part)
+
+    def _assign_attribute(self, target: ast.Attribute, value: Value) -> None:
+        receiver = self.evaluate(target.value)
+        if isinstance(receiver, Unknown):
+            return
+        if not isinstance(receiver, Instance):
+            self.problem(target, "only attributes of the model's own objects can be set")
+        elif target.attr in layers.RESERVED_ATTRIBUTES:
+            self.problem(target, f"the converted layers use `{target.attr}` themselves; rename the attribute")
+        elif isinstance(value, LayerValue):
+            receiver.sublayers[target.attr] = value
+            receiver.attributes[target.attr] = value
+        elif target.attr in receiver.sublayers:
+            self.problem(target, f"`{target.attr}` was a layer, setting something else removes it in Paddle")
+        else:
+            receiver.attributes[target.attr] = value
+
+    def _assign_item(self, target: ast.Subscript, value: Value) -> None:
+        receiver, index = self.evaluate(target.value), self.evaluate(target.slice)
+        if isinstance(receiver, list | dict) and not isinstance(index, Unknown):
+            receiver[index] = value
+        elif not isinstance(receiver, Unknown):
+            self.problem(target, "items can be set in lists and dicts only; a graph's tensors do not change")
+
+    def _run_Expr(self, node: ast.Expr) -> None:
+        self.evaluate(node.value)
+
+    def _run_Assign(self, node: ast.Assign) -> None:
+        value = self.evaluate(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def _run_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.assign(node.target, self.evaluate(node.value))
+
+    def _run_AugAssign(self, node: ast.AugAssign) -> None:
+        current = self.evaluate(expressions.as_load(node.target))
+        value = self.evaluate(node.value)
+        if isinstance(current, list) and isinstance(node.op, ast.Add) and isinstance(value, list | tuple):
+            current.extend(value)
+            return
+        try:
+            self.assign(node.target, expressions.binary(node.op, current, value))
+        except (Refuse, ArithmeticError, TypeError, ValueError) as reason:
+            self.assign(node.target, self.problem(node, str(reason)))
+
+    def _run_For(self, node: ast.For) -> None:
+        for item in self.iterate(node.iter):
+            self.tick(node)
+            self.assign(node.target, item)
+            try:
+                self.run(node.body)
+            except _Break:
+                return
+            except _Continue:
+                continue
+        self.run(node.orelse)
+
+    def _run_While(self, node: ast.While) -> None:
+        while self.truth(node.test):
+            self.tick(node)
+            try:
+                self.run(node.body)
+            except _Break:
+                return
+            except _Continue:
+                continue
+        self.run(node.orelse)
+
+    def _run_If(self, node: ast.If) -> None:
+        self.run(node.body if self.truth(node.test) else node.orelse)
+
+    def _run_Assert(self, node: ast.Assert) -> None:
+        if not self.truth(node.test):
+            self.problem(node, "this assertion fails with the given constructor arguments")
+            raise Stop
+
+    def _run_Return(self, node: ast.Return) -> None:
+        raise _Return(None if node.value is None else self.evaluate(node.value))
+
+    def _run_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def _run_Break(self, node: ast.Break) -> None:
+        raise _Break
+
+    def _run_Continue(self, node: ast.Continue) -> None:
+        raise _Continue
+
+
+def super_of(frame: Frame) -> Super:
+    """Return what `super()` means in the running method."""
+    function = frame.owner
+    if function is None or function.owner is None or not isinstance(function.receiver, Instance):
+        raise Refuse("`super()` is used outside a method")
+    return Super(function.owner, function.receiver)
+
+
+def linears_below(layer: LayerValue) -> Iterator[Linear]:
+    """Yield every registered `nn.Linear` below a layer."""
+    return (child for _, child in named_layers(layer) if isinstance(child, Linear))

@@ -1,0 +1,345 @@
+"""From a model file, its schema and the files beside it to the facts: which layers there are and what feeds them."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from migrate.errors import MigrateError
+from migrate.schema import Schema
+from migrate.source.frontends.paddle import calls, layers, modules
+from migrate.source.frontends.paddle.interpreter import Frame, Interpreter
+from migrate.source.frontends.paddle.values import (
+    RAW_INPUT,
+    Class,
+    Config,
+    Container,
+    Function,
+    Instance,
+    Linear,
+    Module,
+    Refuse,
+    Stop,
+    Tensor,
+    Value,
+    named_layers,
+)
+
+TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
+
+
+@dataclass
+class Program:
+    """A model after its constructor and `forward` have been followed."""
+
+    schema: Schema
+    run: Interpreter
+    module: Module
+    model: Instance
+    arguments: dict[str, Value]
+    outputs: list[Tensor] = field(default_factory=list)
+    returns_list: bool = True
+    trainer: Module | None = None
+    loss: Function | None = None
+    columns: list[Linear] = field(default_factory=list)  #: the layers whose kernels share the table, from left to right
+    loss_arguments: list[str] = field(
+        default_factory=list
+    )  #: how `build_model` calls it: `outputs[0]`, `label[:, 0:1]`
+
+    @property
+    def name(self) -> str:
+        """The model's class name."""
+        assert self.model.cls is not None
+        return self.model.cls.name
+
+    @property
+    def emb_dim(self) -> int:
+        """How many columns the embedding table has."""
+        return sum(layer.out_features for layer in self.columns)
+
+    @property
+    def paths(self) -> dict[int, str]:
+        """Layer object -> Paddle's path of it."""
+        return {id(layer): path for path, layer in named_layers(self.model)}
+
+    @property
+    def input_linears(self) -> list[Linear]:
+        """The layers that read the raw input, in order of creation."""
+        return [layer for layer in self.run.linears if layer.fed_raw]
+
+
+def model_arguments(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[str, dict[str, Value]]:
+    """Return the model's class name and constructor arguments, from the schema or else the files beside the source.
+
+    Raises:
+        MigrateError: neither says them, or the file does not parse.
+    """
+    run = Interpreter()
+    try:
+        module = modules.load(run, path, text)
+    except SyntaxError as error:
+        raise MigrateError(f"{path}: line {error.lineno} is not valid Python ({error.msg}), correct it") from error
+    cls = _model_class(schema, module)
+    return cls.name, _arguments(run, schema, module, cls, siblings)
+
+
+def follow(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[Interpreter, Program | None]:
+    """Follow the model; the program is None when its constructor or `forward` could not be followed to the end.
+
+    Raises:
+        SyntaxError: `text` is not Python.
+        MigrateError: schema and source contradict each other.
+    """
+    run = Interpreter()
+    module = modules.load(run, path, text)
+    cls = _model_class(schema, module)
+    arguments = _arguments(run, schema, module, cls, siblings)
+    run.frames.append(Frame(module, ""))
+    try:
+        program = _build(run, module, cls, arguments, schema)
+        if program is not None:
+            _follow_loss(program, siblings)
+    except Stop:
+        program = None
+    run.frames.clear()
+    return run, program
+
+
+def _model_class(schema: Schema, module: Module) -> Class:
+    classes = [value for value in module.names.values() if isinstance(value, Class) and value.is_layer]
+    if schema.model.name:
+        for cls in classes:
+            if cls.name == schema.model.name:
+                return cls
+        raise MigrateError(
+            f"{schema.path}: `model.class` is `{schema.model.name}`, which {module.path} does not define"
+        )
+    used = {node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name)}
+    top = [cls for cls in classes if cls.name not in used - _names_in_super(module)]
+    if len(top) != 1:
+        names = ", ".join(cls.name for cls in top) or "none"
+        raise MigrateError(
+            f"{schema.path}: {module.path} has no single model class (found {names}), name it in `model.class`"
+        )
+    return top[0]
+
+
+def _names_in_super(module: Module) -> set[str]:
+    """Classes that are named nowhere but inside their own body, as in `super(MMoELayer, self)`."""
+    inside: set[str] = set()
+    for node in module.tree.body:
+        if isinstance(node, ast.ClassDef):
+            own = sum(isinstance(item, ast.Name) and item.id == node.name for item in ast.walk(node))
+            every = sum(isinstance(item, ast.Name) and item.id == node.name for item in ast.walk(module.tree))
+            inside |= {node.name} if own == every else set()
+    return inside
+
+
+def _arguments(
+    run: Interpreter, schema: Schema, module: Module, cls: Class, siblings: Mapping[str, str]
+) -> dict[str, Value]:
+    given = dict(schema.model.arguments)
+    found = cls.find("__init__")
+    if given or found is None:
+        return given
+    names = [item.arg for item in found[0].args.args][1:]
+    required = names[: len(names) - len(found[0].args.defaults)]
+    if not required:
+        return {}
+    made = _arguments_beside(module, cls, siblings)
+    if made is None:
+        wanted = ", ".join(required)
+        raise MigrateError(f"{schema.path}: `model.arguments` is missing, give values for {wanted} of {cls.name}")
+    return dict(zip(names, made[0], strict=False)) | made[1]
+
+
+def _arguments_beside(
+    module: Module, cls: Class, siblings: Mapping[str, str]
+) -> tuple[list[Value], dict[str, Value]] | None:
+    """Follow `create_model` of the trainer on config.yaml up to the call of the model's class."""
+    if TRAINER not in siblings or CONFIG not in siblings:
+        return None
+    run = Interpreter(modules={"net": module})
+    try:
+        trainer = modules.load(run, TRAINER, siblings[TRAINER])
+        config = Config(_flatten(yaml.safe_load(siblings[CONFIG])))
+    except (SyntaxError, yaml.YAMLError):
+        return None
+    function = _trainer_method(trainer, "create_model")
+    if function is None:
+        return None
+    run.watch = cls
+    with contextlib.suppress(Stop):
+        run.call_function(function, [config], {})
+    return run.watched
+
+
+def _flatten(value: Value, prefix: str = "") -> dict[str, Value]:
+    if not isinstance(value, dict):
+        return {}
+    flat: dict[str, Value] = {}
+    for key, item in value.items():
+        flat[f"{prefix}{key}"] = item
+        flat |= _flatten(item, f"{prefix}{key}.")
+    return flat
+
+
+def _trainer_method(trainer: Module, name: str) -> Function | None:
+    for value in trainer.names.values():
+        found = value.find(name) if isinstance(value, Class) and not value.is_layer else None
+        if found is not None:
+            return Function(found[0], trainer, value, Instance((1, 0, 1, 0), {}, value))
+    return None
+
+
+def _build(run: Interpreter, module: Module, cls: Class, arguments: dict[str, Value], schema: Schema) -> Program | None:
+    node = ast.copy_location(ast.Call(ast.Name(cls.name, ast.Load()), [], []), cls.node)
+    try:
+        model = layers.instantiate(run, node, cls, [], arguments)
+        program = Program(schema, run, module, model, arguments)
+        value = RAW_INPUT if schema.input.sparse else Tensor((None, schema.input.size))
+        result = calls.call_layer(run, node, model, [value], {})
+    except Refuse as reason:
+        run.problem(cls.node, str(reason))
+        return None
+    _check_sizes(program)
+    return program if _check_outputs(program, result) else None
+
+
+def _check_sizes(program: Program) -> None:
+    size = program.schema.input.size
+    for layer in program.input_linears:
+        if layer.in_features != size:
+            raise MigrateError(
+                f"{program.schema.path}: `input.size` is {size}, but line {layer.span[0]} of {program.module.path} "
+                f"makes a layer for {layer.in_features} input columns, correct the schema or `model.arguments`"
+            )
+
+
+def _check_outputs(program: Program, result: Value) -> bool:
+    program.returns_list = isinstance(result, list | tuple)
+    outputs = list(result) if program.returns_list else [result]
+    if outputs and all(isinstance(item, Tensor) for item in outputs):
+        program.outputs = outputs
+        for task in program.schema.tasks:
+            if task.output >= len(outputs):
+                raise MigrateError(
+                    f"{program.schema.path}: task `{task.name}` reads output {task.output}, but {program.name} returns "
+                    f"{len(outputs)}, correct `tasks` (outputs count from 0)"
+                )
+        return True
+    assert program.model.cls is not None
+    found = program.model.cls.find("forward")
+    program.run.problem(
+        found[0] if found else program.model.cls.node, "`forward` must return tensors or a list of them"
+    )
+    return False
+
+
+def _follow_loss(program: Program, siblings: Mapping[str, str]) -> None:
+    """Follow `create_loss` of the trainer on the outputs and the schema's labels."""
+    if TRAINER not in siblings:
+        return
+    run = program.run
+    run.modules["net"] = program.module
+    try:
+        trainer = modules.load(run, TRAINER, siblings[TRAINER])
+    except SyntaxError:
+        return
+    function = _trainer_method(trainer, "create_loss")
+    if function is None:
+        return
+    program.trainer, program.loss = trainer, function
+    values = _loss_arguments(program, trainer, function)
+    result = run.call_function(function, values, {})
+    if isinstance(result, Tensor) and result.shape not in ((), (1,), None):
+        run.problem(function.node, f"the loss is a tensor of shape {list(result.shape or ())}, not one number")
+
+
+def _loss_arguments(program: Program, trainer: Module, function: Function) -> list[Value]:
+    """Match the parameters of `create_loss` with outputs (in order) and labels (by name, else in order)."""
+    names = [item.arg for item in function.node.args.args][1:]
+    labels = program.schema.labels
+    single = len(names) == 1 + len(labels) and program.returns_list and len(program.outputs) > 1
+    count = 1 if single else len(program.outputs)
+    if len(names) != count + len(labels):
+        raise MigrateError(
+            f"{program.schema.path}: create_loss of {TRAINER} takes {len(names)} values, but the model gives {count} "
+            f"and `labels` names {len(labels)}; correct `labels`"
+        )
+    if single:
+        program.loss_arguments.append("outputs")
+    else:
+        program.loss_arguments += [f"outputs[{i}]" for i in range(count)]
+    for position, name in enumerate(names[count:]):
+        index = _label_index(name, position, labels)
+        program.loss_arguments.append(f"label[:, {index}:{index + 1}]")
+    heads: list[Value] = [list(program.outputs)] if single else list(program.outputs)
+    return [*heads, *(Tensor((None, 1)) for _ in labels)]
+
+
+def _label_index(name: str, position: int, labels: tuple[str, ...]) -> int:
+    plain = name.removeprefix("label_").removesuffix("_label")
+    return labels.index(plain) if plain in labels else position
+
+
+def input_expressions(program: Program) -> list[str]:
+    """Return Python expressions over `self` that give the input layers, and set `program.columns` in the same order.
+
+    A list of which every item reads the input (or was never used and is as wide) is one starred expression, so that
+    the converted constructor follows its own sizes.
+    """
+    size = program.schema.input.size
+    linears = program.run.linears
+    spare = {id(layer) for layer in linears if not layer.used and layer.in_features == size}
+    search = _Search({id(layer) for layer in program.input_linears}, spare)
+    search.visit("self", program.model)
+    if search.wanted:
+        missing = next(layer for layer in program.input_linears if id(layer) in search.wanted)
+        raise Refuse(f"the layer made at line {missing.span[0]} reads the input but is not kept on the model")
+    program.columns = [layer for _, layers in search.found for layer in layers]
+    return [expression for expression, _ in search.found]
+
+
+@dataclass
+class _Search:
+    """Walks a model for the places where its input layers are kept."""
+
+    wanted: set[int]  #: input layers not found yet
+    spare: set[int]  #: unused layers that could stand among them
+    seen: set[int] = field(default_factory=set)
+    found: list[tuple[str, list[Linear]]] = field(default_factory=list)
+
+    def visit(self, at: str, value: Value) -> None:
+        if id(value) in self.seen or not self.wanted:
+            return
+        self.seen.add(id(value))
+        if isinstance(value, Linear):
+            if id(value) in self.wanted:
+                self.wanted.discard(id(value))
+                self.found.append((at, [value]))
+        elif isinstance(value, Container):
+            self._items(at, value.items)
+        elif isinstance(value, list | tuple):
+            self._items(at, list(value))
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                self.visit(f"{at}[{key!r}]", item)
+        elif isinstance(value, Instance):
+            for name, item in [*value.attributes.items(), *value.sublayers.items()]:
+                self.visit(f"{at}.{name}", item)
+
+    def _items(self, at: str, items: list[Value]) -> None:
+        ids = {id(item) for item in items}
+        if self.wanted & ids and ids <= self.wanted | self.spare and len(ids) == len(items):
+            self.wanted -= ids
+            self.spare -= ids
+            self.seen |= ids
+            self.found.append((f"*{at}", items))
+            return
+        for index, item in enumerate(items):
+            self.visit(f"{at}[{index}]", item)
