@@ -1,0 +1,169 @@
+"""`migrate convert` and `migrate check`: convert source files, or say what a conversion would do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from migrate.errors import MigrateError
+
+if TYPE_CHECKING:
+    from migrate.report.model import Report
+    from migrate.source.options import Options
+    from migrate.source.run import Converted
+
+PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+SCHEMA = click.option("--schema", metavar="FILE", help="The feature schema (YAML) of a Paddle model.")
+REPORT = click.option(
+    "--report", "reports", metavar="FILE", multiple=True, help="Write a report: .json, .html, … (repeatable)."
+)
+ASSUME = click.option("--assume", is_flag=True, help="Also convert what holds only under a stated assumption.")
+TARGET = click.option(
+    "--target", metavar="SDK", default="runtime", show_default=True, help="The SDK that the result calls."
+)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@PATHS
+@click.option("-o", "--output", metavar="DIR", help="Where to write; relative paths are kept. Default: ./migrated")
+@click.option("--in-place", is_flag=True, help="Rewrite the files themselves.")
+@click.option("--diff", "show_diff", is_flag=True, help="Print unified diffs to stdout and write nothing.")
+@click.option("--force", is_flag=True, help="Write over files that migrate did not write.")
+@SCHEMA
+@TARGET
+@REPORT
+@ASSUME
+def convert(
+    paths: tuple[str, ...],
+    output: str | None,
+    in_place: bool,
+    show_diff: bool,
+    force: bool,
+    schema: str | None,
+    target: str,
+    reports: tuple[str, ...],
+    assume: bool,
+) -> None:
+    """Convert source files to dynamic embedding tables.
+
+    Files that cannot be converted are left as they are, and what stopped them is named. Exit code 0 when nothing
+    is left to do, 1 when work remains, 2 when the command could not run.
+    """
+    if sum((bool(output), in_place, show_diff)) > 1:
+        raise MigrateError("-o, --in-place and --diff exclude each other; give one of them")
+    from pathlib import Path
+
+    from migrate.source.run import convert_paths, make_report
+
+    options = _options(schema, target, assume, reports)
+    directory = None if in_place or show_diff else Path(output or "migrated")
+    done = convert_paths(paths, options, skip=directory)
+    _refuse_nothing(paths, done)
+    written = _write(done, directory, in_place, force)
+    if show_diff:
+        click.echo("".join(one.diff for one in done), nl=False)
+    report = make_report("convert", done, written, dry=show_diff)
+    _finish(report, done, reports)
+    if directory is not None and any(one.result.changed for one in done):
+        _next_step(done, directory)
+    sys.exit(_exit_code(report, ignore_available=True))
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@PATHS
+@SCHEMA
+@TARGET
+@REPORT
+@ASSUME
+def check(paths: tuple[str, ...], schema: str | None, target: str, reports: tuple[str, ...], assume: bool) -> None:
+    """Say what convert would do, writing nothing but reports.
+
+    Findings go to stdout, one a line. Exit code 0 when nothing is left to do, 1 when a conversion is available or work
+    remains, 2 when the command could not run.
+    """
+    from migrate.source.run import convert_paths, make_report
+
+    done = convert_paths(paths, _options(schema, target, assume, reports))
+    _refuse_nothing(paths, done)
+    report = make_report("check", done, "", dry=True)
+    for finding in report.findings:
+        reason = f" ({finding.reason})" if finding.reason else ""
+        place = f"{finding.location.path}:{finding.location.line}"
+        click.echo(f"{place}: {finding.state.value}: {finding.message}{reason}")
+    _finish(report, done, reports)
+    sys.exit(_exit_code(report, ignore_available=False))
+
+
+def _options(schema: str | None, target: str, assume: bool, reports: Sequence[str]) -> Options:
+    from migrate.source.options import Options
+
+    if target != "runtime":
+        raise MigrateError(f"--target {target}: only `runtime` can be emitted; leave the option out")
+    if reports:
+        from migrate.report.writers import check_path
+
+        for path in reports:
+            check_path(path)
+    if schema is None:
+        return Options(None, target, assume)
+    from migrate.schema import load_schema
+
+    return Options(load_schema(schema), target, assume)
+
+
+def _refuse_nothing(paths: Sequence[str], done: Sequence[Converted]) -> None:
+    from migrate.source.run import nothing_found
+
+    if not done:
+        raise nothing_found(paths)
+
+
+def _write(done: Sequence[Converted], directory: object, in_place: bool, force: bool) -> str:
+    """Write what changed and return where, in words; everything is checked before the first byte is written."""
+    from pathlib import Path
+
+    from migrate.source.writing import OutputDirectory, write_atomically
+
+    if in_place:
+        changed = [one for one in done if one.result.changed]
+        for one in changed:
+            write_atomically(one.source.path, one.data)
+        return "in place" if changed else ""
+    if not isinstance(directory, Path):
+        return ""
+    files = {path: data for one in done for path, data in one.outputs(everything=False).items()}
+    OutputDirectory(directory, force).write(files)
+    return f"{len(files)} {'file' if len(files) == 1 else 'files'} to {directory.as_posix()}/" if files else ""
+
+
+def _finish(report: Report, done: Sequence[Converted], reports: Sequence[str]) -> None:
+    """Print the summary to stderr and write the reports; raises MigrateError when no input could be read."""
+    from migrate.source.run import all_failed
+    from migrate.source.summary import summary_lines
+
+    for path in reports:
+        from migrate.report.writers import write
+
+        write(report, path)
+    problem = all_failed(done)
+    if problem:
+        raise MigrateError(problem)
+    for line in summary_lines(report):
+        click.echo(line, err=True)
+    for path in reports:
+        click.echo(f"report: {path}", err=True)
+
+
+def _next_step(done: Sequence[Converted], directory: object) -> None:
+    first = next(one for one in done if one.result.changed)
+    click.echo(f"next: migrate verify {first.result.path} {directory}/{first.source.relative.as_posix()}", err=True)
+
+
+def _exit_code(report: Report, ignore_available: bool) -> int:
+    from migrate.report.model import State
+
+    left = [f for f in report.findings if f.remains and not (ignore_available and f.state is State.AVAILABLE)]
+    return 1 if left else 0

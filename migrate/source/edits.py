@@ -1,0 +1,30 @@
+"""Edits as data: replace a span of the text. Everything outside the spans stays byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """Replace `text[start:end]`; an empty span is an insertion."""
+
+    start: int
+    end: int
+    text: str
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Return `text` with every edit made; insertions at one place keep the order they come in.
+
+    Raises ValueError when two edits touch the same span.
+    """
+    parts: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        if edit.start < position:
+            raise ValueError(f"two edits overlap at offset {edit.start}")
+        parts += [text[position : edit.start], edit.text]
+        position = edit.end
+    return "".join([*parts, text[position:]])

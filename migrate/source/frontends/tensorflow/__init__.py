@@ -1,0 +1,33 @@
+"""TensorFlow sources: variables that are looked up become dynamic tables."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.edits import apply_edits
+from migrate.source.frontends.tensorflow.initializers import Initializers
+from migrate.source.frontends.tensorflow.judge import judge
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.names import TfNames
+from migrate.source.frontends.tensorflow.plan import Planner
+from migrate.source.frontends.tensorflow.reporting import report
+from migrate.source.options import Options
+from migrate.source.result import SourceResult
+from migrate.source.rules import load
+from migrate.source.tree import Tree
+
+load("migrate.source.rules.tensorflow")
+
+
+def convert(path: str, text: str, options: Options) -> SourceResult:
+    """Convert one file; `path` is how it is reported. Raises libcst.ParserSyntaxError for text that is not Python 3."""
+    tree = Tree(path, text)
+    if tree.module.code != text:
+        raise cst.CSTValidationError("the file cannot be reproduced from its syntax tree")
+    names = TfNames(tree)
+    file = File(tree, names, Initializers(names))
+    judgement = judge(file, options.assume)
+    plan = Planner(file, judgement).run()
+    converted = apply_edits(text, plan.edits)
+    findings, tables = report(file, judgement, plan)
+    return SourceResult(path, "tensorflow", text, converted, findings, tables)

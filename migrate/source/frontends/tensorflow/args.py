@@ -1,0 +1,49 @@
+"""Arguments of a call by parameter name, whether given by position or by keyword."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import libcst as cst
+
+
+def bind(call: cst.Call, parameters: Sequence[str]) -> dict[str, cst.Arg] | None:
+    """Return parameter name -> argument; None when stars or unknown arguments make that impossible."""
+    bound: dict[str, cst.Arg] = {}
+    for position, arg in enumerate(call.args):
+        if arg.star or (arg.keyword is None and position >= len(parameters)):
+            return None
+        name = arg.keyword.value if arg.keyword else parameters[position]
+        if name not in parameters or name in bound:
+            return None
+        bound[name] = arg
+    return bound
+
+
+def literal(node: cst.CSTNode | None) -> object:
+    """Return the value of a literal expression, or Ellipsis when it is not one."""
+    if node is None:
+        return ...
+    try:
+        value: object = ast.literal_eval(cst.Module(body=[]).code_for_node(node).strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return ...
+    return value
+
+
+def number(node: cst.CSTNode | None) -> float | int | None:
+    """Return the number that a literal expression denotes, else None."""
+    value = literal(node)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def string(node: cst.CSTNode | None) -> str | None:
+    """Return the text of a string literal, else None."""
+    value = literal(node)
+    return value if isinstance(value, str) else None
+
+
+def is_none(arg: cst.Arg | None) -> bool:
+    """True when the argument is absent or the literal None."""
+    return arg is None or (isinstance(arg.value, cst.Name) and arg.value.value == "None")

@@ -1,0 +1,27 @@
+"""Names that new code may use without hiding a name of the user."""
+
+from __future__ import annotations
+
+
+class Fresh:
+    """Hands out names that occur nowhere in the file."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._given: dict[str, str] = {}
+        self.imported: dict[str, str] = {}
+
+    def local(self, wanted: str) -> str:
+        """Return `wanted`, or `table_<wanted>`, or the same with a number; the same answer for the same question."""
+        if wanted not in self._given:
+            choices = [wanted, f"table_{wanted}", *(f"{wanted}_{n}" for n in range(2, 1000))]
+            self._given[wanted] = next(c for c in choices if c not in self._taken)
+            self._taken.add(self._given[wanted])
+        return self._given[wanted]
+
+    def imports(self, name: str) -> str:
+        """Return the local name of an imported symbol and remember that it is needed."""
+        if name not in self.imported:
+            choices = [name, f"runtime_{name}", *(f"runtime_{name}_{n}" for n in range(2, 1000))]
+            self.imported[name] = next(c for c in choices if c not in self._taken)
+        return self.imported[name]

@@ -1,0 +1,161 @@
+"""Follows gradients from where they are taken to where they are applied, and proves that their order is kept.
+
+A training step is split by position: first the dense variables, then the tables. That is right only if nothing between
+`compute_gradients` and `apply_gradients` drops or reorders pairs, so every step in between must be a form known here.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, literal
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name
+
+COMPUTE = ("loss", "var_list", "gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
+
+
+class Kind(Enum):
+    """What a list holds, in the order of the variables."""
+
+    PAIRS = "gradient and variable"
+    GRADIENTS = "gradients"
+    VARIABLES = "variables"
+
+
+class Flow:
+    """Answers what an expression holds; remembers where gradients come from and what was understood."""
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self.sources: dict[int, cst.Call] = {}  #: compute_gradients and trainable_variables calls that were reached
+        self.understood: set[int] = set()
+        self.carriers: dict[tuple[str, int], cst.Name] = {}
+
+    def kind(self, node: cst.BaseExpression, depth: int = 12) -> Kind | None:
+        """Return what `node` holds, or None when the order of the variables is not proven."""
+        found = self._kind(node, depth) if depth else None
+        if found is not None:
+            self.understood.add(id(node))
+        return found
+
+    def _kind(self, node: cst.BaseExpression, depth: int) -> Kind | None:
+        if isinstance(node, cst.Call):
+            return self._call(node, depth)
+        if isinstance(node, cst.Name):
+            return self._name(node, depth)
+        if isinstance(node, cst.ListComp):
+            return self._comprehension(node, depth)
+        if isinstance(node, cst.Subscript) and self.file.tree.source(node).endswith("[0]"):
+            return self._unpacked(node.value, 0, depth)
+        return None
+
+    def _call(self, call: cst.Call, depth: int) -> Kind | None:
+        name = self.file.names.of(call.func)
+        if self.is_trainables(call):
+            self.sources[id(call)] = call
+            return Kind.VARIABLES
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "compute_gradients":
+            bound = bind(call, COMPUTE)
+            if bound is None or not self.covers_all(bound.get("var_list"), depth):
+                return None
+            self.sources[id(call)] = call
+            return Kind.PAIRS
+        if name == "gradients" and len(call.args) >= 2 and call.args[1].keyword is None:
+            return Kind.GRADIENTS if self.kind(call.args[1].value, depth - 1) is Kind.VARIABLES else None
+        if name is None and isinstance(call.func, cst.Name) and all(not a.star and not a.keyword for a in call.args):
+            kinds = [self.kind(arg.value, depth - 1) for arg in call.args]
+            if call.func.value == "zip" and kinds == [Kind.GRADIENTS, Kind.VARIABLES]:
+                return Kind.PAIRS
+            if call.func.value in {"list", "tuple"} and len(kinds) == 1:
+                return kinds[0]
+        return None
+
+    def covers_all(self, arg: cst.Arg | None, depth: int = 12) -> bool:
+        """True when a `var_list` argument is absent or the list of all trainable variables."""
+        return arg is None or is_none(arg) or self.kind(arg.value, depth - 1) is Kind.VARIABLES
+
+    def is_trainables(self, call: cst.Call) -> bool:
+        """True for `tf.trainable_variables()` without a scope, and for its collection."""
+        name = self.file.names.of(call.func)
+        if name == "trainable_variables":
+            return not call.args
+        if name != "get_collection" or len(call.args) != 1:
+            return False
+        key = call.args[0].value
+        return self.file.names.of(key) == "GraphKeys.TRAINABLE_VARIABLES" or literal(key) == "trainable_variables"
+
+    def _name(self, node: cst.Name, depth: int) -> Kind | None:
+        """Follow a name that is bound once, alone or by unpacking."""
+        tree = self.file.tree
+        scope = scope_of_name(tree, node)
+        uses = local_names(tree, node.value, scope) if scope is not None else []
+        targets = [use for use in uses if is_target(tree, use)]
+        if len(targets) != 1 or scope is None:
+            return None
+        found = self._bound(targets[0], depth)
+        if found is not None:
+            self.carriers[(node.value, id(scope))] = node
+        return found
+
+    def _bound(self, target: cst.Name, depth: int) -> Kind | None:
+        tree = self.file.tree
+        around = tree.parent(target)
+        position = 0
+        listed = tree.parent(around) if isinstance(around, cst.Element) else None
+        if isinstance(listed, cst.Tuple | cst.List):
+            position = next(i for i, e in enumerate(listed.elements) if e is around)
+            around = tree.parent(listed)
+        assign = tree.parent(around) if isinstance(around, cst.AssignTarget) else None
+        if not isinstance(assign, cst.Assign):
+            return None
+        if listed is not None:
+            return self._unpacked(assign.value, position, depth)
+        return self.kind(assign.value, depth - 1)
+
+    def _unpacked(self, value: cst.BaseExpression, position: int, depth: int) -> Kind | None:
+        """Return what `a, b = value` puts at that position."""
+        if not isinstance(value, cst.Call) or not value.args:
+            return None
+        first = value.args[0]
+        if self.file.names.of(value.func) == "clip_by_global_norm" and position == 0:
+            return Kind.GRADIENTS if self.kind(first.value, depth - 1) is Kind.GRADIENTS else None
+        transposed = isinstance(value.func, cst.Name) and value.func.value == "zip" and first.star == "*"
+        if transposed and len(value.args) == 1 and self.kind(first.value, depth - 1) is Kind.PAIRS:
+            return (Kind.GRADIENTS, Kind.VARIABLES)[position] if position < 2 else None
+        return None
+
+    def _comprehension(self, node: cst.ListComp, depth: int) -> Kind | None:
+        """`[(f(g), v) for g, v in pairs]` and its relatives, without a condition."""
+        loop = node.for_in
+        if loop.ifs or loop.inner_for_in is not None:
+            return None
+        over = self.kind(loop.iter, depth - 1)
+        if over is Kind.PAIRS:
+            return _of_pairs(node.elt, loop.target)
+        if over is Kind.GRADIENTS and isinstance(loop.target, cst.Name):
+            return Kind.GRADIENTS
+        return None
+
+
+def _of_pairs(element: cst.BaseExpression, target: cst.BaseExpression) -> Kind | None:
+    names = tuple_names(target)
+    if names is None:
+        return None
+    pair = [e.value for e in element.elements] if isinstance(element, cst.Tuple) else None
+    if pair is not None:
+        last = pair[-1]
+        return Kind.PAIRS if len(pair) == 2 and isinstance(last, cst.Name) and last.value == names[1] else None
+    if isinstance(element, cst.Name) and element.value == names[1]:
+        return Kind.VARIABLES
+    return Kind.GRADIENTS
+
+
+def tuple_names(target: cst.CSTNode) -> tuple[str, str] | None:
+    """Return the names of a target `a, b`, else None."""
+    if not isinstance(target, cst.Tuple) or len(target.elements) != 2:
+        return None
+    first, second = (e.value for e in target.elements)
+    return (first.value, second.value) if isinstance(first, cst.Name) and isinstance(second, cst.Name) else None

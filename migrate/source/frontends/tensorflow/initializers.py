@@ -1,0 +1,201 @@
+"""Initial values: initializer objects that a row can apply by itself, and initial-value ops turned into them.
+
+A row is made alone, so an initializer must not look at the whole matrix. Glorot and its relatives do (their bound
+depends on the number of rows): their bound is computed from the old shape and written out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, literal, number, string
+from migrate.source.frontends.tensorflow.facts import Initializer
+from migrate.source.frontends.tensorflow.names import TfNames
+from migrate.source.frontends.tensorflow.shapes import Shape, is_float32
+from migrate.source.frontends.tensorflow.values import resolve
+
+#: Initializer objects whose value does not depend on the shape: name -> parameters in order.
+ROWWISE = {
+    "random_normal_initializer": ("mean", "stddev", "seed", "dtype"),
+    "truncated_normal_initializer": ("mean", "stddev", "seed", "dtype"),
+    "random_uniform_initializer": ("minval", "maxval", "seed", "dtype"),
+    "zeros_initializer": ("dtype",),
+    "ones_initializer": ("dtype",),
+    "constant_initializer": ("value", "dtype", "verify_shape"),
+    "keras.initializers.RandomNormal": ("mean", "stddev", "seed", "dtype"),
+    "keras.initializers.TruncatedNormal": ("mean", "stddev", "seed", "dtype"),
+    "keras.initializers.RandomUniform": ("minval", "maxval", "seed", "dtype"),
+    "keras.initializers.Zeros": ("dtype",),
+    "keras.initializers.Ones": ("dtype",),
+    "keras.initializers.Constant": ("value", "dtype", "verify_shape"),
+}
+#: Initial-value ops: name -> (initializer, parameters of the op in order).
+OPS = {
+    "random_normal": ("random_normal_initializer", ("shape", "mean", "stddev", "dtype", "seed", "name")),
+    "truncated_normal": ("truncated_normal_initializer", ("shape", "mean", "stddev", "dtype", "seed", "name")),
+    "random_uniform": ("random_uniform_initializer", ("shape", "minval", "maxval", "dtype", "seed", "name")),
+    "zeros": ("zeros_initializer", ("shape", "dtype", "name")),
+    "ones": ("ones_initializer", ("shape", "dtype", "name")),
+    "fill": ("constant_initializer", ("dims", "value", "name")),
+    "constant": ("constant_initializer", ("value", "dtype", "shape", "name", "verify_shape")),
+}
+#: What an op uses where its initializer object has another default, or where a reader would have to look it up.
+DEFAULTS = {
+    "random_normal": {"mean": "0.0", "stddev": "1.0"},
+    "truncated_normal": {"mean": "0.0", "stddev": "1.0"},
+    "random_uniform": {"minval": "0.0", "maxval": "1.0"},
+}
+#: Scale factor that makes a normal cut at two standard deviations have the wanted variance (as in TensorFlow).
+TRUNCATED = 0.87962566103423978
+
+
+@dataclass(frozen=True)
+class Fan:
+    """A variance-scaling initializer: variance = scale / fan."""
+
+    scale: float
+    mode: str  #: `fan_in`, `fan_out` or `fan_avg`
+    distribution: str  #: `uniform`, `truncated` (variance-corrected), `plain_truncated`, `normal`
+
+
+GLOROT = Fan(1.0, "fan_avg", "uniform")
+FANS = {
+    "glorot_uniform_initializer": GLOROT,
+    "glorot_normal_initializer": Fan(1.0, "fan_avg", "truncated"),
+    "keras.initializers.GlorotUniform": GLOROT,
+    "keras.initializers.glorot_uniform": GLOROT,
+    "keras.initializers.GlorotNormal": Fan(1.0, "fan_avg", "truncated"),
+    "keras.initializers.glorot_normal": Fan(1.0, "fan_avg", "truncated"),
+    "keras.initializers.he_uniform": Fan(2.0, "fan_in", "uniform"),
+    "keras.initializers.he_normal": Fan(2.0, "fan_in", "truncated"),
+    "keras.initializers.lecun_uniform": Fan(1.0, "fan_in", "uniform"),
+    "keras.initializers.lecun_normal": Fan(1.0, "fan_in", "truncated"),
+}
+VARIANCE_SCALING = {"variance_scaling_initializer", "keras.initializers.VarianceScaling"}
+DISTRIBUTIONS = {
+    "normal": "truncated",
+    "truncated_normal": "truncated",
+    "untruncated_normal": "normal",
+    "uniform": "uniform",
+}
+
+
+class Initializers:
+    """Maps the initial values of one file's variables."""
+
+    def __init__(self, names: TfNames) -> None:
+        self.names = names
+        self.tree = names.tree
+
+    def object(self, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
+        """Return the initializer that `node` (an initializer object or class) means for a table, or None."""
+        found = resolve(self.tree, node)
+        if name := self.names.of(found):
+            return self._class(name, found, shape)
+        if not isinstance(found, cst.Call) or not (name := self.names.of(found.func)):
+            return None
+        if name in ROWWISE:
+            return Initializer(self.tree.source(node)) if self._rowwise(name, found) else None
+        fan, seed = self._fan(name, found)
+        return self.frozen(fan, shape, name.rpartition(".")[2], seed) if fan else None
+
+    def op(self, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
+        """Return the initializer that draws the values of an initial-value op, or None."""
+        if not isinstance(node, cst.Call):
+            return None
+        name = self.names.of(node.func)
+        if name not in OPS:
+            return self.object(node.func, shape)
+        target, parameters = OPS[name]
+        bound = bind(node, parameters)
+        if bound is None or not is_float32(self.names, bound.get("dtype")):
+            return None
+        if target == "constant_initializer":
+            value = number(bound["value"].value) if "value" in bound else None
+            return None if value is None else self._call(target, {"": self.tree.source(bound["value"].value)})
+        given = {k: self.tree.source(bound[k].value) for k in parameters if k in bound and not _is_none(bound[k])}
+        wanted = {k: given.get(k, default) for k, default in DEFAULTS.get(name, {}).items()}
+        if "seed" in given:
+            wanted["seed"] = given["seed"]
+        return self._call(target, wanted)
+
+    def frozen(self, fan: Fan, shape: Shape, source: str, seed: str = "") -> Initializer:
+        """Return `fan` as a plain initializer whose bound comes from the variable's old shape."""
+        last = {"seed": seed} if seed else {}
+        bound = _bound(fan, shape)
+        note = f"the bound of `{source}` is that of the old shape, because one row cannot know the number of rows"
+        if fan.distribution == "uniform":
+            call = self._call("random_uniform_initializer", {"": f"-{bound}", " ": bound, **last})
+        else:
+            kind = "random_normal_initializer" if fan.distribution == "normal" else "truncated_normal_initializer"
+            call = self._call(kind, {"stddev": bound, **last})
+        return Initializer(call.text, note)
+
+    def _call(self, name: str, arguments: dict[str, str]) -> Initializer:
+        text = ", ".join(f"{key}={value}" if key.strip() else value for key, value in arguments.items())
+        prefix = self.names.v1_prefix or "tf"
+        return Initializer(f"{prefix}.{name}({text})")
+
+    def _class(self, name: str, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
+        if name in {"zeros_initializer", "ones_initializer"} or name in FANS:
+            fan = FANS.get(name)
+            return self.frozen(fan, shape, name) if fan else Initializer(f"{self.tree.source(node)}()")
+        return None
+
+    def _rowwise(self, name: str, call: cst.Call) -> bool:
+        bound = bind(call, ROWWISE[name])
+        if bound is None or not is_float32(self.names, bound.get("dtype")):
+            return False
+        if "value" in ROWWISE[name]:
+            return "value" in bound and number(bound["value"].value) is not None
+        return True
+
+    def _fan(self, name: str, call: cst.Call) -> tuple[Fan | None, str]:
+        """Return the variance scaling that a call makes, and the text of its seed."""
+        if name == "xavier_initializer":
+            bound = bind(call, ("uniform", "seed", "dtype"))
+            uniform = literal(bound["uniform"].value) if bound and "uniform" in bound else True
+            fan = {True: GLOROT, False: Fan(1.3, "fan_avg", "plain_truncated")}.get(bool(uniform))
+            return (fan if uniform is not ... else None), self._seed(bound)
+        if name in VARIANCE_SCALING:
+            bound = bind(call, ("scale", "mode", "distribution", "seed", "dtype"))
+            return (_scaling(bound) if bound is not None else None), self._seed(bound)
+        bound = bind(call, ("seed", "dtype"))
+        if bound is None or not is_float32(self.names, bound.get("dtype")):
+            return None, ""
+        return FANS.get(name), self._seed(bound)
+
+    def _seed(self, bound: dict[str, cst.Arg] | None) -> str:
+        given = bound and bound.get("seed")
+        return self.tree.source(given.value) if given and not _is_none(given) else ""
+
+
+def _is_none(arg: cst.Arg) -> bool:
+    return literal(arg.value) is None
+
+
+def _scaling(bound: dict[str, cst.Arg]) -> Fan | None:
+    scale = number(bound["scale"].value) if "scale" in bound else 1.0
+    mode = string(bound["mode"].value) if "mode" in bound else "fan_in"
+    kind = string(bound["distribution"].value) if "distribution" in bound else "truncated_normal"
+    if scale is None or mode not in {"fan_in", "fan_out", "fan_avg"} or kind not in DISTRIBUTIONS:
+        return None
+    return Fan(float(scale), mode, DISTRIBUTIONS[kind])
+
+
+def _bound(fan: Fan, shape: Shape) -> str:
+    """Return the uniform limit or the standard deviation: a literal when the shape is literal, else an expression."""
+    factor = fan.scale * (3.0 if fan.distribution == "uniform" else 1.0)
+    rows, columns = number(shape.rows), number(shape.columns or shape.rows)
+    if rows is not None and columns is not None:
+        size = {"fan_in": rows, "fan_out": columns, "fan_avg": (rows + columns) / 2.0}[fan.mode]
+        value = math.sqrt(factor / max(1.0, size))
+        return repr(value / TRUNCATED if fan.distribution == "truncated" else value)
+    first, second = shape.operands()
+    fans = {"fan_in": first, "fan_out": second, "fan_avg": f"({first} + {second})"}
+    top = factor * 2.0 if fan.mode == "fan_avg" else factor
+    text = f"({top!r} / {fans[fan.mode]}) ** 0.5"
+    return f"{text} / {TRUNCATED!r}" if fan.distribution == "truncated" else text

@@ -1,0 +1,237 @@
+"""Verdicts: which tables may move, which may not and why. Everything is decided here, before any text changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.tables import find_tables
+from migrate.source.frontends.tensorflow.training import Training, find_training, owner, prints
+from migrate.source.frontends.tensorflow.variable_scopes import prefix
+from migrate.source.rules import rules
+
+COLLECTION = "tf-variable-collection"
+SDK = ("create_table", "sparse_lookup")
+
+
+@dataclass
+class Judgement:
+    """What becomes of each table of a file."""
+
+    tables: list[Table]
+    training: Training
+    file_stops: list[Stop] = field(default_factory=list)
+    assumed: list[Stop] = field(default_factory=list)  #: doubts lifted by `--assume`
+
+    @property
+    def moving(self) -> list[Table]:
+        """The tables that become dynamic."""
+        return [t for t in self.tables if not t.stops] if not self.file_stops else []
+
+
+def judge(file: File, assume: bool) -> Judgement:
+    """Return the verdicts; a table moves only if nothing at all stops it."""
+    tables = find_tables(file)
+    mentioned = {id(node) for table in tables for node in table.references}
+    training = find_training(file, mentioned)
+    judgement = Judgement(tables, training)
+    if not tables:
+        return judgement
+    judgement.file_stops = [*_file_stops(file, training), *training.stops]
+    _check_shared_names(file, tables)
+    if assume:
+        _lift(judgement)
+    if judgement.moving:
+        judgement.file_stops += [*_check_reach(file, judgement), *_check_condition(file, judgement)]
+    _name(file, judgement)
+    return judgement
+
+
+def _lift(judgement: Judgement) -> None:
+    """Drop the doubts that the user answers for."""
+    for stops in (judgement.file_stops, *(table.stops for table in judgement.tables)):
+        judgement.assumed += [stop for stop in stops if stop.assumption]
+        stops[:] = [stop for stop in stops if not stop.assumption]
+
+
+def _file_stops(file: File, training: Training) -> Iterator[Stop]:
+    for rule in rules(FileRule):
+        yield from rule.stops(file)
+    yield from _collections(file, training)
+    yield from _savers(file)
+    if file.tree.names.keys() & set(SDK) and any(
+        file.tree.source(c.func).split(".")[-1] in SDK for c in file.tree.calls
+    ):
+        reason = "its tables were made by hand or by an earlier conversion"
+        yield Stop(file.tree.module, "tf-already-converted", "this file already calls `create_table`", reason)
+    if not training.steps and not training.stops:
+        yield from _untrained(file)
+
+
+def _untrained(file: File) -> Iterator[Stop]:
+    """A file that neither trains nor runs its model is a part: someone else trains it."""
+    runs = {
+        "Session",
+        "InteractiveSession",
+        "train.MonitoredTrainingSession",
+        "train.MonitoredSession",
+        "estimator.Estimator",
+    }
+    if any(name in runs for _, name in file.names.calls) or not file.tree.module.body:
+        return
+    if not any(isinstance(s, cst.FunctionDef | cst.ClassDef) for s in file.tree.module.body):
+        return
+    reason = "after the conversion, whoever trains this model must also train its tables"
+    action = "convert with --assume and split the optimizer where the model is trained"
+    message = "no optimizer in this file trains its tables"
+    yield Stop(
+        file.tree.module,
+        "tf-training-step",
+        message,
+        reason,
+        action,
+        "the tables are trained where the model is trained",
+    )
+
+
+def _collections(file: File, training: Training) -> Iterator[Stop]:
+    """Other uses of the list of all trainable variables, which the tables leave."""
+    for call, name in file.calls("trainable_variables", "get_collection"):
+        key = file.names.of(call.args[0].value) if name == "get_collection" and call.args else ""
+        if name == "get_collection" and key != "GraphKeys.TRAINABLE_VARIABLES":
+            continue
+        if id(call) in training.understood or prints(file, call):
+            continue
+        text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
+        reason = "tables are not in this list, so what is done with every variable would no longer reach them"
+        yield Stop(
+            call, COLLECTION, f"`{text}` uses all trainable variables", reason, "list the variables that are meant"
+        )
+
+
+def _savers(file: File) -> Iterator[Stop]:
+    for call, _ in file.calls("train.Saver"):
+        bound = bind(call, ("var_list", "reshape", "sharded", "max_to_keep")) or {
+            a.keyword.value: a for a in call.args if a.keyword
+        }
+        if "var_list" in bound and not is_none(bound["var_list"]):
+            text = " ".join(file.tree.source(call).split())
+            reason = "a table is not a variable of that list, so its rows would be missing from the checkpoint"
+            action = "use Saver() without a list, which saves tables too"
+            yield Stop(
+                call,
+                "tf-saver",
+                f"`{text}` lists its variables",
+                reason,
+                action,
+                "no checkpoint of this saver needs the tables",
+            )
+
+
+def _check_shared_names(file: File, tables: list[Table]) -> None:
+    """Two `get_variable` calls with one full name are one variable: they move together or not at all."""
+    known = {id(table.creation.call): table for table in tables}
+    groups: dict[str, list[cst.Call]] = {}
+    for call, _ in file.calls("get_variable"):
+        first = next((a for a in call.args if a.keyword is None or a.keyword.value == "name"), None)
+        name = string(first.value) if first is not None else None
+        if name is not None:
+            groups.setdefault("/".join([*(prefix(file, call) or ("?",)), name]), []).append(call)
+    for name, calls in groups.items():
+        members = [known.get(id(call)) for call in calls]
+        stuck = any(member is None or member.stops for member in members)
+        if len(calls) > 1 and stuck:
+            for member in filter(None, members):
+                reason = "another call makes or reuses the same variable and stays as it is"
+                member.stops.append(
+                    Stop(member.creation.call, member.creation.rule, f"variable `{name}` is made twice", reason)
+                )
+
+
+def _check_reach(file: File, judgement: Judgement) -> Iterator[Stop]:
+    """With several models in a file, each step must be shown to train the tables of its own."""
+    owners = {id(owner(file, step.call)): owner(file, step.call) for step in judgement.training.steps}
+    if len(owners) < 2:
+        return
+    homes = [owner(file, table.creation.call) for table in judgement.moving]
+    for step in judgement.training.steps:
+        home = owner(file, step.call)
+        if not any(_reaches(file, home, table_home) or _reaches(file, table_home, home) for table_home in homes):
+            reason = "this file trains several models, and whether this step trains a table is not clear"
+            yield Stop(
+                step.call, "tf-training-step", "a training step without a table", reason, "convert one model per file"
+            )
+
+
+def _reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
+    """True when the code of `start` mentions `goal`, directly or through other definitions of the file."""
+    definitions = {s.name.value: s for s in file.tree.module.body if isinstance(s, cst.FunctionDef | cst.ClassDef)}
+    pending, seen = [start], []
+    while pending:
+        current = pending.pop()
+        if current is goal:
+            return True
+        seen.append(current)
+        for name, node in definitions.items():
+            if all(node is not s for s in seen) and any(
+                file.tree.contains(current, use) for use in file.tree.names.get(name, ())
+            ):
+                pending.append(node)
+    return False
+
+
+def _check_condition(file: File, judgement: Judgement) -> Iterator[Stop]:
+    """The sparse half of a step fails when no table exists, so one must be made whatever the conditions."""
+    if not judgement.training.steps or any(not _condition(file, t.creation.call) for t in judgement.moving):
+        return
+    for table in judgement.moving:
+        condition = _condition(file, table.creation.call)
+        for step in judgement.training.steps:
+            if condition is not None and not file.tree.contains(condition, step.call):
+                reason = "without a table, the sparse half of the training step has nothing to train"
+                yield Stop(table.creation.call, table.creation.rule, "this table is made under a condition", reason)
+                return
+
+
+def _condition(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
+    for around in file.tree.ancestors(node):
+        if isinstance(around, cst.FunctionDef):
+            return None
+        if isinstance(around, cst.If | cst.Try | cst.While | cst.For | cst.ExceptHandler):
+            return around
+    return None
+
+
+def _name(file: File, judgement: Judgement) -> None:
+    """Give each moving table its final name: the old one with its scopes, unique in the file."""
+    moving = {id(table.creation.call) for table in judgement.moving}
+    taken = {
+        found
+        for call, _ in file.calls("get_variable", "Variable")
+        if id(call) not in moving
+        for arg in call.args
+        if (found := string(arg.value))
+    }
+    given: dict[str, str] = {}
+    for table in judgement.moving:
+        scopes = prefix(file, table.creation.call) or ()
+        label = re.findall(r"\w+", table.label.removeprefix("self."))
+        full = "_".join([*scopes, table.creation.name or (label[-1] if label else "table")])
+        wanted = re.sub(r"[^0-9A-Za-z_.]", "_", full)[:90]
+        shared = "/".join([*scopes, table.creation.name or ""])
+        if not table.creation.unique and shared in given:
+            table.final_name = given[shared]
+            continue
+        name, number = wanted, 1
+        while name in taken:
+            name, number = f"{wanted}_{number}", number + 1
+        taken.add(name)
+        table.final_name = name
+        if not table.creation.unique:
+            given[shared] = name

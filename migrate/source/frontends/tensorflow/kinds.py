@@ -1,0 +1,89 @@
+"""The kinds of rules that the TensorFlow frontend asks, and what it gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import libcst as cst
+
+from migrate.report.model import State
+from migrate.source.frontends.tensorflow.facts import Creation, Lookup, Stop
+from migrate.source.frontends.tensorflow.initializers import Initializers
+from migrate.source.frontends.tensorflow.names import TfNames
+from migrate.source.rules import Rule
+from migrate.source.tree import Tree
+
+
+@dataclass(frozen=True)
+class File:
+    """One file as the rules see it."""
+
+    tree: Tree
+    names: TfNames
+    initializers: Initializers
+
+    def calls(self, *symbols: str) -> list[tuple[cst.Call, str]]:
+        """Return the calls of these canonical symbols, in source order."""
+        return [(call, name) for call, name in self.names.calls if name in symbols]
+
+
+class CreationRule(Rule):
+    """Reads a call that makes a variable."""
+
+    symbols: ClassVar[frozenset[str]]
+
+    def read(self, file: File, call: cst.Call) -> Creation:
+        """Return what the call makes; what is not understood goes into its `stops`."""
+        raise NotImplementedError
+
+
+class LookupRule(Rule):
+    """Reads a call that may look rows up in a variable."""
+
+    symbols: ClassVar[frozenset[str]]
+
+    def table(self, call: cst.Call) -> cst.Arg | None:
+        """Return the argument that would be the table."""
+        raise NotImplementedError
+
+    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+        """Return the lookup, or why it cannot become one; asked only when the table is a proven variable."""
+        raise NotImplementedError
+
+
+class UseRule(Rule):
+    """Explains a use of a table that is not a lookup."""
+
+    applicability = None
+
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+        """Return why this use keeps the table as it is, or None when the rule does not know this use."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something about the file, whether or not a table is concerned."""
+
+    node: cst.CSTNode
+    rule: str
+    state: State
+    message: str
+    reason: str = ""
+    action: str = ""
+
+
+class FileRule(Rule):
+    """Looks at a whole file for what the tables cannot follow."""
+
+    applicability = None
+
+    def remarks(self, file: File) -> Iterator[Remark]:
+        """Yield findings that hold even when the file has no table."""
+        yield from ()
+
+    def stops(self, file: File) -> Iterator[Stop]:
+        """Yield reasons that keep every table of the file as it is."""
+        yield from ()

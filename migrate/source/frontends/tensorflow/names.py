@@ -1,0 +1,111 @@
+"""Which TensorFlow symbol an expression means, whatever the import style."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from migrate.source.tree import Tree
+
+ROOTS = ("tensorflow", "tensorflow_core")
+#: Prefixes under which the v1 symbols are published; the first that matches is cut.
+PREFIXES = ("compat.v1.", "_api.v1.", "python.framework.ops.", "python.ops.array_ops.", "python.ops.variable_scope.")
+#: Other spellings of one symbol.
+ALIASES = {
+    "python.ops.embedding_ops.embedding_lookup": "nn.embedding_lookup",
+    "random.normal": "random_normal",
+    "random.truncated_normal": "truncated_normal",
+    "random.uniform": "random_uniform",
+    "initializers.glorot_uniform": "glorot_uniform_initializer",
+    "initializers.glorot_normal": "glorot_normal_initializer",
+    "initializers.random_normal": "random_normal_initializer",
+    "initializers.random_uniform": "random_uniform_initializer",
+    "initializers.truncated_normal": "truncated_normal_initializer",
+    "initializers.constant": "constant_initializer",
+    "initializers.zeros": "zeros_initializer",
+    "initializers.ones": "ones_initializer",
+    "initializers.variance_scaling": "variance_scaling_initializer",
+    "contrib.layers.variance_scaling_initializer": "contrib_variance_scaling_initializer",
+    "contrib.layers.xavier_initializer": "xavier_initializer",
+    "train.global_step": "train.get_global_step",
+    "pow": "math.pow",
+}
+#: Symbols that exist only in the v1 API: their spelling shows how this file reaches it.
+V1_ONLY = re.compile(
+    r"(get_variable|placeholder|Session|InteractiveSession|variable_scope|global_variables_initializer|trainable_variables"
+    r"|global_variables|get_collection|disable_eager_execution|disable_v2_behavior|reset_default_graph|layers\.\w+"
+    r"|train\.(\w+Optimizer|MonitoredTrainingSession|get_global_step|get_or_create_global_step|Saver)"
+    r"|(truncated_normal|glorot_\w+|variance_scaling)_initializer|set_random_seed|random_normal|random_uniform|truncated_normal)$"
+)
+
+
+class TfNames:
+    """Resolves expressions of one file to canonical v1 names such as `nn.embedding_lookup`."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._module_aliases = {
+            name for name, uses in tree.names.items() if any(self._rebinds_module(use) for use in uses)
+        }
+        self.calls = [(call, name) for call in tree.calls if (name := self.of(call.func))]
+        self.v1_prefix = self._find_v1_prefix()
+
+    def _rebinds_module(self, use: cst.Name) -> bool:
+        """True for `tf = tf.compat.v1`, after which `tf` still means TensorFlow."""
+        target = self.tree.parent(use)
+        assign = self.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+        if not isinstance(assign, cst.Assign):
+            return False
+        imported, _ = self.tree.imported_names(assign.value)
+        return bool(imported) and all(name in {"tensorflow", "tensorflow.compat.v1"} for name in imported)
+
+    def of(self, node: cst.CSTNode) -> str | None:
+        """Return the canonical name of a TensorFlow symbol, or None when `node` is not provably one."""
+        if not isinstance(node, cst.Name | cst.Attribute):
+            return None
+        imported, shadowed = self.tree.imported_names(node)
+        if shadowed and _leftmost(node) not in self._module_aliases:
+            return None
+        found = {_canonical(name) for name in imported}
+        return found.pop() if len(found) == 1 else None
+
+    def is_module(self, node: cst.CSTNode) -> bool:
+        """True when `node` is TensorFlow itself or one of its modules that hold symbols."""
+        if not isinstance(node, cst.Name | cst.Attribute):
+            return False
+        imported, _ = self.tree.imported_names(node)
+        return bool(imported) and all(
+            n in {*ROOTS, "tensorflow.compat.v1", "tensorflow.nn", "tensorflow.train"} for n in imported
+        )
+
+    def _find_v1_prefix(self) -> str:
+        """Return how this file spells the v1 API, e.g. `tf` or `tf.compat.v1`; empty when it has no name for it."""
+        roots = set()
+        for call, name in self.calls:
+            text = self.tree.source(call.func)
+            if not text.endswith("." + name):
+                continue
+            root = text[: -len(name) - 1]
+            if V1_ONLY.fullmatch(name):
+                return root
+            roots.add(root)
+        plain = sorted(root for root in roots if "." not in root)
+        return f"{plain[0]}.compat.v1" if plain else ""
+
+
+def _leftmost(node: cst.Name | cst.Attribute) -> str:
+    inner: cst.BaseExpression = node
+    while isinstance(inner, cst.Attribute):
+        inner = inner.value
+    return inner.value if isinstance(inner, cst.Name) else ""
+
+
+def _canonical(qualified: str) -> str | None:
+    root, _, rest = qualified.partition(".")
+    if root not in ROOTS or not rest:
+        return None
+    for prefix in PREFIXES:
+        if rest.startswith(prefix):
+            rest = rest[len(prefix) :]
+    return ALIASES.get(rest, rest)

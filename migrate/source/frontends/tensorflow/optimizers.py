@@ -1,0 +1,150 @@
+"""Stock v1 optimizers and the table optimizers that compute the same; which object a training call belongs to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.report.model import Applicability
+from migrate.source.frontends.tensorflow.args import bind, is_none
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name, self_class
+
+RULE = "tf-optimizer"
+TRAINING = ("minimize", "compute_gradients", "apply_gradients")
+#: What may be read from an optimizer without training anything.
+HARMLESS = {"get_slot", "get_slot_names", "get_name", "variables", "_lr", "_learning_rate"}
+LAZY = "stock Adam moves every row at every step, lazy_adam only the rows of the batch"
+
+
+@dataclass(frozen=True)
+class Stock:
+    """A stock optimizer: its parameters and what to write for a table."""
+
+    module: str  #: module of `runtime.optimizers`
+    parameters: tuple[str, ...]
+    defaults: tuple[tuple[str, str], ...]  #: carried over even when the source leaves them out
+    stateful: bool
+    applicability: Applicability = Applicability.EXACT
+    reason: str = ""
+
+
+STOCK = {
+    "train.GradientDescentOptimizer": Stock(
+        "gradient_descent", ("learning_rate", "use_locking", "name"), (), stateful=False
+    ),
+    "train.AdagradOptimizer": Stock(
+        "adagrad",
+        ("learning_rate", "initial_accumulator_value", "use_locking", "name"),
+        (("initial_accumulator_value", "0.1"),),
+        stateful=True,
+    ),
+    "train.AdamOptimizer": Stock(
+        "lazy_adam",
+        ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name"),
+        (("learning_rate", "0.001"),),
+        True,
+        Applicability.CHANGES_VALUES,
+        LAZY,
+    ),
+}
+CARRIED = {"learning_rate", "initial_accumulator_value", "beta1", "beta2", "epsilon"}
+OPTIMIZER = re.compile(
+    r"(contrib\.opt\.|train\.)(experimental\.)?\w*Optimizer|contrib\.opt\.\w+|(keras\.)?optimizers\.\w+"
+)
+
+
+@dataclass
+class Maker:
+    """One call that makes an optimizer."""
+
+    call: cst.Call
+    name: str  #: canonical name
+    arguments: dict[str, cst.BaseExpression] = field(
+        default_factory=dict
+    )  #: those carried over to the table's optimizer
+
+    @property
+    def stock(self) -> Stock:
+        """What is known about this class."""
+        return STOCK[self.name]
+
+
+@dataclass
+class Optimizer:
+    """The object on which a training method is called."""
+
+    receiver: cst.BaseExpression
+    makers: list[Maker]
+    stops: list[Stop] = field(default_factory=list)
+
+    @property
+    def inline(self) -> bool:
+        """True when it is made on the spot, as in `tf.train.AdagradOptimizer(0.1).minimize(loss)`."""
+        return len(self.makers) == 1 and self.makers[0].call is self.receiver
+
+
+def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
+    """Return what is known about the optimizer at `receiver`; what is not understood goes into `stops`."""
+    optimizer = Optimizer(receiver, [])
+    values = [receiver] if isinstance(receiver, cst.Call) else _values(file, receiver, optimizer)
+    for value in values:
+        name = file.names.of(value.func) if isinstance(value, cst.Call) else None
+        if isinstance(value, cst.Call) and name in STOCK:
+            optimizer.makers.append(_maker(file, value, name, optimizer))
+        else:
+            optimizer.stops.append(_foreign(file, value, name))
+    if not values and not optimizer.stops:
+        optimizer.stops.append(_foreign(file, receiver, None))
+    return optimizer
+
+
+def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Stop:
+    text = " ".join(file.tree.source(node.func if isinstance(node, cst.Call) else node).split())
+    if name is not None and OPTIMIZER.fullmatch(name):
+        short = name.rpartition(".")[2]
+        reason = f"no table optimizer computes the same as {short} yet"
+        return Stop(node, RULE, f"`{text}` trains the tables of this file", reason, "use SGD, Adagrad or Adam")
+    reason = "it is not a stock optimizer made in this file, so what it does to a table is not known"
+    return Stop(node, RULE, f"`{text}` trains the tables of this file", reason, "make the optimizer in this file")
+
+
+def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:
+    bound = bind(call, STOCK[name].parameters)
+    if bound is None:
+        reason = "its arguments cannot be read"
+        optimizer.stops.append(Stop(call, RULE, f"`{file.tree.source(call)}` trains the tables of this file", reason))
+        return Maker(call, name)
+    return Maker(call, name, {k: arg.value for k, arg in bound.items() if k in CARRIED and not is_none(arg)})
+
+
+def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:
+    """Return every value ever bound to the name of an optimizer."""
+    found: list[cst.BaseExpression] = []
+    for node in _mentions(file, receiver):
+        value = assigned_value(file.tree, node)
+        if value is not None:
+            if not (isinstance(value, cst.Name) and value.value == "None"):
+                found.append(value)
+        elif is_target(file.tree, node) or not _harmless(file, node):
+            text = file.tree.source(file.tree.parent(node) or node).strip()
+            reason = "an optimizer that is handed on may train in a way that is not in this file"
+            optimizer.stops.append(Stop(node, RULE, f"`{text}` hands the optimizer on", reason))
+    return found
+
+
+def _mentions(file: File, receiver: cst.BaseExpression) -> list[cst.Name] | list[cst.Attribute]:
+    if isinstance(receiver, cst.Name):
+        scope = scope_of_name(file.tree, receiver)
+        return local_names(file.tree, receiver.value, scope) if scope is not None else []
+    if isinstance(receiver, cst.Attribute) and (cls := self_class(file.tree, receiver)):
+        return [a for a in file.tree.attributes[receiver.attr.value] if self_class(file.tree, a) is cls]
+    return []
+
+
+def _harmless(file: File, node: cst.BaseExpression) -> bool:
+    around = file.tree.parent(node)
+    return isinstance(around, cst.Attribute) and around.attr.value in {*TRAINING, *HARMLESS}

@@ -1,0 +1,80 @@
+"""Where new lines go: before or after a statement, and after the imports."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Sequence
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.tree import Tree
+
+
+def line_before(tree: Tree, node: cst.CSTNode, lines: Sequence[str]) -> Edit:
+    """Insert lines before the statement that holds `node`, with its indentation."""
+    statement = tree.statement(node) or node
+    where = tree.line_start(statement)
+    indent = tree.indent(statement)
+    return Edit(where, where, "".join(indent + line + tree.newline for line in lines))
+
+
+def line_after(tree: Tree, node: cst.CSTNode, lines: Sequence[str]) -> Edit:
+    """Insert lines after the statement that holds `node`, trailing comment included."""
+    statement = tree.statement(node) or node
+    where = _next_line(tree.text, tree.span(statement)[1])
+    text = "".join(tree.indent(statement) + line + tree.newline for line in lines)
+    if where and tree.text[where - 1] not in "\r\n":
+        text = tree.newline + text.removesuffix(tree.newline)
+    return Edit(where, where, text)
+
+
+def _next_line(text: str, offset: int) -> int:
+    """Return the offset just behind the line end that follows `offset`."""
+    ends = [found for found in (text.find("\n", offset), text.find("\r", offset)) if found >= 0]
+    if not ends:
+        return len(text)
+    end = min(ends)
+    return end + 2 if text[end : end + 2] == "\r\n" else end + 1
+
+
+def kept_comments(tree: Tree, call: cst.Call) -> list[str]:
+    """Return the comments inside a call that is written anew, so that they can stand above it."""
+    start, end = tree.span(call)
+    text = tree.text[start:end]
+    if "#" not in text:
+        return []
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+def import_offset(tree: Tree, before: int) -> int:
+    """Return where an import goes: behind the last import at the head of the file, else behind the docstring."""
+    where = None
+    for position, statement in enumerate(tree.module.body):
+        if isinstance(statement, cst.FunctionDef | cst.ClassDef) or tree.span(statement)[0] >= before:
+            break
+        if _imports(statement) or (position == 0 and _is_docstring(statement)):
+            where = _next_line(tree.text, tree.span(statement)[1])
+    if where is not None:
+        return where
+    first = tree.module.body[0]
+    return tree.line_start(first)
+
+
+def _imports(statement: cst.CSTNode) -> bool:
+    """True for an import, and for `try` or `if` around nothing but imports."""
+    if isinstance(statement, cst.SimpleStatementLine):
+        return any(isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body)
+    if isinstance(statement, cst.Try | cst.If) and isinstance(statement.body, cst.IndentedBlock):
+        return all(_imports(inner) for inner in statement.body.body)
+    return False
+
+
+def _is_docstring(statement: cst.CSTNode) -> bool:
+    return (
+        isinstance(statement, cst.SimpleStatementLine)
+        and isinstance(statement.body[0], cst.Expr)
+        and isinstance(statement.body[0].value, cst.SimpleString | cst.ConcatenatedString)
+    )

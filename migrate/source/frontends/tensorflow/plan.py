@@ -1,0 +1,243 @@
+"""Turns verdicts into edits: the new text of every creation, lookup and training step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.facts import Lookup, Table
+from migrate.source.frontends.tensorflow.fresh import Fresh
+from migrate.source.frontends.tensorflow.judge import Judgement
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.optimizers import Maker
+from migrate.source.frontends.tensorflow.placing import import_offset, kept_comments, line_after, line_before
+from migrate.source.frontends.tensorflow.shapes import is_repeatable
+from migrate.source.frontends.tensorflow.training import Step
+from migrate.targets import runtime
+
+EXTRA = ("gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
+
+
+@dataclass
+class Plan:
+    """The edits of one file, and what each converted node became."""
+
+    edits: list[Edit] = field(default_factory=list)
+    after: dict[int, str] = field(default_factory=dict)  #: id of the old node -> its new text
+
+
+class Planner:
+    """Writes the plan of one file."""
+
+    def __init__(self, file: File, judgement: Judgement) -> None:
+        self.file = file
+        self.tree = file.tree
+        self.judgement = judgement
+        self.fresh = Fresh(file.tree.identifiers())
+        prefix = file.names.v1_prefix or "tf"
+        self.tf = prefix.split(".compat")[0]
+        self.plan = Plan()
+        self._made: set[int] = set()
+
+    def run(self) -> Plan:
+        """Return the edits for every table that moves and every step that trains them."""
+        moving = self.judgement.moving
+        if not moving:
+            return self.plan
+        for table in moving:
+            self._table(table)
+            for lookup in table.lookups:
+                self._lookup(lookup, table.creation.rank)
+        for step in self.judgement.training.steps:
+            self._step(step)
+        self._imports()
+        return self.plan
+
+    def _replace(self, node: cst.CSTNode, text: str) -> None:
+        start, end = self.tree.span(node)
+        self.plan.edits.append(Edit(start, end, text))
+        self.plan.after[id(node)] = text
+
+    def _table(self, table: Table) -> None:
+        creation = table.creation
+        call = creation.call
+        initializer = creation.initializer.text if creation.initializer else ""
+        texts = runtime.TableText(table.final_name, creation.dim_text, creation.rows_text, initializer)
+        column = self.tree.start(call).column
+        self._replace(
+            call, runtime.create_table(self.fresh.imports("create_table"), self.tf, texts, column, self.tree.newline)
+        )
+        comments = kept_comments(self.tree, call)
+        if comments:
+            self.plan.edits.append(line_before(self.tree, call, comments))
+
+    def _lookup(self, lookup: Lookup, rank: int) -> None:
+        """Edit a lookup in place, argument by argument, so that its layout and comments stay."""
+        call, tree = lookup.call, self.tree
+        function = self.fresh.imports("sparse_lookup")
+        start, end = tree.span(call.func)
+        squeeze = f"{self.tf}.squeeze(" if rank == 1 else ""
+        edits = [Edit(start, end, squeeze + function)]
+        for name, text in lookup.renames:
+            edits.append(Edit(*tree.span(name), text))
+        for position, arg in enumerate(call.args):
+            if any(arg is dropped for dropped in lookup.drop):
+                edits.append(Edit(tree.outer_span(call.args[position - 1].value)[1], tree.outer_span(arg.value)[1], ""))
+            elif position >= 2 and arg.keyword is None:
+                edits.append(Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], "name="))
+        if isinstance(lookup.ids.value, cst.List | cst.Tuple | cst.Integer | cst.UnaryOperation):
+            left, right = tree.outer_span(lookup.ids.value)
+            edits += [Edit(left, left, f"{self.tf}.constant("), Edit(right, right, f", dtype={self.tf}.int64)")]
+        training = self._is_train(call)
+        if training:
+            last = [arg for arg in call.args if all(arg is not d for d in lookup.drop)][-1]
+            where = tree.outer_span(last.value)[1]
+            edits.append(Edit(where, where, f", is_train={training}"))
+        if rank == 1:
+            edits.append(Edit(tree.span(call)[1], tree.span(call)[1], ", axis=-1)"))
+        self.plan.edits += edits
+        self.plan.after[id(call)] = f"{squeeze}{function}(...)"
+
+    def _is_train(self, call: cst.Call) -> str:
+        """Return the expression for `is_train` inside an Estimator's model function."""
+        if not (self.tree.names.keys() | self.tree.attributes.keys()) & {"EstimatorSpec", "ModeKeys", "Estimator"}:
+            return ""
+        function = self.tree.enclosing(call, cst.FunctionDef)
+        while function is not None:
+            parameters = {p.name.value for p in (*function.params.params, *function.params.kwonly_params)}
+            if "mode" in parameters:
+                return f"mode == {self.tf}.estimator.ModeKeys.TRAIN"
+            function = self.tree.enclosing(function, cst.FunctionDef)
+        return ""
+
+    def _step(self, step: Step) -> None:
+        """Split one training step: the gradients are taken once, for dense variables and tables together."""
+        tree = self.tree
+        dense_vars, sparse_vars = self.fresh.local("dense_vars"), self.fresh.local("sparse_vars")
+        getter = self.fresh.imports("get_dense_and_sparse_variable")
+        both = f"{dense_vars}, {sparse_vars} = {getter}()"
+        dense, sparse, made = self._optimizers(step)
+        lines = list(made)
+        if step.is_minimize:
+            grads = self.fresh.local("grads")
+            loss = tree.source(step.arguments["loss"].value)
+            extra = [f"{k}={tree.source(step.arguments[k].value)}" for k in EXTRA if k in step.arguments]
+            arguments = ", ".join([loss, f"{dense_vars} + {sparse_vars}", *extra])
+            lines = [both, *made, f"{grads} = {dense}.compute_gradients({arguments})"]
+        else:
+            grads, bind_pairs = self._pairs(step)
+            lines += bind_pairs
+            for number, source in enumerate(step.sources):
+                self._source(source, f"{dense_vars} + {sparse_vars}", both if number == 0 else "")
+        if lines:
+            self.plan.edits.append(line_before(tree, step.call, lines))
+        column = tree.start(step.call).column
+        name = step.arguments.get("name")
+        text = runtime.apply_both(
+            self.tf, dense, sparse, grads, dense_vars, self._global_step(step),
+            tree.source(name.value) if name else "", column, tree.newline,
+        )  # fmt: skip
+        self._replace(step.call, text)
+
+    def _global_step(self, step: Step) -> list[str]:
+        given = step.arguments.get("global_step")
+        if given is None:
+            return []
+        text = self.tree.source(given.value)
+        return [f"global_step={text}" if given.keyword else text]
+
+    def _pairs(self, step: Step) -> tuple[str, list[str]]:
+        """Return the name of the list of pairs, and the line that binds it when it has none."""
+        pairs = step.arguments["grads_and_vars"].value
+        if isinstance(pairs, cst.Name):
+            return pairs.value, []
+        grads = self.fresh.local("grads")
+        text = self.tree.source(pairs)
+        plain = isinstance(pairs, cst.ListComp) or ".compute_gradients(" in text.split("zip(")[0]
+        return grads, [f"{grads} = {text}" if plain else f"{grads} = list({text})"]
+
+    def _source(self, source: cst.Call, variables: str, before: str) -> None:
+        """Make the place where gradients are taken cover the tables as well."""
+        if id(source) in self._made:
+            return
+        self._made.add(id(source))
+        tree = self.tree
+        if before:
+            self.plan.edits.append(line_before(tree, source, [before]))
+        if not isinstance(source.func, cst.Attribute) or source.func.attr.value != "compute_gradients":
+            self._replace(source, variables)
+            return
+        given = next(
+            (a for i, a in enumerate(source.args) if (a.keyword.value if a.keyword else i) in {"var_list", 1}), None
+        )
+        if given is not None:
+            self.plan.edits.append(Edit(*tree.outer_span(given.value), variables))
+        else:
+            where = tree.outer_span(source.args[0].value)[1]
+            text = f", {variables}" if source.args[0].keyword is None else f", var_list={variables}"
+            self.plan.edits.append(Edit(where, where, text))
+        self.plan.after[id(source)] = f"compute_gradients over {variables}"
+
+    def _optimizers(self, step: Step) -> tuple[str, str, list[str]]:
+        """Return the dense and the sparse optimizer's names, and the line that makes them when they are new."""
+        optimizer = step.optimizer
+        if optimizer.inline:
+            dense, sparse = self.fresh.local("dense_optimizer"), self.fresh.local("sparse_optimizer")
+            maker = optimizer.makers[0]
+            hoisted, given, table = self._maker(maker)
+            return dense, sparse, [*hoisted, f"{dense}, {sparse} = {given}, {table}"]
+        dense = self.tree.source(optimizer.receiver)
+        head, _, last = dense.rpartition(".")
+        sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
+        for maker in optimizer.makers:
+            self._beside(maker, sparse)
+        return dense, sparse, []
+
+    def _beside(self, maker: Maker, sparse: str) -> None:
+        """Make the sparse optimizer right after the dense one."""
+        if id(maker.call) in self._made:
+            return
+        self._made.add(id(maker.call))
+        hoisted, given, table = self._maker(maker)
+        if hoisted:
+            self._replace(maker.call, given)
+            self.plan.edits.append(line_before(self.tree, maker.call, hoisted))
+        self.plan.edits.append(line_after(self.tree, maker.call, [f"{sparse} = {table}"]))
+
+    def _maker(self, maker: Maker) -> tuple[list[str], str, str]:
+        """Return lines to put before, the stock optimizer's text, and the table optimizer's text.
+
+        A learning rate that is computed in place is given a name, so that it is computed once.
+        """
+        tree = self.tree
+        source = tree.source(maker.call)
+        offset = tree.outer_span(maker.call)[0]
+        hoisted: list[str] = []
+        texts: dict[str, str] = {}
+        for key, node in maker.arguments.items():
+            texts[key] = tree.source(node)
+            if not is_repeatable(node):
+                name = self.fresh.local(key)
+                hoisted.append(f"{name} = {texts[key]}")
+                left, right = (place - offset for place in tree.outer_span(node))
+                source = (
+                    source[:left] + name + source[right:] if len(hoisted) == 1 else source.replace(texts[key], name)
+                )
+                texts[key] = name
+        for key, default in maker.stock.defaults:
+            texts.setdefault(key, default)
+        order = [key for key in maker.stock.parameters if key in texts]
+        module = self.fresh.imports(maker.stock.module)
+        return hoisted, source, runtime.hash_optimizer(module, [(key, texts[key]) for key in order])
+
+    def _imports(self) -> None:
+        text = runtime.imports(self.fresh.imported, self.tree.newline)
+        if not self.file.names.v1_prefix:
+            text = f"import tensorflow.compat.v1 as tf{self.tree.newline}" + text
+        first = min(edit.start for edit in self.plan.edits)
+        where = import_offset(self.tree, first)
+        if where > 0 and self.tree.text[where - 1] not in "\r\n":
+            text = self.tree.newline + text
+        self.plan.edits.append(Edit(where, where, text))

@@ -1,0 +1,289 @@
+"""Every place where a variable is mentioned: as a local name, a `self.` attribute, or an entry of a dict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+from libcst.metadata import ClassScope
+
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import (
+    assigned_value,
+    is_target,
+    local_names,
+    scope_of_name,
+    self_class,
+)
+from migrate.source.frontends.tensorflow.variable_scopes import call_sites
+
+RULE = "tf-table-use"
+
+
+@dataclass
+class Mentions:
+    """The expressions that denote one value, and what makes the list uncertain."""
+
+    reads: list[cst.BaseExpression] = field(default_factory=list)
+    writes: list[cst.BaseExpression] = field(default_factory=list)
+    stops: list[Stop] = field(default_factory=list)
+
+    def stop(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
+        """Record a doubt."""
+        self.stops.append(Stop(node, RULE, message, reason, action, assumption))
+
+
+def mentions(file: File, target: cst.BaseExpression) -> Mentions:
+    """Return every mention of what is assigned to `target`, aliases included."""
+    found = Mentions()
+    pending = [target]
+    seen: set[int] = set()
+    while pending:
+        current = pending.pop()
+        if id(current) in seen:
+            continue
+        batch = _direct(file, current, found)
+        seen |= {id(node) for node in (*batch, current)}
+        for node in batch:
+            if is_target(file.tree, node):
+                found.writes.append(node)
+                continue
+            alias = _alias_target(file, node)
+            if alias is None:
+                found.reads.append(node)
+            else:
+                pending.append(alias)
+    return found
+
+
+def _direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst.BaseExpression]:
+    """Return the mentions of one binding, without aliases."""
+    if isinstance(target, cst.Name):
+        scope = scope_of_name(file.tree, target)
+        if scope is None or isinstance(scope, ClassScope):
+            found.stop(target, f"`{target.value}` is bound in a way that cannot be followed", "its uses are not known")
+            return [target]
+        return list(local_names(file.tree, target.value, scope))
+    if isinstance(target, cst.Attribute):
+        return list(_attribute(file, target, found))
+    if isinstance(target, cst.Subscript):
+        return _entry(file, target, found)
+    found.stop(target, "the variable is bound in a way that cannot be followed", "its uses are not known")
+    return [target]
+
+
+def _alias_target(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return `b` when `node` is the whole value of `b = node`."""
+    assign = file.tree.parent(node)
+    if not isinstance(assign, cst.Assign) or assign.value is not node or len(assign.targets) != 1:
+        return None
+    target = assign.targets[0].target
+    return target if isinstance(target, cst.Name | cst.Attribute) else None
+
+
+def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.Attribute]:
+    """Return the mentions of `self.name` in its class and its relatives in the file."""
+    tree = file.tree
+    cls = self_class(tree, target)
+    if cls is None:
+        found.stop(
+            target, f"`{tree.source(target)}` belongs to an object that cannot be followed", "its uses are not known"
+        )
+        return [target]
+    family = _family(file, cls)
+    result = []
+    for node in tree.attributes[target.attr.value]:
+        owner = self_class(tree, node)
+        if owner is not None and all(owner is not member for member in family):
+            continue
+        result.append(node)
+    for base in _foreign_bases(file, cls):
+        text = tree.source(base)
+        found.stop(
+            base,
+            f"class `{cls.name.value}` inherits from `{text}`, which is not in this file",
+            f"`{text}` may use `{tree.source(target)}`",
+            "read the base class; if it does not use the table, convert with --assume",
+            assumption=f"`{text}` does not use `{tree.source(target)}`",
+        )
+    for call in _dynamic_attributes(file, cls):
+        found.stop(call, f"`{tree.source(call)}` reads an attribute by a computed name", "it may be this table")
+    return result
+
+
+def _dynamic_attributes(file: File, cls: cst.ClassDef) -> list[cst.Call]:
+    """Return `getattr(self, name)`, `vars(self)`, `self.__dict__` users inside the class."""
+    names = {"getattr", "setattr", "vars"}
+    return [
+        call
+        for call in file.tree.calls
+        if isinstance(call.func, cst.Name) and call.func.value in names and file.tree.contains(cls, call)
+    ]
+
+
+def _bases(cls: cst.ClassDef) -> list[cst.BaseExpression]:
+    return [arg.value for arg in cls.bases]
+
+
+def _class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
+    if not isinstance(node, cst.Name):
+        return None
+    for use in file.tree.names.get(node.value, ()):
+        around = file.tree.parent(use)
+        if isinstance(around, cst.ClassDef) and around.name is use:
+            return around
+    return None
+
+
+def _foreign_bases(file: File, cls: cst.ClassDef) -> list[cst.BaseExpression]:
+    """Return the bases, own and inherited, whose code is not in the file."""
+    result = []
+    for base in _bases(cls):
+        known = _class_named(file, base)
+        if known is not None and known is not cls:
+            result += _foreign_bases(file, known)
+        elif not (isinstance(base, cst.Name) and base.value == "object"):
+            result.append(base)
+    return result
+
+
+def _family(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
+    """Return the classes of the file that may be the class of the same object."""
+    every = [
+        around
+        for uses in file.tree.names.values()
+        for use in uses
+        if isinstance(around := file.tree.parent(use), cst.ClassDef) and around.name is use
+    ]
+    family, grown = [cls], True
+    while grown:
+        size = len(family)
+        for other in every:
+            bases = [_class_named(file, base) for base in _bases(other)]
+            related = any(base is member for base in bases for member in family)
+            related = related or any(_class_named(file, b) is other for member in family for b in _bases(member))
+            if related and all(other is not member for member in family):
+                family.append(other)
+        grown = len(family) > size
+    return family
+
+
+def _entry(file: File, target: cst.Subscript, found: Mentions) -> list[cst.BaseExpression]:
+    """Return the mentions of `container["key"]`."""
+    key = entry_key(target)
+    if key is None or not isinstance(target.value, cst.Name | cst.Attribute):
+        found.stop(target, f"`{file.tree.source(target)}` has a computed key", "its uses are not known")
+        return [target]
+    return entries(file, target.value, key, found)
+
+
+def entries(file: File, container: cst.Name | cst.Attribute, key: str, found: Mentions) -> list[cst.BaseExpression]:
+    """Return the mentions of one key of a dict, following the dict through returns and assignments."""
+    result: list[cst.BaseExpression] = []
+    for read in _Dict(file, found).reads(container):
+        around = file.tree.parent(read)
+        if not isinstance(around, cst.Subscript) or around.value is not read:
+            found.stop(
+                read,
+                f"the dict that holds `{key}` is used as a whole",
+                "the table may be reached this way",
+                "keep the table outside this dict",
+            )
+        elif entry_key(around) == key:
+            result.append(around)
+        elif not _other_key(around, key):
+            found.stop(around, f"`{file.tree.source(around)}` has a computed key", f"it may be `{key}`")
+    return result
+
+
+class _Dict:
+    """Follows one dict through a file."""
+
+    def __init__(self, file: File, found: Mentions) -> None:
+        self.file = file
+        self.found = found
+        self.seen: set[int] = set()
+        self.makers: set[int] = set()  #: calls of the functions that return it
+
+    def reads(self, first: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """Return where the dict is read, other than to hand it on."""
+        result: list[cst.BaseExpression] = []
+        writes: list[cst.BaseExpression] = []
+        pending = [first]
+        while pending:
+            current = pending.pop()
+            if id(current) in self.seen:
+                continue
+            batch = _direct(self.file, current, self.found)
+            self.seen |= {id(node) for node in (*batch, current)}
+            for node in batch:
+                if is_target(self.file.tree, node):
+                    writes.append(node)
+                elif (targets := self._handed_to(node)) is None:
+                    result.append(node)
+                else:
+                    pending += targets
+        self._check(writes)
+        return result
+
+    def _handed_to(self, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+        """Return where the dict goes when `node` is assigned or returned; None when it is simply used."""
+        alias = _alias_target(self.file, node)
+        if alias is not None:
+            return [alias]
+        around = self.file.tree.parent(node)
+        function = self.file.tree.enclosing(node, cst.FunctionDef)
+        if not isinstance(around, cst.Return) or function is None:
+            return None
+        calls = call_sites(self.file, function)
+        targets = [_alias_target(self.file, call) for call in calls]
+        self.makers |= {id(call) for call in calls}
+        known = [target for target in targets if target is not None]
+        return known if known and len(known) == len(targets) else None
+
+    def _check(self, writes: list[cst.BaseExpression]) -> None:
+        """Record a stop where a name of the dict is bound to something that is not this dict."""
+        for node in writes:
+            value = assigned_value(self.file.tree, node)
+            fresh = isinstance(value, cst.Dict) or (
+                isinstance(value, cst.Call)
+                and self.file.tree.source(value.func) in {"dict", "OrderedDict", "collections.OrderedDict"}
+            )
+            if not (fresh or id(value) in self.makers or id(value) in self.seen):
+                text = self.file.tree.source(node)
+                self.found.stop(node, f"`{text}` is bound to something else here", "its uses are not known")
+
+
+def entry_key(node: cst.Subscript) -> str | None:
+    """Return the string key of `container["key"]`, else None."""
+    if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
+        return None
+    return string(node.slice[0].slice.value)
+
+
+def _other_key(node: cst.Subscript, key: str) -> bool:
+    """True when a computed key can be shown to differ from `key`: another literal start, or another literal."""
+    fixed = entry_key(node)
+    if fixed is not None:
+        return fixed != key
+    if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
+        return False
+    start = _literal_start(node.slice[0].slice.value)
+    return bool(start) and not key.startswith(start)
+
+
+def _literal_start(node: cst.BaseExpression) -> str:
+    """Return the text that a computed string certainly begins with."""
+    if isinstance(node, cst.BinaryOperation):
+        text = string(node.left)
+        if text is None:
+            return _literal_start(node.left) if isinstance(node.operator, cst.Add) else ""
+        return text.split("%")[0] if isinstance(node.operator, cst.Modulo) else text
+    if isinstance(node, cst.FormattedString):
+        first = node.parts[0] if node.parts else None
+        return first.value if isinstance(first, cst.FormattedStringText) else ""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "format":
+        return (string(node.func.value) or "").split("{")[0]
+    return ""

@@ -1,0 +1,178 @@
+"""Findings and table records of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
+from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.judge import Judgement
+from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
+from migrate.source.frontends.tensorflow.plan import Plan
+from migrate.source.frontends.tensorflow.tables import LOOKUP_LIKE
+from migrate.source.rules import rules
+
+
+def report(file: File, judgement: Judgement, plan: Plan) -> tuple[tuple[Finding, ...], tuple[TableRecord, ...]]:
+    """Return everything that was found and done, in source order."""
+    reporter = _Reporter(file, judgement, plan)
+    findings = sorted(reporter.findings(), key=lambda f: (f.location.line, f.rule))
+    return with_ids(findings), tuple(reporter.records())
+
+
+class _Reporter:
+    def __init__(self, file: File, judgement: Judgement, plan: Plan) -> None:
+        self.file = file
+        self.tree = file.tree
+        self.judgement = judgement
+        self.plan = plan
+        self.moving = {id(table) for table in judgement.moving}
+        makers = [maker for step in judgement.training.steps for maker in step.optimizer.makers]
+        self.makers = makers
+        self.changes = [m for m in makers if m.stock.applicability is Applicability.CHANGES_VALUES]
+
+    @property
+    def applicability(self) -> Applicability:
+        """How far the converted tables compute the same."""
+        if self.changes:
+            return Applicability.CHANGES_VALUES
+        return Applicability.ASSUMPTION if self.judgement.assumed else Applicability.EXACT
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield the findings of all tables, of the training steps, and of the file."""
+        for rule in rules(FileRule):
+            for remark in rule.remarks(self.file):
+                yield self._remark(remark)
+        for table in self.judgement.tables:
+            yield from self._converted(table) if id(table) in self.moving else self._refused(table)
+        if any(not table.stops for table in self.judgement.tables):
+            for stop in self.judgement.file_stops:
+                yield self._stop(stop)
+        if self.moving:
+            yield from self._steps()
+        yield from self._left_alone()
+
+    def _remark(self, remark: Remark) -> Finding:
+        location = self.tree.location(remark.node)
+        text = self._text(remark.node)
+        return Finding(
+            remark.rule, "use", remark.state, location, remark.message, remark.reason, remark.action, before=text
+        )
+
+    def _stop(self, stop: Stop, table: str = "") -> Finding:
+        state = State.SUGGESTED if stop.assumption else stop.state
+        return Finding(
+            stop.rule,
+            "use",
+            state,
+            self.tree.location(stop.node),
+            stop.message,
+            stop.reason,
+            stop.action,
+            assumptions=(stop.assumption,) if stop.assumption else (),
+            before=self._text(stop.node),
+            table=table,
+        )
+
+    def _refused(self, table: Table) -> Iterator[Finding]:
+        name = table.creation.name or table.label
+        seen = set()
+        for stop in table.stops:
+            if (key := (id(stop.node), stop.reason)) not in seen:
+                seen.add(key)
+                yield self._stop(stop, name)
+
+    def _converted(self, table: Table) -> Iterator[Finding]:
+        creation = table.creation
+        notes = [creation.initializer.note if creation.initializer else "", *creation.notes]
+        reason = "; ".join([note for note in notes if note] + [m.stock.reason for m in self.changes][:1])
+        yield Finding(
+            creation.rule,
+            "table",
+            State.APPLIED,
+            self.tree.location(creation.call),
+            f"`{table.label}` becomes the dynamic table `{table.final_name}`",
+            reason,
+            applicability=self.applicability,
+            assumptions=tuple(stop.assumption for stop in self.judgement.assumed),
+            before=self._text(creation.call),
+            after=self.plan.after[id(creation.call)],
+            table=table.final_name,
+        )
+        for lookup in table.lookups:
+            yield Finding(
+                lookup.rule,
+                "lookup",
+                State.APPLIED,
+                self.tree.location(lookup.call),
+                f"a lookup in `{table.label}` becomes `sparse_lookup`",
+                applicability=Applicability.EXACT,
+                before=self._text(lookup.call),
+                after=self.plan.after[id(lookup.call)],
+                table=table.final_name,
+            )
+
+    def _steps(self) -> Iterator[Finding]:
+        for step in self.judgement.training.steps:
+            stocks = [maker.stock for maker in step.optimizer.makers]
+            reason = next((stock.reason for stock in stocks if stock.reason), "")
+            kinds = ", ".join(sorted({stock.module for stock in stocks}))
+            yield Finding(
+                "tf-training-step",
+                "optimizer",
+                State.APPLIED,
+                self.tree.location(step.call),
+                f"the training step is split: gradients are taken once, tables are updated by `{kinds}`",
+                reason,
+                applicability=max((s.applicability for s in stocks), key=list(Applicability).index),
+                before=self._text(step.call),
+                after=self.plan.after[id(step.call)],
+            )
+
+    def _left_alone(self) -> Iterator[Finding]:
+        """Say which lookups read something that is no variable of this file."""
+        known = {id(node) for table in self.judgement.tables for node in table.references}
+        for call, name in self.file.names.calls:
+            if name not in LOOKUP_LIKE - {"gather", "sparse_tensor_dense_matmul", "sparse.matmul"} or not call.args:
+                continue
+            first = next((a for a in call.args if a.keyword and a.keyword.value == "params"), call.args[0]).value
+            parts = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
+            if not any(id(part) in known for part in parts):
+                message = (
+                    f"`{self._text(first)}` is not proven to be a variable made in this file; the lookup is left alone"
+                )
+                yield Finding(
+                    "tf-embedding-lookup",
+                    "lookup",
+                    State.NOTED,
+                    self.tree.location(call),
+                    message,
+                    before=self._text(call),
+                )
+
+    def _text(self, node: cst.CSTNode) -> str:
+        return "" if node is self.tree.module else self.tree.source(node)
+
+    def records(self) -> Iterator[TableRecord]:
+        """Yield one record a table."""
+        optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self.makers}))
+        for table in self.judgement.tables:
+            moves = id(table) in self.moving
+            creation = table.creation
+            stops = table.stops or ([] if moves else self.judgement.file_stops)
+            lifted = all(stop.assumption for stop in stops)
+            refused = State.SUGGESTED if lifted else State.UNSUPPORTED
+            yield TableRecord(
+                table.final_name or creation.name or table.label,
+                self.tree.location(creation.call),
+                State.APPLIED if moves else refused,
+                self.applicability if moves else None,
+                creation.dim_text,
+                creation.rows_text,
+                creation.initializer.text if creation.initializer else "",
+                optimizers,
+                tuple(self.tree.location(lookup.call) for lookup in table.lookups),
+                tuple(dict.fromkeys(f"{stop.message}: {stop.reason}" for stop in stops)),
+            )

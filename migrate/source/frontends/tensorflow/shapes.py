@@ -1,0 +1,82 @@
+"""The shape and the element type of a variable, read from its creation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import is_none, literal
+from migrate.source.frontends.tensorflow.names import TfNames
+from migrate.source.frontends.tensorflow.values import single_value
+from migrate.source.tree import Tree
+
+#: Calls that may be written twice: they have no effect and always give the same.
+PURE_CALLS = {"int", "len", "max", "min", "round", "float", "abs"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`[rows, columns]`, or `[rows]` when `columns` is None."""
+
+    rows: cst.BaseExpression
+    columns: cst.BaseExpression | None
+    rows_text: str
+    columns_text: str  #: `1` for a shape of rank 1
+
+    def operands(self) -> tuple[str, str]:
+        """Return both sizes as operands of an arithmetic expression."""
+        columns = self.columns if self.columns is not None else self.rows
+        text = self.columns_text if self.columns is not None else self.rows_text
+        return _operand(self.rows, self.rows_text), _operand(columns, text)
+
+
+def _operand(node: cst.BaseExpression, text: str) -> str:
+    plain = isinstance(node, cst.Name | cst.Attribute | cst.Integer | cst.Subscript | cst.Call) or text.startswith("(")
+    return text if plain else f"({text})"
+
+
+def shape_of(tree: Tree, node: cst.BaseExpression) -> Shape | int | None:
+    """Return the shape written at `node`; its rank when that is not 1 or 2; None when it is not understood."""
+    named = single_value(tree, node) if isinstance(node, cst.Name) else None
+    listed = named if named is not None else node
+    if not isinstance(listed, cst.List | cst.Tuple):
+        return None
+    elements = [e.value for e in listed.elements if isinstance(e, cst.Element)]
+    if len(elements) != len(listed.elements):
+        return None
+    if len(elements) not in (1, 2):
+        return len(elements)
+    texts = [tree.source(e) for e in elements]
+    if named is not None:
+        texts = [f"{tree.source(node)}[{i}]" for i in range(len(elements))]
+    if any(literal(e) is None or literal(e) == -1 for e in elements):
+        return None
+    return Shape(elements[0], (*elements, None)[1], texts[0], (*texts, "1")[1])
+
+
+def is_repeatable(node: cst.BaseExpression | None) -> bool:
+    """True when writing the expression twice computes the same twice."""
+    if node is None:
+        return True
+    calls = _Calls()
+    node.visit(calls)
+    return all(isinstance(c.func, cst.Name) and c.func.value in PURE_CALLS for c in calls.found)
+
+
+class _Calls(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.found: list[cst.Call] = []
+
+    def visit_Call(self, node: cst.Call) -> None:
+        self.found.append(node)
+
+
+def is_float32(names: TfNames, arg: cst.Arg | None) -> bool:
+    """True when a `dtype` argument is absent or provably float32."""
+    if arg is None or is_none(arg):
+        return True
+    if names.of(arg.value) == "float32" or literal(arg.value) == "float32":
+        return True
+    imported, shadowed = names.tree.imported_names(arg.value)
+    return not shadowed and imported == {"numpy.float32"}

@@ -1,0 +1,158 @@
+"""Finds the tables of a file: variables that are looked up, each with every use and every doubt."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow import references
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.facts import Creation, Lookup, Stop, Table
+from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
+from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions
+from migrate.source.frontends.tensorflow.values import assigned_value
+from migrate.source.frontends.tensorflow.variable_scopes import call_sites, in_loop, prefix
+from migrate.source.rules import rules
+
+#: Calls that read rows by ids, whether or not this version can convert them.
+LOOKUP_LIKE = {
+    "nn.embedding_lookup",
+    "gather",
+    "nn.embedding_lookup_sparse",
+    "nn.safe_embedding_lookup_sparse",
+    "contrib.layers.safe_embedding_lookup_sparse",
+    "sparse_tensor_dense_matmul",
+    "sparse.sparse_dense_matmul",
+    "sparse.matmul",
+}
+
+
+def find_tables(file: File) -> list[Table]:
+    """Return the tables in source order."""
+    readers = {symbol: rule for rule in rules(CreationRule) for symbol in rule.symbols}
+    found = []
+    for call, name in file.names.calls:
+        if name in readers and (table := _table(file, call, readers[name])) is not None:
+            found.append(table)
+    return found
+
+
+def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
+    label, known = _uses(file, call)
+    if known is None or not any(_is_lookup_like(file, node) for node in known.reads):
+        return None
+    creation = rule.read(file, call)
+    table = Table(label, creation, stops=[*creation.stops, *known.stops], references=[*known.reads, *known.writes])
+    for node in known.reads:
+        use = _classify(file, node)
+        if isinstance(use, Lookup):
+            table.lookups.append(use)
+        else:
+            table.stops.append(use)
+    _check_bindings(file, table, known)
+    _check_runs(file, creation, table)
+    return table
+
+
+def _uses(file: File, call: cst.Call) -> tuple[str, Mentions | None]:
+    """Return how the source calls the variable, and its mentions; None when it is bound to nothing."""
+    around = file.tree.parent(call)
+    if isinstance(around, cst.Arg):
+        return file.tree.source(call), Mentions(reads=[call])
+    if isinstance(around, cst.DictElement):
+        return _dict_element(file, around)
+    if isinstance(around, cst.AnnAssign):
+        target: cst.BaseExpression | None = around.target
+    elif isinstance(around, cst.Assign) and len(around.targets) == 1:
+        target = around.targets[0].target
+    else:
+        return "", None
+    if not isinstance(target, cst.Name | cst.Attribute | cst.Subscript):
+        return "", None
+    return file.tree.source(target), mentions(file, target)
+
+
+def _dict_element(file: File, element: cst.DictElement) -> tuple[str, Mentions | None]:
+    """Handle `weights = {"k": tf.Variable(...)}`."""
+    literal = file.tree.parent(element)
+    assign = file.tree.parent(literal) if literal is not None else None
+    key = string(element.key)
+    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1 or key is None:
+        return "", None
+    target = assign.targets[0].target
+    if not isinstance(target, cst.Name | cst.Attribute):
+        return "", None
+    found = Mentions()
+    found.reads = entries(file, target, key, found)
+    return f'{file.tree.source(target)}["{key}"]', found
+
+
+def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
+    arg = file.tree.parent(node)
+    if isinstance(arg, cst.Element):
+        arg = file.tree.parent(file.tree.parent(arg) or arg)
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(call, cst.Call) or file.names.of(call.func) not in LOOKUP_LIKE:
+        return False
+    return call.args[0] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None)
+
+
+def _classify(file: File, node: cst.BaseExpression) -> Lookup | Stop:
+    """Return what a mention of the table does."""
+    arg = file.tree.parent(node)
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    name = file.names.of(call.func) if isinstance(call, cst.Call) else None
+    if isinstance(call, cst.Call):
+        for lookup in rules(LookupRule):
+            if name in lookup.symbols and lookup.table(call) is arg:
+                return lookup.read(file, call)
+    for use in rules(UseRule):
+        if (stop := use.read(file, node)) is not None:
+            return stop
+    text = file.tree.source(file.tree.parent(node) or node).strip()
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return Stop(
+        node,
+        references.RULE,
+        f"`{shown}` is not a lookup",
+        "what this does with the whole table is not understood",
+        "keep the table dense, or replace this use by a lookup of the ids it needs",
+    )
+
+
+def _check_bindings(file: File, table: Table, known: Mentions) -> None:
+    """Stop a table whose name also stands for something else."""
+    own = table.creation.call
+    for target in known.writes:
+        value = assigned_value(file.tree, target)
+        if value is own or any(value is read for read in table.references):
+            continue
+        harmless = isinstance(target, cst.Attribute | cst.Subscript) and isinstance(value, cst.Name)
+        if harmless and isinstance(value, cst.Name) and value.value == "None":
+            continue
+        text = file.tree.source(target)
+        reason = "which of the values a lookup reads depends on the order of execution"
+        action = "give the other value a name of its own"
+        table.stops.append(Stop(target, references.RULE, f"`{text}` is bound more than once", reason, action))
+
+
+def _check_runs(file: File, creation: Creation, table: Table) -> None:
+    """Stop a creation that may make several variables, or whose full name is not fixed."""
+    call = creation.call
+    function = file.tree.enclosing(call, cst.FunctionDef)
+    if creation.unique:
+        several = in_loop(file, call) or (function is not None and _runs_often(file, function))
+        if several:
+            reason = "each run makes another variable, but a table's name is unique"
+            table.stops.append(Stop(call, creation.rule, "this creation may run several times", reason))
+    elif prefix(file, call) is None:
+        reason = "the variable scope around it is not fixed, so one name may stand for several variables"
+        table.stops.append(Stop(call, creation.rule, "the full name of this variable is not fixed", reason))
+    if any(isinstance(around, cst.Lambda) for around in file.tree.ancestors(call)):
+        table.stops.append(
+            Stop(call, creation.rule, "this variable is made inside a lambda", "it may run several times")
+        )
+
+
+def _runs_often(file: File, function: cst.FunctionDef) -> bool:
+    sites = call_sites(file, function)
+    return len(sites) > 1 or any(in_loop(file, site) for site in sites)

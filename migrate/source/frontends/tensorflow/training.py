@@ -1,0 +1,265 @@
+"""Finds the training steps of a file: what must be split into a dense and a sparse half."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.gradients import Flow, Kind, tuple_names
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.optimizers import TRAINING, Optimizer, optimizer_of
+from migrate.source.frontends.tensorflow.values import is_target, local_names, resolve, scope_of_name
+
+RULE = "tf-training-step"
+MINIMIZE = [
+    "loss",
+    "global_step",
+    "var_list",
+    "gate_gradients",
+    "aggregation_method",
+    "colocate_gradients_with_ops",
+    "name",
+    "grad_loss",
+]
+APPLY = ("grads_and_vars", "global_step", "name")
+#: Helpers that train by themselves.
+HELPERS = {
+    "contrib.layers.optimize_loss", "contrib.slim.learning.create_train_op", "contrib.training.create_train_op",
+    "contrib.slim.learning.train", "keras.Model", "keras.models.Model", "keras.Sequential", "keras.models.Sequential",
+}  # fmt: skip
+UNCLEAR = "a table would not be trained as the variable was"
+
+
+@dataclass
+class Step:
+    """One `minimize` or `apply_gradients` that trains every variable of its graph."""
+
+    call: cst.Call
+    optimizer: Optimizer
+    arguments: dict[str, cst.Arg]
+    sources: list[cst.Call] = field(default_factory=list)  #: where its gradients are taken (empty for `minimize`)
+
+    @property
+    def is_minimize(self) -> bool:
+        """True for `minimize`."""
+        return not self.sources
+
+
+@dataclass
+class Training:
+    """All steps of a file, and what about them is not understood."""
+
+    steps: list[Step] = field(default_factory=list)
+    stops: list[Stop] = field(default_factory=list)
+    understood: set[int] = field(default_factory=set)
+
+
+def find_training(file: File, tables: set[int]) -> Training:
+    """Return the training of the file; `tables` are the ids of the nodes that mention a table."""
+    training = Training()
+    flow = Flow(file)
+    consumed: set[int] = set()
+    for call in file.tree.calls:
+        name = file.names.of(call.func)
+        if name in HELPERS or (_method(call) == "compile" and any(a.keyword for a in call.args)):
+            text = file.tree.source(call.func)
+            training.stops.append(Stop(call, RULE, f"`{text}` trains the model by itself", UNCLEAR))
+        if _method(call) not in TRAINING or _elsewhere(file, call) or not isinstance(call.func, cst.Attribute):
+            continue
+        optimizer = optimizer_of(file, call.func.value)
+        step = _step(file, flow, call, optimizer, tables)
+        if isinstance(step, Stop):
+            training.stops += [*optimizer.stops, step] if not optimizer.stops else optimizer.stops
+        elif step is not None:
+            training.stops += optimizer.stops
+            training.steps.append(step)
+            consumed |= {id(source) for source in step.sources}
+    _check_consumed(file, training, consumed, tables, flow)
+    _check_carriers(file, flow, training)
+    _check_states(file, training)
+    training.understood = flow.understood
+    return training
+
+
+def _method(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+
+
+def _elsewhere(file: File, call: cst.Call) -> bool:
+    """True for `scipy.optimize.minimize` and the like."""
+    imported, _ = file.tree.imported_names(call.func)
+    return bool(imported) and not any(name.startswith(("tensorflow", "keras")) for name in imported)
+
+
+def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer, tables: set[int]) -> Step | Stop | None:
+    """Return the step that `call` makes; None when it does not train tables or only takes gradients."""
+    method = _method(call)
+    if method == "compute_gradients":
+        return None
+    bound = bind(call, MINIMIZE if method == "minimize" else APPLY)
+    text = " ".join(file.tree.source(call).split())
+    if bound is None:
+        return Stop(call, RULE, f"`{text}` has arguments that cannot be read", UNCLEAR)
+    if method == "minimize":
+        if "loss" not in bound or not flow.covers_all(bound.get("var_list")):
+            return None if _dense_only(bound.get("var_list"), tables) else _unknown_list(call, text)
+        return _placed(file, Step(call, optimizer, bound), text)
+    flow.sources.clear()
+    pairs = bound.get("grads_and_vars")
+    kind = flow.kind(pairs.value) if pairs is not None else None
+    sources = list(flow.sources.values())
+    if kind is not Kind.PAIRS or not sources:
+        reason = "between the gradients and this call, pairs may be dropped or reordered"
+        return Stop(call, RULE, f"`{text}` applies gradients whose order is not known", reason)
+    return _placed(file, Step(call, optimizer, bound, sources), text)
+
+
+def _unknown_list(call: cst.Call, text: str) -> Stop:
+    reason = "its `var_list` cannot be followed, so whether it trains a table is not known"
+    return Stop(
+        call, RULE, f"`{text}` trains a list of variables", reason, "leave `var_list` out, or list the variables"
+    )
+
+
+def _dense_only(arg: cst.Arg | None, tables: set[int]) -> bool:
+    """True when a `var_list` is a literal list of expressions that are no tables."""
+    if arg is None or not isinstance(arg.value, cst.List | cst.Tuple):
+        return False
+    elements = [e.value for e in arg.value.elements]
+    plain = all(isinstance(e, cst.Name | cst.Attribute | cst.Subscript) for e in elements)
+    return plain and not any(id(e) in tables for e in elements)
+
+
+def _placed(file: File, step: Step, text: str) -> Step | Stop:
+    """Return the step when statements can be put in front of every call that changes, else why not."""
+    function = file.tree.enclosing(step.call, cst.FunctionDef)
+    for call in (step.call, *step.sources, *(m.call for m in step.optimizer.makers)):
+        line = file.tree.statement(call)
+        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or _conditional(file, call):
+            return Stop(call, RULE, f"`{text}` stands inside a larger expression", "it cannot be split where it stands")
+    if any(file.tree.enclosing(source, cst.FunctionDef) is not function for source in step.sources):
+        return Stop(step.call, RULE, f"`{text}` applies gradients of another function", "it cannot be split")
+    return step
+
+
+def _conditional(file: File, call: cst.Call) -> bool:
+    kinds = (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation, cst.NamedExpr)
+    for around in file.tree.ancestors(call):
+        if isinstance(around, cst.SimpleStatementLine):
+            return False
+        if isinstance(around, kinds):
+            return True
+    return True
+
+
+def _check_consumed(file: File, training: Training, consumed: set[int], tables: set[int], flow: Flow) -> None:
+    """Stop on gradients that are taken but not applied in a way that is understood."""
+    for call in file.tree.calls:
+        taken = _method(call) == "compute_gradients" and not _elsewhere(file, call)
+        taken = taken or file.names.of(call.func) == "gradients"
+        if not taken or id(call) in consumed or id(call) in flow.understood:
+            continue
+        bound = bind(call, COMPUTE_OR_GRADIENTS)
+        listed = bound.get("var_list") if bound else None
+        if listed is not None and (_dense_only(listed, tables) or _inputs(file, listed, tables)):
+            continue
+        text = " ".join(file.tree.source(call).split())
+        reason = "what becomes of these gradients is not followed"
+        training.stops.append(Stop(call, RULE, f"`{text}` takes gradients", reason))
+
+
+COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth", "name")
+
+
+def _inputs(file: File, arg: cst.Arg, tables: set[int]) -> bool:
+    """True for a gradient with respect to a looked-up tensor or another plain name that is no list of variables."""
+    flow = Flow(file)
+    plain = isinstance(arg.value, cst.Name | cst.Attribute)
+    return plain and id(arg.value) not in tables and flow.kind(arg.value) is None and not _is_list(file, arg.value)
+
+
+def _is_list(file: File, node: cst.BaseExpression) -> bool:
+    value = resolve(file.tree, node)
+    return value is node or not isinstance(value, cst.Call) or file.names.of(value.func) is None
+
+
+def _check_carriers(file: File, flow: Flow, training: Training) -> None:
+    """Stop when a list of gradients or variables is also used in a way that is not understood."""
+    for node in flow.carriers.values():
+        scope = scope_of_name(file.tree, node)
+        for use in local_names(file.tree, node.value, scope) if scope is not None else []:
+            if is_target(file.tree, use) or id(use) in flow.understood or _in_place(file, use):
+                continue
+            if prints(file, use):
+                continue
+            text = " ".join(file.tree.source(file.tree.statement(use) or use).split())[:80]
+            reason = "it would also see the tables, or stop seeing them"
+            training.stops.append(Stop(use, RULE, f"`{node.value}` is used in `{text}`", reason))
+
+
+def _in_place(file: File, use: cst.Name) -> bool:
+    """True inside `for i, (g, v) in enumerate(pairs): ... pairs[i] = (f(g), v)`."""
+    loop = file.tree.enclosing(use, cst.For)
+    if loop is None or file.tree.source(loop.iter) != f"enumerate({use.value})":
+        return False
+    if not isinstance(loop.target, cst.Tuple) or len(loop.target.elements) != 2:
+        return False
+    names = tuple_names(loop.target.elements[1].value)
+    around = file.tree.parent(use)
+    if isinstance(around, cst.Arg):
+        return names is not None
+    target = file.tree.parent(around) if isinstance(around, cst.Subscript) else None
+    assign = file.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+    pair = assign.value if isinstance(assign, cst.Assign) else None
+    if names is None or not isinstance(pair, cst.Tuple) or len(pair.elements) != 2:
+        return False
+    last = pair.elements[1].value
+    index = file.tree.source(loop.target.elements[0].value)
+    same_place = isinstance(around, cst.Subscript) and file.tree.source(around) == f"{use.value}[{index}]"
+    return same_place and isinstance(last, cst.Name) and last.value == names[1]
+
+
+def prints(file: File, use: cst.CSTNode) -> bool:
+    """True when the statement only prints or logs."""
+    line = file.tree.statement(use)
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return False
+    expression = line.body[0].value if isinstance(line.body[0], cst.Expr) else None
+    return isinstance(expression, cst.Call) and file.tree.source(expression.func) in {"print", "logging.info"}
+
+
+def _check_states(file: File, training: Training) -> None:
+    """Stop when two optimizers with state would share one table's slots."""
+    for i, first in enumerate(training.steps):
+        for second in training.steps[i + 1 :]:
+            makers = [m for step in (first, second) for m in step.optimizer.makers]
+            same = {id(m.call) for m in first.optimizer.makers} == {id(m.call) for m in second.optimizer.makers}
+            if (
+                same
+                or not any(m.stock.stateful for m in makers)
+                or owner(file, first.call) is not owner(file, second.call)
+            ):
+                continue
+            if not exclusive(file, first.call, second.call):
+                reason = "each optimizer keeps state of its own, but a table has one state"
+                training.stops.append(Stop(second.call, RULE, "two optimizers train the same variables", reason))
+
+
+def owner(file: File, node: cst.CSTNode) -> cst.CSTNode:
+    """Return the top-level function or class around `node`, else the module."""
+    kinds = (cst.FunctionDef, cst.ClassDef)
+    return next((a for a in reversed([*file.tree.ancestors(node)]) if isinstance(a, kinds)), file.tree.module)
+
+
+def exclusive(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+    """True when the two stand in different branches of one `if`."""
+    for around in file.tree.ancestors(first):
+        if isinstance(around, cst.If) and around.orelse is not None and file.tree.contains(around, second):
+            in_body = [file.tree.contains(around.body, node) for node in (first, second)]
+            in_else = [file.tree.contains(around.orelse, node) for node in (first, second)]
+            if (in_body[0] and in_else[1]) or (in_body[1] and in_else[0]):
+                return True
+    return False

@@ -1,0 +1,103 @@
+"""What a name stands for, when it is bound exactly once."""
+
+from __future__ import annotations
+
+import libcst as cst
+from libcst.metadata import Assignment, FunctionScope, GlobalScope, Scope
+
+from migrate.source.tree import Tree
+
+Target = cst.BaseExpression
+
+
+def assigned_value(tree: Tree, target: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return the value of `target = value` when `target` is a whole assignment target, else None."""
+    around = tree.parent(target)
+    if isinstance(around, cst.AnnAssign) and around.target is target:
+        return around.value
+    if not isinstance(around, cst.AssignTarget) or around.target is not target:
+        return None
+    assign = tree.parent(around)
+    return assign.value if isinstance(assign, cst.Assign) else None
+
+
+def is_target(tree: Tree, node: cst.CSTNode) -> bool:
+    """True when `node` is written, deleted or bound here, not read."""
+    inner: cst.CSTNode = node
+    around = tree.parent(node)
+    while isinstance(around, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
+        inner, around = around, tree.parent(around)
+    if isinstance(around, cst.AssignTarget | cst.Del | cst.NameItem):
+        return True
+    if isinstance(around, cst.AnnAssign | cst.AugAssign | cst.NamedExpr | cst.For | cst.CompFor):
+        return around.target is inner
+    return isinstance(around, cst.AsName) or (isinstance(around, cst.Param) and around.name is inner)
+
+
+def scope_of_name(tree: Tree, node: cst.Name) -> Scope | None:
+    """Return the scope in which the name at `node` is bound; None when it is unbound or bound in several scopes."""
+    scope = tree.scope(node)
+    if scope is None or node.value not in scope:
+        return None
+    owners = {a.scope for a in scope[node.value] if isinstance(a, Assignment)}
+    return owners.pop() if len(owners) == 1 else None
+
+
+def local_names(tree: Tree, name: str, scope: Scope) -> list[cst.Name]:
+    """Return every occurrence of a variable: reads and writes, closures included."""
+    return [
+        node for node in tree.names.get(name, ()) if _is_variable(tree, node) and scope_of_name(tree, node) is scope
+    ]
+
+
+def _is_variable(tree: Tree, node: cst.Name) -> bool:
+    around = tree.parent(node)
+    if isinstance(around, cst.Attribute):
+        return around.value is node
+    if isinstance(around, cst.Arg):
+        return around.value is node
+    return not isinstance(around, cst.ImportAlias | cst.FunctionDef | cst.ClassDef)
+
+
+def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return the one value ever given to the name or `self.` attribute at `node`, else None."""
+    targets: list[cst.BaseExpression] = []
+    if isinstance(node, cst.Name):
+        scope = scope_of_name(tree, node)
+        if not isinstance(scope, FunctionScope | GlobalScope):
+            return None
+        targets = [n for n in local_names(tree, node.value, scope) if is_target(tree, n)]
+    elif isinstance(node, cst.Attribute) and (cls := self_class(tree, node)):
+        same = [a for a in tree.attributes[node.attr.value] if self_class(tree, a) is cls]
+        targets = [a for a in same if is_target(tree, a)]
+    values = [assigned_value(tree, target) for target in targets]
+    return values[0] if len(values) == 1 else None
+
+
+def self_name(function: cst.FunctionDef) -> str:
+    """Return the name of a method's first parameter, usually `self`."""
+    parameters = [*function.params.posonly_params, *function.params.params]
+    return parameters[0].name.value if parameters else ""
+
+
+def self_class(tree: Tree, node: cst.Attribute) -> cst.ClassDef | None:
+    """Return the class whose object `node.value` is, when it is the `self` of the method around it."""
+    if not isinstance(node.value, cst.Name):
+        return None
+    method: cst.FunctionDef | None = None
+    for around in tree.ancestors(node):
+        if isinstance(around, cst.FunctionDef):
+            method = around
+        if isinstance(around, cst.ClassDef):
+            return around if method is not None and self_name(method) == node.value.value else None
+    return None
+
+
+def resolve(tree: Tree, node: cst.BaseExpression, depth: int = 4) -> cst.BaseExpression:
+    """Follow single bindings from a name to the expression behind it; `node` itself when there is none."""
+    for _ in range(depth):
+        value = single_value(tree, node) if isinstance(node, cst.Name | cst.Attribute) else None
+        if value is None:
+            return node
+        node = value
+    return node

@@ -1,0 +1,106 @@
+"""`tf.get_variable(name, [V, D], initializer=i)` -> `create_table(dim=D, name=name, emb_initializer=i, ...)`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.creation import read_initial_op, read_shape, refuse, refuse_options
+from migrate.source.frontends.tensorflow.facts import Creation
+from migrate.source.frontends.tensorflow.initializers import GLOROT, OPS
+from migrate.source.frontends.tensorflow.kinds import CreationRule, File
+from migrate.source.frontends.tensorflow.shapes import Shape, is_float32
+from migrate.source.frontends.tensorflow.variable_scopes import enclosing_option
+from migrate.source.rules import Example, register
+
+PARAMETERS = [
+    "name",
+    "shape",
+    "dtype",
+    "initializer",
+    "regularizer",
+    "trainable",
+    "collections",
+    "caching_device",
+    "partitioner",
+    "validate_shape",
+    "use_resource",
+    "custom_getter",
+    "constraint",
+    "synchronization",
+    "aggregation",
+]
+HEAD = "import tensorflow.compat.v1 as tf\n"
+HEAD_AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
+
+
+@register
+class GetVariable(CreationRule):
+    """A variable made by name."""
+
+    id = "tf-get-variable"
+    title = "A `tf.get_variable` that is looked up becomes a dynamic table"
+    symbols = frozenset({"get_variable"})
+    examples = (
+        Example(
+            "initializer and name are kept; the number of rows becomes a hint",
+            HEAD + 'W = tf.get_variable("user", [100, 16], initializer=tf.random_normal_initializer(stddev=0.01))\n'
+            "e = tf.nn.embedding_lookup(W, ids)\n",
+            HEAD_AFTER + 'W = create_table(key_dtype=tf.int64, dim=16, name="user", device_vocabulary_size=100,\n'
+            "                 emb_initializer=tf.random_normal_initializer(stddev=0.01))\n"
+            "e = sparse_lookup(W, ids)\n",
+        ),
+        Example(
+            "no initializer means glorot uniform, whose bound comes from the old shape",
+            HEAD + 'W = tf.get_variable("user", [n, d])\ne = tf.nn.embedding_lookup(W, ids)\n',
+            HEAD_AFTER + 'W = create_table(key_dtype=tf.int64, dim=d, name="user", device_vocabulary_size=n,\n'
+            "                 emb_initializer=tf.random_uniform_initializer(-(6.0 / (n + d)) ** 0.5, "
+            "(6.0 / (n + d)) ** 0.5))\ne = sparse_lookup(W, ids)\n",
+            says="old shape",
+        ),
+        Example("a variable that is never looked up", HEAD + 'W = tf.get_variable("w", [3, 4])\ny = x @ W\n'),
+        Example(
+            "double precision",
+            HEAD + 'W = tf.get_variable("w", [3, 4], dtype=tf.float64)\ne = tf.nn.embedding_lookup(W, ids)\n',
+            says="float32",
+        ),
+        Example(
+            "initial values from a matrix",
+            HEAD + 'W = tf.get_variable("w", [3, 4], initializer=tf.constant_initializer(matrix))\n'
+            "e = tf.nn.embedding_lookup(W, ids)\n",
+            says="initial values",
+        ),
+    )
+
+    def read(self, file: File, call: cst.Call) -> Creation:
+        creation = Creation(call, self.id)
+        bound = bind(call, PARAMETERS)
+        if bound is None:
+            refuse(creation, call, "its arguments cannot be read", "pass the arguments of the variable one by one")
+            return creation
+        creation.name = string(bound["name"].value) if "name" in bound else None
+        if creation.name is None:
+            refuse(creation, call, "its name is not a fixed string", "give the table a fixed name")
+        refuse_options(creation, file, bound)
+        if not is_float32(file.names, bound.get("dtype")):
+            refuse(creation, bound["dtype"], "its rows are not float32", "tables hold float32; cast, or keep it dense")
+        initializer = bound.get("initializer")
+        if initializer is not None and is_none(initializer):
+            initializer = None
+        if "shape" not in bound and initializer is not None:
+            read_initial_op(creation, file, initializer.value)
+            return creation
+        shape = read_shape(creation, file, bound["shape"].value if "shape" in bound else None)
+        if shape is not None:
+            self._initializer(creation, file, shape, initializer.value if initializer else None)
+        return creation
+
+    def _initializer(self, creation: Creation, file: File, shape: Shape, given: cst.BaseExpression | None) -> None:
+        given = given if given is not None else enclosing_option(file, creation.call, "initializer")
+        if given is None:
+            creation.initializer = file.initializers.frozen(GLOROT, shape, "get_variable's default (glorot uniform)")
+            return
+        is_op = isinstance(given, cst.Call) and file.names.of(given.func) in OPS
+        creation.initializer = None if is_op else file.initializers.object(given, shape)
+        if creation.initializer is None:
+            refuse(creation, given, "its initial values are not understood", "use a constant, uniform or normal one")

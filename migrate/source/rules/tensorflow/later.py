@@ -1,0 +1,45 @@
+"""Forms of embedding that this version names but does not convert: Keras layers, feature columns, whole estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from migrate.report.model import State
+from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
+from migrate.source.rules import Example, register
+
+FORMS = {
+    "keras.layers.Embedding": "a Keras `Embedding` layer",
+    "layers.Embedding": "a Keras `Embedding` layer",
+    "feature_column.embedding_column": "an embedding column",
+    "feature_column.shared_embedding_columns": "shared embedding columns",
+    "feature_column.shared_embeddings": "shared embedding columns",
+    "contrib.layers.embedding_column": "an embedding column",
+    "contrib.layers.embed_sequence": "`embed_sequence`",
+    "estimator.DNNLinearCombinedClassifier": "a canned estimator",
+    "estimator.DNNLinearCombinedRegressor": "a canned estimator",
+    "estimator.DNNClassifier": "a canned estimator",
+    "estimator.DNNRegressor": "a canned estimator",
+    "get_embedding_variable": "an EmbeddingVariable",
+}
+
+
+@register
+class Later(FileRule):
+    """Never silence: each of them is a finding."""
+
+    id = "tf-other-embedding"
+    title = "Embeddings inside Keras layers, feature columns and canned estimators are named"
+    examples = (
+        Example("Keras", "import tensorflow as tf\ne = tf.keras.layers.Embedding(9, 4)\n", says="Keras"),
+        Example(
+            "feature column", "import tensorflow as tf\nc = tf.feature_column.embedding_column(a, 4)\n", says="column"
+        ),
+    )
+
+    def remarks(self, file: File) -> Iterator[Remark]:
+        for call, name in file.calls(*FORMS):
+            reason = "its table is made and read inside TensorFlow, not by a variable and a lookup in this file"
+            action = "write it as a variable and a lookup, or keep it dense"
+            message = f"{FORMS[name]} is not converted yet"
+            yield Remark(call, self.id, State.UNSUPPORTED, message, reason, action)

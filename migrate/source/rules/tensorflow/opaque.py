@@ -1,0 +1,73 @@
+"""Code that cannot be followed: star imports, `getattr` on TensorFlow, dynamic imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.report.model import State
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
+from migrate.source.rules import Example, register
+
+DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
+NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"}
+
+
+@register
+class Opaque(FileRule):
+    """What the analysis cannot see through is a finding of its own."""
+
+    id = "tf-opaque"
+    title = "Code that cannot be followed is named"
+    examples = (
+        Example("star import", "from tensorflow import *\nW = get_variable('w', [9, 4])\n", says="`*`"),
+        Example("getattr", 'import tensorflow as tf\nmake = getattr(tf, "get_variable")\n', says="getattr"),
+        Example("dynamic import", 'import importlib\nimport tensorflow\ntf = importlib.import_module("tensorflow")\n'),
+    )
+
+    def remarks(self, file: File) -> Iterator[Remark]:
+        for statement in file.tree.imports:
+            if isinstance(statement, cst.ImportFrom) and isinstance(statement.names, cst.ImportStar):
+                text = file.tree.source(statement)
+                reason = "which names it brings is not known, so a table behind one of them is not seen"
+                yield self._remark(statement, f"`{text}` hides names behind `*`", reason, "import the names one by one")
+        for call in file.tree.calls:
+            yield from self._call(file, call)
+
+    def _call(self, file: File, call: cst.Call) -> Iterator[Remark]:
+        name = qualified(file, call)
+        text = " ".join(file.tree.source(call).split())
+        if name == "builtins.getattr" and call.args and file.names.is_module(call.args[0].value):
+            message = f"`{text}` reaches TensorFlow through getattr"
+            yield self._remark(call, message, "which symbol it is, is decided at run time", "write the symbol out")
+        if name in DYNAMIC:
+            module = string(call.args[0].value) if call.args else None
+            if name == "importlib.import_module" and module is not None and not module.startswith("tensorflow"):
+                return
+            message = f"`{text}` runs code that is not in the file"
+            yield self._remark(call, message, "what it defines is not known", "import it by an import statement")
+
+    def stops(self, file: File) -> Iterator[Stop]:
+        for call in file.tree.calls:
+            if qualified(file, call) in NAMESPACES and not (call.args and _other_object(call)):
+                text = file.tree.source(call.func)
+                reason = "a table may be reached by its name as a string"
+                yield Stop(call, self.id, f"`{text}` reads variables by name", reason, "name the variables directly")
+
+    def _remark(self, node: cst.CSTNode, message: str, reason: str, action: str) -> Remark:
+        return Remark(node, self.id, State.OPAQUE, message, reason, action)
+
+
+def qualified(file: File, call: cst.Call) -> str:
+    """Return the qualified name of the callee, built-ins included; empty when it is not unique."""
+    scope = file.tree.scope(call)
+    names = {q.name for q in scope.get_qualified_names_for(call.func)} if scope is not None else set()
+    return names.pop() if len(names) == 1 else ""
+
+
+def _other_object(call: cst.Call) -> bool:
+    """True for `vars(args)`: the attributes of some object, not the names of this scope."""
+    return isinstance(call.func, cst.Name) and call.func.value == "vars"

@@ -1,0 +1,36 @@
+"""A table given as a list of partitions. Named, not converted yet."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File, UseRule
+from migrate.source.rules import Example, register
+
+
+@register
+class Partitioned(UseRule):
+    """A lookup over a list of variables."""
+
+    id = "tf-partitioned-params"
+    title = "A table made of several variables keeps them as they are"
+    examples = (
+        Example(
+            "two partitions",
+            'import tensorflow.compat.v1 as tf\na = tf.get_variable("a", [9, 4])\nb = tf.get_variable("b", [9, 4])\n'
+            "e = tf.nn.embedding_lookup([a, b], ids)\n",
+            says="partition",
+        ),
+    )
+
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+        element = file.tree.parent(reference)
+        listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
+        arg = file.tree.parent(listed) if isinstance(listed, cst.List | cst.Tuple) else None
+        call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        if not isinstance(call, cst.Call) or file.names.of(call.func) != "nn.embedding_lookup":
+            return None
+        reason = "ids are spread over several variables"
+        action = "make one variable of all partitions"
+        return Stop(call, self.id, "a lookup over a list of partitions is not converted yet", reason, action)

@@ -1,0 +1,105 @@
+"""Surroundings in which a table would not behave as the variable did: eager code, parameter servers, warm starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.variable_scopes import PARAMETERS
+from migrate.source.rules import Example, register
+
+SHARED = "parameter servers and strategies share variables between processes, which a table of a session does not"
+EAGER = "tables of this runtime live in a v1 graph"
+RESTORED = "rows restored by variable name would not reach the table"
+CALLS = {
+    "train.replica_device_setter": SHARED,
+    "train.ClusterSpec": SHARED,
+    "train.Server": SHARED,
+    "train.SyncReplicasOptimizer": SHARED,
+    "distribute.MirroredStrategy": SHARED,
+    "distribute.experimental.ParameterServerStrategy": SHARED,
+    "contrib.distribute.MirroredStrategy": SHARED,
+    "GradientTape": EAGER,
+    "enable_eager_execution": EAGER,
+    "function": EAGER,
+    "train.init_from_checkpoint": RESTORED,
+    "train.warm_start": RESTORED,
+    "make_template": "a template makes its variables again under reuse",
+    "import_graph_def": "a graph that is imported brings variables that are not in the file",
+    "train.import_meta_graph": "a graph that is imported brings variables that are not in the file",
+}
+#: Methods of a scope that change how every later variable is made.
+SETTERS = ("set_initializer", "set_regularizer", "set_custom_getter")
+V1_EVIDENCE = {
+    "Session", "InteractiveSession", "placeholder", "get_variable", "global_variables_initializer",
+    "disable_eager_execution", "disable_v2_behavior", "train.MonitoredTrainingSession", "estimator.Estimator",
+    "estimator.EstimatorSpec", "variable_scope", "train.get_global_step", "train.get_or_create_global_step",
+    "reset_default_graph", "Graph", "train.Supervisor", "app.run", "trainable_variables",
+}  # fmt: skip
+MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
+
+
+@register
+class Surroundings(FileRule):
+    """Refuses every table of a file that runs where tables do not."""
+
+    id = "tf-surroundings"
+    title = "A file that runs eagerly, distributed, or warm-started keeps its tables"
+    examples = (
+        Example("parameter server", MADE + "s = tf.train.ClusterSpec(c)\n", says="share variables"),
+        Example(
+            "eager",
+            "import tensorflow as tf\nW = tf.Variable(tf.random.normal([9, 4]))\ne = tf.nn.embedding_lookup(W, x)\n",
+            says="v1 graph",
+        ),
+        Example(
+            "regularizer of an outer scope",
+            'import tensorflow.compat.v1 as tf\nwith tf.variable_scope("s", regularizer=r):\n'
+            '    W = tf.get_variable("w", [9, 4])\n    e = tf.nn.embedding_lookup(W, ids)\n',
+            says="regularizer",
+        ),
+    )
+
+    def stops(self, file: File) -> Iterator[Stop]:
+        for call, name in file.names.calls:
+            if name in CALLS:
+                yield Stop(call, self.id, f"`{file.tree.source(call.func)}` is used in this file", CALLS[name])
+            elif name == "variable_scope":
+                yield from self._scope(file, call)
+        for setter in SETTERS:
+            for node in file.tree.attributes.get(setter, ()):
+                reason = "it changes how every later variable is made"
+                yield Stop(node, self.id, f"`{setter}` is called on a variable scope", reason)
+        for decorated in file.tree.names.get("function", ()):
+            around = file.tree.parent(decorated)
+            if isinstance(around, cst.Attribute) and isinstance(file.tree.parent(around), cst.Decorator):
+                yield Stop(around, self.id, f"`@{file.tree.source(around)}` is used in this file", EAGER)
+        if not self._is_graph_code(file):
+            message = "nothing in this file says that it builds a v1 graph"
+            yield Stop(file.tree.module, self.id, message, EAGER, "disable eager execution and use sessions")
+        for text in file.tree.strings:
+            if string(text) == "TF_CONFIG":
+                assumption = "the program runs as one process"
+                action = "convert with --assume if it runs as one process"
+                yield Stop(text, self.id, "`TF_CONFIG` may start several processes", SHARED, action, assumption)
+
+    def _scope(self, file: File, call: cst.Call) -> Iterator[Stop]:
+        bound = bind(call, PARAMETERS) or {}
+        for option in ("regularizer", "custom_getter", "constraint"):
+            if option in bound and not is_none(bound[option]):
+                reason = f"`{option}` of a variable scope acts on every variable made inside"
+                yield Stop(bound[option], self.id, f"a variable scope has a {option}", reason)
+
+    def _is_graph_code(self, file: File) -> bool:
+        v1_import = any(
+            "compat.v1" in file.tree.source(statement) or "compat import v1" in file.tree.source(statement)
+            for statement in file.tree.imports
+        )
+        return v1_import or any(
+            name in V1_EVIDENCE or (name.startswith("train.") and name.endswith("Optimizer"))
+            for _, name in file.names.calls
+        )

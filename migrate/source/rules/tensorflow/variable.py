@@ -1,0 +1,75 @@
+"""`tf.Variable(tf.random_normal([V, D], m, s), name=n)` -> `create_table(dim=D, emb_initializer=...(m, s), ...)`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, string
+from migrate.source.frontends.tensorflow.creation import read_initial_op, refuse, refuse_options
+from migrate.source.frontends.tensorflow.facts import Creation
+from migrate.source.frontends.tensorflow.kinds import CreationRule, File
+from migrate.source.frontends.tensorflow.shapes import is_float32
+from migrate.source.rules import Example, register
+
+PARAMETERS = [
+    "initial_value",
+    "trainable",
+    "collections",
+    "validate_shape",
+    "caching_device",
+    "name",
+    "variable_def",
+    "dtype",
+    "expected_shape",
+    "import_scope",
+    "constraint",
+    "use_resource",
+    "synchronization",
+    "aggregation",
+    "shape",
+]
+HEAD = "import tensorflow.compat.v1 as tf\n"
+HEAD_AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
+
+
+@register
+class Variable(CreationRule):
+    """A variable made from an initial-value op."""
+
+    id = "tf-variable"
+    title = "A `tf.Variable` that is looked up becomes a dynamic table"
+    symbols = frozenset({"Variable"})
+    examples = (
+        Example(
+            "the initial-value op becomes an initializer with the same parameters",
+            HEAD + 'W = tf.Variable(tf.random_normal([n, 8], 0.0, 0.01), name="user")\n'
+            "e = tf.nn.embedding_lookup(W, ids)\n",
+            HEAD_AFTER + 'W = create_table(key_dtype=tf.int64, dim=8, name="user", device_vocabulary_size=n,\n'
+            "                 emb_initializer=tf.random_normal_initializer(mean=0.0, stddev=0.01))\n"
+            "e = sparse_lookup(W, ids)\n",
+        ),
+        Example(
+            "a pre-trained matrix",
+            HEAD + "W = tf.Variable(matrix)\ne = tf.nn.embedding_lookup(W, ids)\n",
+            says="initial values",
+        ),
+        Example(
+            "not trained",
+            HEAD + "W = tf.Variable(tf.zeros([n, 8]), trainable=False)\ne = tf.nn.embedding_lookup(W, ids)\n",
+            says="trainable",
+        ),
+    )
+
+    def read(self, file: File, call: cst.Call) -> Creation:
+        creation = Creation(call, self.id, unique=True)
+        bound = bind(call, PARAMETERS)
+        if bound is None or "initial_value" not in bound:
+            refuse(creation, call, "its arguments cannot be read", "pass the arguments of the variable one by one")
+            return creation
+        if "name" in bound:
+            creation.name = string(bound["name"].value)
+        refuse_options(creation, file, bound)
+        if not is_float32(file.names, bound.get("dtype")):
+            refuse(creation, bound["dtype"], "its rows are not float32", "tables hold float32; cast, or keep it dense")
+        read_initial_op(creation, file, bound["initial_value"].value)
+        return creation

@@ -1,0 +1,102 @@
+"""Uses that need every row of a table: regularisation, matrix products, slices, assignments, checkpoints by name."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File, UseRule
+from migrate.source.rules import Example, register
+
+L2 = "L2 over the whole table decays every row at every step; a table only touches the rows of the batch"
+MATRIX = "it needs the whole [rows, dim] matrix, which a growing table does not have"
+WRITE = "rows of a table are written by import, not by assignment"
+REASONS = {
+    "nn.l2_loss": (L2, "regularise the looked-up rows instead"),
+    "contrib.layers.l2_regularizer": (L2, "regularise the looked-up rows instead"),
+    "square": (L2, "regularise the looked-up rows instead"),
+    "math.square": (L2, "regularise the looked-up rows instead"),
+    "norm": (L2, "regularise the looked-up rows instead"),
+    "matmul": (MATRIX, "keep this table dense"),
+    "linalg.matmul": (MATRIX, "keep this table dense"),
+    "multiply": (MATRIX, "keep this table dense"),
+    "concat": (MATRIX, "keep this table dense, or look the needed ids up"),
+    "nn.sampled_softmax_loss": ("the loss gathers rows of the table by itself", "keep this table dense"),
+    "nn.nce_loss": ("the loss gathers rows of the table by itself", "keep this table dense"),
+    "nn.l2_normalize": (MATRIX, "normalise the looked-up rows instead"),
+    "assign": (WRITE, "import the rows into the table"),
+    "scatter_update": (WRITE, "import the rows into the table"),
+    "scatter_add": (WRITE, "import the rows into the table"),
+    "scatter_sub": (WRITE, "import the rows into the table"),
+    "summary.histogram": ("a histogram needs every row", "log the looked-up rows"),
+    "train.Saver": ("the checkpoint names this variable", "use Saver() without a list; it saves tables too"),
+    "gradients": ("a gradient with respect to the whole table", "take the gradient through compute_gradients"),
+}
+MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
+
+
+@register
+class WholeTable(UseRule):
+    """A use of the matrix as a matrix."""
+
+    id = "tf-whole-table"
+    title = "A table that is used as a whole matrix stays as it is"
+    examples = (
+        Example("L2 over all rows", MADE + "loss += tf.nn.l2_loss(W)\n", says="decays every row"),
+        Example("full ranking", MADE + "scores = tf.matmul(u, W, transpose_b=True)\n", says="matrix"),
+        Example("a slice", MADE + "first = W[1:]\n", says="rows of the table are taken by position"),
+        Example("initial rows from a file", MADE + "op = W.assign(rows)\n", says="import"),
+        Example("passed on", MADE + "show(W)\n", says="show"),
+        Example("collected in a list", MADE + "params.append(W)\n", says="append"),
+        Example("fetched", MADE + "rows = sess.run(W)\n", says="run"),
+    )
+
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+        around = file.tree.parent(reference)
+        if isinstance(around, cst.Arg):
+            return self._argument(file, around)
+        if isinstance(around, cst.Attribute):
+            return self._attribute(file, around)
+        if isinstance(around, cst.Subscript):
+            return self._stop(file, around, "rows of the table are taken by position", "look their ids up instead")
+        if isinstance(around, cst.BinaryOperation | cst.UnaryOperation):
+            return self._stop(file, around, MATRIX, "keep this table dense")
+        if isinstance(around, cst.Return):
+            reason = "the table is returned, and what the caller does with it is not followed"
+            return self._stop(file, around, reason, "return the looked-up rows instead")
+        return self._collection(file, reference)
+
+    def _argument(self, file: File, arg: cst.Arg) -> Stop | None:
+        call = file.tree.parent(arg)
+        if not isinstance(call, cst.Call):
+            return None
+        name = file.names.of(call.func) or (file.names.of(call.func.func) if isinstance(call.func, cst.Call) else None)
+        if name in REASONS:
+            return self._stop(file, call, *REASONS[name])
+        callee = file.tree.source(call.func)
+        reason = f"the table is passed to `{callee}`, and what it does there is not followed"
+        return self._stop(file, call, reason, "pass the looked-up rows instead, or keep the table dense")
+
+    def _attribute(self, file: File, attribute: cst.Attribute) -> Stop:
+        name = attribute.attr.value
+        shown = file.tree.parent(attribute) if isinstance(file.tree.parent(attribute), cst.Call) else attribute
+        if name in {"assign", "assign_add", "assign_sub", "scatter_update", "load"}:
+            return self._stop(file, shown or attribute, WRITE, "import the rows into the table")
+        reason = f"`.{name}` of a variable is read, which a table does not have"
+        return self._stop(file, shown or attribute, reason, "use the sizes the table was made with")
+
+    def _collection(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+        for around in file.tree.ancestors(reference):
+            if isinstance(around, cst.Call):
+                name = file.names.of(around.func)
+                if name in REASONS:
+                    return self._stop(file, around, *REASONS[name])
+                reason = f"the table is passed to `{file.tree.source(around.func)}` within a collection"
+                return self._stop(file, around, reason, "pass the looked-up rows instead, or keep the table dense")
+            if not isinstance(around, cst.Element | cst.DictElement | cst.List | cst.Tuple | cst.Dict | cst.Arg):
+                return None
+        return None
+
+    def _stop(self, file: File, node: cst.CSTNode, reason: str, action: str) -> Stop:
+        text = " ".join(file.tree.source(node).split())
+        return Stop(node, self.id, f"`{text if len(text) <= 80 else text[:77] + '...'}`", reason, action)

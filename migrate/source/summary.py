@@ -1,0 +1,63 @@
+"""What a conversion says on the terminal: a line a file, a line a table, what stopped it, and the totals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from migrate.report.model import Applicability, Finding, Report, State, TableRecord
+from migrate.report.summary import plural
+
+WORDS = {
+    State.APPLIED: "converted",
+    State.AVAILABLE: "convertible",
+    State.SUGGESTED: "needs a decision",
+    State.UNSUPPORTED: "kept",
+    State.OPAQUE: "not followed",
+    State.FAILED: "failed",
+    State.NOTED: "noted",
+}
+SHOWN = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE, State.FAILED}
+
+
+def summary_lines(report: Report) -> Iterator[str]:
+    """Yield the lines of the summary, in the order of the inputs."""
+    for file in report.inputs:
+        tables = [t for t in report.tables if t.location.path == file.path]
+        yield f"{file.path}: {_tables(tables)}"
+        for table in tables:
+            yield f"  {_table(table)}"
+        for finding in report.findings:
+            if finding.location.path == file.path and finding.state in SHOWN:
+                yield f"  {_finding(finding)}"
+    yield _totals(report)
+
+
+def _tables(tables: list[TableRecord]) -> str:
+    if not tables:
+        return "no table"
+    counts = Counter(WORDS[table.verdict] for table in tables)
+    return ", ".join(f"{plural(count, 'table')} {word}" for word, count in counts.items())
+
+
+def _table(table: TableRecord) -> str:
+    how = ""
+    if table.applicability is not None and table.verdict in {State.APPLIED, State.AVAILABLE}:
+        how = {Applicability.EXACT: ", exact", Applicability.ASSUMPTION: ", under an assumption"}.get(
+            table.applicability, ", changes values"
+        )
+    reads = plural(len(table.lookups), "lookup")
+    return f"{table.name} (line {table.location.line}): {WORDS[table.verdict]}{how}, {reads}"
+
+
+def _finding(finding: Finding) -> str:
+    reason = f": {finding.reason}" if finding.reason else ""
+    action = f"; {finding.action}" if finding.action else ""
+    return f"line {finding.location.line}: {finding.message}{reason}{action}"
+
+
+def _totals(report: Report) -> str:
+    counts = Counter(WORDS[finding.state] for finding in report.findings)
+    findings = ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) or "none"
+    files, tables = plural(len(report.inputs), "file"), plural(len(report.tables), "table")
+    return f"{files}, {tables}; findings: {findings}"

@@ -1,0 +1,53 @@
+"""Python source as bytes and text: encoding cookie, byte-order mark and line ends survive the round trip."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import io
+import re
+import tokenize
+import warnings
+from dataclasses import dataclass
+
+#: Statements that only Python 2 accepts: `print x`, `except E, e`, `exec code`, `raise E, "text"`, `x <> y`.
+PYTHON2 = re.compile(
+    r"^\s*(print\s+[^(=\s.\[]|print\s*$|except\s+[\w.]+\s*,\s*\w+\s*:|exec\s+[^(=\s]|raise\s+[\w.]+\s*,)|<>|\bprint\s+\(.*\)\s*%",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A decoded file: `text` keeps its own line ends and has no byte-order mark."""
+
+    text: str
+    encoding: str
+    bom: bytes
+
+    def encode(self, text: str) -> bytes:
+        """Return `text` as the bytes to write, in the file's own encoding."""
+        return self.bom + text.encode(self.encoding)
+
+
+def decode(data: bytes) -> SourceText:
+    """Decode a Python source file; raises SyntaxError or UnicodeDecodeError when that is impossible."""
+    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    name = "utf-8" if bom else encoding
+    return SourceText(data[len(bom) :].decode(name), name, bom)
+
+
+def syntax_problem(text: str) -> str:
+    """Return why `text` is not Python 3, in one sentence, or an empty string."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        if PYTHON2.search(text):
+            return "this is Python 2; run 2to3 first"
+        line = getattr(error, "lineno", None)
+        where = f" at line {line}" if line else ""
+        return f"it does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}"
+    return ""

@@ -1,0 +1,107 @@
+"""Writes results: atomically, never over a file that is not ours, and as a unified diff."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from migrate.errors import MigrateError
+
+MANIFEST = ".recmigrate.json"
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write `data` to `path` so that a reader sees the old file or the new one; the mode bits stay.
+
+    A symbolic link is followed, not replaced. Raises MigrateError when the place cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(13, "Permission denied")
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    except OSError as error:
+        raise MigrateError(f"{path}: cannot be written ({error.strerror}); choose another output with -o") from error
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        Path(name).chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
+        Path(name).replace(target)
+    except OSError as error:
+        raise MigrateError(f"{path}: cannot be written ({error.strerror}); choose another output with -o") from error
+    finally:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def unified_diff(path: str, before: str, after: str) -> str:
+    """Return the change as a unified diff, with `a/` and `b/` names; empty when nothing changed."""
+    lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Split at line feeds only, as `patch` does."""
+    parts = text.split("\n")
+    return [part + "\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+class OutputDirectory:
+    """A directory of converted files, with a manifest of what this tool wrote there."""
+
+    def __init__(self, root: Path, force: bool) -> None:
+        self.root = root
+        self.force = force
+        self._written: dict[str, str] = _read_manifest(root / MANIFEST)
+
+    def check(self, files: Mapping[Path, bytes]) -> None:
+        """Raise MigrateError when a file is in the way that this tool did not write, or that was edited since."""
+        for relative in files:
+            path = self.root / relative
+            if self.force or not path.exists():
+                continue
+            if path.is_dir():
+                raise MigrateError(f"{path}: is a directory; choose another output with -o")
+            if self._written.get(relative.as_posix()) != _digest(path.read_bytes()):
+                known = (
+                    "was edited since it was written"
+                    if relative.as_posix() in self._written
+                    else "was not written by migrate"
+                )
+                raise MigrateError(f"{path}: {known}; move it away or use --force")
+
+    def write(self, files: Mapping[Path, bytes]) -> None:
+        """Write the files, then the manifest; raises MigrateError, and nothing is written, when one is in the way."""
+        self.check(files)
+        for relative, data in files.items():
+            write_atomically(self.root / relative, data)
+            self._written[relative.as_posix()] = _digest(data)
+        if files:
+            text = json.dumps({"written": dict(sorted(self._written.items()))}, indent=1) + "\n"
+            write_atomically(self.root / MANIFEST, text.encode())
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read_manifest(path: Path) -> dict[str, str]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["written"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}

@@ -1,0 +1,91 @@
+"""How a plan is spelled in this project's own runtime: pure text, no analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH = 120
+#: Name -> module it is imported from.
+MODULES = {
+    "create_table": "runtime",
+    "get_dense_and_sparse_variable": "runtime",
+    "sparse_lookup": "runtime",
+    "adagrad": "runtime.optimizers",
+    "gradient_descent": "runtime.optimizers",
+    "lazy_adam": "runtime.optimizers",
+}
+
+
+@dataclass(frozen=True)
+class TableText:
+    """The texts of one `create_table` call."""
+
+    name: str
+    dim: str
+    rows: str
+    initializer: str
+
+
+def call(function: str, arguments: Sequence[str], column: int, newline: str) -> str:
+    """Return `function(arguments)`; what does not fit after `column` continues under the first argument."""
+    pad = " " * (column + len(function) + 1)
+    lines: list[str] = []
+    current = ""
+    for argument in arguments:
+        longer = f"{current}, {argument}" if current else argument
+        if current and len(pad) + len(longer) + 1 > WIDTH:
+            lines.append(current + ",")
+            longer = argument
+        current = longer
+    return f"{function}(" + (newline + pad).join([*lines, current]) + ")"
+
+
+def create_table(function: str, tf: str, table: TableText, column: int, newline: str) -> str:
+    """Return the call that makes a table."""
+    arguments = [
+        f"key_dtype={tf}.int64",
+        f"dim={table.dim}",
+        f'name="{table.name}"',
+        f"device_vocabulary_size={table.rows}",
+        f"emb_initializer={table.initializer}",
+    ]
+    return call(function, arguments, column, newline)
+
+
+def hash_optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
+    """Return the call that makes a table optimizer."""
+    return f"{module}.create_hash_optimizer({', '.join(f'{name}={value}' for name, value in arguments)})"
+
+
+def apply_both(
+    tf: str,
+    dense: str,
+    sparse: str,
+    grads: str,
+    dense_vars: str,
+    extra: Sequence[str],
+    name: str,
+    column: int,
+    newline: str,
+) -> str:
+    """Return the operation that applies both halves; `extra` (the global step) goes to the dense half only."""
+    function = f"{tf}.group"
+    pad = newline + " " * (column + len(function) + 1)
+    step = "".join(f", {argument}" for argument in extra)
+    halves = [
+        f"{dense}.apply_gradients({grads}[: len({dense_vars})]{step})",
+        f"{sparse}.apply_gradients({grads}[len({dense_vars}) :])",
+        *([f"name={name}"] if name else []),
+    ]
+    return f"{function}({(',' + pad).join(halves)})"
+
+
+def imports(used: dict[str, str], newline: str) -> str:
+    """Return import lines for `used` (name -> local name), one a module, ending in a line end."""
+    lines = []
+    for module in sorted({MODULES[name] for name in used}):
+        names = sorted(name for name in used if MODULES[name] == module)
+        parts = [name if used[name] == name else f"{name} as {used[name]}" for name in names]
+        lines.append(f"from {module} import {', '.join(parts)}{newline}")
+    return "".join(lines)
