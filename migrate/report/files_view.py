@@ -29,6 +29,6 @@ def per_file(report: Report) -> Iterator[FileView]:
         found.setdefault(finding.location.path, []).append(finding)
     inputs = {item.path: item for item in report.inputs}
     for path in found:
-        inputs.setdefault(path, InputFile(path, "", "other"))
+        inputs.setdefault(path, InputFile(path, "", ""))
     for path, item in inputs.items():
         yield FileView(item, tuple(sorted(found.get(path, []), key=lambda finding: finding.location.line)))

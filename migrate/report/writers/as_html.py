@@ -71,7 +71,7 @@ def render(report: Report) -> str:
             state=state,
             state_word=_WHOLE[state],
             sentence=sentence,
-            sentences=_sentences(report),
+            sentences=[line for line in _sentences(report) if line not in sentence],
             buckets=summary.buckets(report),
             labels=_labels(report),
             views=views,
