@@ -39,7 +39,8 @@ class Anchor(_tensorflow.ResourceVariable, _tensorflow.SaveableObject):  # type:
 
     def _emptied(self) -> tf.Tensor:
         """Empty the table, then give the anchor's value: so the variable's init op resets the rows."""
-        with tf.control_dependencies([native.ops().rec_table_reset(self.table.handle, name="reset")]):
+        emptied = native.ops().rec_table_reset(self.table.created, name="reset")
+        with tf.control_dependencies([emptied, self.table.filled.initializer]):
             return tf.zeros([0, self.table.dim])
 
     @property
@@ -67,10 +68,24 @@ class Anchor(_tensorflow.ResourceVariable, _tensorflow.SaveableObject):  # type:
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
         """Replace the table's rows by those of the checkpoint (tensors in the order of `specs`)."""
+        if len(restored_tensors) < len(self.specs):
+            restored_tensors = self._warm_start(restored_tensors[0])
         replaced = [self._import(*restored_tensors[1:])] if len(restored_tensors) > 1 else []
         # Not the restored anchor: a width that differs must fail in the import, whose message names the table.
-        with tf.control_dependencies(replaced), tf.device(self.device):
+        with tf.control_dependencies([*replaced, self.table.filled.initializer]), tf.device(self.device):
             return self.assign(tf.zeros([0, self.table.dim]), read_value=False)
+
+    def _warm_start(self, anchor: tf.Tensor) -> list[tf.Tensor]:
+        """Read the rows that belong to `anchor`: init_from_checkpoint and WarmStartSettings read the anchor alone."""
+        path, names, _ = anchor.op.inputs
+        rows = [spec.name.removeprefix(self.table.table_name) for spec in self.specs[1:]]
+        types = [spec.dtype for spec in self.specs[1:]]
+        return [
+            anchor,
+            *tf.raw_ops.RestoreV2(
+                prefix=path, tensor_names=names + tf.constant(rows), shape_and_slices=[""] * len(rows), dtypes=types
+            ),
+        ]
 
     def _import(self, keys: tf.Tensor, values: tf.Tensor, slots: tf.Tensor, meta: tf.Tensor) -> tf.Operation:
         table = self.table
@@ -80,4 +95,4 @@ class Anchor(_tensorflow.ResourceVariable, _tensorflow.SaveableObject):  # type:
         )
         width = tf.compat.v1.assert_equal(tf.shape(values)[1], table.dim, message=message)
         with tf.control_dependencies([width]):
-            return native.ops().rec_table_import(table.handle, keys, values, slots, meta)
+            return native.ops().rec_table_import(table.created, keys, values, slots, meta)

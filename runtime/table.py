@@ -20,7 +20,7 @@ _instances = itertools.count()
 class Table:
     """A hash table from int64 keys to rows of `dim` float32 values, belonging to one graph and held per session.
 
-    Made by `create_table`. A session makes its own empty table; the anchor's init op resets it, a Saver restores it.
+    Made by `create_table`. A session makes its own table, usable once the init op emptied or a Saver restored it.
     """
 
     def __init__(self, arguments: table_arguments.TableArguments) -> None:
@@ -31,7 +31,7 @@ class Table:
         self.lookups: list[tf.Operation] = []
         self.updates: list[tf.Operation] = []
         with tf.name_scope(arguments.name + "/"), tf.device("/device:CPU:0"):
-            self.handle: tf.Tensor = native.ops().rec_table_handle(
+            self.created: tf.Tensor = native.ops().rec_table_handle(
                 table_name=arguments.name,
                 dim=arguments.dim,
                 seed=self.seed,
@@ -40,8 +40,14 @@ class Table:
                 ),
                 reserve=arguments.device_vocabulary_size,
                 instance=str(next(_instances)),
-                name="handle",
+                name="created",
             )
+            # Init op and restore note here which table they filled, and everything else reads it: where the parts of a
+            # graph become functions with kernels of their own, a lookup must find that table or fail, not a fresh one.
+            self.filled = tf.compat.v1.Variable(
+                self.created, trainable=False, collections=[], use_resource=True, name="handle"
+            )
+            self.handle: tf.Tensor = self.filled.value()
             self.variable = Anchor(self)
 
     @property

@@ -141,16 +141,3 @@ def test_is_save_false_keeps_the_rows_out(tmp_path: Path) -> None:
         saver.restore(opened, path)
         assert opened.run(table.size()) == 0
         assert opened.run(look).shape == (2, 4)
-
-
-def test_imported_meta_graph_restores_rows(tmp_path: Path) -> None:
-    table = make_table()
-    tf.identity(runtime.sparse_lookup(table, [1, 2]), name="rows")
-    tf.identity(table.size(), name="size")
-    with session() as opened:
-        expected = opened.run("rows:0")
-        path = v1.train.Saver().save(opened, str(tmp_path / "model"))
-    with tf.Graph().as_default(), v1.Session() as opened:
-        v1.train.import_meta_graph(path + ".meta").restore(opened, path)
-        assert opened.run("size:0") == 2
-        np.testing.assert_array_equal(opened.run("rows:0"), expected)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import tensorflow as tf
 from runtime_helpers import make_table, session
 
@@ -51,9 +52,18 @@ def test_init_op_empties_the_table(graph: tf.Graph) -> None:
         assert opened.run([table.size(), other.size()]) == [0, 1]
 
 
-def test_rows_can_be_imported_before_the_init_op(graph: tf.Graph) -> None:
-    table = make_table(dim=2)
+def test_a_table_is_used_after_the_init_op_as_any_variable_is(graph: tf.Graph) -> None:
+    table = make_table()
+    look = runtime.sparse_lookup(table, [1])
     with v1.Session() as opened:
+        for fetch in (look, table.size(), table.import_rows([1], np.ones((1, 4)))):
+            with pytest.raises(tf.errors.FailedPreconditionError, match=r"user.*uninitialized"):
+                opened.run(fetch)
+
+
+def test_imported_rows(graph: tf.Graph) -> None:
+    table = make_table(dim=2)
+    with session() as opened:
         opened.run(table.import_rows(tf.constant([3, 4], tf.int32), [[1.0, 2.0], [3.0, 4.0]]))
         opened.run(table.import_rows([4], [[5.0, 6.0]]))
         keys, values, slots, meta = opened.run(table.snapshot())
