@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from migrate.cli.command_line import command_line
 from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def convert(
     written = _write(done, directory, in_place, force)
     if show_diff:
         click.echo("".join(one.diff for one in done), nl=False)
-    report = make_report("convert", done, written, dry=show_diff)
+    report = make_report(command_line(), done, written, dry=show_diff)
     _finish(report, done, reports)
     if directory is not None and any(one.result.changed for one in done):
         _next_step(done, directory)
@@ -88,7 +89,7 @@ def check(paths: tuple[str, ...], schema: str | None, target: str, reports: tupl
 
     done = convert_paths(paths, _options(schema, target, assume, reports))
     _refuse_nothing(paths, done)
-    report = make_report("check", done, "", dry=True)
+    report = make_report(command_line(), done, "", dry=True)
     for finding in report.findings:
         reason = f" ({finding.reason})" if finding.reason else ""
         place = f"{finding.location.path}:{finding.location.line}"

@@ -23,12 +23,18 @@ class FileView:
 
 
 def per_file(report: Report) -> Iterator[FileView]:
-    """Yield every input, then every file that only a finding names, each with its findings by line."""
+    """Yield every input, then every file that only a finding names, each with its findings by line.
+
+    Files that were only read (a schema, the pair of a verification) are left out when nothing was found in them.
+    """
     found: dict[str, list[Finding]] = {}
     for finding in report.findings:
         found.setdefault(finding.location.path, []).append(finding)
     inputs = {item.path: item for item in report.inputs}
     for path in found:
         inputs.setdefault(path, InputFile(path, "", ""))
+    converting = bool(report.findings) or not report.verifications
     for path, item in inputs.items():
+        if path not in found and not item.diff and (item.kind == "schema" or not converting):
+            continue
         yield FileView(item, tuple(sorted(found.get(path, []), key=lambda finding: finding.location.line)))

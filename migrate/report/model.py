@@ -140,7 +140,7 @@ class InputFile:
 class Report:
     """Everything that one command found and did."""
 
-    command: str
+    command: str  #: the command line that does it again, e.g. `migrate convert net.py --schema s.yaml`
     tool_version: str
     inputs: tuple[InputFile, ...] = ()
     stages: tuple[Stage, ...] = ()

@@ -120,6 +120,15 @@ def conversion_verb(report: Report) -> str:
     return "convertible" if State.AVAILABLE in states and State.APPLIED not in states else "converted"
 
 
+def tallies(report: Report) -> list[str]:
+    """Return the sentences on tables and findings; one that counts nothing is left out if it is not alone."""
+    tables, found = Tally.of_tables(report.tables), Tally.of_findings(report.findings)
+    verb = conversion_verb(report)
+    lines = [tables.sentence("table", verb)] if tables.total else []
+    counted = found.total or not (tables.total or report.verifications)
+    return lines + ([found.sentence("finding", verb)] if counted else [])
+
+
 def remaining(report: Report) -> list[Finding]:
     """Return the findings that need a person, blocking ones first, else in source order; see also `available`."""
     left = [finding for finding in report.findings if finding.remains and finding.state is not State.AVAILABLE]

@@ -116,10 +116,7 @@ def rungs(comparisons: Sequence[Comparison]) -> list[Rung]:
 
 
 def _sentences(report: Report) -> list[str]:
-    verb = summary.conversion_verb(report)
-    lines = [summary.Tally.of_tables(report.tables).sentence("table", verb)] if report.tables else []
-    lines.append(summary.Tally.of_findings(report.findings).sentence("finding", verb))
-    return lines + [f"{item.original}: {summary.proof(item)}" for item in report.verifications]
+    return summary.tallies(report) + [f"{item.original}: {summary.proof(item)}" for item in report.verifications]
 
 
 def _labels(report: Report) -> dict[summary.Bucket, str]:

@@ -24,10 +24,7 @@ def render(report: Report) -> str:
 
 def totals(report: Report) -> Iterator[str]:
     """Yield the closing lines: tables, findings and proofs as `N of M, of which K block`, then the verdict."""
-    verb = summary.conversion_verb(report)
-    if report.tables:
-        yield summary.Tally.of_tables(report.tables).sentence("table", verb)
-    yield summary.Tally.of_findings(report.findings).sentence("finding", verb)
+    yield from summary.tallies(report)
     conditional = summary.buckets(report)[summary.Bucket.CONDITIONAL]
     if conditional:
         yield f"{conditional} of these with an assumption or changed values"
