@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,3 +183,10 @@ def test_what_cannot_be_compared(files: Path) -> None:
         assert result.stdout == ""
     assert run("diff", files / "a.json").exit_code == 2
     assert run("diff", files / "a.json", files / "b.json", "--format", "xml").exit_code == 2
+
+
+def test_the_program_ends_with_2_and_one_sentence(files: Path) -> None:
+    words = [sys.executable, "-m", "migrate", "report", "diff", str(files / "a.json"), str(files / "none.json")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("migrate: cannot read the report `") and done.stderr.count("\n") == 1
