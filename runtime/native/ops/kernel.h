@@ -23,8 +23,8 @@ struct KernelFunctions {
   void (*destroy)(void*);
 };
 
-// Registers the op (stateful) and its CPU kernel; a non-null `key_type` attribute gets an int32 and an int64 kernel.
-// A failure, such as a second copy of the library in one process, ends up in TensorFlow's log and load error.
+// Registers the op (stateful) and its CPU kernel; a keyed op has one kernel for each type of its attribute `Tkey`.
+// TensorFlow registers when loading is done, so a refusal (two copies of the library, say) is its error of loading.
 void register_op(const OpSpec& op, const KernelFunctions& kernel);
 void register_keyed_op(const OpSpec& op, const KernelFunctions& int32_kernel, const KernelFunctions& int64_kernel);
 
