@@ -123,17 +123,16 @@ class Tree:
     def source(self, node: cst.CSTNode) -> str:
         """Return the node's text exactly as written, with the parentheses that belong to it."""
         start, end = self.span(node)
-        left, right = getattr(node, "lpar", ()), getattr(node, "rpar", ())
-        if left and right:
+        if isinstance(node, cst.BaseExpression):
             start, end = self.outer_span(node)
         return self.text[start:end]
 
-    def outer_span(self, node: cst.CSTNode) -> tuple[int, int]:
+    def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
         """Return the span including the node's own parentheses."""
         start, end = self.span(node)
-        for paren in getattr(node, "lpar", ()):
-            start = min(start, self._spans[paren].start)
-        for paren in getattr(node, "rpar", ()):
+        for opening in node.lpar:
+            start = min(start, self._spans[opening].start)
+        for paren in node.rpar:
             closing = self._spans[paren]
             end = max(end, closing.start + closing.length)
         return start, end

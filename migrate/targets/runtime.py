@@ -58,6 +58,12 @@ def hash_optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
     return f"{module}.create_hash_optimizer({', '.join(f'{name}={value}' for name, value in arguments)})"
 
 
+def two_optimizers(dense: str, sparse: str, stock: str, table: str) -> list[str]:
+    """Return the statements that make both optimizers: one line when it is short."""
+    together = f"{dense}, {sparse} = {stock}, {table}"
+    return [together] if len(together) <= WIDTH - 8 else [f"{dense} = {stock}", f"{sparse} = {table}"]
+
+
 def apply_both(
     tf: str,
     dense: str,

@@ -12,7 +12,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name
+from migrate.source.frontends.tensorflow.values import is_target, local_names, reaching, scope_of_name
 
 COMPUTE = ("loss", "var_list", "gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
 
@@ -88,14 +88,15 @@ class Flow:
         return self.file.names.of(key) == "GraphKeys.TRAINABLE_VARIABLES" or literal(key) == "trainable_variables"
 
     def _name(self, node: cst.Name, depth: int) -> Kind | None:
-        """Follow a name that is bound once, alone or by unpacking."""
+        """Follow a name to the one assignment that reaches this use, alone or by unpacking."""
         tree = self.file.tree
         scope = scope_of_name(tree, node)
         uses = local_names(tree, node.value, scope) if scope is not None else []
         targets = [use for use in uses if is_target(tree, use)]
-        if len(targets) != 1 or scope is None:
+        target = reaching(tree, targets, node)
+        if target is None or scope is None:
             return None
-        found = self._bound(targets[0], depth)
+        found = self._bound(target, depth)
         if found is not None:
             self.carriers[(node.value, id(scope))] = node
         return found

@@ -13,6 +13,7 @@ from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.training import Training, find_training, owner, prints
+from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.rules import rules
 
@@ -106,13 +107,25 @@ def _collections(file: File, training: Training) -> Iterator[Stop]:
         key = file.names.of(call.args[0].value) if name == "get_collection" and call.args else ""
         if name == "get_collection" and key != "GraphKeys.TRAINABLE_VARIABLES":
             continue
-        if id(call) in training.understood or prints(file, call):
+        if id(call) in training.understood or prints(file, call) or _unused(file, call):
             continue
         text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
         reason = "tables are not in this list, so what is done with every variable would no longer reach them"
         yield Stop(
             call, COLLECTION, f"`{text}` uses all trainable variables", reason, "list the variables that are meant"
         )
+
+
+def _unused(file: File, call: cst.Call) -> bool:
+    """True when the list is given a name that nothing reads."""
+    assign = file.tree.parent(call)
+    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
+        return False
+    target = assign.targets[0].target
+    scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
+    if scope is None or not isinstance(target, cst.Name):
+        return False
+    return all(is_target(file.tree, use) for use in local_names(file.tree, target.value, scope))
 
 
 def _savers(file: File) -> Iterator[Stop]:
@@ -138,11 +151,18 @@ def _check_shared_names(file: File, tables: list[Table]) -> None:
     """Two `get_variable` calls with one full name are one variable: they move together or not at all."""
     known = {id(table.creation.call): table for table in tables}
     groups: dict[str, list[cst.Call]] = {}
+    scopes: dict[str, set[tuple[str, ...] | None]] = {}
+    named: list[tuple[cst.Call, str]] = []
     for call, _ in file.calls("get_variable"):
         first = next((a for a in call.args if a.keyword is None or a.keyword.value == "name"), None)
         name = string(first.value) if first is not None else None
         if name is not None:
-            groups.setdefault("/".join([*(prefix(file, call) or ("?",)), name]), []).append(call)
+            named.append((call, name))
+            scopes.setdefault(name, set()).add(prefix(file, call))
+    for call, name in named:
+        # With one scope unknown, every variable of that name may be the same one.
+        outer = () if None in scopes[name] else prefix(file, call) or ()
+        groups.setdefault("/".join([*filter(None, outer), name]), []).append(call)
     for name, calls in groups.items():
         members = [known.get(id(call)) for call in calls]
         stuck = any(member is None or member.stops for member in members)

@@ -102,15 +102,17 @@ class Planner:
 
     def _is_train(self, call: cst.Call) -> str:
         """Return the expression for `is_train` inside an Estimator's model function."""
-        if not (self.tree.names.keys() | self.tree.attributes.keys()) & {"EstimatorSpec", "ModeKeys", "Estimator"}:
-            return ""
         function = self.tree.enclosing(call, cst.FunctionDef)
         while function is not None:
             parameters = {p.name.value for p in (*function.params.params, *function.params.kwonly_params)}
-            if "mode" in parameters:
+            if "mode" in parameters and self._mentions(function, ("EstimatorSpec", "ModeKeys")):
                 return f"mode == {self.tf}.estimator.ModeKeys.TRAIN"
             function = self.tree.enclosing(function, cst.FunctionDef)
         return ""
+
+    def _mentions(self, function: cst.FunctionDef, words: tuple[str, ...]) -> bool:
+        uses = [use for word in words for use in (*self.tree.names[word], *self.tree.attributes[word])]
+        return any(self.tree.contains(function, use) for use in uses)
 
     def _step(self, step: Step) -> None:
         """Split one training step: the gradients are taken once, for dense variables and tables together."""
@@ -155,7 +157,7 @@ class Planner:
             return pairs.value, []
         grads = self.fresh.local("grads")
         text = self.tree.source(pairs)
-        plain = isinstance(pairs, cst.ListComp) or ".compute_gradients(" in text.split("zip(")[0]
+        plain = isinstance(pairs, cst.ListComp) or text.startswith("list(") or "zip(" not in text
         return grads, [f"{grads} = {text}" if plain else f"{grads} = list({text})"]
 
     def _source(self, source: cst.Call, variables: str, before: str) -> None:
@@ -187,7 +189,7 @@ class Planner:
             dense, sparse = self.fresh.local("dense_optimizer"), self.fresh.local("sparse_optimizer")
             maker = optimizer.makers[0]
             hoisted, given, table = self._maker(maker)
-            return dense, sparse, [*hoisted, f"{dense}, {sparse} = {given}, {table}"]
+            return dense, sparse, [*hoisted, *runtime.two_optimizers(dense, sparse, given, table)]
         dense = self.tree.source(optimizer.receiver)
         head, _, last = dense.rpartition(".")
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")

@@ -20,6 +20,8 @@ from migrate.source.frontends.tensorflow.values import (
 from migrate.source.frontends.tensorflow.variable_scopes import call_sites
 
 RULE = "tf-table-use"
+#: Base classes that read constructor parameters at most.
+HARMLESS_BASES = {"sklearn.base.BaseEstimator", "sklearn.base.TransformerMixin", "abc.ABC"}
 
 
 @dataclass
@@ -144,9 +146,16 @@ def _foreign_bases(file: File, cls: cst.ClassDef) -> list[cst.BaseExpression]:
         known = _class_named(file, base)
         if known is not None and known is not cls:
             result += _foreign_bases(file, known)
-        elif not (isinstance(base, cst.Name) and base.value == "object"):
+        elif not _harmless_base(file, base):
             result.append(base)
     return result
+
+
+def _harmless_base(file: File, base: cst.BaseExpression) -> bool:
+    """True for bases that are known not to touch attributes they did not set."""
+    imported, shadowed = file.tree.imported_names(base)
+    known = bool(imported) and not shadowed and imported <= HARMLESS_BASES
+    return known or (isinstance(base, cst.Name) and base.value == "object")
 
 
 def _family(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:

@@ -74,6 +74,26 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
     return values[0] if len(values) == 1 else None
 
 
+def reaching(tree: Tree, targets: list[cst.Name], use: cst.Name) -> cst.Name | None:
+    """Return the assignment among `targets` whose value is certainly what `use` reads; None when that is not certain."""
+    if len(targets) == 1:
+        return targets[0]
+    function = tree.enclosing(use, cst.FunctionDef)
+    here = tree.statement(use)
+    before = [t for t in targets if tree.span(t)[0] < tree.span(use)[0] and tree.statement(t) is not here]
+    if not before or any(tree.enclosing(t, cst.FunctionDef) is not function for t in targets):
+        return None
+    last = max(before, key=lambda t: tree.span(t)[0])
+    line = tree.statement(last)
+    block = tree.parent(line) if line is not None else None
+    for around in tree.ancestors(use):
+        if around is block:
+            return last
+        if isinstance(around, cst.For | cst.While | cst.FunctionDef | cst.Lambda):
+            return None  # a later turn of the loop may read another value
+    return None
+
+
 def self_name(function: cst.FunctionDef) -> str:
     """Return the name of a method's first parameter, usually `self`."""
     parameters = [*function.params.posonly_params, *function.params.params]

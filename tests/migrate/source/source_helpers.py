@@ -1,0 +1,25 @@
+"""Helpers for the tests of the TensorFlow frontend."""
+
+from __future__ import annotations
+
+from migrate.report.model import State
+from migrate.source.convert import convert_text
+from migrate.source.options import Options
+from migrate.source.result import SourceResult
+
+HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
+STEP = "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
+
+
+def converted(text: str, *, assume: bool = False) -> SourceResult:
+    """Convert `text` with all the production checks; a failed conversion fails the test."""
+    result = convert_text("model.py", text, Options(assume=assume), {})
+    assert not [f for f in result.findings if f.state is State.FAILED], result.findings
+    return result
+
+
+def reasons(result: SourceResult) -> str:
+    """All words of the findings, for searching."""
+    return "\n".join(f"{f.state.value}: {f.message}: {f.reason}; {f.action}" for f in result.findings)

@@ -1,0 +1,156 @@
+"""The converted code, run on the runtime, trains to the same losses as the original from the same initial rows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from source_helpers import converted
+
+tf = pytest.importorskip("tensorflow").compat.v1
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples" / "tensorflow"
+
+MODEL = """
+import tensorflow.compat.v1 as tf
+
+def build_model():
+    user = tf.placeholder(tf.int64, [None, 2])
+    item = tf.placeholder(tf.int32, [None])
+    label = tf.placeholder(tf.float32, [None])
+    weights = dict()
+    weights["user"] = tf.Variable(tf.random_normal([50, 4], stddev=0.5, seed=1), name="user")
+    with tf.variable_scope("item"):
+        item_table = tf.get_variable("table", [40, 4])
+        item_bias = tf.get_variable("bias", [40], initializer=tf.random_uniform_initializer(-1, 1))
+    u = tf.nn.embedding_lookup(weights["user"], user)
+    i = tf.nn.embedding_lookup(item_table, item)
+    kernel = tf.get_variable("kernel", [4, 4], initializer=tf.random_normal_initializer())
+    first = tf.gather(params=weights["user"], indices=user[:, 0])
+    logit = tf.reduce_sum(tf.reduce_sum(u, axis=1) * tf.matmul(i, kernel), axis=1) + tf.gather(item_bias, item)
+    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logit)) + tf.reduce_mean(first ** 2)
+    step = tf.train.get_or_create_global_step()
+{training}
+    return {{"user": user, "item": item, "label": label, "loss": loss, "train_op": train_op, "step": step}}
+"""
+SGD = "tf.train.GradientDescentOptimizer(0.5)"
+STEPS = {
+    "sgd": f"train_op = {SGD}.minimize(loss, global_step=step)",
+    "adagrad": "train_op = tf.train.AdagradOptimizer(0.3).minimize(loss, step)",
+    "adagrad with its own accumulator": "train_op = tf.train.AdagradOptimizer(0.3, 0.7).minimize(loss, step)",
+    "schedule": "rate = tf.train.exponential_decay(0.5, step, 2, 0.5)\n"
+    "train_op = tf.train.GradientDescentOptimizer(rate).minimize(loss, step)",
+    "schedule in place": "train_op = tf.train.AdagradOptimizer(tf.train.exponential_decay(0.5, step, 2, 0.5)).minimize(loss, step)",
+    "clip each": f"o = {SGD}\ngv = o.compute_gradients(loss)\n"
+    "gv = [(tf.clip_by_value(g, -0.01, 0.01), v) for g, v in gv]\ntrain_op = o.apply_gradients(gv, global_step=step)",
+    "clip by norm in place": f"o = {SGD}\ngv = o.compute_gradients(loss)\nfor n, (g, v) in enumerate(gv):\n"
+    "    if g is not None:\n        gv[n] = (tf.clip_by_norm(g, 0.1), v)\ntrain_op = o.apply_gradients(gv, step)",
+    "clip all together": f"o = {SGD}\ng, v = zip(*o.compute_gradients(loss))\ng, _ = tf.clip_by_global_norm(g, 0.2)\n"
+    "train_op = o.apply_gradients(zip(g, v), global_step=step)",
+    "gradients of all variables": f"o = {SGD}\nv = tf.trainable_variables()\n"
+    "g, _ = tf.clip_by_global_norm(tf.gradients(loss, v), 0.2)\ntrain_op = o.apply_gradients(zip(g, v), step)",
+    "branches": "if len('x') == 1:\n    o = tf.train.AdagradOptimizer(0.2)\nelse:\n"
+    "    o = tf.train.GradientDescentOptimizer(0.2)\ntrain_op = o.minimize(loss, step)",
+    "one optimizer, two losses": f"o = {SGD}\na = o.minimize(loss, step)\n"
+    "with tf.control_dependencies([a]):\n    train_op = tf.group(a, o.minimize(2.0 * loss))",
+}  # fmt: skip
+
+
+def model(training: str) -> str:
+    """Return the model with that training code."""
+    return (
+        MODEL.replace("{training}", "\n".join("    " + line for line in training.splitlines()))
+        .replace("{{", "{")
+        .replace("}}", "}")
+    )
+
+
+def batches(count: int, users: int = 50, items: int = 40) -> list[tuple[Any, Any, Any]]:
+    """Return seeded batches in which ids repeat."""
+    random = np.random.RandomState(3)
+    return [
+        (
+            random.randint(users, size=(16, 2)),
+            random.randint(items, size=16),
+            random.randint(2, size=16).astype(np.float32),
+        )
+        for _ in range(count)
+    ]
+
+
+def losses(text: str, tables: dict[str, str], start: dict[str, Any] | None) -> tuple[list[float], dict[str, Any], int]:
+    """Train five steps; return the losses, the initial values by variable name, and the global step.
+
+    `start` gives the initial values; `tables` says which variable's values are the rows of which table.
+    """
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
+        space: dict[str, Any] = {"__name__": "model"}
+        exec(compile(text, "model.py", "exec"), space)
+        built = space["build_model"]()
+        session.run(tf.global_variables_initializer())
+        if start is not None:
+            load(session, tables, start)
+        values = session.run({v.op.name: v for v in tf.trainable_variables()})
+        found = []
+        for user, item, label in batches(5):
+            feed = {built["user"]: user, built["item"]: item, built["label"]: label}
+            found.append(session.run([built["loss"], built["train_op"]], feed)[0])
+        return found, values, int(session.run(built["step"]))
+
+
+def load(session: Any, tables: dict[str, str], start: dict[str, Any]) -> None:
+    """Write the same initial values into variables and tables."""
+    from runtime.table import tables as tables_of_graph
+
+    for variable in tf.trainable_variables():
+        variable.load(start[variable.op.name], session)
+    made = {table.table_name: table for table in tables_of_graph()}
+    assert set(made) == set(tables)
+    for name, source in tables.items():
+        rows = start[source].reshape(len(start[source]), -1)
+        session.run(made[name].import_rows(np.arange(len(rows), dtype=np.int64), rows))
+
+
+@pytest.mark.parametrize("training", STEPS.values(), ids=STEPS)
+def test_same_rows_give_the_same_losses(training: str) -> None:
+    text = model(training)
+    result = converted(text)
+    assert result.changed
+    tables = {"user": "user", "item_table": "item/table", "item_bias": "item/bias"}
+    want, start, steps = losses(text, tables, None)
+    got, _, steps_after = losses(result.converted, tables, start)
+    assert len(set(np.round(want, 4))) == len(want), "the losses must move, or the comparison says nothing"
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert steps_after == steps == 5
+
+
+def test_glorot_rows_come_from_the_old_bound() -> None:
+    text = model(STEPS["sgd"])
+    limit = np.sqrt(6.0 / (40 + 4))
+    assert f"-{limit!r}, {limit!r}" in converted(text).converted
+    with tf.Graph().as_default():
+        rows = tf.get_variable("v", [4000, 4])
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            assert np.abs(session.run(rows)).max() == pytest.approx(np.sqrt(6.0 / 4004), rel=1e-2)
+
+
+@pytest.mark.parametrize("name", ["ctr_session.py", "ctr_estimator.py"])
+def test_a_converted_example_runs(name: str, tmp_path: Path) -> None:
+    if name == "ctr_estimator.py" and not hasattr(tf, "estimator"):
+        return  # Estimators ended with TensorFlow 2.15
+    result = converted((EXAMPLES / name).read_text())
+    assert result.changed
+    assert not [finding for finding in result.findings if finding.remains]
+    path = tmp_path / name
+    path.write_text(result.converted)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "loss" in done.stdout

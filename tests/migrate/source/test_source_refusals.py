@@ -1,0 +1,162 @@
+"""What must not be converted stays byte for byte, and what stopped it is named with its line."""
+
+from __future__ import annotations
+
+import pytest
+from source_helpers import HEAD, LOOKUP, MADE, STEP, converted, reasons
+
+from migrate.report.model import State
+
+TABLE = HEAD + MADE + LOOKUP
+CLASS = HEAD + (
+    "class Model{bases}:\n"
+    "    def __init__(self):\n"
+    '        self.W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+    "        self.e = tf.nn.embedding_lookup(self.W, self.ids)\n"
+    "        self.op = tf.train.GradientDescentOptimizer(0.1).minimize(self.loss)\n"
+)
+DICT = HEAD + (
+    "def build():\n"
+    "    weights = dict()\n"
+    '    weights["emb"] = tf.Variable(tf.zeros([9, 4]))\n'
+    "    return weights\n"
+    "w = build()\n"
+    'e = tf.nn.embedding_lookup(w["emb"], ids)\n'
+)
+CASES = {
+    "L2 of the table": (TABLE + "loss = tf.nn.l2_loss(W)\n", "decays every row"),
+    "L2 by an operator": (TABLE + "loss = tf.reduce_sum(tf.square(W))\n", "decays every row"),
+    "matmul": (TABLE + "y = tf.matmul(u, W, transpose_b=True)\n", "whole [rows, dim] matrix"),
+    "arithmetic": (TABLE + "y = W * 2.0\n", "whole [rows, dim] matrix"),
+    "slice": (TABLE + "y = W[:5]\n", "by position"),
+    "slice of an alias": (TABLE + "V = W\ny = V[:5]\n", "by position"),
+    "concat": (TABLE + "y = tf.concat([zero, W], 0)\n", "whole [rows, dim] matrix"),
+    "assign": (TABLE + "op = W.assign(m)\n", "import"),
+    "tf.assign": (TABLE + "op = tf.assign(W, m)\n", "import"),
+    "shape": (TABLE + "n = W.shape[0]\n", "`.shape`"),
+    "helper": (TABLE + "def f(t):\n    return t\nf(W)\n", "passed to `f`"),
+    "list": (TABLE + "params = [W]\n", "not understood"),
+    "append": (TABLE + "params = []\nparams.append(W)\n", "params.append"),
+    "saver with names": (TABLE + 's = tf.train.Saver({"w": W})\n', "checkpoint"),
+    "fetched": (TABLE + "v = sess.run([W, loss])\n", "sess.run"),
+    "rebound": (HEAD + MADE + "W = tf.nn.embedding_lookup(W, ids)\n", "bound more than once"),
+    "two creations": (HEAD + f"if a:\n    {MADE}else:\n    {MADE}" + LOOKUP, "bound more than once"),
+    "returned": (HEAD + "def f():\n    " + MADE + "    " + LOOKUP + "    return W, e\n", "not understood"),
+    "yielded by closure": (TABLE + "f = lambda: W\n", "not understood"),
+    "axis": (HEAD + MADE + "e = tf.gather(W, ids, axis=1)\n", "axis"),
+    "max_norm by position": (HEAD + MADE + "e = tf.nn.embedding_lookup(W, ids, 1.0)\n", "max_norm"),
+    "rank 3": (HEAD + 'W = tf.get_variable("w", [9, 4, 4])\n' + LOOKUP, "rank is 3"),
+    "shape not literal": (HEAD + 'W = tf.get_variable("w", shape)\n' + LOOKUP, "shape cannot be read"),
+    "shape with a call": (HEAD + 'W = tf.get_variable("w", [f(), 4])\n' + LOOKUP, "calls a function"),
+    "dynamic name": (HEAD + 'W = tf.get_variable("w" + s, [9, 4])\n' + LOOKUP, "not a fixed string"),
+    "float64": (HEAD + "W = tf.Variable(tf.zeros([9, 4], tf.float64))\n" + LOOKUP, "initial values"),
+    "scaled initial values": (HEAD + "W = tf.Variable(tf.ones([9, 4]) * 2)\n" + LOOKUP, "initial values"),
+    "numpy matrix": (HEAD + "W = tf.Variable(np.zeros((9, 4)))\n" + LOOKUP, "initial values"),
+    "regularizer": (HEAD + 'W = tf.get_variable("w", [9, 4], regularizer=r)\n' + LOOKUP, "regularizer"),
+    "trainable flag": (HEAD + 'W = tf.get_variable("w", [9, 4], trainable=flag)\n' + LOOKUP, "run time"),
+    "orthogonal": (HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.orthogonal_initializer())\n' + LOOKUP, "initial values"),
+    "starred arguments": (HEAD + "W = tf.get_variable(*args)\n" + LOOKUP, "cannot be read"),
+    "momentum": (TABLE + "op = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)\n", "MomentumOptimizer"),
+    "ftrl in a branch": (
+        TABLE + "if a:\n    o = tf.train.AdagradOptimizer(0.1)\nelse:\n    o = tf.train.FtrlOptimizer(0.1)\nop = o.minimize(loss)\n",
+        "FtrlOptimizer",
+    ),
+    "unknown optimizer": (TABLE + "op = make().minimize(loss)\n", "not a stock optimizer"),
+    "optimizer handed on": (TABLE + "o = tf.train.AdagradOptimizer(0.1)\ntrain(o)\nop = o.minimize(loss)\n", "hands the optimizer on"),
+    "wrapped optimizer": (TABLE + "op = hvd.DistributedOptimizer(tf.train.AdagradOptimizer(0.1)).minimize(loss)\n", "DistributedOptimizer"),
+    "filtered variables": (
+        TABLE + 'v = [x for x in tf.trainable_variables() if "w" in x.name]\n'
+        "op = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=v)\n",
+        "var_list",
+    ),
+    "dropped gradients": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = [(a, v) for a, v in o.compute_gradients(loss) if a is not None]\n"
+        "op = o.apply_gradients(g)\n",
+        "order is not known",
+    ),
+    "gradients used elsewhere": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = o.compute_gradients(loss)\nop = o.apply_gradients(g)\nshow(g)\n",
+        "is used in",
+    ),
+    "two optimizers with state": (
+        TABLE + "a = tf.train.AdagradOptimizer(0.1).minimize(x)\nb = tf.train.AdagradOptimizer(0.1).minimize(y)\n",
+        "state of its own",
+    ),
+    "conditional step": (TABLE + "op = tf.train.AdagradOptimizer(0.1).minimize(loss) if a else None\n", "larger expression"),
+    "L2 over all variables": (
+        TABLE + "l2 = sum(tf.nn.l2_loss(v) for v in tf.trainable_variables())\n" + STEP,
+        "all trainable variables",
+    ),
+    "values of all variables": (TABLE + "names = [v.name for v in tf.trainable_variables()]\nsess.run(names)\n" + STEP, "all trainable"),
+    "optimize_loss": (TABLE + "op = tf.contrib.layers.optimize_loss(loss, s, 0.1, 'Adam')\n", "trains the model by itself"),
+    "gradient tape": (TABLE + "with tf.GradientTape() as t:\n    pass\n", "v1 graph"),
+    "tf.function": (TABLE + "@tf.function\ndef f():\n    pass\n", "v1 graph"),
+    "template": (TABLE + 'f = tf.make_template("t", g)\n', "template"),
+    "warm start": (TABLE + "tf.train.init_from_checkpoint(p, m)\n", "restored"),
+    "locals": (TABLE + "print(locals())\n", "by its name as a string"),
+    "base class elsewhere": (CLASS.format(bases="(Base)"), "`Base` may use `self.W`"),
+    "getattr in the class": (CLASS.format(bases="") + "        x = getattr(self, name)\n", "computed name"),
+    "attribute from outside": (CLASS.format(bases="") + "m = Model()\nshow(m.W)\n", "passed to `show`"),
+    "subclass in the file": (CLASS.format(bases="") + "class B(Model):\n    def f(self):\n        return self.W + 1\n", "matrix"),
+    "dict used whole": (DICT + "n = sum(v for v in w.values())\n", "used as a whole"),
+    "dict with a computed key": (DICT + "x = w[key]\n", "computed key"),
+    "variable in a loop": (
+        HEAD + "for i in range(3):\n    W = tf.Variable(tf.zeros([9, 4]))\n    " + LOOKUP,
+        "run several times",
+    ),
+    "variable of a function called twice": (
+        HEAD + "def f(ids):\n    W = tf.Variable(tf.zeros([9, 4]))\n    return tf.nn.embedding_lookup(W, ids)\nf(a)\nf(b)\n"
+        + "s = tf.Session()\n",
+        "run several times",
+    ),
+    "two scopes": (
+        HEAD + "def f(ids):\n    " + MADE + "    return tf.nn.embedding_lookup(W, ids)\n"
+        'with tf.variable_scope("a"):\n    f(x)\nwith tf.variable_scope("b"):\n    f(x)\ns = tf.Session()\n',
+        "not fixed",
+    ),
+    "reused dense": (TABLE + 'with tf.variable_scope("", reuse=True):\n    V = tf.get_variable("w")\n', "made twice"),
+    "only under a condition": (HEAD + "if a:\n    " + MADE + "    " + LOOKUP + STEP, "under a condition"),
+    "already converted": (HEAD + "from runtime import create_table\nt = create_table(a)\n" + MADE + LOOKUP, "already calls"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "says"), CASES.values(), ids=CASES)
+def test_it_stays_and_the_reason_is_named(text: str, says: str) -> None:
+    result = converted(text)
+    assert result.converted == text
+    assert says in reasons(result)
+    stopped = [f for f in result.findings if f.remains]
+    assert stopped
+    assert all(f.location.line >= 1 for f in stopped)
+    assert result.tables
+    assert all(t.verdict is not State.APPLIED and t.reasons for t in result.tables)
+
+
+def test_the_finding_names_line_and_text() -> None:
+    finding = next(f for f in converted(TABLE + "\nloss = tf.nn.l2_loss(W)  # all rows\n").findings if f.remains)
+    assert finding.location.line == 5
+    assert finding.before == "tf.nn.l2_loss(W)"
+    assert finding.table == "w"
+
+
+def test_one_table_moves_and_the_other_stays() -> None:
+    text = TABLE + 'V = tf.get_variable("v", [9, 4])\nf = tf.nn.embedding_lookup(V, ids)\ny = V + 1\n' + STEP
+    result = converted(text)
+    assert [t.verdict for t in result.tables] == [State.APPLIED, State.UNSUPPORTED]
+    assert 'V = tf.get_variable("v", [9, 4])\nf = tf.nn.embedding_lookup(V, ids)\ny = V + 1\n' in result.converted
+
+
+def test_a_file_without_training_needs_an_assumption() -> None:
+    text = HEAD + "def build(ids):\n    " + MADE + "    return tf.nn.embedding_lookup(W, ids)\n"
+    assert converted(text).converted == text
+    assert {f.state for f in converted(text).findings} == {State.SUGGESTED}
+    lifted = converted(text, assume=True)
+    assert "sparse_lookup(W, ids)" in lifted.converted
+    assert all(f.assumptions for f in lifted.findings if f.subject == "table")
+
+
+def test_a_lookup_in_something_else_is_noted_and_left_alone() -> None:
+    text = HEAD + "def f(table, ids):\n    return tf.nn.embedding_lookup(table, ids)\n"
+    result = converted(text)
+    assert result.converted == text
+    assert [f.state for f in result.findings] == [State.NOTED]

@@ -1,0 +1,53 @@
+"""Every rule: complete, and its own examples come out as it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from source_helpers import converted, reasons
+
+import migrate.source.rules.tensorflow as package
+from migrate.report.model import Applicability
+from migrate.source.frontends import tensorflow  # noqa: F401 - loads the rules
+from migrate.source.rules import Example, Rule, register, rules
+
+RULES = rules(Rule)
+EXAMPLES = [
+    pytest.param(rule, example, id=f"{rule.id}: {example.title}") for rule in RULES for example in rule.examples
+]
+
+
+def test_every_file_registers_a_rule() -> None:
+    files = {path.stem for path in Path(package.__path__[0]).glob("*.py")} - {"__init__"}
+    assert files == {type(rule).__module__.rpartition(".")[2] for rule in RULES}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_is_documented(rule: Rule) -> None:
+    assert rule.id.startswith("tf-")
+    assert rule.title
+    assert type(rule).__doc__
+    assert any(not example.after for example in rule.examples), "a case that must not change"
+    if rule.applicability is not None:
+        assert any(example.after for example in rule.examples), "a case that changes"
+    if rule.applicability not in {None, Applicability.EXACT}:
+        assert rule.fix_safety
+
+
+@pytest.mark.parametrize(("rule", "example"), EXAMPLES)
+def test_an_example_comes_out_as_it_says(rule: Rule, example: Example) -> None:
+    result = converted(example.before)
+    assert result.converted == (example.after or example.before)
+    assert example.says in reasons(result)
+    if example.says:
+        assert rule.id in {finding.rule for finding in result.findings}
+    assert converted(result.converted).converted == result.converted
+
+
+def test_an_id_is_used_once() -> None:
+    with pytest.raises(ValueError, match="tf-gather"):
+
+        @register
+        class Other(Rule):
+            id = "tf-gather"
