@@ -45,6 +45,7 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
         run, program = follow(path, text, options.schema, siblings)
     except SyntaxError as error:
         return findings.not_python(path, text, error)
+    checks.check_references(run, run.modules["net"])
     if program is not None:
         loss.check_tasks(program)
         converted, facts = _emit(program)
@@ -91,7 +92,8 @@ def _expressions(program: Program) -> list[str]:
     try:
         found = input_expressions(program)
     except Refuse as reason:
-        checks.add_problem(program, program.model.cls.node if program.model.cls else program.module.tree, str(reason))
+        node = program.model.cls.node if program.model.cls else program.module.tree
+        checks.add_problem(program.run, program.module, node, str(reason))
         return []
     if not found and not program.run.problems:
         raise MigrateError(

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from migrate.source.frontends.paddle import modules
 from migrate.source.frontends.paddle.api import LAYER, known
-from migrate.source.frontends.paddle.interpreter import Frame
+from migrate.source.frontends.paddle.interpreter import Frame, Interpreter
 from migrate.source.frontends.paddle.module import RESERVED
 from migrate.source.frontends.paddle.program import Program
-from migrate.source.frontends.paddle.values import named_layers
+from migrate.source.frontends.paddle.values import Module, named_layers
 
 
 def defines_model(text: str) -> bool:
@@ -21,15 +21,15 @@ def defines_model(text: str) -> bool:
     return any(modules.dotted_name(base, names) == LAYER for node in classes for base in node.bases)
 
 
-def add_problem(program: Program, node: ast.AST, message: str) -> None:
-    """Record a problem at a node of the model's file."""
-    program.run.frames.append(Frame(program.module, _scope(program, node)))
-    program.run.problem(node, message)
-    program.run.frames.pop()
+def add_problem(run: Interpreter, module: Module, node: ast.AST, message: str) -> None:
+    """Record a problem at a node of a file."""
+    run.frames.append(Frame(module, _scope(module, node)))
+    run.problem(node, message)
+    run.frames.pop()
 
 
-def _scope(program: Program, node: ast.AST) -> str:
-    for name, start, stop in scopes(program.module.tree):
+def _scope(module: Module, node: ast.AST) -> str:
+    for name, start, stop in scopes(module.tree):
         if start <= getattr(node, "lineno", 0) <= stop:
             return name
     return ""
@@ -47,13 +47,13 @@ def scopes(tree: ast.Module) -> Iterator[tuple[str, int, int]]:
 
 
 def check_names(program: Program) -> None:
-    """Refuse names that collide with the emitted ones, framework names that are unknown, and other modules' names."""
-    tree, names = program.module.tree, modules.imported_names(program.module.tree)
-    for node in ast.walk(tree):
+    """Refuse names that collide with the emitted ones, and layers that would not end up where the source has them."""
+    names = modules.imported_names(program.module.tree)
+    for node in ast.walk(program.module.tree):
         bound = _bound_name(node)
         if bound in RESERVED or bound in names:
-            add_problem(program, node, f"the name `{bound}` means something else in the converted file, rename it")
-    _check_references(program, tree, names)
+            message = f"the name `{bound}` means something else after conversion, rename it"
+            add_problem(program.run, program.module, node, message)
     _check_constructor(program)
     _check_registered(program)
 
@@ -66,23 +66,26 @@ def _bound_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""
 
 
-def _check_references(program: Program, tree: ast.Module, names: dict[str, str]) -> None:
+def check_references(run: Interpreter, module: Module) -> None:
     """Every framework name must be in the table, also in code that never runs; other modules stay behind."""
+    names = modules.imported_names(module.tree)
+    reported = {span[:2] for path, span in run.problems if path == module.path}
     inside: set[int] = set()
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Attribute | ast.Name) or id(node) in inside:
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Attribute | ast.Name) or isinstance(node.ctx, ast.Store) or id(node) in inside:
             continue
         dotted = modules.dotted_name(node, names)
         if dotted is None:
             continue
         inside |= {id(child) for child in ast.walk(node)}
+        if module.span(node)[:2] in reported:
+            continue
         root = dotted.partition(".")[0]
         if root == "paddle" and not known(dotted):
-            add_problem(program, node, f"`{dotted}` is not in the table of what can be carried over")
+            add_problem(run, module, node, f"`{dotted}` is not in the table of what can be carried over")
         elif root != "paddle" and root not in modules.STANDARD:
-            add_problem(
-                program, node, f"`{dotted}` comes from another module, which the converted file does not import"
-            )
+            message = f"`{dotted}` comes from another module, which the converted file does not import"
+            add_problem(run, module, node, message)
 
 
 def _check_constructor(program: Program) -> None:
@@ -91,11 +94,18 @@ def _check_constructor(program: Program) -> None:
         node for node in program.model.cls.node.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"
     ]
     if not own:
-        add_problem(program, program.model.cls.node, f"{program.name} needs a constructor of its own")
+        add_problem(
+            program.run, program.module, program.model.cls.node, f"{program.name} needs a constructor of its own"
+        )
     for function in own:
         for node in ast.walk(function):
             if isinstance(node, ast.Return):
-                add_problem(program, node, "a `return` in the model's constructor could skip what is added at its end")
+                add_problem(
+                    program.run,
+                    program.module,
+                    node,
+                    "a `return` in the model's constructor could skip what is added at its end",
+                )
 
 
 def _check_registered(program: Program) -> None:
@@ -105,4 +115,4 @@ def _check_registered(program: Program) -> None:
         if layer.used and id(layer) not in registered:
             node = ast.Constant(0, lineno=layer.span[0], col_offset=0, end_lineno=layer.span[2], end_col_offset=0)
             message = "this layer is used but not registered, so Paddle never trains it; use add_sublayer or LayerList"
-            add_problem(program, node, message)
+            add_problem(program.run, program.module, node, message)

@@ -25,7 +25,9 @@ from migrate.source.frontends.paddle.values import (
     Refuse,
     Stop,
     Tensor,
+    Unknown,
     Value,
+    mentions,
     named_layers,
 )
 
@@ -90,12 +92,15 @@ def model_arguments(path: str, text: str, schema: Schema, siblings: Mapping[str,
 def follow(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[Interpreter, Program | None]:
     """Follow the model; the program is None when its constructor or `forward` could not be followed to the end.
 
+    Problems found on the way are in the interpreter; the parsed file is its first module.
+
     Raises:
         SyntaxError: `text` is not Python.
         MigrateError: schema and source contradict each other.
     """
     run = Interpreter()
     module = modules.load(run, path, text)
+    run.modules["net"] = module
     cls = _model_class(schema, module)
     arguments = _arguments(run, schema, module, cls, siblings)
     run.frames.append(Frame(module, ""))
@@ -144,7 +149,10 @@ def _arguments(
 ) -> dict[str, Value]:
     given = dict(schema.model.arguments)
     found = cls.find("__init__")
-    if given or found is None:
+    if found is None:
+        return given
+    if given:
+        _check_arguments(schema, cls, found[0], given)
         return given
     names = [item.arg for item in found[0].args.args][1:]
     required = names[: len(names) - len(found[0].args.defaults)]
@@ -155,6 +163,21 @@ def _arguments(
         wanted = ", ".join(required)
         raise MigrateError(f"{schema.path}: `model.arguments` is missing, give values for {wanted} of {cls.name}")
     return dict(zip(names, made[0], strict=False)) | made[1]
+
+
+def _check_arguments(schema: Schema, cls: Class, constructor: ast.FunctionDef, given: Mapping[str, Value]) -> None:
+    spec = constructor.args
+    names = [item.arg for item in [*spec.args[1:], *spec.kwonlyargs]]
+    required = [item.arg for item in spec.args[1 : len(spec.args) - len(spec.defaults)]]
+    for name in given:
+        if name not in names:
+            raise MigrateError(
+                f"{schema.path}: `model.arguments` gives `{name}`, which the constructor of {cls.name} does not take, "
+                f"use {', '.join(names) or 'none'}"
+            )
+    for name in required:
+        if name not in given:
+            raise MigrateError(f"{schema.path}: `model.arguments` lacks `{name}` of {cls.name}, add it")
 
 
 def _arguments_beside(
@@ -221,6 +244,8 @@ def _check_sizes(program: Program) -> None:
 
 
 def _check_outputs(program: Program, result: Value) -> bool:
+    if mentions(result, Unknown):
+        return False
     program.returns_list = isinstance(result, list | tuple)
     outputs = list(result) if program.returns_list else [result]
     if outputs and all(isinstance(item, Tensor) for item in outputs):
@@ -245,7 +270,6 @@ def _follow_loss(program: Program, siblings: Mapping[str, str]) -> None:
     if TRAINER not in siblings:
         return
     run = program.run
-    run.modules["net"] = program.module
     try:
         trainer = modules.load(run, TRAINER, siblings[TRAINER])
     except SyntaxError:

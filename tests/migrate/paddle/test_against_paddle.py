@@ -1,0 +1,53 @@
+"""Converted models compute what Paddle computes: outputs, loss and every gradient, from random weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cases
+import oracle
+import pytest
+
+from migrate.schema import load_schema
+
+pytestmark = pytest.mark.paddle
+
+
+@pytest.mark.parametrize("siblings", [True, False], ids=["loss-of-trainer", "loss-of-schema"])
+def test_the_mmoe_example(siblings: bool, tmp_path: Path) -> None:
+    files = cases.example_files()
+    schema = load_schema(cases.EXAMPLE / "schema.yaml")
+    side = oracle.compare(files["net.py"], schema, tmp_path, files if siblings else {})
+    assert all(output.std() > 0.01 for output in side.outputs)
+    assert all(abs(gradient).max() > 0 for gradient in side.gradients.values())
+    assert len(side.gradients) == 2 * (8 + 2 + 2 + 2)
+
+
+@pytest.mark.parametrize("name", cases.MODELS)
+def test_models_agree(name: str, tmp_path: Path) -> None:
+    source, schema = cases.MODELS[name]
+    side = oracle.compare(cases.source(source), schema, tmp_path, seed=3)
+    assert all(output.std() > 1e-4 for output in side.outputs)
+    assert any(abs(gradient).max() > 0 for gradient in side.gradients.values())
+
+
+def test_a_parameter_that_never_trains_is_still_there(tmp_path: Path) -> None:
+    source, schema = cases.MODELS["ple-one-level"]
+    side = oracle.compare(cases.source(source), schema, tmp_path)
+    unused = [name for name, gradient in side.gradients.items() if not gradient.any()]
+    assert unused == ["lev_0.lev_0_exp_1_2.weight", "lev_0.lev_0_exp_1_2.bias"]
+
+
+def test_a_planted_error_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = cases.example_files()
+    convert = oracle.converted
+
+    def broken(*arguments: object) -> object:
+        result = convert(*arguments)  # type: ignore[arg-type]
+        assert ") + embedding[:, self.columns]" in result.converted
+        text = result.converted.replace(") + embedding[:, self.columns]", ") - embedding[:, self.columns]")
+        return type(result)(result.path, result.kind, result.original, text)
+
+    monkeypatch.setattr(oracle, "converted", broken)
+    with pytest.raises(AssertionError, match="output 0"):
+        oracle.compare(files["net.py"], load_schema(cases.EXAMPLE / "schema.yaml"), tmp_path)

@@ -1,0 +1,170 @@
+"""What is not understood is named with its line, and the file stays as it is."""
+
+from __future__ import annotations
+
+import cases
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.report.model import Finding, State
+from migrate.schema import Schema
+from migrate.source.frontends.paddle import convert
+from migrate.source.options import Options
+
+SCHEMA = cases.schema("Net", {"n": 20}, cases.ONE_TASK, labels="[a]")
+HEAD = "import paddle\nimport paddle.nn as nn\nimport paddle.nn.functional as F\n\n\nclass Net(nn.Layer):\n"
+
+
+def model(init: str = "pass", forward: str = "return F.sigmoid(self.fc(x))", head: str = HEAD) -> str:
+    """Return a model with one layer; the statement of `init` is line 10, that of `forward` line 13."""
+    return (
+        f"{head}    def __init__(self, n):\n        super().__init__()\n        self.fc = nn.Linear(n, 1)\n"
+        f"        {init}\n\n"
+        f"    def forward(self, x):\n        {forward}\n"
+    )
+
+
+def findings(source: str, schema: Schema = SCHEMA, siblings: dict[str, str] | None = None) -> tuple[Finding, ...]:
+    """Convert; the text must come back unchanged."""
+    result = convert("net.py", source, Options(schema=schema), siblings or {})
+    assert result.converted == source and not result.changed
+    return result.findings
+
+
+IN_CONSTRUCTOR = {
+    "embedding": ("self.e = nn.Embedding(3, 4)", "`paddle.nn.Embedding`"),
+    "dropout": ("self.d = nn.Dropout(0.5)", "`paddle.nn.Dropout`"),
+    "regularizer": (
+        "self.g = nn.Linear(n, 1, weight_attr=paddle.ParamAttr(regularizer=paddle.regularizer.L2Decay(0.1)))",
+        "L2Decay",
+    ),
+    "frozen": ("self.g = nn.Linear(n, 1, weight_attr=paddle.ParamAttr(trainable=False))", "trainable=False"),
+    "slow": ("self.g = nn.Linear(n, 1, bias_attr=paddle.ParamAttr(learning_rate=0.1))", "learning_rate=0.1"),
+    "shared-name": (
+        "self.g, self.h = [nn.Linear(n, 1, weight_attr=paddle.ParamAttr(name='w')) for _ in range(2)]",
+        "two parameters are named 'w'",
+    ),
+    "fan-override": ("self.g = nn.Linear(n, 1, weight_attr=nn.initializer.XavierUniform(fan_in=3))", "`fan_in=3`"),
+    "string-attr": ("self.g = nn.Linear(n, 1, weight_attr='w')", "named by a string"),
+    "same-name-twice": ("[self.add_sublayer('a', nn.Linear(n, 1)) for _ in range(2)]", "a second layer is named 'a'"),
+    "name-is-attribute": ("self.add_sublayer('forward', nn.Linear(n, 1))", "is also an attribute"),
+    "reserved": ("self.input_layers = []", "use `input_layers` themselves"),
+    "parameter": ("self.w = self.create_parameter([n, 1])", "`create_parameter`"),
+    "numpy": ("import numpy", "`import` statements"),
+    "star-args": ("self.g = nn.Linear(*[n, 1], **{})", "`**`"),
+    "fails": ("a, b = [1, 2, 3]", "unpacked"),
+    "endless": ("while True: pass", "half a million steps"),
+    "huge": ("self.many = [0] * 10 ** 12", "a list this long"),
+    "try": ("try: pass\n        except Exception: pass", "`try` statements"),
+    "hidden-name": ("F = 3", "the name `F` means something else after"),
+    "return": ("return", "skip what is added"),
+}
+
+
+@pytest.mark.parametrize("name", IN_CONSTRUCTOR)
+def test_constructors(name: str) -> None:
+    statement, message = IN_CONSTRUCTOR[name]
+    found = findings(model(init=statement))
+    assert all(item.state is State.UNSUPPORTED and item.remains for item in found)
+    assert any(message in item.message and item.location.line == 10 for item in found), found
+
+
+IN_FORWARD = {
+    "concat": ("return self.fc(paddle.concat([x, x], axis=1))", "the raw input may only be read by `nn.Linear`"),
+    "slice": ("return self.fc(x[:, 0:20])", "the raw input may only be read by `nn.Linear`"),
+    "sum": ("return self.fc(x + 0.0)", "the raw input may only be read by `nn.Linear`"),
+    "method": ("return self.fc(x).abs()", "tensor method `abs`"),
+    "raw-method": ("return self.fc(x.reshape([-1, 20]))", "the raw input may only be read"),
+    "unknown-call": ("return paddle.topk(self.fc(x), 1)", "`paddle.topk`"),
+    "decision": ("return F.relu(self.fc(x)) if self.fc(x) else self.fc(x)", "depends on a tensor's value"),
+    "loop": ("return [row for row in self.fc(x)]", "loop over a tensor"),
+    "zero-in-shape": ("return paddle.reshape(self.fc(x), [0, 1])", "a 0 in a shape"),
+    "squeeze": ("return paddle.squeeze(self.fc(x))", "squeeze keeps dimensions"),
+    "squeeze-of-two": ("return paddle.squeeze(paddle.stack([self.fc(x)] * 2, 1), axis=1)", "not 1 does nothing"),
+    "vector-matmul": ("return paddle.matmul(self.fc(x)[:, 0], self.fc(x))", "two or more dimensions"),
+    "one-bound": ("return paddle.clip(self.fc(x), min=0.0)", "both bounds"),
+    "weight": ("return self.fc.weight", "reading a layer's `weight`"),
+    "comparison": ("return self.fc(x) > 0", "comparison of tensors"),
+    "mask": ("y = self.fc(x); y[0] = 1; return y", "a graph's tensors do not change"),
+    "dtype": ("return F.softmax(self.fc(x), dtype='float64')", "`dtype='float64'`"),
+    "wrong-width": ("return self.fc(self.fc(x))", "a layer for 20 columns is fed 1 columns"),
+    "no-broadcast": (
+        "return paddle.stack([self.fc(x)] * 2, 1) + paddle.stack([self.fc(x)] * 3, 1)",
+        "do not broadcast",
+    ),
+    "lambda": ("return (lambda y: y)(self.fc(x))", "`lambda` expressions"),
+    "nothing": ("self.fc(x)", "`forward` must return tensors"),
+    "unregistered": ("return nn.Linear(20, 1)(x)", "used but not registered"),
+}
+
+
+@pytest.mark.parametrize("name", IN_FORWARD)
+def test_forwards(name: str) -> None:
+    statement, message = IN_FORWARD[name]
+    found = findings(model(forward=statement))
+    assert all(item.state is State.UNSUPPORTED and item.action for item in found)
+    assert any(message in item.message and item.location.line in (12, 13) for item in found), found
+
+
+def test_every_construct_has_its_own_finding() -> None:
+    found = findings(model("self.d = nn.Dropout(0.5)", "return paddle.topk(paddle.erf(self.fc(x)), 1)"))
+    assert [item.location.line for item in found] == [10, 13, 13]
+    assert [item.location.scope for item in found] == ["Net.__init__", "Net.forward", "Net.forward"]
+
+
+def test_dead_code_must_be_understood_too() -> None:
+    (found,) = findings(model(forward="if False:\n            return paddle.topk(x, 1)\n        return self.fc(x)"))
+    assert "paddle.topk" in found.message and found.location.line == 14
+    (found,) = findings(model(forward="if False:\n            return x.sum()\n        return self.fc(x)"))
+    assert "never runs" in found.message
+
+
+def test_a_layer_that_reads_input_and_others_is_refused() -> None:
+    schema = cases.schema("Net", {"n": 4}, cases.ONE_TASK, "{size: 4, sparse: [{name: p, start: 0, size: 4}]}", "[a]")
+    forward = "return self.g(self.h(x)) + self.g(x)"
+    (found,) = findings(model("self.g, self.h = nn.Linear(n, 4), nn.Linear(n, 4)", forward), schema)
+    assert "reads the raw input here and another tensor elsewhere" in found.message
+
+
+def test_a_loss_that_leans_on_its_trainer_is_refused() -> None:
+    trainer = (
+        "import paddle\nimport net\n\n\nclass DygraphModel():\n    def create_loss(self, pred, label):\n"
+        "        return paddle.mean(net.helper(pred, label)) * paddle.numel(pred)\n"
+    )
+    found = findings(model(), siblings={"dygraph_model.py": trainer})
+    assert {item.location.path for item in found} == {"dygraph_model.py"}
+    assert any("paddle.numel" in item.message for item in found) and any("helper" in item.message for item in found)
+
+
+def test_a_broken_file_is_reported_and_kept() -> None:
+    (found,) = findings("import paddle\nclass A(:\n")
+    assert found.state is State.FAILED and found.location.line == 2
+
+
+def test_without_a_schema_nothing_is_guessed() -> None:
+    result = convert("net.py", model(), Options(), {})
+    (found,) = result.findings
+    assert not result.changed and found.state is State.UNSUPPORTED and "--schema" in found.action
+
+
+def test_a_file_without_a_model_is_left_alone() -> None:
+    (found,) = findings(cases.example_files()["dygraph_model.py"])
+    assert found.state is State.NOTED and not found.remains
+
+
+CONTRADICTIONS = {
+    "size": (cases.schema("Net", {"n": 21}, cases.ONE_TASK, labels="[a]"), "`input.size` is 20"),
+    "class": (cases.schema("Other", {"n": 20}, cases.ONE_TASK, labels="[a]"), "`model.class` is `Other`"),
+    "argument": (cases.schema("Net", {"m": 20}, cases.ONE_TASK, labels="[a]"), "`model.arguments`"),
+    "output": (cases.schema("Net", {"n": 20}, ("{output: 1, label: a}",), labels="[a]"), "reads output 1"),
+    "column": (cases.schema("Net", {"n": 20}, ("{label: a}",), labels="[a]"), "takes column 1 of output 0"),
+    "no-loss": (cases.schema("Net", {"n": 20}, (), labels="[a]"), "`tasks` is missing"),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_schema_that_contradicts_the_source_is_one_sentence(name: str) -> None:
+    schema, message = CONTRADICTIONS[name]
+    with pytest.raises(MigrateError) as caught:
+        convert("net.py", model(), Options(schema=schema), {})
+    assert message in str(caught.value) and "schema.yaml" in str(caught.value)
