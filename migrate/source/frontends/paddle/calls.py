@@ -66,6 +66,7 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "tuple": tuple,
     "zip": lambda *a: list(zip(*a, strict=False)),
 }
+_MATH = frozenset({"ceil", "exp", "floor", "log", "log10", "log2", "pow", "prod", "sqrt"})
 SPECIAL = frozenset({"getattr", "isinstance", "pow", "super"})
 _PYTHON_METHODS: dict[type, frozenset[str]] = {
     list: frozenset({"append", "extend", "insert", "pop", "reverse", "index", "copy", "count", "clear"}),
@@ -143,7 +144,7 @@ def _call_api(
     module, _, function = name.partition(".")
     if module == "builtins":
         return _call_builtin(run, function, positional, keywords)
-    if module == "math" and callable(getattr(math, function, None)):
+    if module == "math" and function in _MATH:
         return _python(getattr(math, function), positional, keywords)
     if name == LINEAR:
         return layers.linear(run, node, positional, keywords)
@@ -186,8 +187,9 @@ def _call_builtin(run: Interpreter, name: str, positional: list[Value], keywords
 
         return attribute(positional[0], positional[1])
     if name == "pow":
-        if isinstance(positional[-1], int | float) and abs(positional[-1]) > 1000:
-            raise Refuse("a power this large is not computed")
+        from migrate.source.frontends.paddle.expressions import check_power
+
+        check_power(*positional[:2])
         return _python(pow, positional, keywords)
     if name == "isinstance" and len(positional) == 2:
         return _isinstance(positional[0], positional[1])

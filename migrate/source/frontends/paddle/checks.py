@@ -54,6 +54,8 @@ def check_names(program: Program) -> None:
         if bound in RESERVED or bound in names:
             message = f"the name `{bound}` means something else after conversion, rename it"
             add_problem(program.run, program.module, node, message)
+        if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            add_problem(program.run, program.module, node, f"the decorators of `{node.name}` are not understood")
     _check_constructor(program)
     _check_registered(program)
 

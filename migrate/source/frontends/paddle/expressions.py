@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from migrate.source.frontends.paddle import calls
+from migrate.source.frontends.paddle.api import METHODS
 from migrate.source.frontends.paddle.shapes import broadcast
 from migrate.source.frontends.paddle.values import (
     UNKNOWN,
@@ -100,8 +101,10 @@ def _fill_defaults(run: Interpreter, function: Function, bound: dict[str, Value]
     pairs = list(zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True))
     pairs += [(item, default) for item, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
     for parameter, default in pairs:
+        if isinstance(default, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.Call):
+            raise Refuse(f"the default of `{parameter.arg}` is one object for all calls, which is not followed")
         if parameter.arg not in bound:
-            bound[parameter.arg] = run.evaluate(default)
+            bound[parameter.arg] = run.evaluate_in(function.module, default)
 
 
 def binary(op: ast.operator, left: Value, right: Value) -> Value:
@@ -131,9 +134,16 @@ def _tensor_binary(op: ast.operator, left: Value, right: Value) -> Tensor:
     return Tensor(broadcast(shapes[0], shapes[1]))
 
 
-def _check_size(op: ast.operator, left: Value, right: Value) -> None:
-    if isinstance(op, ast.Pow) and isinstance(right, int | float) and abs(right) > 1000:
+def check_power(base: Value, exponent: Value) -> None:
+    """Refuse powers that would take all memory."""
+    bits = base.bit_length() if isinstance(base, int) else 1
+    if isinstance(exponent, int | float) and abs(exponent) * bits > _LARGE:
         raise Refuse("a power this large is not computed")
+
+
+def _check_size(op: ast.operator, left: Value, right: Value) -> None:
+    if isinstance(op, ast.Pow):
+        check_power(left, right)
     if isinstance(op, ast.Mult):
         for items, count in ((left, right), (right, left)):
             if isinstance(items, list | tuple | str) and isinstance(count, int) and len(items) * count > _LARGE:
@@ -178,6 +188,8 @@ def attribute(value: Value, name: str) -> Value:
         raise Refuse(RAW_USE)
     if isinstance(value, Linear) and name in {"weight", "bias"}:
         raise Refuse(f"reading a layer's `{name}` is not understood")
+    if isinstance(value, Tensor) and name not in METHODS:
+        raise Refuse(f"tensor method `{name}` is not in the table of what can be carried over")
     if isinstance(value, Tensor | Container | list | dict | str | Super) or calls.is_config(value):
         return Method(value, name)
     raise Refuse(f"attribute `{name}` of {type(value).__name__} is not understood")
@@ -191,7 +203,9 @@ def _instance_attribute(value: Instance, name: str) -> Value:
     found = value.cls.find(name) if value.cls else None
     if found is not None:
         return Function(found[0], found[1].module, found[1], value)
-    return Method(value, name)
+    if name == "add_sublayer":
+        return Method(value, name)
+    raise Refuse(f"`{name}` is not set in this model, and not understood as a part of `nn.Layer`")
 
 
 def _call(run: Interpreter, node: ast.Call) -> Value:
@@ -246,7 +260,7 @@ def _compare(run: Interpreter, node: ast.Compare) -> Value:
     if any(isinstance(value, Unknown) for value in values):
         return UNKNOWN
     identity = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
-    if not identity and any(isinstance(value, Tensor | RawInput | BatchSize) for value in values):
+    if not identity and mentions(values, (Tensor, RawInput, BatchSize, Method)):
         raise Refuse("a comparison of tensors is not in the table")
     pairs = zip(node.ops, values[:-1], values[1:], strict=True)
     return all(_COMPARE[type(op)](left, right) for op, left, right in pairs)
@@ -316,7 +330,7 @@ def _slice(run: Interpreter, node: ast.Slice) -> Value:
 
 
 def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Value:
-    outer = dict(run.frame.names)
+    outer, names = dict(run.frame.names), run.frame.names
     items: list[Value] = []
 
     def loop(depth: int) -> None:
@@ -333,7 +347,8 @@ def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast
                 loop(depth + 1)
 
     loop(0)
-    run.frame.names = outer
+    names.clear()
+    names.update(outer)
     return dict(items) if isinstance(node, ast.DictComp) else items
 
 

@@ -107,7 +107,7 @@ def _classes(program: Program) -> list[Finding]:
                     location=Location(program.module.path, span[0], span[2], cls.name),
                     message=f"class `{cls.name}` becomes a TensorFlow module with the same methods and names",
                     applicability=Applicability.EXACT,
-                    before=program.module.text.splitlines()[span[0] - 1].strip(),
+                    before=program.module.lines[span[0] - 1].strip(),
                     after=f"class {cls.name}({cls.base.name if cls.base else 'Layer'}):",
                 )
             )
@@ -119,7 +119,7 @@ def _layers(program: Program, facts: Facts) -> list[Finding]:
     sites: dict[Span, list[Linear]] = defaultdict(list)
     for layer in program.run.linears:
         sites[layer.span].append(layer)
-    lines = program.module.text.splitlines()
+    lines = program.module.lines
     return [
         Finding(
             rule="paddle-linear",

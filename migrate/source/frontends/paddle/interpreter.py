@@ -7,17 +7,18 @@ and layers are stand-ins. It records what the rewriter must know, and every cons
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrate.source.frontends.paddle import expressions, layers
 from migrate.source.frontends.paddle.values import (
     UNKNOWN,
+    BatchSize,
     Container,
     Function,
     Instance,
     LayerValue,
     Linear,
+    Method,
     Module,
     RawInput,
     Refuse,
@@ -27,7 +28,6 @@ from migrate.source.frontends.paddle.values import (
     Tensor,
     Unknown,
     Value,
-    named_layers,
 )
 
 MAX_STEPS = 500_000
@@ -142,6 +142,14 @@ class Interpreter:
         except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
             return self.problem(node, f"this fails when it runs ({type(error).__name__}: {error})")
 
+    def evaluate_in(self, module: Module, node: ast.expr) -> Value:
+        """Evaluate an expression with a file's top-level names only, as a parameter's default."""
+        self.frames.append(Frame(module, self.frame.scope, module.names))
+        try:
+            return self.evaluate(node)
+        finally:
+            self.frames.pop()
+
     def iterate(self, node: ast.expr) -> list[Value]:
         """Return the items a loop goes over."""
         value = self.evaluate(node)
@@ -163,7 +171,9 @@ class Interpreter:
         value = self.evaluate(node)
         if isinstance(value, Unknown):
             raise Stop
-        if isinstance(value, Tensor | RawInput):
+        if isinstance(value, Container):
+            return bool(value.items)
+        if isinstance(value, Tensor | RawInput | BatchSize | Method):
             self.problem(node, "this decision depends on a tensor's value, a graph has to know it when it is built")
             raise Stop
         return bool(value)
@@ -286,8 +296,3 @@ def super_of(frame: Frame) -> Super:
     if function is None or function.owner is None or not isinstance(function.receiver, Instance):
         raise Refuse("`super()` is used outside a method")
     return Super(function.owner, function.receiver)
-
-
-def linears_below(layer: LayerValue) -> Iterator[Linear]:
-    """Yield every registered `nn.Linear` below a layer."""
-    return (child for _, child in named_layers(layer) if isinstance(child, Linear))

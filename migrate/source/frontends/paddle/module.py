@@ -52,8 +52,9 @@ def assemble(program: Program, rewritten: cst.Module, used: set[str], expression
     parts = [*_prologue(program, expressions), *_emitted(used), rest.strip("\n"), loss]
     parts += [_create_table(program)] if expressions else []
     parts.append(_build_model(program, bool(expressions)))
-    lead = head.rstrip("\n") + "\n\n" if head.strip() else ""
-    return lead + "\n\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
+    lead = head.rstrip("\r\n") + "\n\n" if head.strip() else ""
+    text = (lead + "\n\n\n".join(part.strip("\r\n") for part in parts if part.strip()) + "\n").replace("\r\n", "\n")
+    return text.replace("\n", rewritten.default_newline)
 
 
 def _split_at_imports(program: Program, body: cst.Module) -> tuple[str, str]:

@@ -299,9 +299,13 @@ def _loss_arguments(program: Program, trainer: Module, function: Function) -> li
         program.loss_arguments.append("outputs")
     else:
         program.loss_arguments += [f"outputs[{i}]" for i in range(count)]
-    for position, name in enumerate(names[count:]):
-        index = _label_index(name, position, labels)
-        program.loss_arguments.append(f"label[:, {index}:{index + 1}]")
+    indices = [_label_index(name, position, labels) for position, name in enumerate(names[count:])]
+    if len(set(indices)) < len(labels):
+        raise MigrateError(
+            f"{program.schema.path}: `labels` are {', '.join(labels)}, but create_loss of {TRAINER} calls them "
+            f"{', '.join(names[count:])}; use the same names"
+        )
+    program.loss_arguments += [f"label[:, {index}:{index + 1}]" for index in indices]
     heads: list[Value] = [list(program.outputs)] if single else list(program.outputs)
     return [*heads, *(Tensor((None, 1)) for _ in labels)]
 
@@ -319,7 +323,8 @@ def input_expressions(program: Program) -> list[str]:
     """
     size = program.schema.input.size
     linears = program.run.linears
-    spare = {id(layer) for layer in linears if not layer.used and layer.in_features == size}
+    paths = program.paths
+    spare = {id(layer) for layer in linears if not layer.used and layer.in_features == size and id(layer) in paths}
     search = _Search({id(layer) for layer in program.input_linears}, spare)
     search.visit("self", program.model)
     if search.wanted:

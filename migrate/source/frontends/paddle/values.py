@@ -7,8 +7,10 @@ as they do at run time); everything that belongs to Paddle is one of the classes
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 Value: TypeAlias = Any  #: a Python value or one of the stand-ins of this module
@@ -40,7 +42,7 @@ class RawInput:
 RAW_INPUT = RawInput()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tensor:
     """A float tensor computed from the input; `shape` is None when it cannot be told."""
 
@@ -187,9 +189,14 @@ class Module:
     tree: ast.Module
     names: dict[str, Value] = field(default_factory=dict)
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines as the parser counts them: a form feed or a Unicode separator does not end one."""
+        return re.split(r"\r\n|\r|\n", self.text)
+
     def span(self, node: ast.AST) -> Span:
         """Return a node's place with columns in characters, as libcst counts them (`ast` counts bytes)."""
-        lines = self.text.splitlines()
+        lines = self.lines
 
         def column(line: int, offset: int) -> int:
             return len(lines[line - 1].encode()[:offset].decode(errors="replace"))
@@ -217,7 +224,7 @@ def named_layers(layer: LayerValue) -> Iterator[tuple[str, LayerValue]]:
     yield from walk(layer, "")
 
 
-def mentions(value: Value, kind: type) -> bool:
+def mentions(value: Value, kind: type | tuple[type, ...]) -> bool:
     """Return whether a value of `kind` is in `value`, also inside lists, tuples and dicts."""
     if isinstance(value, kind):
         return True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cases
 import numpy as np
-import oracle
 import paddle
+import paddle_cases as cases
+import paddle_oracle as oracle
 import pytest
 import tensorflow.compat.v1 as tf
 

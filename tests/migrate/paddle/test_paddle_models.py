@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cases
-import oracle
+import paddle_cases as cases
+import paddle_oracle as oracle
 import pytest
 
 from migrate.schema import load_schema

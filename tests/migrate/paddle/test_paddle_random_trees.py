@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import cases
-import oracle
+import paddle_cases as cases
+import paddle_oracle as oracle
+import paddle_trees as trees
 import pytest
-import trees
 from hypothesis import HealthCheck, given, settings
 
 SCHEMA = cases.schema("RandomLayer", {"feature_size": 20})

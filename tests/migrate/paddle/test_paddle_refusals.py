@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import cases
+import paddle_cases as cases
 import pytest
 
 from migrate.errors import MigrateError
@@ -50,6 +50,9 @@ IN_CONSTRUCTOR = {
     "name-is-attribute": ("self.add_sublayer('forward', nn.Linear(n, 1))", "is also an attribute"),
     "reserved": ("self.input_layers = []", "use `input_layers` themselves"),
     "parameter": ("self.w = self.create_parameter([n, 1])", "`create_parameter`"),
+    "training": ("self.on = self.training", "`training` is not set in this model"),
+    "math": ("import_size = math.factorial(5)", "`math` cannot be followed"),
+    "power": ("self.big = 10 ** 10 ** 10", "a power this large"),
     "numpy": ("import numpy", "`import` statements"),
     "star-args": ("self.g = nn.Linear(*[n, 1], **{})", "`**`"),
     "fails": ("a, b = [1, 2, 3]", "unpacked"),
@@ -77,6 +80,9 @@ IN_FORWARD = {
     "raw-method": ("return self.fc(x.reshape([-1, 20]))", "the raw input may only be read"),
     "unknown-call": ("return paddle.topk(self.fc(x), 1)", "`paddle.topk`"),
     "decision": ("return F.relu(self.fc(x)) if self.fc(x) else self.fc(x)", "depends on a tensor's value"),
+    "rank": ("return self.fc(x) if self.fc(x).ndim == 2 else 0", "tensor method `ndim`"),
+    "membership": ("return self.fc(x) if self.fc(x) in [self.fc(x)] else 0", "comparison of tensors"),
+    "uncalled": ("return 1 if self.fc(x).sum else 0", "depends on a tensor's value"),
     "loop": ("return [row for row in self.fc(x)]", "loop over a tensor"),
     "zero-in-shape": ("return paddle.reshape(self.fc(x), [0, 1])", "a 0 in a shape"),
     "squeeze": ("return paddle.squeeze(self.fc(x))", "squeeze keeps dimensions"),
@@ -124,6 +130,13 @@ def test_a_layer_that_reads_input_and_others_is_refused() -> None:
     forward = "return self.g(self.h(x)) + self.g(x)"
     (found,) = findings(model("self.g, self.h = nn.Linear(n, 4), nn.Linear(n, 4)", forward), schema)
     assert "reads the raw input here and another tensor elsewhere" in found.message
+
+
+def test_decorators_and_shared_defaults_are_refused() -> None:
+    (found,) = findings(model().replace("    def forward", "    @property\n    def forward"))
+    assert "decorators of `forward`" in found.message
+    (found,) = findings(model().replace("def forward(self, x)", "def forward(self, x, seen=[])"))
+    assert "one object for all calls" in found.message
 
 
 def test_a_loss_that_leans_on_its_trainer_is_refused() -> None:

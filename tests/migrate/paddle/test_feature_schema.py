@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cases
+import paddle_cases as cases
 import pytest
 
 from migrate.errors import MigrateError
