@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 import click
@@ -45,6 +46,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command; a `MigrateError` becomes one sentence on stderr and exit code 2."""
+    # TensorFlow's start-up notices are not ours to print; a user who wants them sets the variable.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         cli.main(prog_name="migrate")
     except MigrateError as error:

@@ -1,0 +1,189 @@
+"""`migrate dataset census`: files in the original format to ids, numbers, schema; all or nothing on bad input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from click.testing import CliRunner
+
+from migrate.cli.dataset import dataset
+from migrate.dataset.census.build import CensusOptions, build_census
+from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_HIGH, INCOME_LOW, NEVER_MARRIED, SPARSE
+from migrate.dataset.census.mapping import RESERVED
+from migrate.errors import MigrateError
+from migrate.schema import load_schema
+
+
+def row(**values: str) -> str:
+    """One line in the original format: zeros and `x`s but for the columns given."""
+    base = {name: "0" if name in DENSE else "x" for name in COLUMNS} | {"income_50k": INCOME_LOW}
+    return ", ".join((base | values)[name] for name in COLUMNS) + "\n"
+
+
+def build(folder: Path, train: str, test: str, out: str = "out", **options: object) -> Path:
+    """Write both files, build into `out` and return it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "train").write_text(train)
+    (folder / "test").write_text(test)
+    given = {"train": folder / "train", "test": folder / "test"} | options
+    build_census(CensusOptions(**given), folder / out, lambda rows, source, text: rows)  # type: ignore[arg-type]
+    return folder / out
+
+
+def samples(path: Path) -> dict[str, np.ndarray]:
+    """Read a TFRecord back with TensorFlow's own parser."""
+    features = {
+        "label": tf.io.FixedLenFeature([2], tf.int64),
+        "sparse_feature": tf.io.FixedLenFeature([29], tf.int64),
+        "dense_feature": tf.io.FixedLenFeature([11], tf.float32),
+    }
+    raw = [record.numpy() for record in tf.data.TFRecordDataset(str(path))]
+    return {name: value.numpy() for name, value in tf.io.parse_example(raw, features).items()}
+
+
+def test_categories_become_sorted_ids_and_labels_are_read(tmp_path: Path) -> None:
+    train = row(sex="Male", age="39", income_50k=INCOME_HIGH) + row(sex="Female", marital_stat=NEVER_MARRIED)
+    out = build(tmp_path, train, row(sex="Male", det_ind_code="10") + row(det_ind_code="9"))
+    found = samples(out / "train.tfrecord")
+    sex = list(SPARSE).index("sex")
+    assert found["label"].tolist() == [[1, 0], [0, 1]]
+    assert found["sparse_feature"][:, sex].tolist() == [1, 0]
+    assert found["dense_feature"][:, 0].tolist() == [39.0, 0.0]
+    mapping = json.loads((out / "feature_map.json").read_text())
+    assert mapping["C10"] == {"Female": 0, "Male": 1, "x": 2}
+    assert mapping["C2"] == {"9": 0, "10": 1, "x": 2}, "codes are ordered as numbers"
+    assert mapping["names"]["C10"] == "sex"
+    assert mapping["I1"]["mean"] == pytest.approx(19.5)
+
+
+def test_normalized_columns_have_the_training_files_moments(tmp_path: Path) -> None:
+    train = "".join(row(age=str(age)) for age in (10, 20, 60))
+    out = build(tmp_path, train, row(age="30"), normalize=True)
+    ages = samples(out / "train.tfrecord")["dense_feature"][:, 0]
+    assert ages.mean() == pytest.approx(0, abs=1e-6)
+    assert ages.std() == pytest.approx(1, rel=1e-6)
+    assert samples(out / "test.tfrecord")["dense_feature"][0, 0] == pytest.approx(0, abs=1e-6)
+    assert samples(out / "train.tfrecord")["dense_feature"][:, 1].tolist() == [0, 0, 0], (
+        "a constant column stays finite"
+    )
+
+
+def test_map_from_train_refuses_and_names_an_unseen_category(tmp_path: Path) -> None:
+    with pytest.raises(MigrateError, match=r"test:2: column `sex` has the value `Other`.*--unseen reserve"):
+        build(tmp_path, row(sex="Male"), row(sex="Male") + row(sex="Other"), map_from="train")
+    assert not (tmp_path / "out").exists()
+
+
+def test_reserved_id_takes_unseen_categories(tmp_path: Path) -> None:
+    out = build(tmp_path, row(sex="Male"), row(sex="Other"), map_from="train", reserve_unseen=True)
+    mapping = json.loads((out / "feature_map.json").read_text())
+    assert mapping["C10"] == {"Male": 0, RESERVED: 1}
+    assert samples(out / "test.tfrecord")["sparse_feature"][0, 9] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a, b, c\n", r"train:2: expected 42 comma-separated values, got 3"),
+        (row(age="old"), r"train:2: column `age` must be a number, got `old`"),
+        (row(age="nan"), r"train:2: column `age` must be a number, got `nan`"),
+        (row(income_50k="much"), r"train:2: the last value must be"),
+    ],
+)
+def test_a_bad_line_is_named_and_nothing_is_lost(tmp_path: Path, line: str, message: str) -> None:
+    out = build(tmp_path, row(), row())
+    before = {file.name: file.read_bytes() for file in out.iterdir()}
+    with pytest.raises(MigrateError, match=message):
+        build(tmp_path, row() + line, row())
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == before
+
+
+def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(MigrateError, match="train is empty"):
+        build(tmp_path, "", row())
+
+
+def _archives(folder: Path) -> list[Path]:
+    """The distributed shapes: a zip with plain files, one with gzipped ones, one with a tar inside."""
+    content = {"census-income.data": row(sex="Male").encode(), "census-income.test": row(sex="Female").encode()}
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w:gz") as archive:
+        for name, data in content.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    shapes = [content, {f"a/{n}.gz": gzip.compress(d) for n, d in content.items()}, {"census.tar.gz": tar.getvalue()}]
+    paths = []
+    for i, shape in enumerate(shapes):
+        paths.append(folder / f"census{i}.zip")
+        with zipfile.ZipFile(paths[-1], "w") as packed:
+            for name, data in shape.items():
+                packed.writestr(name, data)
+    return paths
+
+
+def test_files_are_found_inside_the_distributed_zip(tmp_path: Path) -> None:
+    for path in _archives(tmp_path):
+        out = tmp_path / path.stem
+        build_census(CensusOptions(path, path), out, lambda rows, source, text: rows)
+        assert samples(out / "train.tfrecord")["sparse_feature"][0, 9] == 1
+        assert samples(out / "test.tfrecord")["sparse_feature"][0, 9] == 0
+
+
+def test_a_damaged_archive_is_one_sentence(tmp_path: Path) -> None:
+    path = _archives(tmp_path)[1]
+    data = bytearray(path.read_bytes())
+    data[60:90] = bytes(30)
+    path.write_bytes(data)
+    with pytest.raises(MigrateError, match="is damaged"):
+        build_census(CensusOptions(path, path), tmp_path / "out", lambda rows, source, text: rows)
+    assert not (tmp_path / "out").exists()
+
+
+def test_synthetic_files_are_deterministic_and_their_schema_loads(tmp_path: Path) -> None:
+    first = build(tmp_path / "a", "", "", synthetic=3000, seed=3)
+    second = build(tmp_path / "b", "", "", synthetic=3000, seed=3)
+    other = build(tmp_path / "c", "", "", synthetic=3000, seed=4)
+    for name in ("census-income.data", "train.tfrecord", "test.tfrecord", "truth-test.csv", "schema.yaml"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+    assert (first / "train.tfrecord").read_bytes() != (other / "train.tfrecord").read_bytes()
+    schema = load_schema(first / "schema.yaml")
+    assert schema.input.dense_size == 11
+    assert samples(first / "test.tfrecord")["sparse_feature"].max(axis=0).max() < schema.input.rows
+    # The ordinary path reads the synthetic files as it reads the original ones.
+    again = tmp_path / "again"
+    options = CensusOptions(first / "census-income.data", first / "census-income.test")
+    build_census(options, again, lambda rows, source, text: rows)
+    assert (again / "train.tfrecord").read_bytes() == (first / "train.tfrecord").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--train", "a"], "give --train and --test"),
+        (["--synthetic", "5", "--train", "a"], "--synthetic makes its own files"),
+        (["--synthetic", "0"], "--synthetic"),
+        (["--surprise"], "No such option"),
+    ],
+)
+def test_usage_errors_exit_with_2(tmp_path: Path, arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(dataset, ["census", *arguments, "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert message in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_file_and_an_unwritable_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(MigrateError, match="nowhere cannot be read"):
+        build_census(CensusOptions(tmp_path / "nowhere", tmp_path / "x"), tmp_path / "out", lambda rows, s, t: rows)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MigrateError, match="cannot write to"):
+        build(tmp_path, row(), row(), out="file/below")
