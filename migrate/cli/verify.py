@@ -1,0 +1,57 @@
+"""`migrate verify`: prove by numbers that a converted file computes what the original does."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("original", metavar="ORIGINAL")
+@click.argument("converted", metavar="CONVERTED")
+@click.option("--schema", metavar="FILE", help="Feature schema; a Paddle model needs it.")
+@click.option("--steps", type=click.IntRange(1), default=10, show_default=True, help="Optimizer steps to compare.")
+@click.option(
+    "--batches", type=click.IntRange(1), default=3, show_default=True, help="Batches for outputs, loss and gradients."
+)
+@click.option(
+    "--batch-size", type=click.IntRange(2), default=32, show_default=True, help="Rows of a batch (Paddle models)."
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the random weights and inputs.")
+@click.option("--report", "reports", metavar="FILE", multiple=True, help="Write a report; the extension is the format.")
+@click.option("--verbose", is_flag=True, help="Print every tensor, not only the worst of each rung.")
+def verify(
+    original: str,
+    converted: str,
+    schema: str | None,
+    steps: int,
+    batches: int,
+    batch_size: int,
+    seed: int,
+    reports: tuple[str, ...],
+    verbose: bool,
+) -> None:
+    """Run ORIGINAL and CONVERTED on the same random weights and batches and compare them rung by rung.
+
+    Compared are initial values, outputs, loss, gradients and optimizer steps; two tensors are equal when
+    max|difference| <= 1e-5 * max|value|. Exit code 0: all equal; 1: something differs or changes values; 2: could not
+    run.
+    """
+    from migrate.report import writers
+    from migrate.schema import load_schema
+    from migrate.verify import pair, show
+    from migrate.verify.report import make_report
+    from migrate.verify.settings import Settings
+
+    for path in reports:
+        writers.check_path(path)
+    settings = Settings(steps, batches, batch_size, seed)
+    click.echo(f"running {original} and {converted}", err=True)
+    result = pair.verify(original, converted, load_schema(schema) if schema else None, settings)
+    for line in show.render(result, verbose):
+        click.echo(line)
+    for path in reports:
+        writers.write(make_report(result, schema), path)
+        click.echo(f"wrote {path}", err=True)
+    sys.exit(0 if result.passed else 1)

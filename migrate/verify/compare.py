@@ -1,0 +1,175 @@
+"""The rules of comparison: when two tensors are equal, and when equality would prove nothing.
+
+`equal` means max|original - converted| <= tolerance * max|reference|, per tensor. The reference is the original
+computed in float64 where that is possible, else the original. Pure numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from migrate.report.model import Comparison
+
+TOLERANCE = 1e-5
+#: verdicts from worst to best, for choosing one of several
+_ORDER = ("differs", "empty", "constant", "zero", "changes-values", "equal")
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The size of a difference."""
+
+    max_abs: float
+    max_rel: float
+    scale: float
+    note: str
+
+
+def compare(
+    stage: str,
+    name: str,
+    original: Array,
+    converted: Array,
+    reference: Array | None = None,
+    *,
+    kind: str = "tensor",
+    note: str = "",
+) -> Comparison:
+    """Compare two tensors of one shape.
+
+    Args:
+        stage: the rung, see `Comparison.stage`.
+        name: of the tensor.
+        original: the values of the original in float32.
+        converted: those of the converted model.
+        reference: those of the original computed in float64.
+        kind: `output` (rows of a batch: must not all be the same), `gradient` (must not be all zero) or `tensor`.
+        note: said beside the verdict.
+    """
+    first, second = np.asarray(original), np.asarray(converted)
+    if first.shape != second.shape:
+        told = f"shape {list(first.shape)} became {list(second.shape)}"
+        return _result(stage, name, 0, Measured(np.inf, np.inf, 0.0, told), TOLERANCE, "differs", note)
+    if not first.size:
+        return _result(stage, name, 0, Measured(0.0, 0.0, 0.0, "there is nothing to compare"), TOLERANCE, "empty", note)
+    if not (_finite(first) and _finite(second)):
+        told = "not finite in the " + ("original" if not _finite(first) else "converted model")
+        return _result(stage, name, first.size, Measured(np.inf, np.inf, 0.0, told), TOLERANCE, "differs", note)
+    measured = _measure(first, second, reference)
+    verdict = _verdict(kind, first, second, measured)
+    return _result(stage, name, first.size, measured, TOLERANCE, verdict, note)
+
+
+def exactly(stage: str, name: str, original: Array, converted: Array, note: str = "") -> Comparison:
+    """Compare two tensors bit by bit (-0.0 and 0.0 count as equal); the tolerance is 0."""
+    result = compare(stage, name, original, converted, note=note)
+    same = result.verdict == "equal" and np.array_equal(original, converted)
+    verdict = "differs" if result.verdict == "equal" and not same else result.verdict
+    return replace(result, tolerance=0.0, verdict=verdict)
+
+
+def worst(comparisons: Sequence[Comparison], where: Sequence[str]) -> Comparison:
+    """Fold comparisons of one tensor at several moments into the worst one, whose note says which moment it was."""
+    ranks = [(_ORDER.index(c.verdict), -c.needed) for c in comparisons]
+    at = min(range(len(comparisons)), key=ranks.__getitem__)
+    chosen = comparisons[at]
+    told = f"worst {where[at]}" if chosen.max_abs or chosen.verdict != "equal" else ""
+    note = "; ".join(part for part in (told, chosen.note) if part)
+    return replace(chosen, count=sum(c.count for c in comparisons), note=note)
+
+
+def change_of_values(comparison: Comparison, reason: str) -> Comparison:
+    """Mark a comparison whose mathematics is known to differ: never equal, the measured difference stays."""
+    note = "; ".join(part for part in (reason, comparison.note) if part)
+    return replace(comparison, verdict="changes-values", note=note)
+
+
+def not_equal(comparison: Comparison) -> Comparison:
+    """Fail a comparison for a reason beside the numbers, which its note must name."""
+    return replace(comparison, verdict="differs")
+
+
+def named(comparison: Comparison, note: str) -> Comparison:
+    """Fail a comparison that could not be made, saying why."""
+    return replace(comparison, verdict="differs", note=note)
+
+
+def aggregate(keys: Array, values: Array) -> tuple[Array, Array]:
+    """Sum the rows of equal keys in float64: sorted distinct keys [k] and rows [k, dim]."""
+    distinct, place = np.unique(np.asarray(keys).reshape(-1), return_inverse=True)
+    rows = np.zeros((len(distinct), values.shape[-1]), np.float64)
+    np.add.at(rows, place.reshape(-1), values.reshape(-1, values.shape[-1]).astype(np.float64))
+    return distinct, rows
+
+
+def scatter(keys: Array, values: Array, rows: int) -> Array:
+    """Return the dense gradient [rows, dim] of summed `values` at `keys`; a key beyond `rows` is not hidden but NaN."""
+    distinct, summed = aggregate(keys, values)
+    dense = np.zeros((rows, values.shape[-1]), np.float64)
+    inside = (distinct >= 0) & (distinct < rows)
+    dense[distinct[inside]] = summed[inside]
+    return dense if inside.all() else np.full_like(dense, np.nan)
+
+
+def failures(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Return every comparison that is not equal, worst first."""
+    return sorted((c for c in comparisons if c.verdict != "equal"), key=lambda c: (_ORDER.index(c.verdict), -c.needed))
+
+
+def _finite(values: Array) -> bool:
+    return values.dtype.kind not in "fc" or bool(np.isfinite(values).all())
+
+
+def _measure(first: Array, second: Array, reference: Array | None) -> Measured:
+    a, b = first.astype(np.float64), second.astype(np.float64)
+    judge = a if reference is None or np.shape(reference) != first.shape else np.asarray(reference, np.float64)
+    max_abs, scale = float(np.abs(a - b).max()), float(np.abs(judge).max())
+    max_rel = 0.0 if max_abs == 0 else max_abs / scale if scale else np.inf
+    if judge is a or max_abs == 0:
+        return Measured(max_abs, max_rel, scale, "")
+    far = [float(np.abs(side - judge).max()) for side in (a, b)]
+    if far[0] == 0:  # the reference is the original itself, there was none in float64
+        return Measured(max_abs, max_rel, scale, "")
+    nearer = "converted" if far[1] < far[0] else "original"
+    return Measured(
+        max_abs, max_rel, scale, f"from float64: original {far[0]:.1e}, converted {far[1]:.1e}, {nearer} nearer"
+    )
+
+
+def _verdict(kind: str, first: Array, second: Array, measured: Measured) -> str:
+    if not measured.max_rel <= TOLERANCE:
+        return "differs"
+    if kind == "gradient" and not (first.any() and second.any()):
+        return "zero"
+    if kind == "output" and (_constant(first) or _constant(second)):
+        return "constant"
+    return "equal"
+
+
+def _constant(values: Array) -> bool:
+    return values.ndim == 0 or bool((values == values[:1]).all())
+
+
+def _result(
+    stage: str, name: str, count: int, measured: Measured, tolerance: float, verdict: str, note: str
+) -> Comparison:
+    told = "; ".join(part for part in (note, measured.note) if part)
+    return Comparison(
+        stage,
+        name,
+        int(count),
+        float(measured.max_abs),
+        float(measured.max_rel),
+        float(measured.scale),
+        tolerance,
+        float(measured.max_rel),
+        verdict,
+        told,
+    )

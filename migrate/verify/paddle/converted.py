@@ -1,0 +1,223 @@
+"""The TensorFlow side of the comparison of a converted Paddle model: `run(job)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+import runtime
+from migrate.errors import MigrateError
+from migrate.schema import Schema
+from migrate.verify.loading import load_module
+from migrate.verify.paddle.inputs import Batch, random_batches
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow.initial import table_law, table_rows, variable_law
+from runtime.optimizers import adagrad, gradient_descent
+
+Array = NDArray[Any]
+v1: Any = tf.compat.v1
+
+
+class Converted:
+    """The converted module's model in the current graph, with one session."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        """Build the graph as the module's own training would."""
+        self.path: str = job["path"]
+        self.schema: Schema = job["schema"]
+        self.module = load_module(self.path)
+        self.model = self._build_model(job["class"], job["arguments"])
+        self.ids = v1.placeholder(tf.int64, [None, len(self.schema.input.sparse)], "verify_ids")
+        self.dense = v1.placeholder(tf.float32, [None, self.schema.input.dense_size], "verify_dense")
+        self.label = v1.placeholder(tf.float32, [None, len(self.schema.labels)], "verify_label")
+        self.table, embedding = self._embedding()
+        self.outputs = _watched_outputs(self.model)
+        built = self._get("build_model")(self.model, embedding, self.dense, self.label, is_training=job["training"])
+        self.loss: tf.Tensor = built["loss"]
+        self.predictions: list[tf.Tensor] = list(built["pred"])
+        self.variables: dict[str, tf.Variable] = {_path(v): v for v in v1.trainable_variables()}
+        self.trained = [*self.variables.values(), *([self.table.variable] if self.table else [])]
+        self.gradients: list[Any] = tf.gradients(self.loss, self.trained)
+        self.updates = {"sgd": self._sgd(job["rates"]["sgd"]), "adagrad": self._adagrad(job["rates"]["adagrad"])}
+        self.load_ops = {path: _assignment(variable) for path, variable in self.variables.items()}
+        self.rows, self.import_op, self.snapshot = self._rows()
+        self.session = v1.Session()
+
+    def layers(self) -> dict[str, slice]:
+        """Return Paddle path -> columns of the table for every layer that reads the raw input."""
+        return {layer.path: layer.columns for layer in getattr(self.model, "input_layers", ())} if self.table else {}
+
+    def _get(self, name: str) -> Any:
+        if not hasattr(self.module, name):
+            raise MigrateError(
+                f"{self.path}: has no `{name}`, so it was not converted from this model; give the converted file"
+            )
+        return getattr(self.module, name)
+
+    def _build_model(self, name: str, arguments: Mapping[str, object]) -> Any:
+        try:
+            return self._get(name)(**arguments)
+        except (TypeError, ValueError) as error:
+            raise MigrateError(
+                f"{self.path}: {name}({', '.join(map(str, arguments))}) fails: {error}; convert it again"
+            ) from error
+
+    def _embedding(self) -> tuple[Any, tf.Tensor | None]:
+        if not self.schema.input.sparse or not getattr(self.model, "emb_dim", 0):
+            return None, None
+        table = self._get("create_embedding_table")(self.model)
+        rows = runtime.sparse_lookup(table, self._get("sparse_keys")(self.ids))
+        return table, tf.reduce_sum(rows, axis=1)
+
+    def _rows(self) -> tuple[tf.Tensor | None, tf.Operation | None, Any]:
+        if self.table is None:
+            return None, None, ()
+        rows = v1.placeholder(tf.float32, [self.schema.input.rows, self.table.dim], "verify_rows")
+        return rows, self.table.import_rows(np.arange(self.schema.input.rows), rows), self.table.snapshot()[:2]
+
+    def _sgd(self, rate: float) -> list[tf.Operation]:
+        dense, sparse = self._pairs()
+        update = [v1.train.GradientDescentOptimizer(rate).apply_gradients(dense)] if dense else []
+        return update + ([gradient_descent.create_hash_optimizer(rate).apply_gradients(sparse)] if sparse else [])
+
+    def _adagrad(self, rate: float) -> list[tf.Operation]:
+        dense, sparse = self._pairs()
+        optimizer = adagrad.create_hash_optimizer(rate, initial_accumulator_value=0.0, epsilon=1e-6)
+        return [_paddle_adagrad(g, v, rate) for g, v in dense] + ([optimizer.apply_gradients(sparse)] if sparse else [])
+
+    def _pairs(self) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+        pairs = [(g, v) for g, v in zip(self.gradients, self.trained, strict=True) if g is not None]
+        anchor = self.table.variable if self.table else None
+        return [p for p in pairs if p[1] is not anchor], [p for p in pairs if p[1] is anchor]
+
+
+def _watched_outputs(model: Any) -> list[tf.Tensor]:
+    """Return a list that gets what `model.forward` returns: `build_model` hands out one column of each output only."""
+    outputs: list[tf.Tensor] = []
+    forward = model.forward
+
+    def watched(*inputs: Any) -> Any:
+        returned = forward(*inputs)
+        outputs[:] = returned if isinstance(returned, list | tuple) else [returned]
+        return returned
+
+    model.forward = watched
+    return outputs
+
+
+def _paddle_adagrad(gradient: Any, variable: tf.Variable, rate: float) -> tf.Operation:
+    """Paddle's formula (stock TensorFlow's has no epsilon): s += g²; w -= rate g / (sqrt(s) + 1e-6), s from 0."""
+    gradient = tf.convert_to_tensor(gradient)
+    total = v1.get_variable("verify/" + variable.op.name, initializer=tf.zeros(variable.shape), trainable=False)
+    with tf.control_dependencies([v1.assign_add(total, gradient * gradient)]):
+        return v1.assign_sub(variable, rate * gradient / (tf.sqrt(total.read_value()) + 1e-6)).op
+
+
+def _assignment(variable: tf.Variable) -> tuple[tf.Tensor, tf.Operation]:
+    value = v1.placeholder(tf.float32, variable.shape)
+    return value, v1.assign(variable, value).op
+
+
+def _path(variable: tf.Variable) -> str:
+    """`mmoe/expert_0/weight:0` is Paddle's `expert_0.weight`."""
+    return str(variable.op.name).partition("/")[2].replace("/", ".")
+
+
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure what `original.run` measures, from the same weights and batches."""
+    settings: Settings = job["settings"]
+    with tf.Graph().as_default():
+        v1.set_random_seed(1)
+        side = Converted(job)
+        initializer = v1.global_variables_initializer()
+        probe = table_rows(side.table, np.arange(job["schema"].input.rows)) if side.table else tf.zeros([0, 0])
+        drawn = random_batches(job["schema"], settings.drawn, settings.batch_size, settings.seed)
+        with side.session:
+            side.session.run(initializer)
+            result = _initial(side, probe)
+            restart = _restart(side, initializer, job["weights"])
+            result["batches"] = [_passes(side, restart, batch) for batch in drawn[: settings.batches]]
+            for kind in ("sgd", "adagrad"):
+                result[kind] = _steps(side, restart, drawn[: settings.steps], kind)
+        return result
+
+
+def _initial(side: Converted, probe: tf.Tensor) -> dict[str, Any]:
+    return {
+        "layers": side.layers(),
+        "initial": side.session.run(side.variables),
+        "laws": {path: variable_law(side.session.run, variable) for path, variable in side.variables.items()},
+        "table": side.session.run(probe),
+        "table_law": table_law(side.table) if side.table else "",
+    }
+
+
+def _restart(side: Converted, initializer: tf.Operation, weights: Mapping[str, Array]) -> Callable[[], None]:
+    """Return a function that resets all state and copies the original's weights in."""
+    layers, spec = side.layers(), side.schema.input
+    missing = sorted(set(weights) ^ set(side.variables))
+    if missing:
+        where = side.path if missing[0] in weights else "the original"
+        raise MigrateError(
+            f"{where}: has no parameter `{missing[0]}`, so the two are not a pair; convert the file again"
+        )
+    raw = {path + ".weight": columns for path, columns in layers.items()}
+    rows = np.zeros((spec.rows, side.table.dim if side.table else 0), np.float32)
+    dense = dict(weights)
+    for name, columns in raw.items():
+        rows[:, columns] = weights[name][list(spec.key_columns)]
+        dense[name] = weights[name][list(spec.dense_columns)]
+
+    def restart() -> None:
+        side.session.run(initializer)
+        for path, (value, op) in side.load_ops.items():
+            side.session.run(op, {value: dense[path]})
+        if side.import_op is not None:
+            side.session.run(side.import_op, {side.rows: rows})
+
+    return restart
+
+
+def _feed(side: Converted, batch: Batch) -> dict[tf.Tensor, Array]:
+    return {side.ids: batch.ids, side.dense: batch.dense, side.label: batch.labels}
+
+
+def _passes(side: Converted, restart: Callable[[], None], batch: Batch) -> dict[str, Any]:
+    restart()
+    present = [i for i, gradient in enumerate(side.gradients) if gradient is not None]
+    fetches = (side.outputs, side.predictions, side.loss, [side.gradients[i] for i in present])
+    outputs, pred, loss, gradients = side.session.run(fetches, _feed(side, batch))
+    names = [*side.variables, "table"]
+    found = {names[i]: _plain(gradient) for i, gradient in zip(present, gradients, strict=True)}
+    return {"outputs": outputs, "pred": pred, "loss": loss, "gradients": found}
+
+
+def _plain(gradient: Any) -> Any:
+    """IndexedSlices as (keys, values): the comparing process has no TensorFlow to unpickle theirs."""
+    return gradient if isinstance(gradient, np.ndarray) else (gradient.indices, gradient.values)
+
+
+def _steps(side: Converted, restart: Callable[[], None], batches: Sequence[Batch], kind: str) -> list[dict[str, Any]]:
+    restart()
+    steps = []
+    for batch in batches:
+        feed = _feed(side, batch)
+        loss = side.session.run(side.loss, feed)
+        side.session.run(side.updates[kind], feed)
+        values, snapshot = side.session.run((side.variables, side.snapshot))
+        steps.append({"loss": loss, "values": values, "rows": _in_order(*snapshot) if side.table else np.zeros((0, 0))})
+    return steps
+
+
+def _in_order(keys: Array, values: Array) -> Array:
+    """Rows by key: all of them were imported, so the keys are 0, 1, 2 … unless the model invents some."""
+    order = np.argsort(keys)
+    if not np.array_equal(keys[order], np.arange(len(keys))):
+        raise MigrateError(
+            f"the table holds keys that the model's input does not have, up to {keys.max()}: convert again"
+        )
+    return values[order]

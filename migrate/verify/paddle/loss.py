@@ -1,0 +1,79 @@
+"""The loss of the original (runs in the Paddle process): its own `create_loss`, else the tasks of the schema."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import paddle
+import paddle.nn.functional as F
+
+from migrate.errors import MigrateError
+from migrate.schema import Schema, Task
+from migrate.verify.loading import load_module
+
+#: (outputs, labels [B, L]) -> scalar loss
+Loss = Callable[[Sequence[Any], Any], Any]
+
+
+def find_loss(path: str, schema: Schema) -> tuple[Loss, str]:
+    """Return the loss and a word on where it comes from.
+
+    Raises:
+        MigrateError: there is neither a `create_loss` beside the file nor a task in the schema.
+    """
+    sibling = Path(path).resolve().parent / "dygraph_model.py"
+    if sibling.is_file():
+        module = load_module(str(sibling))
+        owners: list[Any] = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]
+        for owner in owners:
+            if hasattr(owner, "create_loss"):
+                return _of_create_loss(owner().create_loss, schema), "the loss is create_loss of dygraph_model.py"
+    if not schema.tasks:
+        raise MigrateError(
+            f"{schema.path}: `tasks` is missing and there is no create_loss in a dygraph_model.py beside {path}, "
+            "so there is no loss to compare: add the tasks"
+        )
+    return lambda outputs, labels: _of_tasks(schema, outputs, labels), "the loss is that of the schema's tasks"
+
+
+def _of_create_loss(create_loss: Callable[..., Any], schema: Schema) -> Loss:
+    names = [p.name for p in inspect.signature(create_loss).parameters.values() if p.kind == p.POSITIONAL_OR_KEYWORD]
+
+    def loss(outputs: Sequence[Any], labels: Any) -> Any:
+        together = len(names) == 1 + len(schema.labels) and len(outputs) > 1
+        given = [list(outputs)] if together else list(outputs)
+        if len(names) != len(given) + len(schema.labels):
+            raise MigrateError(
+                f"{schema.path}: create_loss takes {len(names)} values, the model has {len(outputs)} outputs and "
+                f"`labels` names {len(schema.labels)}: correct `labels`"
+            )
+        places = [_label_place(name, i, schema.labels) for i, name in enumerate(names[len(given) :])]
+        return create_loss(*given, *(labels[:, i : i + 1] for i in places))
+
+    return loss
+
+
+def _label_place(name: str, position: int, labels: Sequence[str]) -> int:
+    """A parameter called after a label gets that label's column, any other the column of its position."""
+    plain = name.removeprefix("label_").removesuffix("_label")
+    return labels.index(plain) if plain in labels else position
+
+
+def _of_tasks(schema: Schema, outputs: Sequence[Any], labels: Any) -> Any:
+    total = 0.0
+    for task in schema.tasks:
+        column = schema.labels.index(task.label)
+        total = total + task.weight * _task_loss(task, outputs[task.output], labels[:, column : column + 1])
+    return total
+
+
+def _task_loss(task: Task, output: Any, label: Any) -> Any:
+    if task.loss == "cross_entropy":
+        return F.cross_entropy(output, label.astype("int64"))
+    chosen = output if output.shape[1] == 1 else output[:, task.positive : task.positive + 1]
+    if task.loss == "log_loss":
+        return paddle.mean(F.log_loss(chosen, label, epsilon=task.epsilon))
+    return paddle.mean(F.square_error_cost(chosen, label))

@@ -1,0 +1,138 @@
+"""The Paddle side of the comparison, one process per model and precision: `run(job)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import paddle
+from numpy.typing import NDArray
+
+from migrate.errors import MigrateError
+from migrate.schema import Schema
+from migrate.verify.loading import load_module
+from migrate.verify.paddle import double
+from migrate.verify.paddle.initial import watched_laws
+from migrate.verify.paddle.inputs import random_batches, random_weights, raw_input
+from migrate.verify.paddle.loss import find_loss
+from migrate.verify.settings import Settings
+
+Array = NDArray[Any]
+
+
+class Original:
+    """The source's model with its loss, in one precision."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        """Import the file, build the model and remember its initial values and where they were drawn from."""
+        path, self.dtype = job["path"], job["dtype"]
+        paddle.set_default_dtype(self.dtype)
+        paddle.seed(1)
+        if self.dtype == "float64":
+            double.complete()
+        model_class = getattr(load_module(path), job["class"])
+        with watched_laws() as laws:
+            self.model = build(model_class, path, job["arguments"])
+        self.parameters = dict(self.model.named_parameters())
+        self.laws = {name: laws[p.name] for name, p in self.parameters.items() if p.name in laws}
+        self.initial = self.values()
+        self.loss, self.loss_note = find_loss(path, job["schema"])
+
+    def values(self) -> dict[str, Array]:
+        """Return all parameters by path."""
+        return {name: parameter.numpy() for name, parameter in self.parameters.items()}
+
+    def load(self, weights: Mapping[str, Array]) -> None:
+        """Set all parameters by path."""
+        for name, parameter in self.parameters.items():
+            parameter.set_value(weights[name].astype(self.dtype))
+
+    def forward(self, x: Array, labels: Array) -> tuple[list[Any], Any]:
+        """Return outputs [B, ...] and the scalar loss as Paddle tensors."""
+        returned = self.model(paddle.to_tensor(x.astype(self.dtype)))
+        outputs = list(returned) if isinstance(returned, list | tuple) else [returned]
+        return outputs, self.loss(outputs, paddle.to_tensor(labels.astype(self.dtype)))
+
+    def gradients(self, loss: Any) -> dict[str, Array | None]:
+        """Return the gradient of every parameter, None where the loss does not depend on it."""
+        self.model.clear_gradients()
+        loss.backward()
+        return {name: None if p.grad is None else p.grad.numpy() for name, p in self.parameters.items()}
+
+
+def build(model_class: Any, path: str, arguments: Mapping[str, object]) -> Any:
+    """Call the constructor, with its failure told as one sentence."""
+    try:
+        return model_class(**arguments)
+    except Exception as error:
+        raise MigrateError(
+            f"{path}: {model_class.__name__}({', '.join(map(str, arguments))}) fails with {type(error).__name__}: "
+            f"{error}; correct `model.arguments` in the schema"
+        ) from error
+
+
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure everything: initial values and laws, then from random weights outputs, losses, gradients and steps."""
+    settings: Settings = job["settings"]
+    schema: Schema = job["schema"]
+    side = Original(job)
+    weights = random_weights({name: v.shape for name, v in side.initial.items()}, schema.input, settings.seed)
+    drawn = random_batches(schema, settings.drawn, settings.batch_size, settings.seed)
+    batches = [(raw_input(schema.input, batch), batch.labels) for batch in drawn]
+    training = _deterministic(side, weights, batches[0])
+    return {
+        "training": training,
+        "initial": side.initial,
+        "laws": side.laws,
+        "weights": weights,
+        "notes": (side.loss_note,),
+        "batches": [_passes(side, weights, batch) for batch in batches[: settings.batches]],
+        "sgd": _steps(side, weights, batches[: settings.steps], "sgd", job["rates"]),
+        "adagrad": _steps(side, weights, batches[: settings.steps], "adagrad", job["rates"]),
+    }
+
+
+def _deterministic(side: Original, weights: Mapping[str, Array], batch: tuple[Array, Array]) -> bool:
+    """Return True when training mode repeats itself; else switch to evaluation mode (dropout) and return False."""
+    side.model.train()
+    side.load(weights)
+    first, again = (side.forward(*batch)[1].numpy() for _ in range(2))
+    if not np.array_equal(first, again):
+        side.model.eval()
+        return False
+    return True
+
+
+def _passes(side: Original, weights: Mapping[str, Array], batch: tuple[Array, Array]) -> dict[str, Any]:
+    side.load(weights)
+    outputs, loss = side.forward(*batch)
+    return {
+        "outputs": [output.numpy() for output in outputs],
+        "loss": loss.numpy().reshape(()),
+        "gradients": side.gradients(loss),
+    }
+
+
+def _steps(
+    side: Original,
+    weights: Mapping[str, Array],
+    batches: Sequence[tuple[Array, Array]],
+    kind: str,
+    rates: Mapping[str, float],
+) -> list[dict[str, Any]]:
+    side.load(weights)
+    parameters = list(side.parameters.values())
+    optimizer = (
+        paddle.optimizer.SGD(rates[kind], parameters)
+        if kind == "sgd"
+        else paddle.optimizer.Adagrad(rates[kind], epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)
+    )
+    steps = []
+    for batch in batches:
+        optimizer.clear_grad()  # Paddle adds to gradients that are there
+        _, loss = side.forward(*batch)
+        loss.backward()
+        optimizer.step()
+        steps.append({"loss": loss.numpy().reshape(()), "values": side.values()})
+    return steps

@@ -1,0 +1,257 @@
+"""Puts the two sides of a converted Paddle model together: jobs out, comparisons back. Runs no framework itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from migrate.errors import MigrateError
+from migrate.report.model import Comparison, Verification
+from migrate.schema import Schema, Task
+from migrate.source.frontends.paddle.program import model_arguments
+from migrate.verify import compare, laws, workers
+from migrate.verify.paddle.inputs import random_batches
+from migrate.verify.paddle.layout import Layout
+from migrate.verify.settings import Settings
+
+Array = NDArray[Any]
+Result = Mapping[str, Any]
+
+#: learning rates of the compared steps
+RATES = {"sgd": 0.05, "adagrad": 0.003}
+_ORIGINAL, _CONVERTED = "migrate.verify.paddle.original", "migrate.verify.paddle.converted"
+
+
+def verify(original: str, converted: str, schema: Schema | None, settings: Settings) -> Verification:
+    """Run both files and compare them rung by rung; raises `MigrateError` as `measure`."""
+    pair = measure(original, converted, schema, settings)
+    return Verification(original, converted, tuple(pair.comparisons()), pair.notes())
+
+
+def measure(original: str, converted: str, schema: Schema | None, settings: Settings) -> Pair:
+    """Run the Paddle file in float32 and float64, then the converted module.
+
+    Raises:
+        MigrateError: no schema, or one of the files cannot be run.
+    """
+    if schema is None:
+        raise MigrateError(
+            f"{original}: is a Paddle model, and only a schema says what its input means: give --schema FILE"
+        )
+    job = {"path": original, "schema": schema, "settings": settings, "rates": RATES, **_model(original, schema)}
+    runs = workers.run_together([(_ORIGINAL, {**job, "dtype": dtype}) for dtype in ("float32", "float64")])
+    single, double, without = _checked(runs)
+    known = {key: single[key] for key in ("training", "weights")}
+    moved = workers.run(_CONVERTED, {**job, "path": converted, **known})
+    return Pair(schema, settings, {**single, "notes": (*single["notes"], *without)}, double, moved)
+
+
+def _checked(runs: Sequence[Result | MigrateError]) -> tuple[Result, Result, tuple[str, ...]]:
+    """Return (float32, float64, notes); without float64 the float32 run of the original is its own reference."""
+    single, double = runs
+    if isinstance(single, MigrateError):
+        raise single
+    if isinstance(double, MigrateError):
+        return single, single, (f"no float64 reference, Paddle cannot run this model in float64: {first_line(double)}",)
+    return single, double, ()
+
+
+def first_line(error: Exception) -> str:
+    """Return the sentence of an error without the output that may follow it."""
+    return str(error).splitlines()[0]
+
+
+def _model(original: str, schema: Schema) -> dict[str, Any]:
+    path = Path(original)
+    names = [path.parent / name for name in ("dygraph_model.py", "config.yaml")]
+    siblings = {name.name: name.read_text(encoding="utf-8") for name in names if name.is_file()}
+    name, arguments = model_arguments(original, path.read_text(encoding="utf-8"), schema, siblings)
+    return {"class": name, "arguments": arguments}
+
+
+class Pair:
+    """The results of both sides, compared."""
+
+    def __init__(self, schema: Schema, settings: Settings, single: Result, double: Result, moved: Result) -> None:
+        """Take what the workers returned: the original in float32 and in float64, and the converted module."""
+        self.single, self.double, self.moved = single, double, moved
+        self.schema, self.batches = schema, len(single["batches"])
+        self.layout = Layout(schema.input, moved["layers"])
+        drawn = random_batches(schema, settings.drawn, settings.batch_size, settings.seed)
+        self.touched = [self.layout.touched(batch.ids) for batch in drawn]
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Yield every comparison, rung by rung."""
+        yield from self.initial()
+        yield from self.forward()
+        yield from self.gradients()
+        for kind in ("sgd", "adagrad"):
+            yield from self.steps(kind)
+
+    def notes(self) -> tuple[str, ...]:
+        """Say what a reader must know beside the numbers."""
+        mode = () if self.single["training"] else ("the model is random in training, so evaluation mode is compared",)
+        dead = [label for name, label, part in self._parts() if not self._has_gradient(name, part)]
+        unused = (f"the loss depends on neither side's {', '.join(dead)}",) if dead else ()
+        return (*self.single["notes"], *mode, *unused)
+
+    def _parts(self) -> Iterator[tuple[str, str, str]]:
+        for name in self.single["weights"]:
+            for label, part in self.layout.parts(name):
+                yield name, label, part
+
+    def initial(self) -> Iterator[Comparison]:
+        """Yield initial values: constants bit by bit, drawn ones by the law that they are drawn from."""
+        for name, value in self.single["initial"].items():
+            for label, part in self.layout.parts(name):
+                yield self._initial(name, label, part, value)
+
+    def _initial(self, name: str, label: str, part: str, value: Array) -> Comparison:
+        first = self.layout.of_original(name, part, value)
+        second = self.layout.of_converted(name, part, self.moved["initial"], self.moved["table"])
+        law = self.single["laws"].get(name)
+        if law is None:
+            return compare.exactly("initial", label, first, second, _constant(first))
+        if part == "sparse":
+            return laws.compare_laws(
+                label, law, laws.law_at(self.moved["table_law"], self.layout.start(name)), (first, second)
+            )
+        return laws.compare_laws(label, law, self.moved["laws"].get(name) or laws.constant(second), (first, second))
+
+    def forward(self) -> Iterator[Comparison]:
+        """Yield every output, every prediction and the loss, over all batches."""
+        outputs = [self._stacked(side, "outputs") for side in self._sides]
+        if len(outputs[0]) != len(outputs[2]):
+            raise MigrateError(
+                f"the original returns {len(outputs[0])} outputs and the converted module {len(outputs[2])}; "
+                "convert it again"
+            )
+        for i, (first, wide, second) in enumerate(zip(*outputs, strict=True)):
+            yield compare.compare("forward", f"output {i}", first, second, wide, kind="output")
+        predictions = [self._predictions(outputs[0]), self._predictions(outputs[1]), self._stacked(self.moved, "pred")]
+        for i, (first, wide, second) in enumerate(zip(*predictions, strict=True)):
+            yield compare.compare("forward", f"pred {i}", first, second, wide, kind="output")
+        losses = [np.array([batch["loss"] for batch in side["batches"]]) for side in self._sides]
+        yield compare.compare("loss", "loss", *_judged(losses), kind="output" if len(losses[0]) > 1 else "tensor")
+
+    def _stacked(self, side: Result, what: str) -> list[Array]:
+        batches = side["batches"]
+        return [np.concatenate([batch[what][i] for batch in batches]) for i in range(len(batches[0][what]))]
+
+    def _predictions(self, outputs: Sequence[Array]) -> list[Array]:
+        """Return what `build_model` promises as `pred`: the positive class of each task, [batch]."""
+        if not self.schema.tasks:
+            return [output[:, -1] if output.ndim > 1 else output for output in outputs]
+        return [_prediction(task, outputs[task.output]) for task in self.schema.tasks]
+
+    def gradients(self) -> Iterator[Comparison]:
+        """Yield the gradient of every parameter, over all batches; rows not looked up must have none at all."""
+        for name, label, part in self._parts():
+            if not self._has_gradient(name, part):
+                continue
+            values = [
+                np.stack([self._gradient(side, i, name, part) for i in range(self.batches)]) for side in self._sides
+            ]
+            yield compare.compare("gradient", label, *_judged(values), kind="gradient")
+        if self.layout.columns:
+            yield self._silent_rows()
+
+    def _has_gradient(self, name: str, part: str) -> bool:
+        moved = self.moved["batches"][0]["gradients"]
+        return (
+            self.single["batches"][0]["gradients"][name] is not None or ("table" if part == "sparse" else name) in moved
+        )
+
+    def _gradient(self, side: Result, at: int, name: str, part: str) -> Array:
+        found = side["batches"][at]["gradients"]
+        shape = self.layout.of_original(name, part, self.single["weights"][name]).shape
+        if side is not self.moved:
+            return np.zeros(shape) if found[name] is None else self.layout.of_original(name, part, found[name])
+        if part != "sparse":
+            return found[name] if name in found else np.zeros(shape)
+        return self.layout.of_table(name, self._table_gradient(at))
+
+    def _table_gradient(self, at: int) -> Array:
+        slices = self.moved["batches"][at]["gradients"].get("table")
+        rows, dim = self.moved["table"].shape
+        return np.zeros((rows, dim)) if slices is None else compare.scatter(slices[0], slices[1], rows)
+
+    def _silent_rows(self) -> Comparison:
+        """The rows that a batch does not look up: their gradient is zero in the kernel and absent from the slices."""
+        kernels, table, strange = [], [], 0
+        for i in range(self.batches):
+            idle = ~self.touched[i]
+            kernels += [self._gradient(self.single, i, name, "sparse")[idle] for name in self.layout.columns]
+            table += [self.layout.of_table(name, self._table_gradient(i))[idle] for name in self.layout.columns]
+            slices = self.moved["batches"][i]["gradients"].get("table")
+            strange += 0 if slices is None else len(np.setdiff1d(slices[0], np.flatnonzero(self.touched[i])))
+        note = (
+            f"{strange} keys with a gradient were not looked up"
+            if strange
+            else "rows not looked up, zero on both sides"
+        )
+        result = compare.exactly("gradient", "[table] other rows", _flat(kernels), _flat(table), note)
+        return replace(result, verdict="differs") if strange else result
+
+    def steps(self, kind: str) -> Iterator[Comparison]:
+        """Yield losses, parameters and untouched rows over the steps of one optimizer, each tensor's worst step."""
+        runs = [side[kind] for side in self._sides]
+        moments = [f"at step {i + 1}" for i in range(len(runs[0]))]
+        losses = [np.array([step["loss"] for step in run]) for run in runs]
+        yield compare.compare(kind, "loss", *_judged(losses), kind="output" if len(moments) > 1 else "tensor")
+        for name, label, part in self._parts():
+            values = [
+                [self._value(side, step, name, part) for step in run]
+                for side, run in zip(self._sides, runs, strict=True)
+            ]
+            folded = [
+                compare.compare(kind, label, first, second, wide) for first, wide, second in zip(*values, strict=True)
+            ]
+            yield compare.worst(folded, moments)
+        if self.layout.columns:
+            yield from self._idle_rows(kind)
+
+    def _value(self, side: Result, step: Result, name: str, part: str) -> Array:
+        if side is not self.moved:
+            return self.layout.of_original(name, part, step["values"][name])
+        return self.layout.of_converted(name, part, step["values"], step["rows"])
+
+    def _idle_rows(self, kind: str) -> Iterator[Comparison]:
+        """Rows that no step looked up stand bit by bit where they started."""
+        idle = ~np.logical_or.reduce(self.touched[: len(self.moved[kind])])
+        for name in self.layout.columns:
+            start = self.layout.of_original(name, "sparse", self.single["weights"][name])[idle]
+            end = self.layout.of_table(name, self.moved[kind][-1]["rows"])[idle]
+            if start.size:
+                yield compare.exactly(kind, f"{name} [table, idle rows]", start, end, "start against end")
+
+    @property
+    def _sides(self) -> tuple[Result, Result, Result]:
+        return self.single, self.double, self.moved
+
+
+def _judged(values: Sequence[Array]) -> tuple[Array, Array, Array]:
+    """Order (float32, float64, converted) as `compare` takes them."""
+    return values[0], values[2], values[1]
+
+
+def _flat(parts: Sequence[Array]) -> Array:
+    return np.concatenate([part.reshape(-1) for part in parts])
+
+
+def _constant(values: Array) -> str:
+    return f"constant {values.flat[0]:g}" if values.size and (values == values.flat[0]).all() else ""
+
+
+def _prediction(task: Task, output: Array) -> Array:
+    if output.ndim == 1:
+        return output
+    if task.loss == "cross_entropy":
+        wide = np.exp(output - output.max(axis=1, keepdims=True))
+        output = wide / wide.sum(axis=1, keepdims=True)
+    return np.asarray(output[:, 0 if task.loss == "square_error" else task.positive])

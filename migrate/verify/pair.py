@@ -1,0 +1,55 @@
+"""Finds out what kind of files two paths are and runs the comparison for that kind."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from migrate.errors import MigrateError
+from migrate.report.model import Verification
+from migrate.schema import Schema
+from migrate.verify.settings import Settings
+
+
+def verify(original: str, converted: str, schema: Schema | None, settings: Settings) -> Verification:
+    """Compare an original file with its converted form.
+
+    Raises:
+        MigrateError: a file is missing or is not Python, the original uses neither framework, or a side does not run.
+    """
+    kind, _ = imports(original), imports(converted)
+    if "paddle" in kind:
+        from migrate.verify.paddle.pair import verify as verify_paddle
+
+        return verify_paddle(original, converted, schema, settings)
+    if "tensorflow" in kind:
+        from migrate.verify.tensorflow.pair import verify as verify_tensorflow
+
+        return verify_tensorflow(original, converted, settings)
+    raise MigrateError(
+        f"{original}: imports neither paddle nor tensorflow, so there is no model to run; give a model file"
+    )
+
+
+def imports(path: str) -> set[str]:
+    """Return the top-level packages that a file imports.
+
+    Raises:
+        MigrateError: the file is missing or is not Python.
+    """
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except OSError as error:
+        raise MigrateError(f"{path}: cannot be read ({error.strerror}), check the path") from error
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        raise MigrateError(
+            f"{path}: is not valid Python ({error}{f', line {line}' if line else ''}), correct it"
+        ) from error
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names

@@ -1,0 +1,29 @@
+"""A verification as a report that every writer can render."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from migrate import __version__
+from migrate.report.model import InputFile, Report, Stage, Verification
+from migrate.verify.pair import imports
+from migrate.verify.show import sentence
+
+
+def make_report(result: Verification, schema: str | None) -> Report:
+    """Return the report of one comparison: the files, the stage `verify` and all comparisons."""
+    inputs = [_input(path, _kind(path)) for path in (result.original, result.converted)]
+    inputs += [_input(schema, "schema")] if schema else []
+    stage = Stage("verify", "ok" if result.passed else "failed", sentence(result))
+    command = f"migrate verify {result.original} {result.converted}" + (f" --schema {schema}" if schema else "")
+    return Report(command, __version__, tuple(inputs), (stage,), verifications=(result,))
+
+
+def _input(path: str, kind: str) -> InputFile:
+    return InputFile(Path(path).as_posix(), hashlib.sha256(Path(path).read_bytes()).hexdigest(), kind)
+
+
+def _kind(path: str) -> str:
+    found = imports(path)
+    return "paddle" if "paddle" in found else "tensorflow" if "tensorflow" in found else "other"

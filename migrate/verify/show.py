@@ -1,0 +1,77 @@
+"""Prints a verification: one aligned table per rung, then one sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from migrate.report.model import Comparison, Verification
+from migrate.verify.compare import failures
+
+#: rows per rung, worst first, unless everything is wanted; more of a rung that fails
+WORST, WRONG = 4, 8
+_HEAD = ("tensor", "numbers", "max abs", "max rel", "tolerance", "would pass at", "verdict")
+_RUNGS = {
+    "initial": "initial values",
+    "forward": "forward",
+    "loss": "loss",
+    "gradient": "gradients",
+    "sgd": "SGD steps",
+    "adagrad": "Adagrad steps",
+    "optimizer": "steps of the program's optimizer",
+}
+
+
+def render(result: Verification, verbose: bool = False) -> Iterator[str]:
+    """Yield the lines; of every rung only the worst few rows unless `verbose`."""
+    for stage, group in groupby(result.comparisons, key=lambda c: c.stage):
+        yield from _rung(stage, list(group), verbose)
+        yield ""
+    yield from (f"note: {note}" for note in result.notes)
+    yield sentence(result)
+
+
+def sentence(result: Verification) -> str:
+    """Return the verdict, e.g. `188 of 188 tensors equal: the converted model computes the same`."""
+    counts = Counter(comparison.verdict for comparison in result.comparisons)
+    total = len(result.comparisons)
+    if not total:
+        return "Nothing was compared, so nothing is proven."
+    text = f"{counts.pop('equal', 0)} of {total} tensors equal"
+    if not counts:
+        return f"{text}: the converted model computes the same."
+    others = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+    ending = "a step computes something else by design" if set(counts) == {"changes-values"} else "not proven"
+    return f"{text}; {others}: {ending}."
+
+
+def _rung(stage: str, comparisons: Sequence[Comparison], verbose: bool) -> Iterator[str]:
+    equal = sum(c.verdict == "equal" for c in comparisons)
+    yield f"{_RUNGS.get(stage, stage)}: {equal} of {len(comparisons)} equal"
+    shown = list(comparisons) if verbose else _worst(comparisons)
+    rows = [_HEAD, *(_row(c) for c in shown)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+    notes = ["", *(c.note for c in shown)]
+    for row, note in zip(rows, notes, strict=True):
+        cells = [
+            cell.ljust(w) if i in (0, 6) else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield ("  " + "  ".join(cells) + (f"  {note}" if note else "")).rstrip()
+    if len(shown) < len(comparisons):
+        yield f"  … and {len(comparisons) - len(shown)} more (--verbose shows all)"
+
+
+def _worst(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    wrong = failures(comparisons)
+    rest = sorted((c for c in comparisons if c.verdict == "equal"), key=lambda c: -c.needed)
+    return [*wrong[:WRONG], *rest[: max(WORST - len(wrong), 0)]]
+
+
+def _row(c: Comparison) -> tuple[str, ...]:
+    return (
+        c.name,
+        f"{c.count:,}",
+        *(f"{value:.1e}" if value else "0" for value in (c.max_abs, c.max_rel, c.tolerance, c.needed)),
+        c.verdict,
+    )

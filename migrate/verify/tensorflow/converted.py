@@ -1,0 +1,89 @@
+"""The converted program, measured on the original's batches and weights: `run(job)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from migrate.errors import MigrateError
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow import measure, sources
+from migrate.verify.tensorflow.initial import variable_law
+from migrate.verify.tensorflow.interceptor import Watcher, v1
+from migrate.verify.tensorflow.match import match_tables
+from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state
+from migrate.verify.tensorflow.original import all_rungs
+from migrate.verify.tensorflow.program import run_watched
+
+
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the program up to its first training step, which the measurement replaces."""
+    result: dict[str, Any] = {}
+    preparer = TablePreparer()
+
+    def take_over(session: Any, stock: Callable[..., Any], watcher: Watcher) -> None:
+        result.update(_measured(job, session, stock, watcher, preparer))
+
+    run_watched(job["path"], job["directory"], Watcher(0, take_over, after_apply=preparer))
+    return result
+
+
+def _measured(
+    job: Mapping[str, Any], session: Any, stock: Callable[..., Any], watcher: Watcher, preparer: TablePreparer
+) -> dict[str, Any]:
+    settings: Settings = job["settings"]
+    original: measure.Program = job["program"]
+    program = describe(watcher, session.graph, preparer.described(watcher))
+    if not program.tables:
+        raise MigrateError(
+            f"{job['path']}: creates no table, so there is nothing converted to compare; convert the file first"
+        )
+    matched = match_tables(
+        job["path"], {t.name: t.dim for t in program.tables.values()}, original.trained, set(program.trained)
+    )
+    _check_feeds(job, session.graph, watcher)
+    initial = natural_state(stock, program)
+    stock([table.reset for table in program.tables.values()])
+    drawn = {name: _peek(stock, program.tables[name], original.trained[source]) for name, source in matched.items()}
+    trainable = session.graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
+    state = _state(job, program, initial, matched)
+    return {
+        "program": program,
+        "matched": matched,
+        "initial": {name: initial[name] for name in program.trained},
+        "laws": {v.op.name: variable_law(stock, v) for v in trainable},
+        "rows": drawn,
+        **all_rungs(stock, program, state, job["batches"], settings),
+    }
+
+
+def _peek(stock: Callable[..., Any], table: measure.TableNames, shape: tuple[int, ...]) -> Any:
+    return stock(table.peek, {table.keys: np.arange(shape[0], dtype=np.int64)})
+
+
+def _state(
+    job: Mapping[str, Any], program: measure.Program, initial: Mapping[str, Any], matched: Mapping[str, str]
+) -> measure.State:
+    """The original's values wherever a variable of the same name and shape exists, and its tables as rows."""
+    theirs = job["state"]
+    shared = {n: theirs[n] for n, own in initial.items() if n in theirs and np.shape(theirs[n]) == np.shape(own)}
+    rows = {name: theirs[source].reshape(len(theirs[source]), -1) for name, source in matched.items()}
+    return measure.State({**initial, **shared}, rows)
+
+
+def _check_feeds(job: Mapping[str, Any], graph: Any, watcher: Watcher) -> None:
+    """Both programs must read the same data: every source here was recorded there, and the other way round."""
+    recorded = set(job["batches"][0])
+    own = {t.name for t in sources.source_tensors([*watcher.train_ops, *(loss.op for loss in watcher.losses)])}
+    missing = sorted(own - recorded)
+    if missing:
+        raise MigrateError(
+            f"{job['path']}: reads `{missing[0]}`, which the original does not have; the two are not a pair"
+        )
+    lost = sorted(
+        name for name in recorded - own if name.partition(":")[0] not in {op.name for op in graph.get_operations()}
+    )
+    if lost:
+        raise MigrateError(f"{job['path']}: has no `{lost[0]}`, which the original reads; the two are not a pair")

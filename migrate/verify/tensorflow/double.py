@@ -1,0 +1,92 @@
+"""The same graph in float64: the reference that judges whose rounding is nearer (runs in a TensorFlow process)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from migrate.verify.tensorflow.measure import Program
+
+v1: Any = tf.compat.v1
+_FLOAT, _DOUBLE = tf.float32.as_datatype_enum, tf.float64.as_datatype_enum
+
+
+@contextlib.contextmanager
+def session_of(graph: tf.Graph, program: Program, fed: Sequence[str]) -> Iterator[Any]:
+    """Yield a session on a float64 copy of what the program measures; fed tensors keep their names."""
+    definition = _cut(graph.as_graph_def(), _wanted(program), fed)
+    for node in [*definition.node, *(node for f in definition.library.function for node in f.node_def)]:
+        _widen(node.attr)
+    for function in definition.library.function:
+        for argument in [*function.signature.input_arg, *function.signature.output_arg]:
+            argument.type = _DOUBLE if argument.type == _FLOAT else argument.type
+    with tf.Graph().as_default() as wide:
+        tf.graph_util.import_graph_def(definition, name="")
+        with v1.Session(graph=wide) as session:
+            yield session
+
+
+def widened(values: NDArray[Any]) -> NDArray[Any]:
+    """Return float32 values as float64, all others as they are."""
+    return values.astype(np.float64) if values.dtype == np.float32 else values
+
+
+def _wanted(program: Program) -> list[str]:
+    names = [*program.losses, *program.train]
+    for variable in program.variables.values():
+        names += [variable.initializer, variable.assigned, variable.value]
+    for gradient in program.gradients.values():
+        names += [gradient] if isinstance(gradient, str) else list(gradient)
+    names += [name for found in program.lookups.values() for name in found]
+    return sorted({name.partition(":")[0] for name in names})
+
+
+def _cut(definition: Any, wanted: list[str], fed: Sequence[str]) -> Any:
+    """Keep what the wanted ops need; an op whose outputs are fed becomes an op without inputs that only can be fed."""
+    sources = {name.partition(":")[0] for name in fed}
+    for node in definition.node:
+        if node.name in sources:
+            del node.input[:]
+        else:
+            kept = [name for name in node.input if not (name.startswith("^") and name[1:] in sources)]
+            node.ClearField("input")
+            node.input.extend(kept)
+    result = v1.graph_util.extract_sub_graph(definition, wanted)
+    for node in result.node:
+        if node.name in sources:
+            _become_placeholder(node)
+    return result
+
+
+def _become_placeholder(node: Any) -> None:
+    """A placeholder has one output: an op that has more becomes one that has as many."""
+    if node.op == "Placeholder":
+        return
+    types = list(node.attr["output_types"].list.type) or [node.attr["dtype"].type or node.attr["T"].type]
+    node.ClearField("attr")
+    if len(types) == 1:
+        node.op = "Placeholder"
+        node.attr["dtype"].type = types[0]
+        return
+    node.op = "Unstage"  # any op without inputs that has a list of typed outputs will do, it never runs
+    node.attr["dtypes"].list.type.extend(types)
+    node.attr["capacity"].i = node.attr["memory_limit"].i = 0
+
+
+def _widen(attributes: Any) -> None:
+    for value in attributes.values():
+        kind = value.WhichOneof("value")
+        if kind == "type" and value.type == _FLOAT:
+            value.type = _DOUBLE
+        elif kind == "list":
+            types = [_DOUBLE if t == _FLOAT else t for t in value.list.type]
+            del value.list.type[:]
+            value.list.type.extend(types)
+        elif kind == "tensor" and value.tensor.dtype == _FLOAT:
+            wide = tf.make_ndarray(value.tensor).astype(np.float64)
+            value.tensor.CopyFrom(tf.make_tensor_proto(wide))

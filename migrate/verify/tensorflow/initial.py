@@ -1,0 +1,60 @@
+"""How a variable or a table of a v1 graph gets its initial values (runs in a TensorFlow process)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from migrate.verify.laws import Law
+from migrate.verify.tensorflow.sources import ancestors
+from runtime import native
+from runtime.initializers import initializer_text
+
+_DRAWS = {
+    "RandomUniform": "uniform",
+    "RandomStandardNormal": "normal",
+    "TruncatedNormal": "truncated_normal",
+    "StatelessRandomUniformV2": "uniform",
+    "StatelessRandomNormalV2": "normal",
+    "StatelessTruncatedNormalV2": "truncated_normal",
+}
+
+
+def initial_value(variable: tf.Variable) -> tf.Tensor:
+    """Return the tensor that the variable's initializer op assigns."""
+    return variable.initializer.inputs[1]
+
+
+def variable_law(run: Any, variable: tf.Variable) -> Law | None:
+    """Return the law of a variable that is drawn, None when its initial value is a function of constants.
+
+    The draw's output is fed with 0, 1 and 2: an initial value that is a·draw + b gives the parameters away.
+    """
+    value = initial_value(variable)
+    draws = [op for op in ancestors([value.op]) if op.type in _DRAWS]
+    if len(draws) != 1:
+        return None
+    output, shape = draws[0].outputs[0], variable.shape.as_list()
+    b, ab, aab = (
+        run(value, {output: np.full(shape, x, output.dtype.as_numpy_dtype)}).reshape(-1) for x in (0.0, 1.0, 2.0)
+    )
+    affine = np.all(b == b[0]) and np.all(ab == ab[0]) and np.allclose(aab - b, 2 * (ab - b), rtol=1e-5)
+    if not affine:
+        return None
+    kind = _DRAWS[draws[0].type]
+    low = float(b[0])
+    return Law(kind, low, float(ab[0])) if kind == "uniform" else Law(kind, low, float(ab[0]) - low)
+
+
+def table_law(table: Any) -> str:
+    """Return the initializer of a table as the native text, see `migrate.verify.laws.parse_blocks`."""
+    return initializer_text(table.emb_initializer, table.device_vocabulary_size, table.dim, table.init_param)
+
+
+def table_rows(table: Any, keys: NDArray[Any]) -> tf.Tensor:
+    """Return the rows of `keys` now: those stored, else the initial values; inserts nothing."""
+    with tf.control_dependencies(None):
+        return native.ops().rec_lookup(table.handle, table.variable.value(), tf.constant(keys, tf.int64))

@@ -1,0 +1,165 @@
+"""Watches a TensorFlow v1 training program from outside: its loss, its gradients, its training step and its batches.
+
+The program is not edited. Optimizers and sessions are watched while it runs; after enough training steps the watcher
+takes the session over and stops the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from migrate.verify.tensorflow import sources
+
+v1: Any = tf.compat.v1
+
+#: called with (session, its own run method, watcher) once the program has trained enough
+TakeOver = Callable[[Any, Callable[..., Any], "Watcher"], None]
+
+
+class Stop(BaseException):
+    """Ends the watched program; not an Exception, so that the program does not catch it."""
+
+
+@dataclass
+class Watcher:
+    """What the program has shown so far."""
+
+    limit: int  #: training steps to record; 0 takes over before the first one
+    take_over: TakeOver
+    losses: list[Any] = field(default_factory=list)
+    applied: list[tuple[Any, list[tuple[Any, Any]], Any]] = field(default_factory=list)  #: optimizer, pairs, op
+    batches: list[dict[str, Any]] = field(default_factory=list)  #: tensor name -> value
+    train_ops: list[Any] = field(default_factory=list)
+    after_apply: Callable[[], None] = lambda: None
+    _depth: int = 0
+    _trains: dict[Any, bool] = field(default_factory=dict)
+
+    def gradients(self) -> list[tuple[Any, Any]]:
+        """Return all applied (gradient, variable) pairs that have a gradient, in order."""
+        return [pair for _, pairs, _ in self.applied for pair in pairs if pair[0] is not None]
+
+    def optimizer_of(self, variable: Any) -> str:
+        """Return the class name of the optimizer that trains a variable."""
+        names = [type(o).__name__ for o, pairs, _ in self.applied if any(v is variable for _, v in pairs)]
+        return names[0] if names else ""
+
+    def saw_loss(self, loss: Any) -> None:
+        """Remember a loss that gradients were asked for."""
+        if isinstance(loss, tf.Tensor) and all(loss is not known for known in self.losses):
+            self.losses.append(loss)
+
+    def on_run(self, session: Any, stock: Callable[..., Any], fetches: Any, feed: Any, *rest: Any) -> Any:
+        """Run what the program asked for; record it when it trains, take over after the last recorded step."""
+        train = [op for op in sources.fetched_ops(session.graph, fetches) if self._is_training(op)]
+        if not train:
+            return stock(session, fetches, feed, *rest)
+        self.train_ops = self.train_ops or train
+        if self.limit:
+            wanted = sources.source_tensors([*train, *(loss.op for loss in self.losses)])
+            given = sources.flat_feed(session.graph, feed or {})
+            drawn = [t for t in wanted if t.name not in given and t.op.type != "Placeholder"]
+            result, values = stock(session, (fetches, drawn), feed, *rest)
+            names = {tensor.name for tensor in wanted}
+            batch = {name: value for name, value in given.items() if name in names}
+            self.batches.append(batch | {t.name: value for t, value in zip(drawn, values, strict=True)})
+            if len(self.batches) < self.limit:
+                return result
+        self.take_over(session, lambda *arguments: stock(session, *arguments), self)
+        raise Stop
+
+    def _is_training(self, op: Any) -> bool:
+        if op not in self._trains:
+            updates = {done.op if isinstance(done, tf.Tensor) else done for _, _, done in self.applied}
+            self._trains[op] = not updates.isdisjoint(sources.ancestors([op]))
+        return self._trains[op]
+
+    def applying(self, stock: Callable[..., Any], optimizer: Any, pairs: Any, *rest: Any, **named: Any) -> Any:
+        """Call an optimizer's apply_gradients; remember the outermost call."""
+        kept = list(pairs)
+        self._depth += 1
+        try:
+            done = stock(optimizer, kept, *rest, **named)
+        finally:
+            self._depth -= 1
+        if not self._depth:
+            self.applied.append((optimizer, kept, done))
+            self._trains.clear()
+            self.after_apply()
+        return done
+
+
+@contextlib.contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Put the watcher between program and TensorFlow; everything is as before afterwards."""
+    optimizer, session = v1.train.Optimizer, v1.Session.__mro__[1]
+    with contextlib.ExitStack() as stack:
+        for kind in _subclasses(optimizer):
+            if "apply_gradients" in vars(kind):
+                stack.enter_context(_replaced(kind, "apply_gradients", _apply(watcher, kind.apply_gradients)))
+        stack.enter_context(_replaced(optimizer, "compute_gradients", _compute(watcher, optimizer.compute_gradients)))
+        for module in (tf, v1):
+            stack.enter_context(_replaced(module, "gradients", _gradients(watcher, module.gradients)))
+        stack.enter_context(_replaced(session, "run", _run(watcher, session.run)))
+        stack.enter_context(_no_checkpoints())
+        yield
+
+
+@contextlib.contextmanager
+def _no_checkpoints() -> Iterator[None]:
+    """Let the program neither write checkpoints nor start from one: a comparison leaves no trace and needs no past."""
+    saver = v1.train.Saver
+    with _replaced(saver, "save", lambda self, session, path, *_, **__: path), _replaced(saver, "restore", _nothing):
+        yield
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _apply(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
+    def apply_gradients(self: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
+        return watcher.applying(stock, self, grads_and_vars, *rest, **named)
+
+    return apply_gradients
+
+
+def _compute(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
+    def compute_gradients(self: Any, loss: Any, *rest: Any, **named: Any) -> Any:
+        watcher.saw_loss(loss)
+        return stock(self, loss, *rest, **named)
+
+    return compute_gradients
+
+
+def _gradients(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
+    def gradients(ys: Any, *rest: Any, **named: Any) -> Any:
+        watcher.saw_loss(ys[0] if isinstance(ys, list | tuple) else ys)
+        return stock(ys, *rest, **named)
+
+    return gradients
+
+
+def _run(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        return watcher.on_run(self, stock, fetches, feed_dict, options, run_metadata)
+
+    return run
+
+
+def _subclasses(kind: Any) -> list[Any]:
+    return [kind, *(below for child in kind.__subclasses__() for below in _subclasses(child))]
+
+
+@contextlib.contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    stock = vars(owner).get(name, getattr(owner, name))
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, stock)

@@ -1,0 +1,120 @@
+"""Replays recorded batches on a training graph and reads everything back, by tensor names only.
+
+The original, its float64 copy and the converted program are measured by this same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Run = Callable[..., Any]
+
+#: variables with more numbers are read after the last step only
+LARGE = 1 << 20
+
+
+@dataclass(frozen=True)
+class VariableNames:
+    """How to set and read a variable: feed `assigned` and run `initializer`; fetch `value`."""
+
+    initializer: str
+    assigned: str
+    value: str
+
+
+@dataclass(frozen=True)
+class TableNames:
+    """How to reset, fill and read a table."""
+
+    name: str
+    dim: int
+    law: str
+    reset: str
+    keys: str
+    rows: str
+    fill: str
+    peek: str  #: rows of the fed keys, inserting nothing
+    snapshot: tuple[str, ...]
+    lookups: tuple[str, ...]
+    optimizer: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """The names of everything that is measured in one training graph."""
+
+    variables: Mapping[str, VariableNames]
+    trained: Mapping[str, tuple[int, ...]]  #: trainable variable -> shape
+    losses: Sequence[str]
+    train: Sequence[str]
+    gradients: Mapping[str, Any]  #: variable or table -> tensor name, or (indices, values) names
+    lookups: Mapping[str, Sequence[str]]  #: trainable variable -> tensors looked up in it
+    optimizers: Mapping[str, str] = field(default_factory=dict)  #: variable -> class name
+    tables: Mapping[str, TableNames] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class State:
+    """Values that a measurement starts from: variables by name, rows by table."""
+
+    variables: Mapping[str, Array]
+    rows: Mapping[str, Array] = field(default_factory=dict)
+
+
+def restart(run: Run, program: Program, state: State) -> None:
+    """Set all variables and refill all tables."""
+    if program.tables:
+        run([table.reset for table in program.tables.values()])
+    names = [name for name in program.variables if name in state.variables]
+    run(
+        [program.variables[name].initializer for name in names],
+        {program.variables[name].assigned: state.variables[name] for name in names},
+    )
+    for name, table in program.tables.items():
+        rows = state.rows[name]
+        run(table.fill, {table.keys: np.arange(len(rows), dtype=np.int64), table.rows: rows})
+
+
+def passes(run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return losses, looked-up rows and gradients of every batch, all from the starting state."""
+    results = []
+    lookups = {**program.lookups, **{name: table.lookups for name, table in program.tables.items()}}
+    for batch in batches:
+        restart(run, program, state)
+        losses, rows, gradients = run(
+            (list(program.losses), {k: list(v) for k, v in lookups.items()}, dict(program.gradients)), batch
+        )
+        results.append({"losses": losses, "lookups": rows, "gradients": gradients})
+    return results
+
+
+def steps(run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Run one training step per batch; return losses before, and variables and tables after each."""
+    restart(run, program, state)
+    results = []
+    for number, batch in enumerate(batches, start=1):
+        losses = run(list(program.losses), batch)
+        run(list(program.train), batch)
+        last = number == len(batches)
+        wanted = {
+            n: v.value for n, v in program.variables.items() if last or np.size(state.variables.get(n, 0)) <= LARGE
+        }
+        tables = {n: t.snapshot for n, t in program.tables.items() if last or np.size(state.rows[n]) <= LARGE}
+        variables, snapshots = run((wanted, tables))
+        results.append({"losses": losses, "variables": variables, "tables": snapshots})
+    return results
+
+
+def random_again(run: Run, program: Program, state: State, batch: Mapping[str, Any]) -> bool:
+    """Return True when the loss differs between two runs from the same state: chance that no feed reaches."""
+    seen = []
+    for _ in range(2):
+        restart(run, program, state)
+        seen.append(run(list(program.losses), batch))
+    return not all(np.array_equal(a, b) for a, b in zip(*seen, strict=True))

@@ -1,0 +1,123 @@
+"""Turns a watched graph into the names that a measurement needs (runs in a TensorFlow process)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from migrate.verify.tensorflow.initial import initial_value, table_law
+from migrate.verify.tensorflow.interceptor import Watcher
+from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames
+from migrate.verify.tensorflow.sources import ancestors
+from runtime import Table, native, tables
+
+v1: Any = tf.compat.v1
+_LOOKUPS = frozenset({"ResourceGather", "ResourceGatherNd", "GatherV2", "Gather", "GatherNd"})
+_PASS = frozenset({"Identity", "ReadVariableOp", "Cast"})
+
+
+def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableNames]) -> Program:
+    """Return the names of everything measured in a graph whose tables were prepared by `TablePreparer`."""
+    anchors = {id(t.variable) for t in tables(graph)}
+    variables = [v for v in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES) if id(v) not in anchors]
+    trainable = graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
+    before_loss = ancestors(loss.op for loss in watcher.losses)
+    pairs = watcher.gradients()
+    return Program(
+        variables={v.op.name: _variable(graph, v) for v in variables},
+        trained={v.op.name: tuple(v.shape.as_list()) for v in trainable},
+        losses=[loss.name for loss in watcher.losses],
+        train=[op.name for op in watcher.train_ops],
+        gradients=_gradients(pairs),
+        lookups={v.op.name: _lookups(v, before_loss) for v in trainable},
+        optimizers={v.op.name: watcher.optimizer_of(v) for _, v in pairs},
+        tables=table_names,
+    )
+
+
+def _variable(graph: tf.Graph, variable: tf.Variable) -> VariableNames:
+    value = graph.as_graph_element(variable)
+    return VariableNames(variable.initializer.name, initial_value(variable).name, value.name)
+
+
+def _gradients(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for gradient, variable in pairs:
+        name, number = variable.op.name, 2
+        while name in found:  # one variable in several steps, as in adversarial training
+            name, number = f"{variable.op.name} #{number}", number + 1
+        slices = isinstance(gradient, tf.IndexedSlices)
+        found[name] = (gradient.indices.name, gradient.values.name) if slices else gradient.name
+    return found
+
+
+def _lookups(variable: tf.Variable, wanted: set[tf.Operation]) -> tuple[str, ...]:
+    """Return the tensors gathered straight from a variable, in order of creation, that the loss depends on."""
+    found = []
+    pending = list((variable.handle if hasattr(variable, "handle") else variable.op.outputs[0]).consumers())
+    seen = set(pending)
+    while pending:
+        op = pending.pop()
+        if op.type in _LOOKUPS and op in wanted:
+            found.append(op)
+        elif op.type in _PASS:
+            fresh = {user for out in op.outputs for user in out.consumers()} - seen
+            seen |= fresh
+            pending += fresh
+    order = {op: i for i, op in enumerate(variable.graph.get_operations())}
+    return tuple(op.outputs[0].name for op in sorted(found, key=order.__getitem__) if op.outputs[0].dtype.is_floating)
+
+
+class TablePreparer:
+    """Adds the ops that fill and read each table, after every optimizer step: later the graph may be final."""
+
+    def __init__(self) -> None:
+        """Start with no table."""
+        self.names: dict[str, Callable[[Watcher], TableNames]] = {}
+
+    def __call__(self) -> None:
+        """Add ops for the tables of the current graph that have none yet."""
+        graph = v1.get_default_graph()
+        for table in tables(graph):
+            if table.table_name not in self.names:
+                with tf.control_dependencies(None), tf.name_scope("verify/"):
+                    self.names[table.table_name] = self._added(table)
+
+    def _added(self, table: Table) -> Callable[[Watcher], TableNames]:
+        keys = v1.placeholder(tf.int64, [None])
+        rows = v1.placeholder(tf.float32, [None, table.dim])
+        fill = table.import_rows(keys, rows)
+        peek = native.ops().rec_lookup(table.handle, table.variable.value(), keys)
+        snapshot = tuple(tensor.name for tensor in table.snapshot())
+
+        def names(watcher: Watcher) -> TableNames:
+            wanted = ancestors(loss.op for loss in watcher.losses)
+            lookups = tuple(op.outputs[0].name for op in table.lookups if op in wanted)
+            return TableNames(
+                name=table.table_name,
+                dim=table.dim,
+                law=table_law(table),
+                reset=table.variable.initializer.name,
+                keys=keys.name,
+                rows=rows.name,
+                fill=fill.name,
+                peek=peek.name,
+                snapshot=snapshot,
+                lookups=lookups,
+                optimizer=watcher.optimizer_of(table.variable),
+            )
+
+        return names
+
+    def described(self, watcher: Watcher) -> dict[str, TableNames]:
+        """Return the names of all prepared tables."""
+        return {name: make(watcher) for name, make in self.names.items()}
+
+
+def natural_state(run: Any, program: Program) -> dict[str, Any]:
+    """Run every variable's own initializer and return all values."""
+    run([names.initializer for names in program.variables.values()])
+    return {name: np.asarray(value) for name, value in run({n: v.value for n, v in program.variables.items()}).items()}

@@ -1,0 +1,77 @@
+"""The original program: records its batches, then measures it from random weights in both precisions: `run(job)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from migrate.errors import MigrateError
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow import double, measure
+from migrate.verify.tensorflow.initial import variable_law
+from migrate.verify.tensorflow.interceptor import Watcher, v1
+from migrate.verify.tensorflow.names import describe, natural_state
+from migrate.verify.tensorflow.program import run_watched
+from migrate.verify.tensorflow.weights import random_weights
+
+
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the program for as many training steps as are compared, then measure it in its own session."""
+    settings: Settings = job["settings"]
+    result: dict[str, Any] = {}
+
+    def take_over(session: Any, stock: Callable[..., Any], watcher: Watcher) -> None:
+        result.update(_measured(job, settings, session, stock, watcher))
+
+    run_watched(job["path"], job["directory"], Watcher(settings.drawn, take_over))
+    return result
+
+
+def _measured(
+    job: Mapping[str, Any], settings: Settings, session: Any, stock: Callable[..., Any], watcher: Watcher
+) -> dict[str, Any]:
+    program = describe(watcher, session.graph, {})
+    if not program.losses:
+        raise MigrateError(
+            f"{job['path']}: no loss was found, it calls neither minimize nor compute_gradients nor tf.gradients"
+        )
+    initial = natural_state(stock, program)
+    trainable = session.graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
+    laws = {v.op.name: variable_law(stock, v) for v in trainable}
+    looked_up = {name for name, found in program.lookups.items() if found}
+    weights = random_weights(initial, program.trained, looked_up, settings.seed)
+    state = measure.State({**initial, **weights})
+    batches = watcher.batches
+    return {
+        "program": program,
+        "initial": {name: initial[name] for name in program.trained},
+        "laws": laws,
+        "state": state.variables,
+        "batches": batches,
+        "random": measure.random_again(stock, program, state, batches[0]),
+        **all_rungs(stock, program, state, batches, settings),
+        "double": _double(session, program, state, batches, settings),
+    }
+
+
+def all_rungs(
+    run: Callable[..., Any], program: measure.Program, state: measure.State, batches: Any, settings: Settings
+) -> dict[str, Any]:
+    """Measure passes and steps."""
+    return {
+        "passes": measure.passes(run, program, state, batches[: settings.batches]),
+        "steps": measure.steps(run, program, state, batches[: settings.steps]),
+    }
+
+
+def _double(session: Any, program: measure.Program, state: measure.State, batches: Any, settings: Settings) -> Any:
+    """Return the rungs in float64, or one sentence on why there are none."""
+    try:
+        with double.session_of(session.graph, program, sorted({name for batch in batches for name in batch})) as wide:
+            values = {name: double.widened(value) for name, value in state.variables.items()}
+            fed = [{name: double.widened(np.asarray(value)) for name, value in batch.items()} for batch in batches]
+            return all_rungs(wide.run, program, measure.State(values), fed, settings)
+    except Exception as error:
+        return f"no float64 reference, the graph does not run in float64: {(str(error).splitlines() or [''])[0][:200]}"

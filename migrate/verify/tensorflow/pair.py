@@ -1,0 +1,177 @@
+"""Puts the two TensorFlow programs together: jobs out, comparisons back. Runs no framework itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from migrate.report.model import Comparison, Verification
+from migrate.verify import compare, laws, workers
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow.measure import Program
+from migrate.verify.tensorflow.training import Training
+
+Array = NDArray[Any]
+Result = Mapping[str, Any]
+_ORIGINAL, _CONVERTED = "migrate.verify.tensorflow.original", "migrate.verify.tensorflow.converted"
+
+
+def verify(original: str, converted: str, settings: Settings) -> Verification:
+    """Run both programs and compare them rung by rung; raises `MigrateError` as `measure`."""
+    pair = measure(original, converted, settings)
+    return Verification(original, converted, tuple(pair.comparisons()), pair.notes())
+
+
+def measure(original: str, converted: str, settings: Settings) -> Pair:
+    """Run the original, record its batches, and replay them on both programs.
+
+    Raises:
+        MigrateError: one of the programs cannot be run, or the two are not a pair.
+    """
+    directory = str(Path(original).resolve().parent)
+    job = {"directory": directory, "settings": settings}
+    first = workers.run(_ORIGINAL, {**job, "path": original})
+    known = {key: first[key] for key in ("program", "state", "batches")}
+    second = workers.run(_CONVERTED, {**job, "path": converted, **known})
+    return Pair(first, second)
+
+
+class Pair:
+    """The results of both programs, compared."""
+
+    def __init__(self, first: Result, second: Result) -> None:
+        """Take what the workers returned."""
+        self.first, self.second = first, second
+        self.double: Result = first["double"] if isinstance(first["double"], Mapping) else first
+        self.matched: Mapping[str, str] = second["matched"]
+        self.programs: tuple[Program, Program] = (first["program"], second["program"])
+        self.training = Training(first, self.double, second)
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Yield every comparison, rung by rung."""
+        yield from self.initial()
+        yield from self.forward()
+        yield from self.gradients()
+        yield from self.training.comparisons()
+
+    def notes(self) -> tuple[str, ...]:
+        """Say what a reader must know beside the numbers."""
+        notes = [
+            f"table `{table}` stands for the variable `{name}`" for table, name in self.matched.items() if table != name
+        ]
+        notes += [self.first["double"]] if isinstance(self.first["double"], str) else []
+        notes += (
+            ["the original is random and its chance cannot be fed: two runs differ by themselves"]
+            if self.first["random"]
+            else []
+        )
+        notes += self.training.notes()
+        return tuple(notes)
+
+    def initial(self) -> Iterator[Comparison]:
+        """Yield initial values: constants bit by bit, drawn ones by the law that they are drawn from."""
+        for table, name in self.matched.items():
+            own = _rows(self.first["initial"][name])
+            yield self._initial(f"{table} [table]", name, own, self.second["rows"][table], self._law_of_table(table))
+        for name, values in self.second["initial"].items():
+            yield self._initial(name, name, self.first["initial"][name], values, self.second["laws"][name])
+
+    def _initial(self, label: str, name: str, first: Array, second: Array, law: laws.Law | None) -> Comparison:
+        own = self.first["laws"][name]
+        if own is None:
+            same = first.size and (first == first.flat[0]).all()
+            return compare.exactly("initial", label, first, second, f"constant {first.flat[0]:g}" if same else "")
+        return laws.compare_laws(label, own, law or laws.constant(second), (first, second))
+
+    def _law_of_table(self, table: str) -> laws.Law:
+        return laws.law_at(self.programs[1].tables[table].law, 0)
+
+    def forward(self) -> Iterator[Comparison]:
+        """Yield every looked-up tensor and the losses, over all batches."""
+        for table, name in self.matched.items():
+            pairs = (self.programs[0].lookups[name], self.programs[1].tables[table].lookups)
+            if len(pairs[0]) != len(pairs[1]):
+                missing = compare.compare("forward", f"{table} lookups", np.zeros(0), np.zeros(0))
+                yield compare.named(missing, f"{len(pairs[0])} lookups became {len(pairs[1])}")
+                continue
+            for i in range(len(pairs[0])):
+                sides = [
+                    _stacked(side, lambda b, k=key, i=i: b["lookups"][k][i]) for side, key in self._sides(name, table)
+                ]
+                yield compare.compare(
+                    "forward",
+                    f"{table} lookup {i}",
+                    sides[0].reshape(sides[2].shape),
+                    sides[2],
+                    sides[1],
+                    kind="output",
+                )
+        for i, name in enumerate(self.programs[0].losses):
+            values = [np.array([batch["losses"][i] for batch in side["passes"]]) for side, _ in self._sides(name, name)]
+            kind = "output" if len(values[0]) > 1 else "tensor"
+            yield compare.compare("loss", f"loss {name}", values[0], values[2], values[1], kind=kind)
+
+    def _sides(self, name: str, table: str) -> Sequence[tuple[Result, str]]:
+        return (self.first, name), (self.double, name), (self.second, table)
+
+    def gradients(self) -> Iterator[Comparison]:
+        """Yield the gradient of every variable; those of tables per key, after summing duplicates."""
+        tables = {name: table for table, name in self.matched.items()}
+        for key in self.programs[0].gradients:
+            name, _, again = key.partition(" #")
+            table = tables.get(name)
+            other = (table + (f" #{again}" if again else "")) if table else key
+            label = f"{other} [table]" if table else key
+            if other not in self.programs[1].gradients:
+                missing = compare.compare("gradient", label, np.zeros(0), np.zeros(0))
+                yield compare.named(missing, "the converted program has no gradient for it")
+                continue
+            yield self._gradient(label, key, other, self.programs[0].trained[name] if table else None)
+
+    def _gradient(self, label: str, key: str, other: str, shape: tuple[int, ...] | None) -> Comparison:
+        results = []
+        for batches in zip(self.first["passes"], self.double["passes"], self.second["passes"], strict=True):
+            found = [b["gradients"][k] for b, k in zip(batches, (key, key, other), strict=True)]
+            a, wide, b = _per_key(found) if shape else [_dense(g) for g in found]
+            results.append((a, wide, b))
+        parts = [np.concatenate([side.reshape(-1) for side in sides]) for sides in zip(*results, strict=True)]
+        return compare.compare("gradient", label, parts[0], parts[2], parts[1], kind="gradient")
+
+
+def _stacked(side: Result, pick: Any) -> Array:
+    return np.concatenate([np.asarray(pick(batch)) for batch in side["passes"]])
+
+
+def _rows(values: Array) -> Array:
+    return values.reshape(len(values), -1)
+
+
+def _dense(gradient: Any) -> Array:
+    if isinstance(gradient, tuple | list):
+        keys, rows = compare.aggregate(np.asarray(gradient[0]), _rows(np.asarray(gradient[1])))
+        return np.concatenate([keys[:, None].astype(np.float64), rows], axis=1)
+    return np.asarray(gradient)
+
+
+def _per_key(found: Sequence[Any]) -> list[Array]:
+    """Return the summed gradients of all sides on the keys that any side has."""
+    sparse = []
+    for gradient in found:
+        if isinstance(gradient, tuple | list):
+            sparse.append(compare.aggregate(np.asarray(gradient[0]), _rows(np.asarray(gradient[1]))))
+        else:
+            rows = _rows(np.asarray(gradient, np.float64))
+            touched = np.flatnonzero(rows.any(axis=1))
+            sparse.append((touched, rows[touched]))
+    keys = np.unique(np.concatenate([keys for keys, _ in sparse]))
+    return [_at(keys, *side) for side in sparse]
+
+
+def _at(keys: Array, own: Array, rows: Array) -> Array:
+    result = np.zeros((len(keys), rows.shape[1]), np.float64)
+    result[np.searchsorted(keys, own)] = rows
+    return result

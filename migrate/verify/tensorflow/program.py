@@ -1,0 +1,120 @@
+"""Runs a training program as a script under a watcher (runs in a TensorFlow process)."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import runpy
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+import runtime.optimizers.adagrad
+import runtime.optimizers.gradient_descent
+import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must exist before they are watched
+from migrate.errors import MigrateError
+from migrate.verify.tensorflow.interceptor import Stop, Watcher, watching
+
+#: names that only TensorFlow 1 has at its top: a file that uses them means `import tensorflow as tf` of version 1
+_ONLY_V1 = frozenset(
+    {
+        "placeholder",
+        "Session",
+        "get_variable",
+        "variable_scope",
+        "global_variables_initializer",
+        "set_random_seed",
+        "app",
+    }
+)
+
+
+def run_watched(path: str, directory: str, watcher: Watcher) -> None:
+    """Run the file as `__main__` in `directory` until the watcher stops it.
+
+    Raises:
+        MigrateError: the program fails, or ends without a training step.
+    """
+    file = str(Path(path).resolve())
+    sys.argv, sys.path[:0] = [file], [str(Path(file).parent), directory]
+    os.chdir(directory)
+    if _means_v1(file):
+        tf.compat.v1.disable_v2_behavior()
+        sys.modules["tensorflow"] = tf.compat.v1
+    try:
+        with watching(watcher), _own_model_directories():
+            runpy.run_path(file, run_name="__main__")
+    except Stop:
+        return
+    except SystemExit:
+        pass
+    except MigrateError:
+        raise
+    except Exception as error:
+        raise MigrateError(
+            f"{path}: running it fails with {type(error).__name__}: {_first_line(error)}; correct it"
+        ) from error
+    raise MigrateError(f"{path}: {_why_nothing(watcher)}")
+
+
+def _why_nothing(watcher: Watcher) -> str:
+    if not watcher.applied:
+        return "no optimizer step was found; give a program that trains when it is run (not a module that only builds)"
+    if not watcher.batches:
+        return "it builds a training step but never runs it; give a program that trains when it is run"
+    return f"it stopped after {len(watcher.batches)} training steps; give --steps {len(watcher.batches)}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0]
+
+
+def _means_v1(path: str) -> bool:
+    tree = ast.parse(Path(path).read_bytes())
+    plain = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == "tensorflow"
+    }
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in plain
+        and node.attr in _ONLY_V1
+        for node in ast.walk(tree)
+    )
+
+
+@contextlib.contextmanager
+def _own_model_directories() -> Iterator[None]:
+    """Give Estimators and MonitoredTrainingSessions a fresh directory: no old checkpoint, nothing written to theirs."""
+    v1: Any = tf.compat.v1
+    stock_session, estimator = v1.train.MonitoredTrainingSession, getattr(v1, "estimator", None)
+    with tempfile.TemporaryDirectory(prefix="migrate-verify-") as scratch:
+
+        def session(*arguments: Any, **named: Any) -> Any:
+            return stock_session(*arguments, **{**named, "checkpoint_dir": None})
+
+        v1.train.MonitoredTrainingSession = session
+        stock_init: Any = estimator.Estimator.__init__ if estimator else None
+
+        def init(self: Any, *arguments: Any, **named: Any) -> None:
+            stock_init(self, *arguments, **named)
+            self._model_dir = scratch
+            self._config = self._config.replace(model_dir=scratch)
+
+        if estimator:
+            estimator.Estimator.__init__ = init
+        try:
+            yield
+        finally:
+            v1.train.MonitoredTrainingSession = stock_session
+            if estimator:
+                estimator.Estimator.__init__ = stock_init

@@ -1,0 +1,80 @@
+"""Where a training step's data comes from: the tensors that a replay feeds (runs in a TensorFlow process)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+#: data and chance; feeding them on both sides makes both compute from the same
+_SOURCES = frozenset(
+    {
+        *("Placeholder", "PlaceholderV2", "PlaceholderWithDefault"),
+        *("IteratorGetNext", "IteratorGetNextSync", "OneShotIterator"),
+        *("QueueDequeueV2", "QueueDequeueManyV2", "QueueDequeueUpToV2", "ReaderReadV2", "ReaderReadUpToV2"),
+        *("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "RandomShuffle"),
+        *("RandomGamma", "RandomPoissonV2", "Multinomial", "LogUniformCandidateSampler", "UniformCandidateSampler"),
+    }
+)
+
+
+def ancestors(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
+    """Return the ops and everything that runs before them."""
+    found = set(ops)
+    pending = list(found)
+    while pending:
+        current = pending.pop()
+        for before in [tensor.op for tensor in current.inputs] + list(current.control_inputs):
+            if before not in found:
+                found.add(before)
+                pending.append(before)
+    return found
+
+
+def source_tensors(ops: Iterable[tf.Operation]) -> list[tf.Tensor]:
+    """Return the tensors of sources that the ops compute from, by name; what is behind a source is not seen."""
+    found: dict[str, tf.Tensor] = {}
+    seen = set(ops)
+    pending = list(seen)
+    while pending:
+        current = pending.pop()
+        found |= {t.name: t for t in current.inputs if t.op.type in _SOURCES}
+        for before in [t.op for t in current.inputs] + list(current.control_inputs):
+            if before not in seen and before.type not in _SOURCES:
+                seen.add(before)
+                pending.append(before)
+    return [found[name] for name in sorted(found)]
+
+
+def fetched_ops(graph: tf.Graph, fetches: Any) -> list[tf.Operation]:
+    """Return the ops of everything in a `session.run` argument that is a tensor, variable, op or name."""
+    ops = []
+    for item in _flattened(fetches):
+        try:
+            element = graph.as_graph_element(item)
+        except (TypeError, ValueError, KeyError):
+            continue
+        ops.append(element.op if isinstance(element, tf.Tensor) else element)
+    return ops
+
+
+def _flattened(fetches: Any) -> list[Any]:
+    """Hooks make dictionaries whose keys do not sort, so tf.nest will not do."""
+    if isinstance(fetches, Mapping):
+        return [item for value in fetches.values() for item in _flattened(value)]
+    if isinstance(fetches, list | tuple):
+        return [item for value in fetches for item in _flattened(value)]
+    return [fetches]
+
+
+def flat_feed(graph: tf.Graph, feed: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a feed as tensor name -> value; a SparseTensor is its three tensors."""
+    flat: dict[str, Any] = {}
+    for key, value in feed.items():
+        if isinstance(key, tf.SparseTensor):
+            parts = zip((key.indices, key.values, key.dense_shape), tuple(value), strict=True)
+            flat |= {tensor.name: part for tensor, part in parts}
+        else:
+            flat[graph.as_graph_element(key).name] = value
+    return flat

@@ -1,0 +1,143 @@
+"""Compares the steps of the two programs' own optimizers. Runs no framework itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from migrate.report.model import Comparison
+from migrate.verify import compare
+from migrate.verify.tensorflow.measure import Program
+
+Array = NDArray[Any]
+Result = Mapping[str, Any]
+
+#: optimizer kind in a table's meta -> stock optimizers that compute the same on a table
+_SAME = {1: {"GradientDescentOptimizer"}, 2: {"AdagradOptimizer"}}
+_KINDS = {0: "no optimizer", 1: "gradient descent", 2: "Adagrad", 3: "lazy Adam"}
+
+
+class Training:
+    """Losses, variables, slots and rows after every step."""
+
+    def __init__(self, first: Result, double: Result, second: Result) -> None:
+        """Take the results of the original in both precisions and of the converted program."""
+        self.sides = (first, double, second)
+        self.programs: tuple[Program, Program] = (first["program"], second["program"])
+        self.matched: Mapping[str, str] = second["matched"]
+        self.moments = [f"at step {i + 1}" for i in range(len(first["steps"]))]
+        self.changed = {table: why for table in self.matched if (why := self._change(table))}
+
+    def notes(self) -> list[str]:
+        """Say which tables train otherwise than before."""
+        return [f"table `{table}`: {why}" for table, why in self.changed.items()]
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Yield every comparison, each tensor's worst step."""
+        yield from self.losses()
+        for table in self.matched:
+            yield from self.rows(table)
+        for name in self.programs[0].variables:
+            if name in self.programs[1].variables:
+                yield self.variable(name)
+
+    def _change(self, table: str) -> str:
+        """Return why a table's steps compute something else than its variable's did, or nothing."""
+        kind = int(self.sides[2]["steps"][-1]["tables"][table][3][4])
+        before = self.programs[0].optimizers.get(self.matched[table], "")
+        if before in _SAME.get(kind, set()):
+            return ""
+        return f"{before or 'no optimizer'} became {_KINDS.get(kind, str(kind))}, which trains another model"
+
+    def losses(self) -> Iterator[Comparison]:
+        """Yield the losses before every step; the first one is before any difference in optimizers."""
+        for i, name in enumerate(self.programs[0].losses):
+            values = [np.array([step["losses"][i] for step in side["steps"]]) for side in self.sides]
+            kind = "output" if len(self.moments) > 1 else "tensor"
+            found = compare.compare("optimizer", f"loss {name}", values[0], values[2], values[1], kind=kind)
+            yield self._consequence(found, values[0][:2], values[2][:2])
+
+    def variable(self, name: str) -> Comparison:
+        """Compare a variable that both programs have: trained, slot or counter."""
+        found, last = [], len(self.moments) - 1
+        for at, steps in enumerate(zip(*(side["steps"] for side in self.sides), strict=True)):
+            if all(name in step["variables"] for step in steps):
+                a, wide, b = (np.asarray(step["variables"][name]) for step in steps)
+                whole = a.dtype.kind != "f"
+                one = (
+                    compare.exactly("optimizer", name, a, b)
+                    if whole
+                    else compare.compare("optimizer", name, a, b, wide)
+                )
+                # The first step starts from the same state on both sides: there a difference is never a consequence.
+                found.append((one if at == 0 and last else self._consequence(one), at))
+        return compare.worst([c for c, _ in found], [self.moments[at] for _, at in found])
+
+    def _consequence(self, found: Comparison, *start: Array) -> Comparison:
+        """A difference after a table that trains otherwise is that table's doing."""
+        if found.verdict != "differs" or not self.changed:
+            return found
+        if start and compare.compare("", "", *start).verdict == "differs":
+            return found
+        return compare.change_of_values(found, f"follows from {', '.join(self.changed)}")
+
+    def rows(self, table: str) -> Iterator[Comparison]:
+        """Yield a table's rows, its optimizer slots, and the rows that the original never moved."""
+        name, found, slots = self.matched[table], [], []
+        for at, steps in enumerate(zip(*(side["steps"] for side in self.sides), strict=True)):
+            if name not in steps[0]["variables"]:
+                continue
+            first, wide = (_rows(np.asarray(step["variables"][name])) for step in steps[:2])
+            values, extra = _ordered(steps[2]["tables"][table], len(first))
+            one = compare.compare("optimizer", f"{table} [table]", first, values, wide, note=extra)
+            found.append((compare.not_equal(one) if extra else one, at))
+            slots += [(slot, at) for slot in self._slots(table, steps)]
+        reason = self.changed.get(table, "")
+        for group in (found, slots):
+            if group:
+                folded = compare.worst([c for c, _ in group], [self.moments[at] for _, at in group])
+                yield compare.change_of_values(folded, reason) if reason else folded
+        yield from self._idle(table, name, reason)
+
+    def _slots(self, table: str, steps: Any) -> Iterator[Comparison]:
+        """Yield the optimizer's slots where both sides have them: the original's in order of creation."""
+        name, snapshot = self.matched[table], steps[2]["tables"][table]
+        shape = np.shape(steps[0]["variables"][name])
+        own = [k for k, v in steps[0]["variables"].items() if k.startswith(name + "/") and np.shape(v) == shape]
+        touched, width = snapshot[0], snapshot[1].shape[1]
+        if not own or snapshot[2].shape[1] != len(own) * width:
+            return
+        inside = touched[(touched >= 0) & (touched < shape[0])]
+        order = np.argsort(touched)
+        slots = snapshot[2][order][: len(inside)]
+        a, wide = (np.concatenate([_rows(np.asarray(s["variables"][k])) for k in own], axis=1) for s in steps[:2])
+        yield compare.compare("optimizer", f"{table} [slots]", a[np.sort(inside)], slots, wide[np.sort(inside)])
+
+    def _idle(self, table: str, name: str, reason: str) -> Iterator[Comparison]:
+        """Rows that the original left alone stand bit by bit where they started."""
+        start = _rows(np.asarray(self.sides[0]["state"][name]))
+        end = _rows(np.asarray(self.sides[0]["steps"][-1]["variables"][name]))
+        idle = (start == end).all(axis=1)
+        moved, _ = _ordered(self.sides[2]["steps"][-1]["tables"][table], len(start))
+        if idle.any():
+            found = compare.exactly("optimizer", f"{table} [idle rows]", end[idle], moved[idle], "start against end")
+            yield compare.change_of_values(found, reason) if reason and found.verdict != "equal" else found
+
+
+def _rows(values: Array) -> Array:
+    return values.reshape(len(values), -1)
+
+
+def _ordered(snapshot: Any, rows: int) -> tuple[Array, str]:
+    """Return rows 0, 1, 2 … of a table (all were filled in) and a complaint about keys beyond."""
+    keys, values = snapshot[0], snapshot[1]
+    extra = keys[(keys < 0) | (keys >= rows)]
+    result = np.full((rows, values.shape[1]), np.nan, values.dtype)
+    inside = (keys >= 0) & (keys < rows)
+    result[keys[inside]] = values[inside]
+    return result, f"{len(extra)} keys that the variable does not have, the first is {extra.min()}" if len(
+        extra
+    ) else ""

@@ -1,0 +1,67 @@
+"""Runs one side of a comparison in a process of its own: frameworks keep global state, and sources may do anything.
+
+Job and result travel as pickles in a temporary directory that only this program writes. What the source prints goes to
+a file, whose end is shown when the source fails.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from migrate.errors import MigrateError
+
+_TAIL = 12
+_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
+
+Job = Mapping[str, Any]
+
+
+def run(module: str, job: Job) -> dict[str, Any]:
+    """Call `module.run(job)` in a new process and return what it returns.
+
+    Raises:
+        MigrateError: the worker raised one, or anything else; then the message has the last lines of its output.
+    """
+    with tempfile.TemporaryDirectory(prefix="migrate-verify-") as scratch:
+        paths = [Path(scratch) / name for name in ("job", "result", "log")]
+        paths[0].write_bytes(pickle.dumps(dict(job)))
+        with paths[2].open("wb") as log:
+            code = subprocess.call(
+                [sys.executable, "-m", "migrate.verify.worker", module, str(paths[0]), str(paths[1])],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env={**_QUIET, **os.environ},
+            )
+        if not paths[1].exists():
+            raise MigrateError(f"{job['path']}: the process that ran it ended with code {code}{_tail(paths[2])}")
+        result: dict[str, Any] = pickle.loads(paths[1].read_bytes())
+        if "error" in result:
+            raise MigrateError(result["error"] + (_tail(paths[2]) if result["unexpected"] else ""))
+        return result
+
+
+def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | MigrateError]:
+    """Run several workers at once; results, or the errors of those that failed, stand in the order of the calls."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(_result, calls))
+
+
+def _result(call: tuple[str, Job]) -> dict[str, Any] | MigrateError:
+    try:
+        return run(*call)
+    except MigrateError as error:
+        return error
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()[-_TAIL:]
+    return "\n    " + "\n    ".join(lines) if lines else ""
