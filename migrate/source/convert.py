@@ -10,7 +10,7 @@ from migrate.report.model import Finding, Location, State, with_ids
 from migrate.source.discover import framework_of
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
-from migrate.source.text import SourceText, decode, syntax_problem
+from migrate.source.text import SourceText, UnreadableSource, decode, syntax_problem
 
 RULE = "source-file"
 
@@ -46,6 +46,8 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
         return result
     except MigrateError:
         raise
+    except UnreadableSource as error:
+        return failed(path, text, str(error), "save it with line feeds")
     except (Exception, RecursionError) as error:
         reason = str(error).splitlines()[0] if str(error) else ""
         return failed(path, text, f"the converter failed ({type(error).__name__}: {reason})", "report this file")

@@ -17,6 +17,10 @@ PYTHON2 = re.compile(
 )
 
 
+class UnreadableSource(Exception):
+    """The file is Python 3, but it cannot be kept byte for byte; the text says why."""
+
+
 @dataclass(frozen=True)
 class SourceText:
     """A decoded file: `text` keeps its own line ends and has no byte-order mark."""

@@ -174,6 +174,10 @@ class Tree:
         start = self.span(node)[0]
         return max(self.text.rfind("\n", 0, start), self.text.rfind("\r", 0, start)) + 1
 
+    def lead(self, node: cst.CSTNode) -> str:
+        """Return the text before `node` on its line."""
+        return self.text[self.line_start(node) : self.span(node)[0]]
+
     def indent(self, node: cst.CSTNode) -> str:
         """Return the white space before the statement that begins on that line."""
         line = self.line_start(node)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WIDTH = 120
+TAB = 4
 #: Name -> module it is imported from.
 MODULES = {
     "create_table": "runtime",
@@ -27,21 +28,28 @@ class TableText:
     initializer: str
 
 
-def call(function: str, arguments: Sequence[str], column: int, newline: str) -> str:
-    """Return `function(arguments)`; what does not fit after `column` continues under the first argument."""
-    pad = " " * (column + len(function) + 1)
+def margin(lead: str, function: str) -> str:
+    """Return the blanks that continue a call under its first argument; `lead` is the line before the call."""
+    indent = lead[: len(lead) - len(lead.lstrip())]
+    return indent + " " * (len(lead) - len(indent) + len(function) + 1)
+
+
+def call(function: str, arguments: Sequence[str], lead: str, newline: str) -> str:
+    """Return `function(arguments)`; what does not fit after `lead` continues under the first argument."""
+    pad = margin(lead, function)
+    width = len(pad.expandtabs(TAB))
     lines: list[str] = []
     current = ""
     for argument in arguments:
         longer = f"{current}, {argument}" if current else argument
-        if current and len(pad) + len(longer) + 1 > WIDTH:
+        if current and width + len(longer) + 1 > WIDTH:
             lines.append(current + ",")
             longer = argument
         current = longer
     return f"{function}(" + (newline + pad).join([*lines, current]) + ")"
 
 
-def create_table(function: str, tf: str, table: TableText, column: int, newline: str) -> str:
+def create_table(function: str, tf: str, table: TableText, lead: str, newline: str) -> str:
     """Return the call that makes a table."""
     arguments = [
         f"key_dtype={tf}.int64",
@@ -50,7 +58,7 @@ def create_table(function: str, tf: str, table: TableText, column: int, newline:
         f"device_vocabulary_size={table.rows}",
         f"emb_initializer={table.initializer}",
     ]
-    return call(function, arguments, column, newline)
+    return call(function, arguments, lead, newline)
 
 
 def hash_optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
@@ -72,12 +80,12 @@ def apply_both(
     dense_vars: str,
     extra: Sequence[str],
     name: str,
-    column: int,
+    lead: str,
     newline: str,
 ) -> str:
     """Return the operation that applies both halves; `extra` (the global step) goes to the dense half only."""
     function = f"{tf}.group"
-    pad = newline + " " * (column + len(function) + 1)
+    pad = newline + margin(lead, function)
     step = "".join(f", {argument}" for argument in extra)
     halves = [
         f"{dense}.apply_gradients({grads}[: len({dense_vars})]{step})",

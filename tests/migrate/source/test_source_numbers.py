@@ -33,7 +33,8 @@ def build_model():
     kernel = tf.get_variable("kernel", [4, 4], initializer=tf.random_normal_initializer())
     first = tf.gather(params=weights["user"], indices=user[:, 0])
     logit = tf.reduce_sum(tf.reduce_sum(u, axis=1) * tf.matmul(i, kernel), axis=1) + tf.gather(item_bias, item)
-    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logit)) + tf.reduce_mean(first ** 2)
+    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logit))
+    loss += tf.reduce_mean(first ** 2)
     step = tf.train.get_or_create_global_step()
 {training}
     return {{"user": user, "item": item, "label": label, "loss": loss, "train_op": train_op, "step": step}}
@@ -45,7 +46,8 @@ STEPS = {
     "adagrad with its own accumulator": "train_op = tf.train.AdagradOptimizer(0.3, 0.7).minimize(loss, step)",
     "schedule": "rate = tf.train.exponential_decay(0.5, step, 2, 0.5)\n"
     "train_op = tf.train.GradientDescentOptimizer(rate).minimize(loss, step)",
-    "schedule in place": "train_op = tf.train.AdagradOptimizer(tf.train.exponential_decay(0.5, step, 2, 0.5)).minimize(loss, step)",
+    "schedule in place": "o = tf.train.AdagradOptimizer(tf.train.exponential_decay(0.5, step, 2, 0.5))\n"
+    "train_op = o.minimize(loss, step)",
     "clip each": f"o = {SGD}\ngv = o.compute_gradients(loss)\n"
     "gv = [(tf.clip_by_value(g, -0.01, 0.01), v) for g, v in gv]\ntrain_op = o.apply_gradients(gv, global_step=step)",
     "clip by norm in place": f"o = {SGD}\ngv = o.compute_gradients(loss)\nfor n, (g, v) in enumerate(gv):\n"
@@ -58,7 +60,7 @@ STEPS = {
     "    o = tf.train.GradientDescentOptimizer(0.2)\ntrain_op = o.minimize(loss, step)",
     "one optimizer, two losses": f"o = {SGD}\na = o.minimize(loss, step)\n"
     "with tf.control_dependencies([a]):\n    train_op = tf.group(a, o.minimize(2.0 * loss))",
-}  # fmt: skip
+}
 
 
 def model(training: str) -> str:

@@ -54,41 +54,63 @@ CASES = {
     "numpy matrix": (HEAD + "W = tf.Variable(np.zeros((9, 4)))\n" + LOOKUP, "initial values"),
     "regularizer": (HEAD + 'W = tf.get_variable("w", [9, 4], regularizer=r)\n' + LOOKUP, "regularizer"),
     "trainable flag": (HEAD + 'W = tf.get_variable("w", [9, 4], trainable=flag)\n' + LOOKUP, "run time"),
-    "orthogonal": (HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.orthogonal_initializer())\n' + LOOKUP, "initial values"),
+    "orthogonal": (
+        HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.orthogonal_initializer())\n' + LOOKUP,
+        "initial values",
+    ),
     "starred arguments": (HEAD + "W = tf.get_variable(*args)\n" + LOOKUP, "cannot be read"),
     "momentum": (TABLE + "op = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)\n", "MomentumOptimizer"),
     "ftrl in a branch": (
-        TABLE + "if a:\n    o = tf.train.AdagradOptimizer(0.1)\nelse:\n    o = tf.train.FtrlOptimizer(0.1)\nop = o.minimize(loss)\n",
+        TABLE
+        + "if a:\n    o = tf.train.AdagradOptimizer(0.1)\nelse:\n    o = tf.train.FtrlOptimizer(0.1)\n"
+        + "op = o.minimize(loss)\n",
         "FtrlOptimizer",
     ),
     "unknown optimizer": (TABLE + "op = make().minimize(loss)\n", "not a stock optimizer"),
-    "optimizer handed on": (TABLE + "o = tf.train.AdagradOptimizer(0.1)\ntrain(o)\nop = o.minimize(loss)\n", "hands the optimizer on"),
-    "wrapped optimizer": (TABLE + "op = hvd.DistributedOptimizer(tf.train.AdagradOptimizer(0.1)).minimize(loss)\n", "DistributedOptimizer"),
+    "optimizer handed on": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ntrain(o)\nop = o.minimize(loss)\n",
+        "hands the optimizer on",
+    ),
+    "wrapped optimizer": (
+        TABLE + "op = hvd.DistributedOptimizer(tf.train.AdagradOptimizer(0.1)).minimize(loss)\n",
+        "DistributedOptimizer",
+    ),
     "filtered variables": (
         TABLE + 'v = [x for x in tf.trainable_variables() if "w" in x.name]\n'
         "op = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=v)\n",
         "var_list",
     ),
     "dropped gradients": (
-        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = [(a, v) for a, v in o.compute_gradients(loss) if a is not None]\n"
+        TABLE
+        + "o = tf.train.AdagradOptimizer(0.1)\ng = [(a, v) for a, v in o.compute_gradients(loss) if a is not None]\n"
         "op = o.apply_gradients(g)\n",
         "order is not known",
     ),
     "gradients used elsewhere": (
-        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = o.compute_gradients(loss)\nop = o.apply_gradients(g)\nshow(g)\n",
+        TABLE
+        + "o = tf.train.AdagradOptimizer(0.1)\ng = o.compute_gradients(loss)\nop = o.apply_gradients(g)\nshow(g)\n",
         "is used in",
     ),
     "two optimizers with state": (
         TABLE + "a = tf.train.AdagradOptimizer(0.1).minimize(x)\nb = tf.train.AdagradOptimizer(0.1).minimize(y)\n",
         "state of its own",
     ),
-    "conditional step": (TABLE + "op = tf.train.AdagradOptimizer(0.1).minimize(loss) if a else None\n", "larger expression"),
+    "conditional step": (
+        TABLE + "op = tf.train.AdagradOptimizer(0.1).minimize(loss) if a else None\n",
+        "larger expression",
+    ),
     "L2 over all variables": (
         TABLE + "l2 = sum(tf.nn.l2_loss(v) for v in tf.trainable_variables())\n" + STEP,
         "all trainable variables",
     ),
-    "values of all variables": (TABLE + "names = [v.name for v in tf.trainable_variables()]\nsess.run(names)\n" + STEP, "all trainable"),
-    "optimize_loss": (TABLE + "op = tf.contrib.layers.optimize_loss(loss, s, 0.1, 'Adam')\n", "trains the model by itself"),
+    "values of all variables": (
+        TABLE + "names = [v.name for v in tf.trainable_variables()]\nsess.run(names)\n" + STEP,
+        "all trainable",
+    ),
+    "optimize_loss": (
+        TABLE + "op = tf.contrib.layers.optimize_loss(loss, s, 0.1, 'Adam')\n",
+        "trains the model by itself",
+    ),
     "gradient tape": (TABLE + "with tf.GradientTape() as t:\n    pass\n", "v1 graph"),
     "tf.function": (TABLE + "@tf.function\ndef f():\n    pass\n", "v1 graph"),
     "template": (TABLE + 'f = tf.make_template("t", g)\n', "template"),
@@ -97,7 +119,10 @@ CASES = {
     "base class elsewhere": (CLASS.format(bases="(Base)"), "`Base` may use `self.W`"),
     "getattr in the class": (CLASS.format(bases="") + "        x = getattr(self, name)\n", "computed name"),
     "attribute from outside": (CLASS.format(bases="") + "m = Model()\nshow(m.W)\n", "passed to `show`"),
-    "subclass in the file": (CLASS.format(bases="") + "class B(Model):\n    def f(self):\n        return self.W + 1\n", "matrix"),
+    "subclass in the file": (
+        CLASS.format(bases="") + "class B(Model):\n    def f(self):\n        return self.W + 1\n",
+        "matrix",
+    ),
     "dict used whole": (DICT + "n = sum(v for v in w.values())\n", "used as a whole"),
     "dict with a computed key": (DICT + "x = w[key]\n", "computed key"),
     "variable in a loop": (
@@ -105,7 +130,8 @@ CASES = {
         "run several times",
     ),
     "variable of a function called twice": (
-        HEAD + "def f(ids):\n    W = tf.Variable(tf.zeros([9, 4]))\n    return tf.nn.embedding_lookup(W, ids)\nf(a)\nf(b)\n"
+        HEAD
+        + "def f(ids):\n    W = tf.Variable(tf.zeros([9, 4]))\n    return tf.nn.embedding_lookup(W, ids)\nf(a)\nf(b)\n"
         + "s = tf.Session()\n",
         "run several times",
     ),
@@ -116,8 +142,11 @@ CASES = {
     ),
     "reused dense": (TABLE + 'with tf.variable_scope("", reuse=True):\n    V = tf.get_variable("w")\n', "made twice"),
     "only under a condition": (HEAD + "if a:\n    " + MADE + "    " + LOOKUP + STEP, "under a condition"),
-    "already converted": (HEAD + "from runtime import create_table\nt = create_table(a)\n" + MADE + LOOKUP, "already calls"),
-}  # fmt: skip
+    "already converted": (
+        HEAD + "from runtime import create_table\nt = create_table(a)\n" + MADE + LOOKUP,
+        "already calls",
+    ),
+}
 
 
 @pytest.mark.parametrize(("text", "says"), CASES.values(), ids=CASES)

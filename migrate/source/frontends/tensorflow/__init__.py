@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.judge import judge
@@ -14,16 +12,17 @@ from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 from migrate.source.rules import load
+from migrate.source.text import UnreadableSource
 from migrate.source.tree import Tree
 
 load("migrate.source.rules.tensorflow")
 
 
 def convert(path: str, text: str, options: Options) -> SourceResult:
-    """Convert one file; `path` is how it is reported. Raises libcst.ParserSyntaxError for text that is not Python 3."""
+    """Convert one file; `path` is how it is reported. Raises UnreadableSource when the text cannot be kept."""
     tree = Tree(path, text)
     if tree.module.code != text:
-        raise cst.CSTValidationError("the file cannot be reproduced from its syntax tree")
+        raise UnreadableSource("its line ends cannot be kept (a bare carriage return?)")
     names = TfNames(tree)
     file = File(tree, names, Initializers(names))
     judgement = judge(file, options.assume)

@@ -65,9 +65,9 @@ class Planner:
         call = creation.call
         initializer = creation.initializer.text if creation.initializer else ""
         texts = runtime.TableText(table.final_name, creation.dim_text, creation.rows_text, initializer)
-        column = self.tree.start(call).column
+        lead = self.tree.lead(call)
         self._replace(
-            call, runtime.create_table(self.fresh.imports("create_table"), self.tf, texts, column, self.tree.newline)
+            call, runtime.create_table(self.fresh.imports("create_table"), self.tf, texts, lead, self.tree.newline)
         )
         comments = kept_comments(self.tree, call)
         if comments:
@@ -135,11 +135,11 @@ class Planner:
                 self._source(source, f"{dense_vars} + {sparse_vars}", both if number == 0 else "")
         if lines:
             self.plan.edits.append(line_before(tree, step.call, lines))
-        column = tree.start(step.call).column
+        lead = tree.lead(step.call)
         name = step.arguments.get("name")
         text = runtime.apply_both(
             self.tf, dense, sparse, grads, dense_vars, self._global_step(step),
-            tree.source(name.value) if name else "", column, tree.newline,
+            tree.source(name.value) if name else "", lead, tree.newline,
         )  # fmt: skip
         self._replace(step.call, text)
 

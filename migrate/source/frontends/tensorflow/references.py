@@ -30,6 +30,7 @@ class Mentions:
 
     reads: list[cst.BaseExpression] = field(default_factory=list)
     writes: list[cst.BaseExpression] = field(default_factory=list)
+    aliased: list[cst.BaseExpression] = field(default_factory=list)  #: the right side of `alias = table`
     stops: list[Stop] = field(default_factory=list)
 
     def stop(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
@@ -56,6 +57,7 @@ def mentions(file: File, target: cst.BaseExpression) -> Mentions:
             if alias is None:
                 found.reads.append(node)
             else:
+                found.aliased.append(node)
                 pending.append(alias)
     return found
 

@@ -41,7 +41,9 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     if known is None or not any(_is_lookup_like(file, node) for node in known.reads):
         return None
     creation = rule.read(file, call)
-    table = Table(label, creation, stops=[*creation.stops, *known.stops], references=[*known.reads, *known.writes])
+    table = Table(
+        label, creation, stops=[*creation.stops, *known.stops], references=[*known.reads, *known.writes, *known.aliased]
+    )
     for node in known.reads:
         use = _classify(file, node)
         if isinstance(use, Lookup):
@@ -124,7 +126,7 @@ def _check_bindings(file: File, table: Table, known: Mentions) -> None:
     own = table.creation.call
     for target in known.writes:
         value = assigned_value(file.tree, target)
-        if value is own or any(value is read for read in table.references):
+        if value is own or any(value is node for node in known.aliased):
             continue
         harmless = isinstance(target, cst.Attribute | cst.Subscript) and isinstance(value, cst.Name)
         if harmless and isinstance(value, cst.Name) and value.value == "None":

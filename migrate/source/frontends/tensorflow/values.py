@@ -75,7 +75,7 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
 
 
 def reaching(tree: Tree, targets: list[cst.Name], use: cst.Name) -> cst.Name | None:
-    """Return the assignment among `targets` whose value is certainly what `use` reads; None when that is not certain."""
+    """Return the assignment among `targets` whose value `use` certainly reads; None when that is not certain."""
     if len(targets) == 1:
         return targets[0]
     function = tree.enclosing(use, cst.FunctionDef)

@@ -1,0 +1,162 @@
+"""The commands `convert` and `check` from outside: files, streams and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+GOOD = (
+    "import tensorflow.compat.v1 as tf\n"
+    'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'
+    "e = tf.nn.embedding_lookup(W, ids)\n"
+    "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
+)
+KEPT = GOOD + "l = tf.nn.l2_loss(W)\n"
+
+
+def migrate(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command in its own process."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "migrate", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A directory with a convertible file, one that stays, and one without a framework."""
+    (tmp_path / "src" / "sub").mkdir(parents=True)
+    (tmp_path / "src" / "good.py").write_text(GOOD)
+    (tmp_path / "src" / "sub" / "kept.py").write_text(KEPT)
+    (tmp_path / "src" / "other.py").write_text("import os\n")
+    return tmp_path
+
+
+def test_bare_convert_writes_to_migrated(work: Path) -> None:
+    done = migrate("convert", "src/good.py", cwd=work)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "1 table converted" in done.stderr
+    assert "next: migrate verify src/good.py migrated/good.py" in done.stderr
+    assert "create_table(" in (work / "migrated" / "good.py").read_text()
+    assert (work / "src" / "good.py").read_text() == GOOD
+    assert migrate("convert", "src/good.py", cwd=work).returncode == 0
+    (work / "migrated" / "good.py").write_text("edited")
+    done = migrate("convert", "src/good.py", cwd=work)
+    assert done.returncode == 2
+    assert "--force" in done.stderr
+    assert (work / "migrated" / "good.py").read_text() == "edited"
+
+
+def test_a_directory_keeps_relative_paths_and_reports_what_stays(work: Path) -> None:
+    done = migrate("convert", "src", "-o", "out", "--report", "r.json", "--report", "r.html", cwd=work)
+    assert done.returncode == 1, done.stderr
+    assert sorted(p.name for p in (work / "out").rglob("*.py")) == ["good.py"]
+    assert "decays every row" in done.stderr
+    assert "other.py" not in done.stderr
+    report = json.loads((work / "r.json").read_text())
+    assert "src/sub/kept.py" in json.dumps(report)
+    assert "<html" in (work / "r.html").read_text()
+
+
+def test_in_place_and_a_second_run(work: Path) -> None:
+    assert migrate("convert", "src/good.py", "--in-place", cwd=work).returncode == 0
+    once = (work / "src" / "good.py").read_text()
+    assert "sparse_lookup(W, ids)" in once
+    done = migrate("convert", "src/good.py", "--in-place", cwd=work)
+    assert done.returncode == 0, done.stderr
+    assert (work / "src" / "good.py").read_text() == once
+
+
+def test_diff_goes_to_stdout_and_applies(work: Path) -> None:
+    done = migrate("convert", "src/good.py", "--diff", cwd=work)
+    assert done.returncode == 0
+    assert done.stdout.startswith("--- a/src/good.py\n+++ b/src/good.py\n@@")
+    assert not (work / "migrated").exists()
+    patched = subprocess.run(
+        ["git", "apply", "-"], cwd=work, input=done.stdout, text=True, capture_output=True, check=False
+    )
+    assert patched.returncode == 0, patched.stderr
+    assert "create_table(" in (work / "src" / "good.py").read_text()
+
+
+def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
+    before = sorted(work.rglob("*"))
+    done = migrate("check", "src", cwd=work)
+    assert done.returncode == 1
+    assert "src/good.py:2: available: " in done.stdout
+    assert "src/sub/kept.py:5: unsupported: " in done.stdout
+    assert sorted(work.rglob("*")) == before
+    migrate("convert", "src/good.py", "--in-place", cwd=work)
+    assert migrate("check", "src/good.py", cwd=work).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["convert", "none.py"], "no such file"),
+        (["convert", "src/other.py", "--target", "sok"], "only `runtime`"),
+        (["convert", "src/good.py", "-o", "x", "--diff"], "exclude each other"),
+        (["convert", "src/good.py", "--nonsense"], "No such option"),
+        (["convert"], "Missing argument"),
+        (["convert", "src/bad.py"], "does not parse at line 2"),
+        (["check", "src/bad.py"], "does not parse at line 2"),
+        (["convert", "src/good.py", "--report", "r.xyz"], "r.xyz"),
+        (["convert", "src/good.py", "--schema", "none.yaml"], "none.yaml"),
+        (["convert", "src/good.py", "-o", "src/other.py"], "cannot be written"),
+        (["convert", "empty"], "no Python file"),
+    ],
+)
+def test_what_cannot_run_is_one_sentence_and_exit_code_2(work: Path, arguments: list[str], says: str) -> None:
+    (work / "empty").mkdir()
+    (work / "src" / "bad.py").write_text("import tensorflow\ndef f(:\n")
+    before = {path: path.read_bytes() for path in work.rglob("*") if path.is_file()}
+    done = migrate(*arguments, cwd=work)
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 4
+    assert {path: path.read_bytes() for path in work.rglob("*") if path.is_file()} == before
+
+
+def test_one_bad_file_among_many_is_work_that_remains(work: Path) -> None:
+    (work / "src" / "bad.py").write_text("import tensorflow\nprint 1\n")
+    done = migrate("convert", "src", "-o", "out", cwd=work)
+    assert done.returncode == 1
+    assert "run 2to3 first" in done.stderr
+    assert (work / "out" / "good.py").exists()
+
+
+@pytest.mark.parametrize("command", [["--help"], ["convert", "--help"], ["check", "--help"]])
+def test_help_imports_nothing_heavy(command: list[str], tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom migrate.cli.main import cli\n"
+        f"cli.main({command!r}, standalone_mode=False)\n"
+        "heavy = {'tensorflow', 'libcst', 'numpy', 'paddle', 'jinja2', 'yaml'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)) if heavy else 0)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout
+
+
+def test_converting_imports_no_framework(work: Path) -> None:
+    code = (
+        "import sys\nfrom migrate.cli.main import cli\n"
+        "try:\n    cli.main(['convert', 'src', '-o', 'out'], standalone_mode=False)\nexcept SystemExit:\n    pass\n"
+        "heavy = {'tensorflow', 'numpy', 'paddle'} & set(sys.modules)\nsys.exit(', '.join(heavy) if heavy else 0)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=work, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (work / "out" / "good.py").exists()
