@@ -28,17 +28,18 @@ def show(path: str) -> None:
 
 
 @report.command()
-@click.argument("path", metavar="R")
+@click.argument("paths", metavar="R...", nargs=-1, required=True)
 @click.option("-o", "--output", metavar="FILE", required=True, help="Where to write the page.")
-def html(path: str, output: str) -> None:
-    """Write the report R (a JSON report) as one self-contained HTML page."""
+def html(paths: tuple[str, ...], output: str) -> None:
+    """Write the reports R (JSON) as one self-contained HTML page: a conversion beside its proof, or many files."""
     from pathlib import Path
 
     from migrate.report import writers
     from migrate.report.files import write_atomically
+    from migrate.report.merge import merge
     from migrate.report.serialize import read_report
 
-    write_atomically(Path(output), writers.render(read_report(path), ".html"))
+    write_atomically(Path(output), writers.render(merge([read_report(path) for path in paths]), ".html"))
     click.echo(f"wrote {output}", err=True)
 
 
