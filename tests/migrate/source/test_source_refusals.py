@@ -91,6 +91,40 @@ CASES = {
         + "o = tf.train.AdagradOptimizer(0.1)\ng = o.compute_gradients(loss)\nop = o.apply_gradients(g)\nshow(g)\n",
         "is used in",
     ),
+    "weight decay in the pairs": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = [(a + 0.1 * v, v) for a, v in o.compute_gradients(loss)]\n"
+        "op = o.apply_gradients(g)\n",
+        "order is not known",
+    ),
+    "gradients treated by name": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = o.compute_gradients(loss)\nfor i, (a, v) in enumerate(g):\n"
+        '    if "w" in v.name:\n        g[i] = (tf.clip_by_norm(a, 1), v)\nop = o.apply_gradients(g)\n',
+        "is used in",
+    ),
+    "scaled gradients": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng, v = zip(*o.compute_gradients(loss))\n"
+        "g = [x / 2.0 for x in g]\nop = o.apply_gradients(zip(g, v))\n",
+        "order is not known",
+    ),
+    "gradients bound in a loop": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng, v = zip(*o.compute_gradients(loss))\nfor i in r:\n"
+        "    g, _ = tf.clip_by_global_norm(g, i)\nop = o.apply_gradients(zip(g, v))\n",
+        "not ",
+    ),
+    "learning rate changed later": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\no._lr = 0.5\nop = o.minimize(loss)\n",
+        "hands the optimizer on",
+    ),
+    "moving average": (TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\n", "average over all"),
+    "all variables": (TABLE + "vs = [v for v in tf.global_variables()]\n", "uses all variables"),
+    "lookup in a loop body": (
+        HEAD + MADE + "y = tf.while_loop(c, lambda i: tf.nn.embedding_lookup(W, i), [0])\n",
+        "graph of its own",
+    ),
+    "lookup in a dataset": (
+        HEAD + MADE + "def f(i):\n    return tf.nn.embedding_lookup(W, i)\nd = d.map(f)\ns = tf.Session()\n",
+        "graph of its own",
+    ),
     "two optimizers with state": (
         TABLE + "a = tf.train.AdagradOptimizer(0.1).minimize(x)\nb = tf.train.AdagradOptimizer(0.1).minimize(y)\n",
         "state of its own",

@@ -94,7 +94,7 @@ def test_a_missing_path_and_two_files_for_one_place(tmp_path: Path) -> None:
     for name in ("a/m.py", "b/m.py"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("")
-    with pytest.raises(MigrateError, match="would both become m.py"):
+    with pytest.raises(MigrateError, match="would both become"):
         find_inputs([str(tmp_path / "a"), str(tmp_path / "b")])
 
 

@@ -135,23 +135,37 @@ class Flow:
             return None
         over = self.kind(loop.iter, depth - 1)
         if over is Kind.PAIRS:
-            return _of_pairs(node.elt, loop.target)
+            return self._of_pairs(node.elt, loop.target)
         if over is Kind.GRADIENTS and isinstance(loop.target, cst.Name):
-            return Kind.GRADIENTS
+            return Kind.GRADIENTS if self.keeps_rows(node.elt, loop.target.value) else None
         return None
 
+    def _of_pairs(self, element: cst.BaseExpression, target: cst.BaseExpression) -> Kind | None:
+        names = tuple_names(target)
+        if names is None:
+            return None
+        if isinstance(element, cst.Name) and element.value == names[1]:
+            return Kind.VARIABLES
+        if isinstance(element, cst.Tuple):
+            return Kind.PAIRS if self.keeps_pair(element, *names) else None
+        return Kind.GRADIENTS if self.keeps_rows(element, names[0]) else None
 
-def _of_pairs(element: cst.BaseExpression, target: cst.BaseExpression) -> Kind | None:
-    names = tuple_names(target)
-    if names is None:
-        return None
-    pair = [e.value for e in element.elements] if isinstance(element, cst.Tuple) else None
-    if pair is not None:
-        last = pair[-1]
-        return Kind.PAIRS if len(pair) == 2 and isinstance(last, cst.Name) and last.value == names[1] else None
-    if isinstance(element, cst.Name) and element.value == names[1]:
-        return Kind.VARIABLES
-    return Kind.GRADIENTS
+    def keeps_pair(self, pair: cst.Tuple, gradient: str, variable: str) -> bool:
+        """True for `(f(gradient), variable)` where f treats the gradient of a table as that of a variable."""
+        parts = [e.value for e in pair.elements]
+        last = parts[-1] if parts else None
+        same = len(parts) == 2 and isinstance(last, cst.Name) and last.value == variable
+        return same and self.keeps_rows(parts[0], gradient)
+
+    def keeps_rows(self, node: cst.BaseExpression, gradient: str) -> bool:
+        """True for the gradient itself and for clips of it; arithmetic would need the whole matrix, or the values."""
+        if isinstance(node, cst.IfExp):
+            plain = self.file.tree.source(node.test) in {f"{gradient} is not None", f"{gradient} is None"}
+            return plain and all(self.keeps_rows(part, gradient) for part in (node.body, node.orelse))
+        if isinstance(node, cst.Call) and self.file.names.of(node.func) in {"clip_by_value", "clip_by_norm"}:
+            first = node.args[0].value if node.args and node.args[0].keyword is None else node
+            return isinstance(first, cst.Name) and first.value == gradient
+        return isinstance(node, cst.Name) and node.value in {gradient, "None"}
 
 
 def tuple_names(target: cst.CSTNode) -> tuple[str, str] | None:

@@ -65,6 +65,7 @@ def _file_stops(file: File, training: Training) -> Iterator[Stop]:
     for rule in rules(FileRule):
         yield from rule.stops(file)
     yield from _collections(file, training)
+    yield from _all_variables(file)
     yield from _savers(file)
     if file.tree.names.keys() & set(SDK) and any(
         file.tree.source(c.func).split(".")[-1] in SDK for c in file.tree.calls
@@ -114,6 +115,21 @@ def _collections(file: File, training: Training) -> Iterator[Stop]:
         yield Stop(
             call, COLLECTION, f"`{text}` uses all trainable variables", reason, "list the variables that are meant"
         )
+
+
+def _all_variables(file: File) -> Iterator[Stop]:
+    """Uses of the list of all variables, other than to initialise them."""
+    for call, _ in file.calls("global_variables", "all_variables", "model_variables"):
+        arg = file.tree.parent(call)
+        outer = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        initialises = isinstance(outer, cst.Call) and file.names.of(outer.func) == "variables_initializer"
+        if initialises or prints(file, call) or _unused(file, call):
+            continue
+        text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
+        reason = "tables are not in this list, so what is done with every variable would no longer reach them"
+        assumption = "what is done with all variables does not need the tables"
+        action = "list the variables that are meant, or convert with --assume"
+        yield Stop(call, COLLECTION, f"`{text}` uses all variables", reason, action, assumption)
 
 
 def _unused(file: File, call: cst.Call) -> bool:

@@ -147,4 +147,6 @@ def _mentions(file: File, receiver: cst.BaseExpression) -> list[cst.Name] | list
 
 def _harmless(file: File, node: cst.BaseExpression) -> bool:
     around = file.tree.parent(node)
-    return isinstance(around, cst.Attribute) and around.attr.value in {*TRAINING, *HARMLESS}
+    if not isinstance(around, cst.Attribute) or is_target(file.tree, around):
+        return False
+    return around.attr.value in {*TRAINING, *HARMLESS}

@@ -25,6 +25,20 @@ LOOKUP_LIKE = {
     "sparse.matmul",
 }
 
+#: TensorFlow functions that build a graph of their own for the function they are given.
+RUNNERS = {
+    "while_loop",
+    "map_fn",
+    "scan",
+    "foldl",
+    "foldr",
+    "vectorized_map",
+    "keras.layers.Lambda",
+    "py_func",
+    "py_function",
+    "numpy_function",
+}
+
 
 def find_tables(file: File) -> list[Table]:
     """Return the tables in source order."""
@@ -52,7 +66,35 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
             table.stops.append(use)
     _check_bindings(file, table, known)
     _check_runs(file, creation, table)
+    for lookup in table.lookups:
+        if (callee := _run_by(file, lookup.call)) is not None:
+            text = file.tree.source(callee.func)
+            reason = f"`{text}` runs it in a graph of its own, where a table cannot be trained"
+            table.stops.append(Stop(lookup.call, lookup.rule, f"this lookup is run by `{text}`", reason))
     return table
+
+
+def _run_by(file: File, node: cst.CSTNode) -> cst.Call | None:
+    """Return the call that runs the function or lambda around `node` by itself, as loops and `Dataset.map` do."""
+    for around in file.tree.ancestors(node):
+        uses: list[cst.CSTNode] = []
+        if isinstance(around, cst.Lambda):
+            uses = [around]
+        elif isinstance(around, cst.FunctionDef):
+            name = around.name.value
+            uses = [*file.tree.names.get(name, ()), *file.tree.attributes.get(name, ())]
+        for use in uses:
+            arg = file.tree.parent(use)
+            call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+            if isinstance(call, cst.Call) and _runs_functions(file, call):
+                return call
+    return None
+
+
+def _runs_functions(file: File, call: cst.Call) -> bool:
+    name = file.names.of(call.func)
+    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    return name in RUNNERS or (name is None and method in {"map", "flat_map", "interleave", "filter", "apply"})
 
 
 def _uses(file: File, call: cst.Call) -> tuple[str, Mentions | None]:

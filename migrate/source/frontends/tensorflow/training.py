@@ -191,7 +191,7 @@ def _check_carriers(file: File, flow: Flow, training: Training) -> None:
     for node in flow.carriers.values():
         scope = scope_of_name(file.tree, node)
         for use in local_names(file.tree, node.value, scope) if scope is not None else []:
-            if is_target(file.tree, use) or id(use) in flow.understood or _in_place(file, use):
+            if is_target(file.tree, use) or id(use) in flow.understood or _in_place(file, flow, use):
                 continue
             if prints(file, use):
                 continue
@@ -200,7 +200,7 @@ def _check_carriers(file: File, flow: Flow, training: Training) -> None:
             training.stops.append(Stop(use, RULE, f"`{node.value}` is used in `{text}`", reason))
 
 
-def _in_place(file: File, use: cst.Name) -> bool:
+def _in_place(file: File, flow: Flow, use: cst.Name) -> bool:
     """True inside `for i, (g, v) in enumerate(pairs): ... pairs[i] = (f(g), v)`."""
     loop = file.tree.enclosing(use, cst.For)
     if loop is None or file.tree.source(loop.iter) != f"enumerate({use.value})":
@@ -210,16 +210,22 @@ def _in_place(file: File, use: cst.Name) -> bool:
     names = tuple_names(loop.target.elements[1].value)
     around = file.tree.parent(use)
     if isinstance(around, cst.Arg):
-        return names is not None
+        return names is not None and _pairs_only(file, loop, names[1])
     target = file.tree.parent(around) if isinstance(around, cst.Subscript) else None
     assign = file.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
     pair = assign.value if isinstance(assign, cst.Assign) else None
     if names is None or not isinstance(pair, cst.Tuple) or len(pair.elements) != 2:
         return False
-    last = pair.elements[1].value
     index = file.tree.source(loop.target.elements[0].value)
     same_place = isinstance(around, cst.Subscript) and file.tree.source(around) == f"{use.value}[{index}]"
-    return same_place and isinstance(last, cst.Name) and last.value == names[1]
+    return same_place and flow.keeps_pair(pair, *names)
+
+
+def _pairs_only(file: File, loop: cst.For, variable: str) -> bool:
+    """True when the loop uses the variable only as the second half of a pair."""
+    inside = [use for use in file.tree.names[variable] if file.tree.contains(loop.body, use)]
+    elements = [file.tree.parent(use) for use in inside]
+    return all(isinstance(e, cst.Element) and isinstance(file.tree.parent(e), cst.Tuple) for e in elements)
 
 
 def prints(file: File, use: cst.CSTNode) -> bool:

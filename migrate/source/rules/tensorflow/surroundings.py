@@ -28,6 +28,8 @@ CALLS = {
     "function": EAGER,
     "train.init_from_checkpoint": RESTORED,
     "train.warm_start": RESTORED,
+    "train.ExponentialMovingAverage": "an average over all variables would leave the tables out",
+    "graph_util.convert_variables_to_constants": "a table cannot be frozen into a constant",
     "make_template": "a template makes its variables again under reuse",
     "import_graph_def": "a graph that is imported brings variables that are not in the file",
     "train.import_meta_graph": "a graph that is imported brings variables that are not in the file",
