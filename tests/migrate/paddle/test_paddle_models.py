@@ -51,3 +51,18 @@ def test_a_planted_error_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(oracle, "converted", broken)
     with pytest.raises(AssertionError, match="output 0"):
         oracle.compare(files["net.py"], load_schema(cases.EXAMPLE / "schema.yaml"), tmp_path)
+
+
+def test_the_order_of_outputs_and_labels_is_the_trainers() -> None:
+    files = cases.example_files()
+    swapped = files["dygraph_model.py"].replace(
+        "def create_loss(self, pred_income, pred_marital, label_income, label_marital)",
+        "def create_loss(self, pred_marital, pred_income, label_marital, label_income)",
+    )
+    swapped = swapped.replace(
+        "self.create_loss(pred_income, pred_marital, label_income, label_marital)",
+        "self.create_loss(pred_marital, pred_income, label_marital, label_income)",
+    )
+    schema = load_schema(cases.EXAMPLE / "schema.yaml")
+    text = oracle.converted(files["net.py"], schema, files | {"dygraph_model.py": swapped}).converted
+    assert "create_loss(outputs[1], outputs[0], labels[:, 1:2], labels[:, 0:1])" in text

@@ -154,6 +154,11 @@ def test_a_broken_file_is_reported_and_kept() -> None:
     assert found.state is State.FAILED and found.location.line == 2
 
 
+def test_files_that_no_parser_can_take_are_kept() -> None:
+    (found,) = findings("import paddle\nclass A(paddle.nn.Layer):\n    x = " + "-" * 5000 + "1\n")
+    assert found.state in (State.FAILED, State.UNSUPPORTED)
+
+
 def test_without_a_schema_nothing_is_guessed() -> None:
     result = convert("net.py", model(), Options(), {})
     (found,) = result.findings

@@ -7,12 +7,16 @@ all such layers stand side by side in one embedding table.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
+
+import libcst as cst
 
 from migrate.errors import MigrateError
 from migrate.source.frontends.paddle import checks, findings, loss, module, modules
+from migrate.source.frontends.paddle.columns import input_expressions
 from migrate.source.frontends.paddle.interpreter import Interpreter, Problem
-from migrate.source.frontends.paddle.program import Program, follow, input_expressions, model_arguments
+from migrate.source.frontends.paddle.program import Program, follow, model_arguments
 from migrate.source.frontends.paddle.rewrite import Facts, rewrite
 from migrate.source.frontends.paddle.values import Refuse
 from migrate.source.options import Options
@@ -38,13 +42,19 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
         MigrateError: the schema contradicts the source.
     """
     try:
-        if not checks.defines_model(text):
-            return findings.no_model(path, text)
-        if options.schema is None:
-            return findings.no_schema(path, text)
-        run, program = follow(path, text, options.schema, siblings)
+        return _convert(path, text, options, siblings)
     except SyntaxError as error:
-        return findings.not_python(path, text, error)
+        return findings.not_python(path, text, error.lineno or 1, error.msg)
+    except (RecursionError, cst.ParserSyntaxError):
+        return findings.not_python(path, text, 1, "expressions nested too deeply to follow")
+
+
+def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
+    if not checks.defines_model(text):
+        return findings.no_model(path, text)
+    if options.schema is None:
+        return findings.no_schema(path, text)
+    run, program = follow(path, text, options.schema, siblings)
     checks.check_references(run, run.modules["net"])
     if program is not None:
         loss.check_tasks(program)
@@ -104,12 +114,13 @@ def _expressions(program: Program) -> list[str]:
 
 
 def _report(run: Interpreter, path: str, text: str, facts: Facts) -> None:
-    lines = text.splitlines()
+    lines, tree = text.splitlines(), ast.parse(text)
     known = {(where, span[:2]) for where, span in run.problems}
     for refusal in facts.refused:
         if (path, refusal.span[:2]) not in known:
-            source = lines[refusal.span[0] - 1].strip()
-            run.problems[path, refusal.span] = Problem(path, refusal.span, "", str(refusal), source)
+            line = refusal.span[0]
+            scope = next((name for name, first, last in checks.scopes(tree) if first <= line <= last), "")
+            run.problems[path, refusal.span] = Problem(path, refusal.span, scope, str(refusal), lines[line - 1].strip())
 
 
 def _report_loss(program: Program, facts: Facts) -> None:

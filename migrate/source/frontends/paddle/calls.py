@@ -17,8 +17,8 @@ from migrate.source.frontends.paddle.api import (
     PARAM_ATTR,
     TABLE,
     Entry,
-    canonical,
 )
+from migrate.source.frontends.paddle.operators import RAW_USE, attribute, binary, check_power
 from migrate.source.frontends.paddle.values import (
     UNKNOWN,
     Activation,
@@ -76,25 +76,10 @@ _PYTHON_METHODS: dict[type, frozenset[str]] = {
 _OPAQUE = (Tensor, RawInput, LayerValue, Unknown)
 
 
-def is_config(value: Value) -> bool:
-    """Return whether a value is the trainer's configuration."""
-    return isinstance(value, Config)
-
-
-def api_attribute(api: Api, name: str) -> Value:
-    """Return `api.name`: a constant of `math`, or the longer dotted name."""
-    dotted = canonical(f"{api.name}.{name}")
-    if api.name == "math" and isinstance(getattr(math, name, None), float):
-        return getattr(math, name)
-    return Api(dotted)
-
-
 def call(run: Interpreter, node: ast.Call) -> Value:
     """Evaluate a call."""
     if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in run.frame.names:
-        from migrate.source.frontends.paddle.interpreter import super_of
-
-        return super_of(run.frame)
+        return layers.super_of(run.frame)
     callee = run.evaluate(node.func)
     positional, keywords = _arguments(run, node)
     key = (run.frame.module.path, run.frame.module.span(node))
@@ -166,8 +151,6 @@ def call_entry(
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
     if mentions([positional, keywords], RawInput):
-        from migrate.source.frontends.paddle.expressions import RAW_USE
-
         raise Refuse(RAW_USE)
     keywords = {
         key: value for key, value in keywords.items() if not (isinstance(value, Api) and value.name in DTYPES)
@@ -183,12 +166,8 @@ def call_entry(
 
 def _call_builtin(run: Interpreter, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     if name == "getattr" and len(positional) in (2, 3) and isinstance(positional[1], str):
-        from migrate.source.frontends.paddle.expressions import attribute
-
         return attribute(positional[0], positional[1])
     if name == "pow":
-        from migrate.source.frontends.paddle.expressions import check_power
-
         check_power(*positional[:2])
         return _python(pow, positional, keywords)
     if name == "isinstance" and len(positional) == 2:
@@ -231,8 +210,6 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
 
 
 def _sum_of_tensors(items: list[Value]) -> Value:
-    from migrate.source.frontends.paddle.expressions import binary
-
     total: Value = 0
     for item in items:
         total = binary(ast.Add(), total, item)

@@ -7,8 +7,9 @@ from collections import defaultdict
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.frontends.paddle import checks
 from migrate.source.frontends.paddle.interpreter import Interpreter
-from migrate.source.frontends.paddle.program import TRAINER, Program
+from migrate.source.frontends.paddle.program import Program
 from migrate.source.frontends.paddle.rewrite import Facts
+from migrate.source.frontends.paddle.trainer import TRAINER
 from migrate.source.frontends.paddle.values import Class, Initializer, Linear, Span
 from migrate.source.result import SourceResult
 
@@ -42,17 +43,17 @@ def no_schema(path: str, text: str) -> SourceResult:
     return SourceResult(path, KIND, text, text, (finding,))
 
 
-def not_python(path: str, text: str, error: SyntaxError) -> SourceResult:
+def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
     """A file that does not parse."""
-    line = error.lineno or 1
+    lines = text.splitlines()
     finding = Finding(
         rule="paddle-syntax",
         subject="file",
         state=State.FAILED,
         location=Location(path, line, line),
-        message=f"line {line} is not valid Python ({error.msg})",
+        message=f"line {line} is not valid Python ({problem})",
         action="correct the line and convert again",
-        before=(error.text or "").strip(),
+        before=lines[line - 1].strip() if line <= len(lines) else "",
     )
     return SourceResult(path, KIND, text, text, (finding,))
 

@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass, field
 
 from migrate.source.frontends.paddle import expressions, layers
+from migrate.source.frontends.paddle.operators import binary
 from migrate.source.frontends.paddle.values import (
     UNKNOWN,
     BatchSize,
@@ -24,7 +25,6 @@ from migrate.source.frontends.paddle.values import (
     Refuse,
     Span,
     Stop,
-    Super,
     Tensor,
     Unknown,
     Value,
@@ -242,7 +242,7 @@ class Interpreter:
             current.extend(value)
             return
         try:
-            self.assign(node.target, expressions.binary(node.op, current, value))
+            self.assign(node.target, binary(node.op, current, value))
         except (Refuse, ArithmeticError, TypeError, ValueError) as reason:
             self.assign(node.target, self.problem(node, str(reason)))
 
@@ -288,11 +288,3 @@ class Interpreter:
 
     def _run_Continue(self, node: ast.Continue) -> None:
         raise _Continue
-
-
-def super_of(frame: Frame) -> Super:
-    """Return what `super()` means in the running method."""
-    function = frame.owner
-    if function is None or function.owner is None or not isinstance(function.receiver, Instance):
-        raise Refuse("`super()` is used outside a method")
-    return Super(function.owner, function.receiver)

@@ -26,7 +26,7 @@ from migrate.source.frontends.paddle.values import (
 )
 
 if TYPE_CHECKING:
-    from migrate.source.frontends.paddle.interpreter import Interpreter
+    from migrate.source.frontends.paddle.interpreter import Frame, Interpreter
 
 _PARAM_ATTR_DEFAULTS: dict[str, Value] = {
     "name": None,
@@ -200,3 +200,11 @@ def call_layer_api(
         raise Refuse(f"the name {key!r} of this layer is also an attribute; rename one of them")
     target.sublayers[key] = layer
     return layer
+
+
+def super_of(frame: Frame) -> Super:
+    """Return what `super()` means in the running method."""
+    function = frame.owner
+    if function is None or function.owner is None or not isinstance(function.receiver, Instance):
+        raise Refuse("`super()` is used outside a method")
+    return Super(function.owner, function.receiver)

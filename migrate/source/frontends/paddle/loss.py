@@ -11,8 +11,9 @@ from migrate.schema import Task
 from migrate.source.frontends.paddle import modules
 from migrate.source.frontends.paddle.calls import BUILTINS, SPECIAL
 from migrate.source.frontends.paddle.interpreter import Frame
-from migrate.source.frontends.paddle.program import TRAINER, Program
+from migrate.source.frontends.paddle.program import Program
 from migrate.source.frontends.paddle.rewrite import Facts, rewrite
+from migrate.source.frontends.paddle.trainer import TRAINER
 
 
 def check_tasks(program: Program) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Mapping
 
 from migrate.source.frontends.paddle.api import LAYER, canonical
 from migrate.source.frontends.paddle.interpreter import Frame, Interpreter
-from migrate.source.frontends.paddle.values import Api, Class, Function, Module, Value
+from migrate.source.frontends.paddle.values import Api, Class, Function, Module, Stop, Value
 
 #: modules whose names the interpreter knows and the converted file may import
 STANDARD = frozenset({"math", "__future__", "typing"})
@@ -45,7 +46,8 @@ def load(run: Interpreter, path: str, text: str) -> Module:
     for name, dotted in imported_names(module.tree).items():
         module.names[name] = run.modules.get(dotted, Api(canonical(dotted)))
     for node in module.tree.body:
-        _define(run, module, node)
+        with contextlib.suppress(Stop):
+            _define(run, module, node)
     run.frames.pop()
     return module
 

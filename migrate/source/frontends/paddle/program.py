@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import yaml
-
 from migrate.errors import MigrateError
 from migrate.schema import Schema
-from migrate.source.frontends.paddle import calls, layers, modules
+from migrate.source.frontends.paddle import calls, layers, modules, trainer
 from migrate.source.frontends.paddle.interpreter import Frame, Interpreter
+from migrate.source.frontends.paddle.trainer import TRAINER
 from migrate.source.frontends.paddle.values import (
     RAW_INPUT,
     Class,
-    Config,
-    Container,
     Function,
     Instance,
     Linear,
@@ -30,8 +26,6 @@ from migrate.source.frontends.paddle.values import (
     mentions,
     named_layers,
 )
-
-TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
 
 
 @dataclass
@@ -158,7 +152,7 @@ def _arguments(
     required = names[: len(names) - len(found[0].args.defaults)]
     if not required:
         return {}
-    made = _arguments_beside(module, cls, siblings)
+    made = trainer.constructor_arguments(module, cls, siblings)
     if made is None:
         wanted = ", ".join(required)
         raise MigrateError(f"{schema.path}: `model.arguments` is missing, give values for {wanted} of {cls.name}")
@@ -178,45 +172,6 @@ def _check_arguments(schema: Schema, cls: Class, constructor: ast.FunctionDef, g
     for name in required:
         if name not in given:
             raise MigrateError(f"{schema.path}: `model.arguments` lacks `{name}` of {cls.name}, add it")
-
-
-def _arguments_beside(
-    module: Module, cls: Class, siblings: Mapping[str, str]
-) -> tuple[list[Value], dict[str, Value]] | None:
-    """Follow `create_model` of the trainer on config.yaml up to the call of the model's class."""
-    if TRAINER not in siblings or CONFIG not in siblings:
-        return None
-    run = Interpreter(modules={"net": module})
-    try:
-        trainer = modules.load(run, TRAINER, siblings[TRAINER])
-        config = Config(_flatten(yaml.safe_load(siblings[CONFIG])))
-    except (SyntaxError, yaml.YAMLError):
-        return None
-    function = _trainer_method(trainer, "create_model")
-    if function is None:
-        return None
-    run.watch = cls
-    with contextlib.suppress(Stop):
-        run.call_function(function, [config], {})
-    return run.watched
-
-
-def _flatten(value: Value, prefix: str = "") -> dict[str, Value]:
-    if not isinstance(value, dict):
-        return {}
-    flat: dict[str, Value] = {}
-    for key, item in value.items():
-        flat[f"{prefix}{key}"] = item
-        flat |= _flatten(item, f"{prefix}{key}.")
-    return flat
-
-
-def _trainer_method(trainer: Module, name: str) -> Function | None:
-    for value in trainer.names.values():
-        found = value.find(name) if isinstance(value, Class) and not value.is_layer else None
-        if found is not None:
-            return Function(found[0], trainer, value, Instance((1, 0, 1, 0), {}, value))
-    return None
 
 
 def _build(run: Interpreter, module: Module, cls: Class, arguments: dict[str, Value], schema: Schema) -> Program | None:
@@ -271,21 +226,21 @@ def _follow_loss(program: Program, siblings: Mapping[str, str]) -> None:
         return
     run = program.run
     try:
-        trainer = modules.load(run, TRAINER, siblings[TRAINER])
+        module = modules.load(run, TRAINER, siblings[TRAINER])
     except SyntaxError:
         return
-    function = _trainer_method(trainer, "create_loss")
+    function = trainer.method_of(module, "create_loss")
     if function is None:
         return
-    program.trainer, program.loss = trainer, function
-    values = _loss_arguments(program, trainer, function)
+    program.trainer, program.loss = module, function
+    values = _loss_arguments(program, module, function)
     result = run.call_function(function, values, {})
     if isinstance(result, Tensor) and result.shape not in ((), (1,), None):
         run.problem(function.node, f"the loss is a tensor of shape {list(result.shape or ())}, not one number")
 
 
-def _loss_arguments(program: Program, trainer: Module, function: Function) -> list[Value]:
-    """Match the parameters of `create_loss` with outputs (in order) and labels (by name, else in order)."""
+def _loss_arguments(program: Program, module: Module, function: Function) -> list[Value]:
+    """Match the parameters of `create_loss` with outputs (as `train_forward` passes them) and labels (by name)."""
     names = [item.arg for item in function.node.args.args][1:]
     labels = program.schema.labels
     single = len(names) == 1 + len(labels) and program.returns_list and len(program.outputs) > 1
@@ -298,77 +253,14 @@ def _loss_arguments(program: Program, trainer: Module, function: Function) -> li
     if single:
         program.loss_arguments.append("outputs")
     else:
-        program.loss_arguments += [f"outputs[{i}]" for i in range(count)]
-    indices = [_label_index(name, position, labels) for position, name in enumerate(names[count:])]
+        program.loss_arguments += [f"outputs[{i}]" for i in trainer.output_order(module, count)]
+    indices = trainer.label_order(names[count:], labels)
     if len(set(indices)) < len(labels):
         raise MigrateError(
             f"{program.schema.path}: `labels` are {', '.join(labels)}, but create_loss of {TRAINER} calls them "
             f"{', '.join(names[count:])}; use the same names"
         )
     program.loss_arguments += [f"label[:, {index}:{index + 1}]" for index in indices]
-    heads: list[Value] = [list(program.outputs)] if single else list(program.outputs)
+    ordered = [program.outputs[i] for i in trainer.output_order(module, len(program.outputs))]
+    heads: list[Value] = [list(program.outputs)] if single else list(ordered)
     return [*heads, *(Tensor((None, 1)) for _ in labels)]
-
-
-def _label_index(name: str, position: int, labels: tuple[str, ...]) -> int:
-    plain = name.removeprefix("label_").removesuffix("_label")
-    return labels.index(plain) if plain in labels else position
-
-
-def input_expressions(program: Program) -> list[str]:
-    """Return Python expressions over `self` that give the input layers, and set `program.columns` in the same order.
-
-    A list of which every item reads the input (or was never used and is as wide) is one starred expression, so that
-    the converted constructor follows its own sizes.
-    """
-    size = program.schema.input.size
-    linears = program.run.linears
-    paths = program.paths
-    spare = {id(layer) for layer in linears if not layer.used and layer.in_features == size and id(layer) in paths}
-    search = _Search({id(layer) for layer in program.input_linears}, spare)
-    search.visit("self", program.model)
-    if search.wanted:
-        missing = next(layer for layer in program.input_linears if id(layer) in search.wanted)
-        raise Refuse(f"the layer made at line {missing.span[0]} reads the input but is not kept on the model")
-    program.columns = [layer for _, layers in search.found for layer in layers]
-    return [expression for expression, _ in search.found]
-
-
-@dataclass
-class _Search:
-    """Walks a model for the places where its input layers are kept."""
-
-    wanted: set[int]  #: input layers not found yet
-    spare: set[int]  #: unused layers that could stand among them
-    seen: set[int] = field(default_factory=set)
-    found: list[tuple[str, list[Linear]]] = field(default_factory=list)
-
-    def visit(self, at: str, value: Value) -> None:
-        if id(value) in self.seen or not self.wanted:
-            return
-        self.seen.add(id(value))
-        if isinstance(value, Linear):
-            if id(value) in self.wanted:
-                self.wanted.discard(id(value))
-                self.found.append((at, [value]))
-        elif isinstance(value, Container):
-            self._items(at, value.items)
-        elif isinstance(value, list | tuple):
-            self._items(at, list(value))
-        elif isinstance(value, dict):
-            for key, item in value.items():
-                self.visit(f"{at}[{key!r}]", item)
-        elif isinstance(value, Instance):
-            for name, item in [*value.attributes.items(), *value.sublayers.items()]:
-                self.visit(f"{at}.{name}", item)
-
-    def _items(self, at: str, items: list[Value]) -> None:
-        ids = {id(item) for item in items}
-        if self.wanted & ids and ids <= self.wanted | self.spare and len(ids) == len(items):
-            self.wanted -= ids
-            self.spare -= ids
-            self.seen |= ids
-            self.found.append((f"*{at}", items))
-            return
-        for index, item in enumerate(items):
-            self.visit(f"{at}[{index}]", item)
