@@ -85,6 +85,8 @@ IN_FORWARD = {
     "uncalled": ("return 1 if self.fc(x).sum else 0", "depends on a tensor's value"),
     "loop": ("return [row for row in self.fc(x)]", "loop over a tensor"),
     "zero-in-shape": ("return paddle.reshape(self.fc(x), [0, 1])", "a 0 in a shape"),
+    "batch-size": ("y = self.fc(x); return paddle.reshape(y, [y.shape[0], 1])", "the batch size is no number"),
+    "whole-shape": ("y = self.fc(x); return paddle.reshape(y, y.shape)", "the batch size is no number"),
     "squeeze": ("return paddle.squeeze(self.fc(x))", "squeeze keeps dimensions"),
     "squeeze-of-two": ("return paddle.squeeze(paddle.stack([self.fc(x)] * 2, 1), axis=1)", "not 1 does nothing"),
     "vector-matmul": ("return paddle.matmul(self.fc(x)[:, 0], self.fc(x))", "two or more dimensions"),

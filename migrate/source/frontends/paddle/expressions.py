@@ -185,7 +185,10 @@ def _subscript(run: Interpreter, node: ast.Subscript) -> Value:
             raise Refuse(f"a slice of `{value.kind}` makes a new layer in Paddle; index it item by item")
         return value.items[index]
     if isinstance(value, list | tuple | dict | str | range):
-        return value[index]
+        item = value[index]
+        if isinstance(item, BatchSize):
+            raise Refuse("the batch size is no number in a graph; write -1 for it, or do without")
+        return item
     raise Refuse(f"an item of {type(value).__name__} is not understood")
 
 

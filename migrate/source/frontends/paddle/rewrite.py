@@ -241,14 +241,8 @@ def _filled(entry: Entry, target: cst.BaseExpression, bound: list[tuple[str, cst
             values[name] = cst.parse_expression(repr(default))
 
     class Fill(cst.CSTTransformer):
-        def visit_Arg_keyword(self, node: cst.Arg) -> None:
-            del node
-
         def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
             return updated_node.with_changes(keyword=original_node.keyword)
-
-        def visit_Attribute_attr(self, node: cst.Attribute) -> None:
-            del node
 
         def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.Attribute:
             return updated_node.with_changes(attr=original_node.attr)

@@ -116,12 +116,14 @@ def reshape(arguments: Arguments) -> Tensor:
     x, shape = _tensor(arguments["x"]), arguments["shape"]
     if not isinstance(shape, list | tuple):
         raise Refuse("the shape is not a list that can be followed")
-    sizes = [None if isinstance(size, BatchSize) else size for size in shape]
-    if any(size is not None and (not isinstance(size, int) or isinstance(size, bool)) for size in sizes):
+    if any(isinstance(size, BatchSize) for size in shape):
+        raise Refuse("the batch size is no number in a graph; write -1 for it")
+    sizes = list(shape)
+    if any(not isinstance(size, int) or isinstance(size, bool) for size in sizes):
         raise Refuse("the shape is not a list of integers")
     if 0 in sizes:
         raise Refuse("a 0 in a shape copies that dimension in Paddle; write the size, or -1")
-    known = math.prod(size for size in sizes if size is not None and size != -1)
+    known = math.prod(size for size in sizes if size != -1)
     if x.shape is not None and None not in x.shape:
         count = math.prod(size for size in x.shape if size is not None)
         return Tensor(tuple(count // known if size == -1 else size for size in sizes))

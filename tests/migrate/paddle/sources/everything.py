@@ -42,7 +42,7 @@ class EverythingLayer(nn.Layer):
         scores = paddle.matmul(wide, paddle.stack([m(x) for m in self.more], 1), transpose_y=True)
         scores = F.softmax(scores.squeeze(axis=1) / 2)
         mixed = paddle.matmul(paddle.transpose(paddle.unsqueeze(scores, 2), [0, 2, 1]), stacked)
-        mixed = paddle.reshape(mixed, shape=(-1, WIDTH))
+        mixed = paddle.reshape(mixed, shape=(-1, total.shape[1]))
         powers = paddle.exp(-paddle.square(mixed)) + paddle.sqrt(paddle.divide(x * x + 1.0, y=x**2 + 2.0))
         logs = paddle.log(paddle.clip(powers, 0.2, max=1.5)) + sum([x, mixed])
         tail = paddle.slice(logs, axes=[1], starts=[2], ends=[5])
