@@ -18,7 +18,7 @@ BAD = {
     "unknown encoding": (b"# -*- coding: klingon -*-\nimport tensorflow\n", "cannot be decoded"),
     "null byte": (b"import tensorflow\nx = '\x00'\n", "null"),
     "binary": (bytes(range(256)) + b"import tensorflow", "cannot be decoded"),
-    "bare carriage returns": (b"import tensorflow as tf\rx = 1\r", "line ends"),
+    "bare carriage returns": (b"import tensorflow as tf\rembedding = 1\r", "line ends"),
     "deep nesting": (b"import tensorflow\nx = " + b"(" * 5000 + b")" * 5000 + b"\n", "does not parse"),
 }
 

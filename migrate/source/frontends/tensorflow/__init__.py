@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.judge import judge
@@ -16,10 +18,17 @@ from migrate.source.text import UnreadableSource
 from migrate.source.tree import Tree
 
 load("migrate.source.rules.tensorflow")
+#: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.
+RELEVANT = re.compile(
+    r"embed|Embedding|gather|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul|Classifier|Regressor"
+    r"|import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b"
+)
 
 
 def convert(path: str, text: str, options: Options) -> SourceResult:
     """Convert one file; `path` is how it is reported. Raises UnreadableSource when the text cannot be kept."""
+    if not RELEVANT.search(text):
+        return SourceResult(path, "tensorflow", text, text)
     tree = Tree(path, text)
     if tree.module.code != text:
         raise UnreadableSource("its line ends cannot be kept (a bare carriage return?)")
