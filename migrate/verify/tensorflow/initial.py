@@ -35,7 +35,7 @@ def variable_law(run: Any, variable: tf.Variable) -> Law | None:
     """
     value = initial_value(variable)
     draws = [op for op in ancestors([value.op]) if op.type in _DRAWS]
-    if len(draws) != 1:
+    if len(draws) != 1 or not np.prod(variable.shape.as_list()):
         return None
     output, shape = draws[0].outputs[0], variable.shape.as_list()
     b, ab, aab = (

@@ -1,0 +1,121 @@
+"""When two tensors count as equal, and when equality would prove nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from migrate.verify import compare
+
+RNG = np.random.default_rng(5)
+ROWS = RNG.standard_normal((6, 4)).astype(np.float32)
+
+
+def verdict(first: np.ndarray, second: np.ndarray, kind: str = "tensor") -> str:
+    return compare.compare("forward", "x", first, second, kind=kind).verdict
+
+
+@pytest.mark.parametrize("kind", ["tensor", "output", "gradient"])
+def test_rounding_is_equal_and_a_planted_error_in_one_row_is_not(kind: str) -> None:
+    rounded = (ROWS.astype(np.float64) * (1 + 1e-7)).astype(np.float32)
+    planted = ROWS.copy()
+    planted[3] += 1e-3
+    assert verdict(ROWS, rounded, kind) == "equal"
+    assert verdict(ROWS, planted, kind) == "differs"
+    assert verdict(planted, ROWS, kind) == "differs"
+
+
+def test_the_tolerance_is_relative_to_the_greatest_value_of_the_reference() -> None:
+    first = np.array([1000.0, 1e-3])
+    found = compare.compare("loss", "x", first, first + np.array([0.0, 9e-3]), np.array([1000.0, 1e-3]))
+    assert (found.verdict, found.count, found.scale) == ("equal", 2, 1000.0)
+    assert found.max_abs == pytest.approx(9e-3)
+    assert found.needed == pytest.approx(9e-6)
+    beyond = compare.compare("loss", "x", first, first + np.array([0.0, 1.1e-2]))
+    assert (beyond.verdict, beyond.tolerance) == ("differs", 1e-5)
+    assert beyond.needed == pytest.approx(1.1e-5)
+
+
+def test_a_constant_output_proves_nothing() -> None:
+    same = np.repeat(ROWS[:1], 6, axis=0)
+    assert verdict(same, same, "output") == "constant"
+    assert verdict(np.full(6, 0.5), np.full(6, 0.5), "output") == "constant"
+    assert verdict(np.float32(0.7).reshape(()), np.float32(0.7).reshape(()), "output") == "constant"
+    assert verdict(same, same) == "equal"
+
+
+def test_a_zero_gradient_proves_nothing() -> None:
+    zeros = np.zeros((6, 4))
+    assert verdict(zeros, zeros, "gradient") == "zero"
+    assert verdict(zeros, ROWS, "gradient") == "differs"
+    assert verdict(ROWS, zeros, "gradient") == "differs"
+
+
+def test_nothing_compared_proves_nothing() -> None:
+    assert verdict(np.zeros((0, 4)), np.zeros((0, 4))) == "empty"
+    assert compare.exactly("initial", "x", np.zeros(0), np.zeros(0)).verdict == "empty"
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_differ_even_from_themselves(bad: float) -> None:
+    broken = ROWS.copy()
+    broken[0, 0] = bad
+    for pair in ((broken, broken), (ROWS, broken), (broken, ROWS)):
+        found = compare.compare("loss", "x", *pair)
+        assert found.verdict == "differs"
+        assert "not finite" in found.note
+
+
+def test_shapes_must_agree() -> None:
+    found = compare.compare("forward", "x", ROWS, ROWS[:5])
+    assert found.verdict == "differs"
+    assert "[6, 4] became [5, 4]" in found.note
+
+
+def test_all_zero_values_have_no_scale_but_compare() -> None:
+    assert verdict(np.zeros(3), np.zeros(3)) == "equal"
+    assert verdict(np.zeros(3), np.full(3, 1e-30)) == "differs"
+
+
+def test_exact_comparison_takes_not_the_last_bit() -> None:
+    moved = ROWS.copy()
+    moved[1, 1] = np.nextafter(moved[1, 1], np.float32(9), dtype=np.float32)
+    assert compare.exactly("initial", "x", ROWS, ROWS.copy()).verdict == "equal"
+    found = compare.exactly("initial", "x", ROWS, moved)
+    assert (found.verdict, found.tolerance) == ("differs", 0.0)
+
+
+def test_the_note_says_which_side_is_nearer_to_float64() -> None:
+    wide = ROWS.astype(np.float64)
+    found = compare.compare("forward", "x", ROWS + np.float32(1e-6), ROWS + np.float32(3e-6), wide)
+    assert found.verdict == "equal"
+    assert "original nearer" in found.note
+    found = compare.compare("forward", "x", ROWS + np.float32(3e-6), ROWS + np.float32(1e-6), wide)
+    assert "converted nearer" in found.note
+
+
+def test_the_worst_moment_is_kept() -> None:
+    steps = [compare.compare("sgd", "w", ROWS, ROWS + np.float32(error)) for error in (1e-7, 1e-2, 1e-6)]
+    folded = compare.worst(steps, ["at step 1", "at step 2", "at step 3"])
+    assert (folded.verdict, folded.count) == ("differs", 3 * 24)
+    assert folded.note == "worst at step 2"
+
+
+def test_a_zero_gradient_is_worse_than_a_step_that_changes_values_and_a_difference_worst() -> None:
+    zero = compare.compare("gradient", "g", np.zeros(2), np.zeros(2), kind="gradient")
+    changed = compare.change_of_values(compare.compare("optimizer", "w", ROWS, ROWS), "lazy Adam")
+    wrong = compare.compare("forward", "x", ROWS, -ROWS)
+    assert changed.verdict == "changes-values"
+    assert [c.verdict for c in compare.failures([changed, zero, wrong])] == ["differs", "zero", "changes-values"]
+
+
+def test_rows_of_equal_keys_are_summed() -> None:
+    keys, rows = compare.aggregate(np.array([[7, 2], [7, 7]]), np.array([[[1.0], [10.0]], [[2.0], [4.0]]]))
+    assert keys.tolist() == [2, 7]
+    assert rows.tolist() == [[10.0], [7.0]]
+
+
+def test_a_key_beyond_the_rows_cannot_hide() -> None:
+    assert compare.scatter(np.array([0, 2, 0]), np.array([[1.0], [2.0], [3.0]]), 3).tolist() == [[4.0], [0.0], [2.0]]
+    for key in (3, -1):
+        assert np.isnan(compare.scatter(np.array([key]), np.array([[1.0]]), 3)).all()

@@ -1,0 +1,89 @@
+"""What `migrate verify` prints, reports and refuses, without running a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli.verify import verify
+from migrate.errors import MigrateError
+from migrate.report.model import Verification
+from migrate.verify import compare, pair, show
+from migrate.verify.report import make_report
+from migrate.verify.settings import Settings
+
+VALUES = np.arange(1.0, 9.0)
+EQUAL = compare.compare("forward", "out", VALUES, VALUES * (1 + 1e-7), kind="output")
+WRONG = compare.compare("gradient", "w", VALUES, -VALUES, kind="gradient")
+CHANGED = compare.change_of_values(compare.compare("optimizer", "t", VALUES, VALUES + 1e-3), "lazy Adam")
+
+
+def proof(*comparisons: compare.Comparison) -> Verification:
+    return Verification("a.py", "b.py", comparisons)
+
+
+def test_the_sentence_counts_and_judges() -> None:
+    assert show.sentence(proof(EQUAL, EQUAL)) == "2 of 2 tensors equal: the converted model computes the same."
+    assert show.sentence(proof(EQUAL, WRONG)) == "1 of 2 tensors equal; 1 differs: not proven."
+    assert show.sentence(proof(EQUAL, CHANGED)).endswith("1 changes-values: a step computes something else by design.")
+    assert show.sentence(proof(WRONG, CHANGED)).endswith("not proven.")
+    assert show.sentence(proof()) == "Nothing was compared, so nothing is proven."
+
+
+def test_an_empty_proof_has_not_passed() -> None:
+    assert not proof().passed
+    assert proof(EQUAL).passed
+    assert not proof(EQUAL, CHANGED).passed
+
+
+def test_every_failure_stands_before_what_is_equal_and_the_rest_is_counted() -> None:
+    many = [compare.compare("gradient", f"w{i}", VALUES, VALUES) for i in range(20)]
+    lines = list(show.render(proof(*many, WRONG)))
+    assert lines[0] == "gradients: 20 of 21 equal"
+    assert lines[2].split()[:2] == ["w", "8"]
+    assert "differs" in lines[2]
+    assert "… and 17 more (--verbose shows all)" in "\n".join(lines)
+    assert sum("equal" in line for line in show.render(proof(*many, WRONG), verbose=True)) >= 21
+
+
+def test_the_report_holds_everything(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.py", "b.py")]
+    for path in paths:
+        path.write_text("import paddle\n")
+    result = Verification(str(paths[0]), str(paths[1]), (EQUAL, WRONG))
+    report = make_report(result, None)
+    assert [(stage.name, stage.state) for stage in report.stages] == [("verify", "failed")]
+    assert report.verifications == (result,)
+    assert [item.kind for item in report.inputs] == ["paddle", "paddle"]
+
+
+@pytest.mark.parametrize(
+    ("original", "text", "words"),
+    [
+        ("missing.py", None, "missing.py: cannot be read"),
+        ("broken.py", "def f(:\n", "is not valid Python"),
+        ("other.py", "import json\n", "imports neither paddle nor tensorflow"),
+        ("model.py", "import paddle\n", "give --schema FILE"),
+    ],
+    ids=["missing", "syntax", "no framework", "no schema"],
+)
+def test_input_that_cannot_be_compared(tmp_path: Path, original: str, text: str | None, words: str) -> None:
+    if text is not None:
+        (tmp_path / original).write_text(text)
+    (tmp_path / "c.py").write_text("import tensorflow\n")
+    with pytest.raises(MigrateError, match=words):
+        pair.verify(str(tmp_path / original), str(tmp_path / "c.py"), None, Settings())
+
+
+def test_a_report_that_cannot_be_written_stops_before_the_work() -> None:
+    result = CliRunner().invoke(verify, ["nothing.py", "nothing.py", "--report", "r.docx"])
+    assert isinstance(result.exception, MigrateError)
+    assert ".docx" in str(result.exception)
+
+
+@pytest.mark.parametrize("wrong", [["--steps", "0"], ["--batch-size", "1"], ["--batches", "x"], ["--no-such"]])
+def test_options_out_of_range(wrong: list[str]) -> None:
+    assert CliRunner().invoke(verify, ["a.py", "b.py", *wrong]).exit_code == 2
