@@ -1,6 +1,6 @@
 """Trains the converted MMoE on TFRecords with the tutorial's hyper-parameters; prints loss and AUC of both tasks.
 
-migrate dataset census --synthetic 60000 --normalize -o data
+migrate dataset census --synthetic 40000 --normalize -o data
 migrate convert net.py --schema data/schema.yaml -o converted
 python train.py --model converted/net.py --data data
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,7 +26,7 @@ from runtime.optimizers import adagrad, gradient_descent, lazy_adam
 TASKS = ("income", "marital")
 
 #: name -> (optimizer of the dense variables, optimizer of the table), by learning rate
-OPTIMIZERS = {
+OPTIMIZERS: dict[str, tuple[Callable[[float], Any], Callable[[float], Any]]] = {
     "adam": (tf.train.AdamOptimizer, lazy_adam.create_hash_optimizer),
     "adagrad": (
         lambda rate: tf.train.AdagradOptimizer(rate, initial_accumulator_value=0.1),
@@ -44,7 +45,7 @@ def auc(labels: np.ndarray[Any, Any], scores: np.ndarray[Any, Any]) -> float:
     positives = int(labels.sum())
     negatives = len(labels) - positives
     if not positives or not negatives:
-        raise ValueError("AUC needs both positive and negative labels; use more rows")
+        raise ValueError("AUC needs both positive and negative labels in the test rows; use more rows")
     _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]  # of equal scores, the mean rank
     return float((ranks[labels == 1].sum() - positives * (positives + 1) / 2) / (positives * negatives))
@@ -118,15 +119,19 @@ def evaluate(session: Any, batch: dict[str, Any], output: dict[str, Any]) -> tup
 
 
 def reachable(data: Path) -> list[float] | None:
-    """Return the AUC that the generator's own probabilities reach; None when the data is not synthetic."""
+    """Return the AUC that the generator's own probabilities reach; None when the test rows are not the generator's."""
     truth = data / "truth-test.csv"
     if not truth.is_file():
         return None
-    probabilities = np.loadtxt(truth, delimiter=",", skiprows=1)
-    records = tf.data.TFRecordDataset(str(data / "test.tfrecord")).batch(len(probabilities))
-    parsed = records.map(lambda rows: tf.parse_example(rows, {"label": tf.FixedLenFeature([len(TASKS)], tf.int64)}))
-    with tf.Session() as session:
+    probabilities, drawn = np.hsplit(np.loadtxt(truth, delimiter=",", skiprows=1, ndmin=2), [len(TASKS)])
+    with tf.Graph().as_default(), tf.Session() as session:
+        # One row more than the file has to have, so that a longer one is not taken for the same.
+        records = tf.data.TFRecordDataset(str(data / "test.tfrecord")).batch(len(drawn) + 1)
+        parsed = records.map(lambda rows: tf.parse_example(rows, {"label": tf.FixedLenFeature([len(TASKS)], tf.int64)}))
         labels = session.run(tf.data.make_one_shot_iterator(parsed).get_next())["label"]
+    if not np.array_equal(labels, drawn):
+        print(f"train: {truth} belongs to other rows than test.tfrecord and is ignored", file=sys.stderr)
+        return None
     return [auc(labels[:, task], probabilities[:, task]) for task in range(len(TASKS))]
 
 
@@ -138,34 +143,42 @@ def show_reached(best: list[float], reached: list[float]) -> float:
     return min(shares)
 
 
+def create_model(net: ModuleType, path: Path, data: Path) -> Any:
+    """Return the converted model for the features of the data; their sizes decide which key is whose."""
+    schema = load_schema(data / "schema.yaml")
+    features = tuple(feature.name for feature in schema.input.sparse)
+    if (features, schema.input.offsets, schema.input.rows) != (
+        net.SPARSE_FEATURES,
+        net.SPARSE_OFFSETS,
+        net.SPARSE_ROWS,
+    ):
+        raise MigrateError(f"{path} was converted for other features than {data}; convert it with {data}/schema.yaml")
+    return getattr(net, schema.model.name)(**schema.model.arguments)
+
+
 def run(args: argparse.Namespace) -> list[float]:
-    """Train and evaluate; return the last AUC of each task."""
+    """Train up to `args.steps` steps in all, evaluating on the way; return the last AUC of each task."""
     tf.set_random_seed(args.seed)
     net = load_model(args.model)
-    schema = load_schema(args.data / "schema.yaml")
-    if tuple(feature.name for feature in schema.input.sparse) != net.SPARSE_FEATURES:
-        raise MigrateError(
-            f"{args.model} and {args.data} name different features; convert with that folder's schema.yaml"
-        )
-    model = getattr(net, schema.model.name)(**schema.model.arguments)
+    model = create_model(net, args.model, args.data)
     table = net.create_embedding_table(model)
     train_batch = batches(args.data / "train.tfrecord", net, args.batch_size, training=True, seed=args.seed)
     test_batch = batches(args.data / "test.tfrecord", net, 2048, training=False, seed=args.seed)
     trained = forward(net, model, table, train_batch, training=True)
     tested = forward(net, model, table, test_batch, training=False)
+    global_step = tf.train.get_or_create_global_step()
     step_op, size = train_step(trained["loss"], args.optimizer, args.learning_rate), table.size()
 
-    reached: list[float] = []
+    print(f"{'step':>6} {'train loss':>11} {'test loss':>10}" + "".join(f"{f'AUC {t}':>13}" for t in TASKS) + "   rows")
     with tf.train.MonitoredTrainingSession(
         checkpoint_dir=args.checkpoint_dir, save_checkpoint_steps=args.eval_every, log_step_count_steps=0
     ) as session:
-        print(
-            f"{'step':>6} {'train loss':>11} {'test loss':>10}"
-            + "".join(f"{f'AUC {t}':>13}" for t in TASKS)
-            + "   rows"
-        )
-        for step in range(1, args.steps + 1):
+        step = session.run(global_step)
+        if step >= args.steps:
+            raise MigrateError(f"{args.checkpoint_dir} holds step {step}; give more --steps or another folder")
+        while step < args.steps:
             loss, _ = session.run([trained["loss"], step_op])
+            step += 1
             if step % args.eval_every == 0 or step == args.steps:
                 rows = session.run(size)
                 test_loss, reached = session.run_step_fn(
@@ -174,9 +187,18 @@ def run(args: argparse.Namespace) -> list[float]:
                 if session.run(size) != rows:
                     raise AssertionError("evaluation added rows to the table")
                 print(
-                    f"{step:6d} {loss:11.4f} {test_loss:10.4f}" + "".join(f"{a:13.4f}" for a in reached) + f"{rows:7d}"
+                    f"{step:6d} {loss:11.4f} {test_loss:10.4f}" + "".join(f"{a:13.4f}" for a in reached) + f"{rows:7d}",
+                    flush=True,
                 )
-    return reached
+    return list(reached)
+
+
+def positive(text: str) -> int:
+    """Read a count of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
 
 
 def options() -> argparse.Namespace:
@@ -184,9 +206,9 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Train the converted MMoE.")
     parser.add_argument("--model", type=Path, required=True, help="converted module, e.g. converted/net.py")
     parser.add_argument("--data", type=Path, required=True, help="folder that `migrate dataset census` wrote")
-    parser.add_argument("--steps", type=int, default=10_000)
-    parser.add_argument("--eval-every", type=int, default=2_000)
-    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--steps", type=positive, default=10_000, help="in all, with those of a resumed checkpoint")
+    parser.add_argument("--eval-every", type=positive, default=2_000)
+    parser.add_argument("--batch-size", type=positive, default=32)
     parser.add_argument("--learning-rate", type=float, default=0.001)
     parser.add_argument("--optimizer", choices=sorted(OPTIMIZERS), default="adam")
     parser.add_argument("--seed", type=int, default=1)
@@ -195,26 +217,42 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def train_and_judge(args: argparse.Namespace) -> int:
+    """Train, compare with what is reachable, and return 1 when less than the required share was reached."""
+    best = reachable(args.data)
+    if best is None and args.require_auc_ratio is not None:
+        raise MigrateError(f"{args.data} has no truth of its test rows; leave --require-auc-ratio out")
+    reached = run(args)
+    if best is None:
+        return 0
+    share = show_reached(best, reached)
+    if args.require_auc_ratio is not None and not share >= args.require_auc_ratio:
+        print(f"train: {share:.3f} is below the required {args.require_auc_ratio}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def reason(error: tf.errors.OpError) -> str:
+    """Return the one line of TensorFlow's message that says what happened."""
+    lines = [line for line in error.message.splitlines() if line.strip() and "[[{{" not in line]
+    return lines[-1].strip() if lines else type(error).__name__
+
+
 def main() -> int:
     """Run the program; 1 when the required AUC was missed, 2 when it could not run."""
     args = options()
     tf.disable_eager_execution()
     tf.logging.set_verbosity(tf.logging.ERROR)
     try:
-        reached = run(args)
-        best = reachable(args.data)
-    except MigrateError as error:
-        print(f"train: {error}", file=sys.stderr)
-        return 2
-    except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
-        reason = error.message.splitlines()[0]
-        print(f"train: a record in {args.data} cannot be read ({reason}); make the folder anew", file=sys.stderr)
-        return 2
-    share = show_reached(best, reached) if best and reached else 1.0
-    if args.require_auc_ratio and share < args.require_auc_ratio:
-        print(f"train: {share:.3f} is below the required {args.require_auc_ratio}", file=sys.stderr)
-        return 1
-    return 0
+        return train_and_judge(args)
+    except tf.errors.DataLossError as error:
+        problem = f"a record in {args.data} cannot be read ({reason(error)}); make the folder anew"
+    except tf.errors.OpError as error:
+        problem = reason(error)
+    except (MigrateError, ValueError) as error:
+        problem = str(error)
+    print(f"train: {problem}", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

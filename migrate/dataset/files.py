@@ -27,8 +27,16 @@ class StagedFolder:
         return self.path(name).open("w", encoding="utf-8", newline="\n")
 
     def publish(self, target: Path) -> None:
-        """Move every file to `target`, over older ones of the same name."""
-        for file in sorted(self._stage.iterdir()):
+        """Move every file to `target`, over older ones of the same name.
+
+        Raises:
+            MigrateError: a directory is in the way of one of them; no file was moved.
+        """
+        files = sorted(self._stage.iterdir())
+        for file in files:
+            if (target / file.name).is_dir():
+                raise MigrateError(f"{target / file.name} is a directory; move it away or choose another -o")
+        for file in files:
             file.replace(target / file.name)
 
 

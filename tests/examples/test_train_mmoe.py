@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,25 +35,90 @@ def test_auc_counts_pairs_and_halves_ties(train: ModuleType) -> None:
         train.auc(np.ones(3), np.zeros(3))
 
 
+def start(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *command], cwd=cwd, capture_output=True, text=True, check=False)
+
+
 def run(*command: str, cwd: Path) -> str:
-    done = subprocess.run([sys.executable, *command], cwd=cwd, capture_output=True, text=True, check=False)
+    done = start(*command, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_the_converted_model_learns_on_synthetic_data(tmp_path: Path) -> None:
-    run("-m", "migrate", "dataset", "census", "--synthetic", "6000", "--normalize", "-o", "data", cwd=tmp_path)
-    run("-m", "migrate", "convert", str(EXAMPLE / "net.py"), "--schema", "data/schema.yaml", "-o", "new", cwd=tmp_path)
-    command = [str(EXAMPLE / "train.py"), "--model", "new/net.py", "--data", "data", "--checkpoint-dir", "ckpt"]
-    out = run(*command, "--steps", "800", "--eval-every", "400", cwd=tmp_path)
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with synthetic data and the model converted for it."""
+    folder = tmp_path_factory.mktemp("mmoe")
+    run("-m", "migrate", "dataset", "census", "--synthetic", "6000", "--normalize", "-o", "data", cwd=folder)
+    run("-m", "migrate", "convert", str(EXAMPLE / "net.py"), "--schema", "data/schema.yaml", "-o", "new", cwd=folder)
+    return folder
+
+
+COMMAND = [str(EXAMPLE / "train.py"), "--model", "new/net.py"]
+
+
+def evaluations(out: str) -> list[list[float]]:
+    """Return step, train loss, test loss, the two AUCs and table rows of every evaluation printed."""
+    return [[float(x) for x in line.split()] for line in out.splitlines() if re.match(r" +[0-9]", line)]
+
+
+def test_the_converted_model_learns_and_resumes_where_it_stopped(home: Path) -> None:
+    command = [*COMMAND, "--data", "data", "--checkpoint-dir", "ckpt", "--eval-every", "400"]
+    first = evaluations(run(*command, "--steps", "400", cwd=home))
+    out = run(*command, "--steps", "800", cwd=home)
+    then = evaluations(out)
+    assert [row[0] for row in first + then] == [400, 800]
+    assert then[0][2] < first[0][2], "the test loss falls"
+    assert then[0][5] == 488
     shares = [float(share) for share in re.findall(r": ([0-9.]+) of it", out)]
     assert len(shares) == 2
     assert min(shares) > 0.85, out
-    assert list((tmp_path / "ckpt").glob("model.ckpt-800*"))
-    records = tmp_path / "data" / "train.tfrecord"
+    assert list((home / "ckpt").glob("model.ckpt-800*"))
+    again = start(*command, "--steps", "800", cwd=home)
+    assert (again.returncode, again.stderr.splitlines()[-1][:26]) == (2, "train: ckpt holds step 800")
+    other = start(*command, "--steps", "900", "--optimizer", "sgd", cwd=home)
+    assert other.returncode == 2
+    assert "slots of optimizer lazy_adam" in other.stderr.splitlines()[-1]
+
+
+def test_a_share_that_is_missed_or_cannot_be_known_fails(home: Path) -> None:
+    command = [*COMMAND, "--steps", "5", "--require-auc-ratio", "0.9", "--data"]
+    missed = start(*command, "data", cwd=home)
+    assert missed.returncode == 1
+    assert "is below the required 0.9" in missed.stderr.splitlines()[-1]
+    shutil.copytree(home / "data", home / "replaced")
+    (home / "replaced" / "test.tfrecord").write_bytes((home / "data" / "train.tfrecord").read_bytes())
+    unknown = start(*command, "replaced", cwd=home)
+    assert unknown.returncode == 2
+    assert "belongs to other rows" in unknown.stderr
+    assert unknown.stderr.splitlines()[-1].startswith("train: replaced has no truth of its test rows")
+
+
+def test_a_damaged_record_is_one_sentence(home: Path) -> None:
+    shutil.copytree(home / "data", home / "broken")
+    records = home / "broken" / "train.tfrecord"
     records.write_bytes(records.read_bytes()[:-40] + bytes(40))
-    broken = subprocess.run(
-        [sys.executable, *command[:5], "--steps", "1000"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    broken = start(*COMMAND, "--data", "broken", "--steps", "1000", cwd=home)
     assert broken.returncode == 2
-    assert broken.stderr.splitlines()[-1].startswith("train: a record in data cannot be read")
+    assert re.match(
+        r"train: a record in broken cannot be read \(corrupted record at \d+\)", broken.stderr.splitlines()[-1]
+    )
+
+
+def test_data_of_other_sizes_is_refused(home: Path) -> None:
+    files = ["--train", "data/census-income.data", "--test", "data/census-income.test"]
+    run("-m", "migrate", "dataset", "census", *files, "--unseen", "reserve", "-o", "wider", cwd=home)
+    wrong = start(*COMMAND, "--data", "wider", "--steps", "5", cwd=home)
+    assert wrong.returncode == 2
+    assert "was converted for other features than wider" in wrong.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("option", ["--steps", "--eval-every", "--batch-size"])
+def test_counts_start_at_one(
+    train: ModuleType, option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["train.py", "--model", "m", "--data", "d", option, "0"])
+    with pytest.raises(SystemExit) as stopped:
+        train.options()
+    assert stopped.value.code == 2
+    assert f"argument {option}" in capsys.readouterr().err

@@ -7,13 +7,22 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.dataset.census.columns import COLUMNS, INCOME_HIGH, NEVER_MARRIED, TEST_NAME, TRAIN_NAME
+from migrate.dataset.census.columns import (
+    COLUMNS,
+    INCOME_HIGH,
+    NEVER_MARRIED,
+    TEST_NAME,
+    TEST_TRUTH,
+    TRAIN_NAME,
+    TRAIN_TRUTH,
+)
 from migrate.dataset.census.mapping import FeatureMap, MapBuilder, dense_values, sparse_ids
 from migrate.dataset.census.reading import Row, read_rows
 from migrate.dataset.census.schema_file import schema_text
 from migrate.dataset.census.synthetic import write_synthetic
 from migrate.dataset.files import StagedFolder, staged
 from migrate.dataset.tfrecord import Sample, write_samples
+from migrate.errors import MigrateError
 
 #: Wraps the rows of a pass to show how far it is: (rows, the file they come from, what is done) -> the same rows.
 Progress = Callable[[Iterable[Row], Path, str], Iterable[Row]]
@@ -50,6 +59,7 @@ def build_census(options: CensusOptions, folder: Path, progress: Progress) -> Ce
     """
     with staged(folder) as stage:
         if options.synthetic is not None:
+            _spare_originals(folder)
             train, test = write_synthetic(stage, options.synthetic, options.seed)
         else:
             assert options.train is not None
@@ -65,6 +75,15 @@ def build_census(options: CensusOptions, folder: Path, progress: Progress) -> Ce
     return CensusResult(folder, train_rows, test_rows, feature_map.sizes)
 
 
+def _spare_originals(folder: Path) -> None:
+    """Refuse to write synthetic rows over a download: only where the truth lies beside them are they ours."""
+    for name, truth in ((TRAIN_NAME, TRAIN_TRUTH), (TEST_NAME, TEST_TRUTH)):
+        if (folder / name).exists() and not (folder / truth).exists():
+            raise MigrateError(
+                f"{folder / name} is not synthetic (no {truth} beside it) and would be lost; choose another -o"
+            )
+
+
 def _collect(options: CensusOptions, train: Path, test: Path, progress: Progress) -> FeatureMap:
     builder = MapBuilder()
     builder.add(
@@ -73,7 +92,7 @@ def _collect(options: CensusOptions, train: Path, test: Path, progress: Progress
     if options.map_from == "both":
         rows = progress(read_rows(test, TEST_NAME), test, f"reading {test.name}")
         builder.add(test, rows, categories=True, statistics=False)
-    return builder.build(reserve=options.reserve_unseen)
+    return builder.build(reserve=options.reserve_unseen, normalize=options.normalize)
 
 
 def _encode(

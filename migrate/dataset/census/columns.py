@@ -107,3 +107,7 @@ NEVER_MARRIED = "Never married"
 
 TRAIN_NAME = "census-income.data"
 TEST_NAME = "census-income.test"
+
+#: Beside synthetic files: the probabilities that the labels were drawn from, then the labels, row by row.
+TRAIN_TRUTH = "truth-train.csv"
+TEST_TRUTH = "truth-test.csv"

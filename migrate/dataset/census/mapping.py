@@ -45,6 +45,7 @@ class FeatureMap:
 
     categories: list[dict[str, int]] = field(default_factory=list)  #: by sparse column, category -> id
     stats: list[DenseStats] = field(default_factory=lambda: [DenseStats() for _ in DENSE])
+    normalized: bool = False  #: whether the numbers are stored as (value - mean) / std
 
     @property
     def sizes(self) -> list[int]:
@@ -52,17 +53,18 @@ class FeatureMap:
         return [len(ids) for ids in self.categories]
 
     def to_json(self) -> dict[str, object]:
-        """`{"C1": {category: id, …}, …, "I1": {"name", "mean", "std"}, …, "names": {"C1": column name, …}}`."""
+        """`{"C1": {category: id, …}, …, "I1": {"name", "mean", "std"}, …, "names": {"C1": …}, "normalized": bool}`."""
         result: dict[str, object] = {f"C{i}": ids for i, ids in enumerate(self.categories, start=1)}
         for i, (name, stats) in enumerate(zip(DENSE, self.stats, strict=True), start=1):
             result[f"I{i}"] = {"name": name, "mean": stats.mean, "std": stats.std}
         result["names"] = {f"C{i}": name for i, name in enumerate(SPARSE, start=1)}
+        result["normalized"] = self.normalized
         return result
 
 
 def _order(category: str) -> tuple[int, int, str]:
     """Numbers by value, then words: the order that one-hot columns of the prepared files have."""
-    return (0, int(category), "") if category.isdecimal() else (1, 0, category)
+    return (0, int(category), category) if category.isdecimal() else (1, 0, category)
 
 
 class MapBuilder:
@@ -82,13 +84,13 @@ class MapBuilder:
                 for stats, value in zip(self._stats, dense_values(path, row), strict=True):
                     stats.add(value)
 
-    def build(self, *, reserve: bool) -> FeatureMap:
+    def build(self, *, reserve: bool, normalize: bool) -> FeatureMap:
         """Return the map: ids 0 … max in sorted order of the categories; a reserved last id on request."""
         categories = []
         for seen in self._seen:
             names = sorted(seen, key=_order) + ([RESERVED] if reserve else [])
             categories.append({name: i for i, name in enumerate(names)})
-        return FeatureMap(categories, self._stats)
+        return FeatureMap(categories, self._stats, normalize)
 
 
 def dense_values(path: Path, row: Row) -> list[float]:

@@ -56,6 +56,11 @@ def _inner(stream: IO[bytes], name: str, wanted: str, path: Path) -> Iterator[IO
         yield stream
 
 
+def _begins_as_zip(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(4) == b"PK\x03\x04"
+
+
 @contextmanager
 def open_original(path: Path, wanted: str) -> Iterator[IO[bytes]]:
     """Open one original file for reading bytes.
@@ -74,6 +79,8 @@ def open_original(path: Path, wanted: str) -> Iterator[IO[bytes]]:
                 with archive.open(member) as stream, _inner(stream, member, wanted, path) as opened:
                     yield opened
         else:
+            if path.is_file() and _begins_as_zip(path):
+                raise MigrateError(f"{path} is damaged (a zip without its end): download or copy it again")
             with path.open("rb") as stream, _inner(stream, path.name, wanted, path) as opened:
                 yield opened
     except _DAMAGED as error:
@@ -86,17 +93,21 @@ def read_rows(path: Path, wanted: str) -> Iterator[Row]:
     """Yield the rows of an original file; blank lines are passed over.
 
     Raises:
-        MigrateError: as `open_original`; a line without 42 values; an unknown income; no row at all.
+        MigrateError: as `open_original`; a line without 42 values; an unknown income; no text; no row at all.
     """
-    found = False
-    with open_original(path, wanted) as stream, io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.isspace():
-                continue
-            values = [value.strip() for value in line.split(",")]
-            _check(path, number, values)
-            found = True
-            yield Row(number, values, len(line))
+    number = 0
+    with open_original(path, wanted) as stream, io.TextIOWrapper(stream, encoding="utf-8") as lines:
+        found = False
+        try:
+            for number, line in enumerate(lines, start=1):
+                if line.isspace():
+                    continue
+                values = [value.strip() for value in line.split(",")]
+                _check(path, number, values)
+                found = True
+                yield Row(number, values, len(line))
+        except UnicodeDecodeError as error:
+            raise MigrateError(f"{path}: not text (UTF-8) after line {number}; is this the original file?") from error
     if not found:
         raise MigrateError(f"{path} is empty: it must hold rows of {len(COLUMNS)} comma-separated values")
 

@@ -22,7 +22,9 @@ from migrate.dataset.census.columns import (
     NEVER_MARRIED,
     SPARSE,
     TEST_NAME,
+    TEST_TRUTH,
     TRAIN_NAME,
+    TRAIN_TRUTH,
 )
 from migrate.dataset.files import StagedFolder
 
@@ -30,6 +32,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Share of the probability mass that is spread evenly, so that rare categories appear in a few thousand rows.
 _EVEN_SHARE = 0.15
+#: Rows that fix how numbers are standardised in the score, alike for the train and the test file.
+_TYPICAL_ROWS = 20_000
 _MARRIED = ("Married-civilian spouse present", "Divorced", "Widowed", "Separated", "Married-spouse absent")
 _KNOWN = {
     "sex": ["Female", "Male"],
@@ -49,6 +53,8 @@ class _Law:
     weights: Array  #: [labels, all categories]
     dense_weights: Array  #: [labels, dense columns], on standardised numbers
     bias: Array  #: [labels]
+    center: Array  #: [dense columns], what standardises the numbers of any file
+    spread: Array  #: [dense columns]
 
 
 def _category(column: str, index: int) -> str:
@@ -63,7 +69,9 @@ def _law(rng: np.random.Generator) -> _Law:
         zipf = 1.0 / np.arange(1, size + 1)
         shares.append((1 - _EVEN_SHARE) * rng.permutation(zipf / zipf.sum()) + _EVEN_SHARE / size)
     weights = rng.normal(0.0, 0.8, size=(len(LABELS), sum(SPARSE.values())))
-    return _Law(shares, weights, rng.normal(0.0, 0.5, size=(len(LABELS), len(DENSE))), np.array([-2.0, -0.3]))
+    dense_weights = rng.normal(0.0, 0.5, size=(len(LABELS), len(DENSE)))
+    typical = _dense(_numbers(rng, _TYPICAL_ROWS))
+    return _Law(shares, weights, dense_weights, np.array([-2.0, -0.3]), typical.mean(axis=0), typical.std(axis=0))
 
 
 def _numbers(rng: np.random.Generator, count: int) -> dict[str, Array]:
@@ -87,12 +95,16 @@ def _numbers(rng: np.random.Generator, count: int) -> dict[str, Array]:
     }
 
 
+def _dense(numbers: dict[str, Array]) -> Array:
+    """Return [rows, dense columns] in model order."""
+    return np.stack([numbers[name] for name in DENSE], axis=1).astype(np.float64)
+
+
 def _probabilities(law: _Law, ids: Array, numbers: Array) -> Array:
     """Return [rows, labels]: what the labels are drawn from."""
     offsets = np.concatenate([[0], np.cumsum(list(SPARSE.values()))[:-1]])
     sparse_score = law.weights[:, ids + offsets].sum(axis=2).T / 2.0
-    spread = np.maximum(numbers.std(axis=0), 1e-9)
-    dense_score = ((numbers - numbers.mean(axis=0)) / spread) @ law.dense_weights.T
+    dense_score = ((numbers - law.center) / law.spread) @ law.dense_weights.T
     # One interaction of sex and schooling: a purely additive model cannot reach the best AUC.
     columns = list(SPARSE)
     crossed = np.where(ids[:, columns.index("sex")] == ids[:, columns.index("education")] % 2, 0.4, -0.4)
@@ -121,23 +133,23 @@ def _write_file(
 ) -> None:
     ids = np.stack([rng.choice(len(p), size=count, p=p) for p in law.shares], axis=1)
     numbers = _numbers(rng, count)
-    probabilities = _probabilities(law, ids, np.stack([numbers[name] for name in DENSE], axis=1).astype(np.float64))
+    probabilities = _probabilities(law, ids, _dense(numbers))
     labels = (rng.random(probabilities.shape) < probabilities).astype(np.int64)
     marital = rng.choice(len(_MARRIED), size=count, p=[0.72, 0.1, 0.09, 0.05, 0.04])
     with folder.open(name) as out:
         out.writelines(_lines(ids, numbers, labels, marital))
     with folder.open(truth_name) as out:
-        out.write(",".join(LABELS) + "\n")
-        out.writelines(f"{p[0]:.9f},{p[1]:.9f}\n" for p in probabilities)
+        out.write(",".join([*LABELS, *(f"{label}_label" for label in LABELS)]) + "\n")
+        out.writelines(f"{p[0]:.9f},{p[1]:.9f},{y[0]},{y[1]}\n" for p, y in zip(probabilities, labels, strict=True))
 
 
 def write_synthetic(folder: StagedFolder, rows: int, seed: int) -> tuple[Path, Path]:
     """Write `rows` training rows and half as many test rows; return the two files' (staged) paths.
 
-    Beside them, `truth-train.csv` and `truth-test.csv` hold each row's label probabilities.
+    Beside them, `truth-train.csv` and `truth-test.csv` hold each row's label probabilities, then its labels.
     """
     rng = np.random.default_rng(seed)
     law = _law(rng)
-    _write_file(folder, TRAIN_NAME, "truth-train.csv", law, rng, rows)
-    _write_file(folder, TEST_NAME, "truth-test.csv", law, rng, max(rows // 2, 1))
+    _write_file(folder, TRAIN_NAME, TRAIN_TRUTH, law, rng, rows)
+    _write_file(folder, TEST_NAME, TEST_TRUTH, law, rng, max(rows // 2, 1))
     return folder.path(TRAIN_NAME), folder.path(TEST_NAME)

@@ -17,7 +17,9 @@ from click.testing import CliRunner
 from migrate.cli.dataset import dataset
 from migrate.dataset.census.build import CensusOptions, build_census
 from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_HIGH, INCOME_LOW, NEVER_MARRIED, SPARSE
-from migrate.dataset.census.mapping import RESERVED
+from migrate.dataset.census.mapping import RESERVED, MapBuilder
+from migrate.dataset.census.reading import Row
+from migrate.dataset.tfrecord import Sample, write_samples
 from migrate.errors import MigrateError
 from migrate.schema import load_schema
 
@@ -62,6 +64,7 @@ def test_categories_become_sorted_ids_and_labels_are_read(tmp_path: Path) -> Non
     assert mapping["C2"] == {"9": 0, "10": 1, "x": 2}, "codes are ordered as numbers"
     assert mapping["names"]["C10"] == "sex"
     assert mapping["I1"]["mean"] == pytest.approx(19.5)
+    assert mapping["normalized"] is False
 
 
 def test_normalized_columns_have_the_training_files_moments(tmp_path: Path) -> None:
@@ -163,6 +166,65 @@ def test_synthetic_files_are_deterministic_and_their_schema_loads(tmp_path: Path
     options = CensusOptions(first / "census-income.data", first / "census-income.test")
     build_census(options, again, lambda rows, source, text: rows)
     assert (again / "train.tfrecord").read_bytes() == (first / "train.tfrecord").read_bytes()
+
+
+def test_the_probabilities_of_the_test_rows_lie_beside_their_labels(tmp_path: Path) -> None:
+    out = build(tmp_path, "", "", synthetic=3000)
+    truth = np.loadtxt(out / "truth-test.csv", delimiter=",", skiprows=1)
+    assert truth[:, 2:].tolist() == samples(out / "test.tfrecord")["label"].tolist()
+    # Drawn from them: per task, as many positives as their sum, within five standard deviations.
+    p, drawn = truth[:, :2], truth[:, 2:]
+    assert np.all(np.abs(drawn.sum(axis=0) - p.sum(axis=0)) < 5 * np.sqrt((p * (1 - p)).sum(axis=0)))
+    assert np.all(p[drawn == 1].mean() > p[drawn == 0].mean() + 0.2), "the labels can be told apart"
+
+
+def test_synthetic_rows_never_replace_a_download(tmp_path: Path) -> None:
+    original = tmp_path / "census-income.data"
+    original.write_text("precious")
+    with pytest.raises(MigrateError, match=r"census-income\.data is not synthetic"):
+        build_census(CensusOptions(None, None, synthetic=60), tmp_path, lambda rows, source, text: rows)
+    assert [file.name for file in tmp_path.iterdir()] == ["census-income.data"]
+    assert original.read_text() == "precious"
+
+
+def test_a_directory_in_the_way_stops_all_files(tmp_path: Path) -> None:
+    out = build(tmp_path, row(), row())
+    (out / "train.tfrecord").unlink()
+    (out / "train.tfrecord").mkdir()
+    before = {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}
+    with pytest.raises(MigrateError, match=r"train\.tfrecord is a directory"):
+        build(tmp_path, row(sex="Male"), row())
+    assert {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"PK\x03\x04, half a zip", "is damaged"),
+        (row().encode() + b"\xff\xfe", r"not text \(UTF-8\) after line"),
+    ],
+)
+def test_what_is_no_text_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "train").write_bytes(content)
+    (tmp_path / "test").write_text(row())
+    options = CensusOptions(tmp_path / "train", tmp_path / "test")
+    with pytest.raises(MigrateError, match=message):
+        build_census(options, tmp_path / "out", lambda rows, source, text: rows)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_is_one_sentence() -> None:
+    many = [Sample([1, 0], [1] * 29, [0.0] * 11)] * 2000
+    with pytest.raises(MigrateError, match=r"cannot write full .*No space left"):
+        write_samples(Path("/dev/full"), many)
+
+
+def test_categories_that_are_one_number_keep_one_order() -> None:
+    builder = MapBuilder()
+    for code in ("7", "007", "07", "10"):
+        values = row(det_ind_code=code).strip().split(", ")
+        builder.add(Path("f"), [Row(1, values, 0)], categories=True, statistics=False)
+    assert list(builder.build(reserve=False, normalize=False).categories[1]) == ["007", "07", "7", "10"]
 
 
 @pytest.mark.parametrize(
