@@ -32,12 +32,14 @@ def measure(original: str, converted: str, settings: Settings) -> Pair:
     Raises:
         MigrateError: one of the programs cannot be run, or the two are not a pair.
     """
-    directory = str(Path(original).resolve().parent)
-    job = {"directory": directory, "settings": settings}
-    first = workers.run(_ORIGINAL, {**job, "path": original})
-    known = {key: first[key] for key in ("program", "state", "batches")}
-    second = workers.run(_CONVERTED, {**job, "path": converted, **known})
-    return Pair(first, second)
+    job = {"directory": str(Path(original).resolve().parent), "settings": settings}
+    return follow({**workers.run(_ORIGINAL, {**job, "path": original}), **job}, converted)
+
+
+def follow(first: Result, converted: str) -> Pair:
+    """Run a converted program on what an original recorded; raises `MigrateError` as `measure`."""
+    known = {key: first[key] for key in ("directory", "settings", "program", "state", "batches")}
+    return Pair(first, workers.run(_CONVERTED, {**known, "path": converted}))
 
 
 class Pair:
