@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from migrate.cli.command_line import command_line
 from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from migrate.report.model import Report
     from migrate.source.options import Options
     from migrate.source.run import Converted
@@ -69,7 +72,7 @@ def convert(
     report = make_report(command_line(), done, written, dry=show_diff)
     _finish(report, done, reports)
     if directory is not None and any(one.result.changed for one in done):
-        _next_step(done, directory)
+        _next_step(done, directory, schema)
     sys.exit(_exit_code(report, ignore_available=True))
 
 
@@ -122,10 +125,8 @@ def _refuse_nothing(paths: Sequence[str], done: Sequence[Converted]) -> None:
         raise nothing_found(paths)
 
 
-def _write(done: Sequence[Converted], directory: object, in_place: bool, force: bool) -> str:
+def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool) -> str:
     """Write what changed and return where, in words; everything is checked before the first byte is written."""
-    from pathlib import Path
-
     from migrate.source.writing import OutputDirectory, write_atomically
 
     if in_place:
@@ -133,7 +134,7 @@ def _write(done: Sequence[Converted], directory: object, in_place: bool, force: 
         for one in changed:
             write_atomically(one.source.path, one.data)
         return "in place" if changed else ""
-    if not isinstance(directory, Path):
+    if directory is None:
         return ""
     files = {path: data for one in done for path, data in one.outputs(everything=False).items()}
     OutputDirectory(directory, force).write(files)
@@ -158,9 +159,12 @@ def _finish(report: Report, done: Sequence[Converted], reports: Sequence[str]) -
         click.echo(f"report: {path}", err=True)
 
 
-def _next_step(done: Sequence[Converted], directory: object) -> None:
+def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -> None:
+    """Print the command that proves the first converted file."""
     first = next(one for one in done if one.result.changed)
-    click.echo(f"next: migrate verify {first.result.path} {directory}/{first.source.relative.as_posix()}", err=True)
+    files = [first.result.path, (directory / first.source.relative).as_posix()]
+    needed = ["--schema", schema] if schema is not None and first.result.kind == "paddle" else []
+    click.echo(f"next: {shlex.join(['migrate', 'verify', *files, *needed])}", err=True)
 
 
 def _exit_code(report: Report, ignore_available: bool) -> int:

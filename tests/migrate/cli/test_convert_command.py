@@ -53,6 +53,15 @@ def test_bare_convert_writes_to_migrated(work: Path) -> None:
     assert (work / "migrated" / "good.py").read_text() == "edited"
 
 
+def test_the_next_step_can_be_pasted(work: Path) -> None:
+    (work / "my models").mkdir()
+    (work / "my models" / "net.py").write_text((ROOT / "examples" / "mmoe" / "net.py").read_text())
+    schema = ROOT / "examples" / "mmoe" / "schema.yaml"
+    done = migrate("convert", "my models/net.py", "--schema", schema, cwd=work)
+    assert done.returncode == 0, done.stderr
+    assert f"next: migrate verify 'my models/net.py' migrated/net.py --schema {schema}\n" in done.stderr
+
+
 def test_a_directory_keeps_relative_paths_and_reports_what_stays(work: Path) -> None:
     done = migrate("convert", "src", "-o", "out", "--report", "r.json", "--report", "r.html", cwd=work)
     assert done.returncode == 1, done.stderr

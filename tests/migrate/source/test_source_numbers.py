@@ -132,15 +132,28 @@ def test_same_rows_give_the_same_losses(training: str) -> None:
     assert steps_after == steps == 5
 
 
-def test_glorot_rows_come_from_the_old_bound() -> None:
-    text = model(STEPS["sgd"])
-    limit = np.sqrt(6.0 / (40 + 4))
-    assert f"-{limit!r}, {limit!r}" in converted(text).converted
-    with tf.Graph().as_default():
-        rows = tf.get_variable("v", [4000, 4])
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            assert np.abs(session.run(rows)).max() == pytest.approx(np.sqrt(6.0 / 4004), rel=1e-2)
+@pytest.mark.parametrize("made", ["", ", initializer=tf.glorot_normal_initializer()"])
+@pytest.mark.parametrize("shape", [[400, 4], [400]])
+def test_initial_rows_are_as_large_as_before(shape: list[int], made: str) -> None:
+    text = f"""import tensorflow.compat.v1 as tf
+def build(ids):
+    W = tf.get_variable("w", {shape}{made})
+    return tf.nn.embedding_lookup(W, ids)
+s = tf.Session()
+"""
+    size = []
+    for source in (text, converted(text).converted):
+        space: dict[str, Any] = {}
+        with tf.Graph().as_default():
+            tf.set_random_seed(5)
+            exec(source, space)
+            rows = space["build"](tf.range(400))
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                values = session.run(rows)
+        size.append((np.abs(values).max(), values.std()))
+    assert "initializer" in converted(text).converted
+    np.testing.assert_allclose(size[1], size[0], rtol=0.1)
 
 
 @pytest.mark.parametrize("name", ["ctr_session.py", "ctr_estimator.py"])

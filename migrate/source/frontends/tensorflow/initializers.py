@@ -1,13 +1,14 @@
 """Initial values: initializer objects that a row can apply by itself, and initial-value ops turned into them.
 
-A row is made alone, so an initializer must not look at the whole matrix. Glorot and its relatives do (their bound
-depends on the number of rows): their bound is computed from the old shape and written out.
+A row is made alone, yet the bound of Glorot and its relatives depends on the number of rows. The runtime takes the fan
+of `[device_vocabulary_size, dim]`, which is the old shape, so they stay as they are. A vector of biases becomes a table
+of width 1 and had another fan: there the bound is computed from the old shape and written out.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -48,6 +49,7 @@ DEFAULTS = {
     "truncated_normal": {"mean": "0.0", "stddev": "1.0"},
     "random_uniform": {"minval": "0.0", "maxval": "1.0"},
 }
+OLD_FAN = "its bound is that of the old shape, [device_vocabulary_size, dim]"
 #: Scale factor that makes a normal cut at two standard deviations have the wanted variance (as in TensorFlow).
 TRUNCATED = 0.87962566103423978
 
@@ -100,7 +102,9 @@ class Initializers:
         if name in ROWWISE:
             return Initializer(self.tree.source(node)) if self._rowwise(name, found) else None
         fan, seed = self._fan(name, found)
-        return self.frozen(fan, shape, name.rpartition(".")[2], seed) if fan else None
+        if fan is not None and self._stays(name, shape):
+            return Initializer(self.tree.source(node), OLD_FAN)
+        return self.scaled(fan, shape, name.rpartition(".")[2], seed) if fan else None
 
     def op(self, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
         """Return the initializer that draws the values of an initial-value op, or None."""
@@ -122,9 +126,11 @@ class Initializers:
             wanted["seed"] = given["seed"]
         return self._call(target, wanted)
 
-    def frozen(self, fan: Fan, shape: Shape, source: str, seed: str = "") -> Initializer:
-        """Return `fan` as a plain initializer whose bound comes from the variable's old shape."""
+    def scaled(self, fan: Fan, shape: Shape, source: str, seed: str = "") -> Initializer:
+        """Return `fan` as glorot uniform when it is that, else as an initializer with the old shape's bound."""
         last = {"seed": seed} if seed else {}
+        if fan == GLOROT and shape.columns is not None:
+            return replace(self._call("glorot_uniform_initializer", last), note=f"`{source}` is written out; {OLD_FAN}")
         bound = _bound(fan, shape)
         note = f"the bound of `{source}` is that of the old shape, because one row cannot know the number of rows"
         if fan.distribution == "uniform":
@@ -132,7 +138,11 @@ class Initializers:
         else:
             kind = "random_normal_initializer" if fan.distribution == "normal" else "truncated_normal_initializer"
             call = self._call(kind, {"stddev": bound, **last})
-        return Initializer(call.text, note)
+        return replace(call, note=note)
+
+    def _stays(self, name: str, shape: Shape) -> bool:
+        """True for an initializer object that the runtime understands as it is, with the fan it had."""
+        return shape.columns is not None and name != "xavier_initializer"
 
     def _call(self, name: str, arguments: dict[str, str]) -> Initializer:
         text = ", ".join(f"{key}={value}" if key.strip() else value for key, value in arguments.items())
@@ -141,8 +151,10 @@ class Initializers:
 
     def _class(self, name: str, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
         if name in {"zeros_initializer", "ones_initializer"} or name in FANS:
-            fan = FANS.get(name)
-            return self.frozen(fan, shape, name) if fan else Initializer(f"{self.tree.source(node)}()")
+            text = f"{self.tree.source(node)}()"
+            if name not in FANS:
+                return Initializer(text)
+            return Initializer(text, OLD_FAN) if self._stays(name, shape) else self.scaled(FANS[name], shape, name)
         return None
 
     def _rowwise(self, name: str, call: cst.Call) -> bool:
@@ -195,7 +207,10 @@ def _bound(fan: Fan, shape: Shape) -> str:
         value = math.sqrt(factor / max(1.0, size))
         return repr(value / TRUNCATED if fan.distribution == "truncated" else value)
     first, second = shape.operands()
-    fans = {"fan_in": first, "fan_out": second, "fan_avg": f"({first} + {second})"}
-    top = factor * 2.0 if fan.mode == "fan_avg" else factor
-    text = f"({top!r} / {fans[fan.mode]}) ** 0.5"
+    if shape.columns is None or fan.mode == "fan_in":
+        text = f"({factor!r} / {first}) ** 0.5"
+    elif fan.mode == "fan_out":
+        text = f"({factor!r} / {second}) ** 0.5"
+    else:
+        text = f"({factor * 2.0!r} / ({first} + {second})) ** 0.5"
     return f"{text} / {TRUNCATED!r}" if fan.distribution == "truncated" else text

@@ -51,11 +51,18 @@ class GetVariable(CreationRule):
             "e = sparse_lookup(W, ids)\n",
         ),
         Example(
-            "no initializer means glorot uniform, whose bound comes from the old shape",
+            "no initializer means glorot uniform, with the fan of the old shape",
             HEAD + 'W = tf.get_variable("user", [n, d])\ne = tf.nn.embedding_lookup(W, ids)\n',
             HEAD_AFTER + 'W = create_table(key_dtype=tf.int64, dim=d, name="user", device_vocabulary_size=n,\n'
-            "                 emb_initializer=tf.random_uniform_initializer(-(6.0 / (n + d)) ** 0.5, "
-            "(6.0 / (n + d)) ** 0.5))\ne = sparse_lookup(W, ids)\n",
+            "                 emb_initializer=tf.glorot_uniform_initializer())\ne = sparse_lookup(W, ids)\n",
+            says="old shape",
+        ),
+        Example(
+            "a vector had another fan than a table of width 1, so its bound is written out",
+            HEAD + 'b = tf.get_variable("bias", [n])\ne = tf.nn.embedding_lookup(b, ids)\n',
+            HEAD_AFTER + 'b = create_table(key_dtype=tf.int64, dim=1, name="bias", device_vocabulary_size=n,\n'
+            "                 emb_initializer=tf.random_uniform_initializer(-(3.0 / n) ** 0.5, (3.0 / n) ** 0.5))\n"
+            "e = tf.squeeze(sparse_lookup(b, ids), axis=-1)\n",
             says="old shape",
         ),
         Example("a variable that is never looked up", HEAD + 'W = tf.get_variable("w", [3, 4])\ny = x @ W\n'),
@@ -98,7 +105,7 @@ class GetVariable(CreationRule):
     def _initializer(self, creation: Creation, file: File, shape: Shape, given: cst.BaseExpression | None) -> None:
         given = given if given is not None else enclosing_option(file, creation.call, "initializer")
         if given is None:
-            creation.initializer = file.initializers.frozen(GLOROT, shape, "get_variable's default (glorot uniform)")
+            creation.initializer = file.initializers.scaled(GLOROT, shape, "get_variable's default")
             return
         is_op = isinstance(given, cst.Call) and file.names.of(given.func) in OPS
         creation.initializer = None if is_op else file.initializers.object(given, shape)
