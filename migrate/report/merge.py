@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from migrate.report.model import InputFile, Report, Stage
 
@@ -16,6 +17,8 @@ def _stages(reports: Iterable[Report]) -> tuple[Stage, ...]:
         known = joined.get(stage.name)
         if known is None or _STATES.index(stage.state) > _STATES.index(known.state):
             joined[stage.name] = stage
+        elif stage.state == known.state and stage.message not in known.message:
+            joined[stage.name] = replace(known, message=f"{known.message}; {stage.message}".lstrip("; "))
     return tuple(joined.values())
 
 

@@ -44,6 +44,11 @@ def test_merge_does_not_let_a_later_ok_hide_a_failure() -> None:
     assert merge([PROOF, later]).stages[0].state == "failed"
 
 
+def test_merge_says_what_each_ok_stage_did() -> None:
+    reports = [Report("c", "1", stages=(Stage("write", "ok", message),)) for message in ("a to x/", "", "b to y/")]
+    assert merge(reports).stages == (Stage("write", "ok", "a to x/; b to y/"),)
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_html_takes_several_reports(tmp_path: Path, count: int) -> None:
     paths = []
