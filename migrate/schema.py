@@ -6,9 +6,10 @@ the file, the key and the remedy.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import yaml
@@ -17,6 +18,7 @@ from migrate.errors import MigrateError
 
 VERSION = 1
 LOSSES = ("log_loss", "cross_entropy", "square_error")
+MAX_COLUMNS = 2**31 - 1  #: the sizes of both frameworks' matrices are 32-bit numbers
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class InputSpec:
     @property
     def offsets(self) -> tuple[int, ...]:
         """The first key of each sparse feature; key = offset + id keeps the id spaces apart."""
-        return tuple(sum(before.size for before in self.sparse[:i]) for i in range(len(self.sparse)))
+        return tuple(accumulate((feature.size for feature in self.sparse[:-1]), initial=0)) if self.sparse else ()
 
     @property
     def dense_columns(self) -> tuple[int, ...]:
@@ -112,7 +114,8 @@ class _Section:
         self.values: dict[object, object] = value
         unknown = [key for key in value if key not in allowed]
         if unknown:
-            raise MigrateError(f"{path}: unknown key `{self.key(str(unknown[0]))}`, use {_names(allowed)}")
+            name = unknown[0] if isinstance(unknown[0], str) and plain_name(unknown[0]) else _kind(unknown[0])
+            raise MigrateError(f"{path}: unknown key `{self.key(name[:60])}`, use {_names(allowed)}")
 
     def key(self, name: str) -> str:
         return f"{self.where}.{name}" if self.where else name
@@ -129,18 +132,24 @@ class _Section:
         value = self._get(name, "a name", default)
         if not isinstance(value, str) or (not value and default is None):
             raise self.fail(name, f"is {_kind(value)}, give a name")
+        if not plain_name(value):
+            raise self.fail(name, "has quotes, backslashes or line breaks, give a plain name")
         return value
 
     def integer(self, name: str, minimum: int, default: int | None = None) -> int:
         value = self._get(name, f"an integer of at least {minimum}", default)
         if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
             raise self.fail(name, f"is {_kind(value)}, give an integer of at least {minimum}")
+        if value > MAX_COLUMNS:
+            raise self.fail(name, f"is larger than {MAX_COLUMNS}, give a smaller number")
         return value
 
     def number(self, name: str, default: float) -> float:
         value = self._get(name, "a number", default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.fail(name, f"is {_kind(value)}, give a number (YAML reads 1e-4 as text: write 1.0e-4)")
+        if not -MAX_COLUMNS <= value <= MAX_COLUMNS:
+            raise self.fail(name, f"is {_kind(value)}, give a number of ordinary size")
         return float(value)
 
     def items(self, name: str, wanted: str, default: list[object] | None = None) -> list[object]:
@@ -150,8 +159,22 @@ class _Section:
         return value
 
 
+def plain_name(text: str) -> bool:
+    """Return whether a name can stand in the converted code as it is."""
+    return text.isprintable() and not set(text) & {'"', "'", "\\"}
+
+
 def _kind(value: object) -> str:
-    return "empty" if value is None else f"{value!r}" if isinstance(value, str | int | float) else type(value).__name__
+    """Return a value in few words: aliases can make a short file a structure without end."""
+    if value is None:
+        return "empty"
+    if isinstance(value, list) and len(value) < 4 and not any(isinstance(item, list | dict | set) for item in value):
+        return f"[{', '.join(map(_kind, value))}]"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**40:
+        return "a huge number"
+    if not isinstance(value, str | int | float):
+        return type(value).__name__
+    return repr(value) if len(repr(value)) < 60 else f"{repr(value)[:56]}…'"
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -175,19 +198,46 @@ def load_schema(path: str | Path) -> Schema:
 
 def parse_schema(text: str, path: str) -> Schema:
     """Check the text of a schema; `path` is used in messages only. Raises `MigrateError` as `load_schema`."""
-    try:
-        loaded = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}" if mark is not None else "the file"
-        problem = getattr(error, "problem", None) or "syntax error"
-        raise MigrateError(f"{path}: {where} is not valid YAML ({problem}), correct it") from error
+    loaded = _load(text, path)
     top = _Section(path, "", loaded, ("version", "model", "input", "labels", "tasks"))
     version = top.integer("version", 1)
     if version != VERSION:
         raise top.fail("version", f"is {version}, this program reads version {VERSION}")
     labels = _labels(top)
     return Schema(path, _model(top), _input(top), labels, _tasks(top, labels))
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which a key that is given twice is an error, not the loss of the first value."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.value in seen:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key {_kind(key.value)} is given twice", key.start_mark
+            )
+        seen.add(str(key.value))
+    mapping: dict[object, object] = loader.construct_mapping(node, deep=True)
+    return mapping
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def _load(text: str, path: str) -> object:
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}" if mark is not None else "the file"
+        problem = getattr(error, "problem", None) or "syntax error"
+        raise MigrateError(f"{path}: {where} is not valid YAML ({problem}), correct it") from error
+    except RecursionError as error:
+        raise MigrateError(f"{path}: the file is nested too deeply to be a schema, correct it") from error
+    except ValueError as error:
+        raise MigrateError(f"{path}: a date or number of the file has no value, put it in quotes") from error
 
 
 def _model(top: _Section) -> ModelSpec:
@@ -213,9 +263,9 @@ def _input(top: _Section) -> InputSpec:
 def _range(section: _Section, index: int, item: object) -> tuple[int, int]:
     if isinstance(item, list) and len(item) == 2 and all(type(bound) is int for bound in item):
         start, stop = item
-        if 0 <= start < stop:
+        if 0 <= start < stop <= MAX_COLUMNS:
             return start, stop
-    raise section.fail(f"dense[{index}]", f"is {item!r}, give [first column, column after the last]")
+    raise section.fail(f"dense[{index}]", f"is {_kind(item)}, give [first column, column after the last]")
 
 
 def _feature(section: _Section, index: int, item: object) -> SparseFeature:
@@ -224,8 +274,8 @@ def _feature(section: _Section, index: int, item: object) -> SparseFeature:
 
 
 def _check_unique(section: _Section, key: str, names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise section.fail(key, f"names `{name}` twice, give every entry its own name")
 
 
@@ -250,8 +300,8 @@ def _check_columns(section: _Section, spec: InputSpec) -> None:
 
 def _labels(top: _Section) -> tuple[str, ...]:
     labels = top.items("labels", "a list of label names")
-    if not labels or not all(isinstance(label, str) and label for label in labels):
-        raise top.fail("labels", f"is {labels!r}, give a list of at least one label name")
+    if not labels or not all(isinstance(label, str) and label and plain_name(label) for label in labels):
+        raise top.fail("labels", f"is {_kind(labels)}, give a list of at least one plain label name")
     names = [str(label) for label in labels]
     _check_unique(top, "labels", names)
     return tuple(names)
@@ -274,12 +324,15 @@ def _task(section: _Section, index: int, labels: tuple[str, ...]) -> Task:
         raise section.fail("label", f"is `{label}`, which `labels` lacks, use one of {_names(labels)}")
     if loss not in LOSSES:
         raise section.fail("loss", f"is `{loss}`, use one of {_names(LOSSES)}")
+    epsilon = section.number("epsilon", 1e-4)
+    if epsilon < 0:
+        raise section.fail("epsilon", f"is {epsilon}, give a number of at least 0")
     return Task(
         name=section.text("name", label),
         output=section.integer("output", 0, index),
         label=label,
         loss=loss,
         positive=section.integer("positive", 0, 1),
-        epsilon=section.number("epsilon", 1e-4),
+        epsilon=epsilon,
         weight=section.number("weight", 1.0),
     )

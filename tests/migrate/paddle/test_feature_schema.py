@@ -66,8 +66,22 @@ WRONG = {
     "unknown-loss": ("label: a}", "label: a, loss: hinge}", "`tasks[0].loss` is `hinge`"),
     "epsilon-text": ("label: a}", "label: a, epsilon: 1e-4}", "write 1.0e-4"),
     "negative-output": ("output: 0", "output: -1", "`tasks[0].output` is -1"),
-    "arguments": ("{n: 6}", "[6]", "`model.arguments` is list"),
+    "arguments": ("{n: 6}", "[6]", "`model.arguments` is [6]"),
     "model": ("{class: Net, arguments: {n: 6}}", "Net", "`model` is 'Net'"),
+    "key-twice": ("  size: 6", "  size: 6\n  size: 7", "line 6 is not valid YAML (the key 'size' is given twice)"),
+    "quote-in-name": ("name: p", "name: 'p\"q'", "`input.sparse[0].name` has quotes"),
+    "line-break-in-name": ("name: p", 'name: "p\\nq"', "`input.sparse[0].name` has quotes, backslashes or line breaks"),
+    "label-with-quotes": ("labels: [a, b]", 'labels: [a, \'"""\']', "give a list of at least one plain label name"),
+    "line-break-in-key": ("version: 1", 'version: 1\n"x\\ny": 2', "unknown key `'x\\ny'`"),
+    "huge-integer": ("  size: 6", "  size: " + "9" * 5000, "put it in quotes"),
+    "large-integer": ("  size: 6", "  size: 99999999999", "larger than 2147483647"),
+    "huge-weight": ("label: a}", "label: a, weight: 1" + "0" * 400 + "}", "is a huge number"),
+    "infinite-weight": ("label: a}", "label: a, weight: .inf}", "`tasks[0].weight` is inf"),
+    "epsilon-nan": ("label: a}", "label: a, epsilon: .nan}", "`tasks[0].epsilon` is nan"),
+    "epsilon-negative": ("label: a}", "label: a, epsilon: -0.1}", "`tasks[0].epsilon` is -0.1"),
+    "no-such-date": ("class: Net", "class: 2020-99-99", "put it in quotes"),
+    "nested": (GOOD, "[" * 3000, "nested too deeply"),
+    "itself": ("name: x", "name: &a {name: *a}", "recursive"),
 }
 
 
@@ -79,6 +93,15 @@ def test_mistakes_are_named(name: str) -> None:
         parse_schema(GOOD.replace(before, after), "s.yaml")
     text = str(caught.value)
     assert text.startswith("s.yaml: ") and message in text and "\n" not in text
+
+
+def test_aliases_that_unfold_without_end_cost_nothing() -> None:
+    lines = ["- &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"- &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
+    bomb = "labels:\n" + "\n".join(f"  {line}" for line in lines)
+    with pytest.raises(MigrateError, match="`labels` is list") as caught:
+        parse_schema(GOOD.replace("labels: [a, b]", bomb), "s.yaml")
+    assert len(str(caught.value)) < 200
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
