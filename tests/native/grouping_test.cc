@@ -1,6 +1,7 @@
 // De-duplication of a batch: distinct keys, first positions and sums, for any number of threads.
 #include "store/grouping.h"
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -31,13 +32,20 @@ TEST(groups_equal_a_map_for_any_thread_count) {
     for (const std::size_t threads : {1, 2, 3, 8}) {
       recmigrate::parallel::set_thread_count(threads);
       std::size_t seen = 0;
+      std::vector<int> mentions(count);
       for (const Group& group : recmigrate::group_by_key(keys.data(), count, grads.data(), 1)) {
         for (std::size_t i = 0; i < group.keys.size(); ++i, ++seen) {
           const Expected& wanted = oracle.at(group.keys[i]);
           CHECK(group.first[i] == wanted.first && group.sums[i] == wanted.sum);
           CHECK(i == 0 || group.first[i] > group.first[i - 1]);
         }
+        for (std::size_t i = 0; i < group.ids; ++i) {
+          CHECK(keys[group.positions[i]] == group.keys[group.numbers[i]]);
+          CHECK(i == 0 || group.positions[i] > group.positions[i - 1]);
+          ++mentions[group.positions[i]];
+        }
       }
+      CHECK(std::count(mentions.begin(), mentions.end(), 1) == static_cast<std::ptrdiff_t>(count));
       CHECK(seen == oracle.size());
     }
   }

@@ -1,7 +1,10 @@
 // Snapshot, import, upsert and reset.
+#include <map>
+
 #include "check.h"
 #include "fixtures.h"
 #include "store/errors.h"
+#include "store/parallel.h"
 
 namespace {
 
@@ -82,6 +85,19 @@ TEST(upsert_overwrites_values_and_keeps_slots) {
   const Snapshot got = fixtures::snapshot(table);
   CHECK((got.keys == std::vector<std::int64_t>{1, 9}));
   CHECK((got.values == std::vector<float>{6.0F, 7.0F}) && (got.slots == std::vector<float>{4.5F, 0.5F}));
+}
+
+TEST(upsert_of_a_large_batch_keeps_the_last_of_equal_keys) {
+  recmigrate::parallel::set_thread_count(3);
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(50000, 3);
+  std::vector<float> values(keys.size());
+  std::map<std::int64_t, float> wanted;
+  for (std::size_t i = 0; i < keys.size(); ++i) wanted[keys[i]] = values[i] = static_cast<float>(i);
+  Table table(fixtures::config(1));
+  table.upsert(keys.data(), keys.size(), values.data());
+  const Snapshot got = fixtures::snapshot(table);
+  CHECK(got.keys.size() == wanted.size());
+  for (std::size_t i = 0; i < got.keys.size(); ++i) CHECK(got.values[i] == wanted.at(got.keys[i]));
 }
 
 TEST(reset_gives_a_new_table) {

@@ -69,6 +69,25 @@ TEST(threads_see_whole_rows_and_lose_no_update) {
   }
 }
 
+TEST(threads_insert_a_key_once) {
+  recmigrate::parallel::set_thread_count(2);
+  constexpr std::size_t kBatch = 20000;  // enough that two threads search before either inserts
+  Table table(fixtures::config(kDim));
+  std::vector<std::thread> inserters;
+  for (int i = 0; i < 3; ++i) {
+    inserters.emplace_back([&table] {
+      std::vector<float> rows(kBatch * kDim);
+      for (std::int64_t round = 0; round < 5; ++round) {
+        std::vector<std::int64_t> keys(kBatch);
+        for (std::size_t k = 0; k < kBatch; ++k) keys[k] = round * 1000000 + static_cast<std::int64_t>(k / 2);
+        table.lookup_or_insert(keys.data(), keys.size(), rows.data());
+      }
+    });
+  }
+  for (std::thread& inserter : inserters) inserter.join();
+  CHECK(table.size() == 5 * kBatch / 2);
+}
+
 TEST(threads_may_reset_and_import_beside_look_ups) {
   recmigrate::parallel::set_thread_count(2);
   Table table(fixtures::config(kDim));

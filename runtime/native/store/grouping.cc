@@ -24,19 +24,16 @@ std::vector<std::uint32_t> hash_tags(const std::int64_t* keys, std::size_t count
   return tags;
 }
 
-// Positions of one group's ids, written without a branch, since the choice is as good as random.
-struct Members {
-  Members(const std::vector<std::uint32_t>& tags, std::size_t group, unsigned shift)
-      : positions(new std::uint32_t[tags.size() + 1]) {
-    for (std::size_t i = 0; i < tags.size(); ++i) {
-      positions[count] = static_cast<std::uint32_t>(i);
-      count += group_of(tags[i], shift) == group ? 1 : 0;
-    }
+// A group with the positions of its ids, written without a branch, since the choice is as good as random.
+Group with_positions(const std::vector<std::uint32_t>& tags, std::size_t number, unsigned shift) {
+  Group group;
+  group.positions.reset(new std::uint32_t[tags.size() + 1]);
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    group.positions[group.ids] = static_cast<std::uint32_t>(i);
+    group.ids += group_of(tags[i], shift) == number ? 1 : 0;
   }
-
-  std::unique_ptr<std::uint32_t[]> positions;
-  std::size_t count = 0;
-};
+  return group;
+}
 
 // Numbers the keys of one group in order of first occurrence. Most batches repeat few keys many times, so the table
 // starts small and grows: it stays in the first cache levels.
@@ -79,20 +76,18 @@ class Numbering {
   std::vector<std::uint32_t> places_;  // number plus one; 0 is empty
 };
 
-Group build(const Members& members, const std::vector<std::uint32_t>& tags, const std::int64_t* keys,
-            const float* grads, std::size_t dim) {
-  Group group;
+void number_and_sum(Group& group, const std::vector<std::uint32_t>& tags, const std::int64_t* keys, const float* grads,
+                    std::size_t dim) {
   Numbering numbering(tags);
-  std::unique_ptr<std::uint32_t[]> numbers(new std::uint32_t[members.count]);
-  for (std::size_t i = 0; i < members.count; ++i) {
-    const std::uint32_t position = members.positions[i];
-    numbers[i] = numbering.number(keys[position], position, group);
+  group.numbers.reset(new std::uint32_t[group.ids]);
+  for (std::size_t i = 0; i < group.ids; ++i) {
+    const std::uint32_t position = group.positions[i];
+    group.numbers[i] = numbering.number(keys[position], position, group);
   }
   if (grads != nullptr) {
     group.sums.reset(new float[group.keys.size() * dim]);
-    sum_rows(group.sums.get(), numbers.get(), grads, members.positions.get(), members.count, dim);
+    sum_rows(group.sums.get(), group.numbers.get(), grads, group.positions.get(), group.ids, dim);
   }
-  return group;
 }
 
 }  // namespace
@@ -106,7 +101,8 @@ std::vector<Group> group_by_key(const std::int64_t* keys, std::size_t count, con
   const std::vector<std::uint32_t> tags = hash_tags(keys, count);
   std::vector<Group> groups(std::size_t{1} << bits);
   parallel::run(groups.size(), [&](std::size_t g) {
-    groups[g] = build(Members(tags, g, 32 - bits), tags, keys, grads, dim);
+    groups[g] = with_positions(tags, g, 32 - bits);
+    number_and_sum(groups[g], tags, keys, grads, dim);
   });
   return groups;
 }

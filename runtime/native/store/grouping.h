@@ -13,6 +13,10 @@ struct Group {
   std::vector<std::int64_t> keys;
   std::vector<std::uint32_t> first;  // position of each key's first occurrence in the batch
   std::unique_ptr<float[]> sums;     // null when no gradients were given
+  // Which id of the batch is which key, in input order: batch[positions[i]] == keys[numbers[i]].
+  std::unique_ptr<std::uint32_t[]> positions;
+  std::unique_ptr<std::uint32_t[]> numbers;
+  std::size_t ids = 0;  // how many ids of the batch are in this group
 };
 
 // Splits a batch of fewer than 2^32 - 1 keys by hash into groups that share no key; each is built by one thread, so no

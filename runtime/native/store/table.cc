@@ -53,19 +53,22 @@ void Table::lookup(const std::int64_t* keys, std::size_t count, float* out) cons
 
 void Table::lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
   std::vector<std::uint32_t> missing;
+  std::uint64_t changes = 0;
   {
     const std::shared_lock<std::shared_mutex> lock(mutex_);
     missing = gather(keys, count, out, false);
+    changes = changes_;
   }
   if (missing.empty()) return;
   std::vector<std::int64_t> unseen(missing.size());
   std::transform(missing.begin(), missing.end(), unseen.begin(), [keys](std::uint32_t i) { return keys[i]; });
   const std::vector<Group> groups = group_by_key(unseen.data(), unseen.size(), nullptr, 0);
   const std::unique_lock<std::shared_mutex> lock(mutex_);
-  insert_unseen(groups);
-  parallel::ranges(missing.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      copy_row(out + missing[i] * dim_, std::as_const(rows_).row(index_.find(unseen[i])), dim_);
+  const std::vector<std::vector<Slot>> slots = insert_unseen(groups, changes == changes_);
+  parallel::run(groups.size(), [&](std::size_t g) {
+    const Group& group = groups[g];
+    for (std::size_t i = 0; i < group.ids; ++i) {
+      copy_row(out + missing[group.positions[i]] * dim_, rows_.row(slots[g][group.numbers[i]]), dim_);
     }
   });
 }
@@ -76,6 +79,7 @@ void Table::reset() {
   const std::unique_lock<std::shared_mutex> lock(mutex_);
   std::swap(index_, index);
   std::swap(rows_, rows);
+  ++changes_;
   seed_ = first_seed_;
   kind_ = OptimizerKind::none;
   initial_slot_ = 0;

@@ -90,7 +90,7 @@ class Table {
                     std::vector<std::uint32_t>& missing) const;
   void write_rows(const Destination& to) const;
   void adopt(const Update& update);
-  std::vector<std::vector<Slot>> insert_unseen(const std::vector<Group>& groups);
+  std::vector<std::vector<Slot>> insert_unseen(const std::vector<Group>& groups, bool all_unseen = false);
   [[nodiscard]] std::vector<Slot> find_all(const std::vector<std::int64_t>& keys) const;
   void update_rows(const Group& group, const std::vector<Slot>& slots, const Update& update) noexcept;
   void reserve(std::size_t rows);
@@ -104,6 +104,7 @@ class Table {
   std::int64_t seed_;
   OptimizerKind kind_ = OptimizerKind::none;
   float initial_slot_ = 0;
+  std::uint64_t changes_ = 0;  // of the set of keys: what was absent is so while this stays the same
   Index index_;
   Slab rows_;
 };

@@ -5,6 +5,7 @@
 
 #include "store/errors.h"
 #include "store/parallel.h"
+#include "store/row.h"
 #include "store/table.h"
 
 namespace recmigrate {
@@ -87,6 +88,7 @@ void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::si
   const std::unique_lock<std::shared_mutex> lock(mutex_);
   std::swap(index_, index);
   std::swap(rows_, rows);
+  ++changes_;
   seed_ = meta.seed;
   kind_ = meta.kind;
   initial_slot_ = meta.initial_slot;
@@ -95,10 +97,13 @@ void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::si
 void Table::upsert(const std::int64_t* keys, std::size_t count, const float* values) {
   const std::vector<Group> groups = group_by_key(keys, count, nullptr, 0);
   const std::unique_lock<std::shared_mutex> lock(mutex_);
-  insert_unseen(groups);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::memcpy(rows_.row(index_.find(keys[i])), values + i * dim_, dim_ * sizeof(float));
-  }
+  const std::vector<std::vector<Slot>> slots = insert_unseen(groups);
+  parallel::run(groups.size(), [&](std::size_t g) {
+    const Group& group = groups[g];
+    for (std::size_t i = 0; i < group.ids; ++i) {
+      copy_row(rows_.row(slots[g][group.numbers[i]]), values + group.positions[i] * dim_, dim_);
+    }
+  });
 }
 
 }  // namespace recmigrate

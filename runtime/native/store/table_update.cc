@@ -56,8 +56,8 @@ void Table::reserve(std::size_t rows) {
 }
 
 // Inserts the groups' keys that are not present, by position in the batch, so that slots do not depend on the grouping.
-// Returns each group's slots.
-std::vector<std::vector<Slot>> Table::insert_unseen(const std::vector<Group>& groups) {
+// Returns each group's slots. With `all_unseen` the caller knows that none is present, and the search is left out.
+std::vector<std::vector<Slot>> Table::insert_unseen(const std::vector<Group>& groups, bool all_unseen) {
   struct Unseen {
     std::uint32_t first;
     std::int64_t key;
@@ -66,7 +66,7 @@ std::vector<std::vector<Slot>> Table::insert_unseen(const std::vector<Group>& gr
   std::vector<std::vector<Slot>> slots(groups.size());
   std::vector<std::vector<Unseen>> found(groups.size());
   parallel::run(groups.size(), [&](std::size_t g) {
-    slots[g] = find_all(groups[g].keys);
+    slots[g] = all_unseen ? std::vector<Slot>(groups[g].keys.size(), kAbsent) : find_all(groups[g].keys);
     for (std::size_t i = 0; i < slots[g].size(); ++i) {
       if (slots[g][i] == kAbsent) found[g].push_back({groups[g].first[i], groups[g].keys[i], &slots[g][i]});
     }
@@ -85,6 +85,7 @@ std::vector<std::vector<Slot>> Table::insert_unseen(const std::vector<Group>& gr
     }
   });
   // Last, because it cannot fail: a key is present only when its row is complete.
+  ++changes_;
   for (const Unseen& one : unseen) *one.slot = index_.insert_new(one.key);
   return slots;
 }
