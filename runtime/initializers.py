@@ -76,7 +76,8 @@ def initializer_text(initializer: Any, rows: int, dim: int, factor: float = 1.0)
 def table_seed(initializer: Any, table_name: str, graph_seed: int | None) -> int:
     """Return a seed in [0, 2**63): a function of the seeds given and the table's name, random when none is given."""
     parts = [part for _, part in initializer.blocks] if isinstance(initializer, ColumnBlocks) else [initializer]
-    seeds = [_seed(_instance(part)) for part in parts]
+    seeds = [_plain(_seed(_instance(part))) for part in parts]
+    graph_seed = _plain(graph_seed)
     if graph_seed is None and all(seed is None for seed in seeds):
         return secrets.randbits(63)
     digest = hashlib.sha256(repr((graph_seed, seeds, table_name)).encode()).digest()
@@ -92,18 +93,34 @@ def _seed(initializer: Any) -> Any:
     return config.get("seed")
 
 
+def _plain(seed: Any) -> Any:
+    """Make numpy's integers Python's: they print differently from one numpy to the next."""
+    return int(seed) if isinstance(seed, np.integer) else seed
+
+
 def _law(initializer: Any, shape: tuple[int, int] | None) -> _Law:
     if type(initializer).__module__.split(".")[0] in _MODULES:
         for base in type(initializer).__mro__:
             if base.__name__ in _FAN_FREE:
-                return _FAN_FREE[base.__name__](initializer)
+                return _checked(base.__name__, _FAN_FREE[base.__name__](initializer))
             if base.__name__ in _WITH_FAN:
-                return _WITH_FAN[base.__name__](initializer, _known(base.__name__, shape))
+                return _checked(base.__name__, _WITH_FAN[base.__name__](initializer, _known(base.__name__, shape)))
     raise ValueError(
         f"the initializer {initializer!r} cannot initialise rows by key: use a TensorFlow or Keras Constant, Zeros, "
         "Ones, RandomUniform, RandomNormal, "
-        " TruncatedNormal or VarianceScaling (Glorot, He, Lecun) object, or column_blocks"
+        "TruncatedNormal or VarianceScaling (Glorot, He, Lecun) object, or column_blocks"
     )
+
+
+def _checked(name: str, law: _Law) -> _Law:
+    for value in (law.a, law.b):
+        if not abs(value) <= float(np.finfo(np.float32).max):  # NaN is not either
+            raise ValueError(f"{name}: {value!r} is not a number that float32 holds; give another")
+    if law.kind == "uniform" and law.b < law.a:
+        raise ValueError(f"{name}: the upper limit {law.b} is below the lower limit {law.a}; exchange them")
+    if law.kind.endswith("normal") and law.b < 0:
+        raise ValueError(f"{name}: a standard deviation of {law.b} is negative; give it without the sign")
+    return law
 
 
 def _known(name: str, shape: tuple[int, int] | None) -> tuple[int, int]:

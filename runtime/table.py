@@ -105,12 +105,23 @@ class Table:
             return native.ops().rec_table_size(self.handle)
 
     def import_rows(self, keys: Any, values: Any) -> tf.Operation:
-        """Return an op that inserts or overwrites rows: keys int64 [n], values float32 [n, dim]; slots stay."""
+        """Return an op that inserts or overwrites rows: keys int64 [n], values float32 [n, dim]; slots stay.
+
+        Raises:
+            ValueError: keys that are no integers, or shapes that do not fit.
+        """
         with self.scope("import_rows"):
-            keys = tf.cast(tf.convert_to_tensor(keys), tf.int64)
+            keys = tf.convert_to_tensor(keys)
             values = tf.convert_to_tensor(values, tf.float32)
-            values.shape.assert_is_compatible_with([None, self.dim])
-            return native.ops().rec_table_upsert(self.handle, keys, values)
+            owner = f"of rows for the table `{self.table_name}`"
+            if keys.dtype not in (tf.int32, tf.int64):
+                raise ValueError(f"`keys` {owner} are {keys.dtype.name}: they must be int32 or int64")
+            if not keys.shape.is_compatible_with([None]):
+                raise ValueError(f"`keys` {owner} have shape {keys.shape}: they must be [n]")
+            wanted = [keys.shape.num_elements(), self.dim]
+            if not values.shape.is_compatible_with(wanted):
+                raise ValueError(f"`values` {owner} have shape {values.shape}: they must be {wanted}")
+            return native.ops().rec_table_upsert(self.handle, tf.cast(keys, tf.int64), values)
 
     def snapshot(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return keys int64 [n], values [n, dim], slots [n, slots * dim] and meta, of one moment."""

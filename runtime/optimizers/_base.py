@@ -54,7 +54,8 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         """Return the op that updates the tables, then adds 1 to `global_step` if one is given.
 
         Raises:
-            ValueError: a variable that is no table's anchor, a dense gradient, or no gradient at all.
+            ValueError: a variable that is no table's anchor, a dense gradient, no gradient at all, or a learning rate
+            that is no real scalar.
             RuntimeError: inside a tf.distribute strategy.
         """
         if tf.distribute.has_strategy():
@@ -109,5 +110,8 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         return gradient
 
     @staticmethod
-    def _scalar(value: Any) -> tf.Tensor:
-        return tf.cast(tf.convert_to_tensor(value), tf.float32)
+    def _scalar(rate: Any) -> tf.Tensor:
+        tensor = tf.convert_to_tensor(rate)
+        if not (tensor.dtype.is_floating or tensor.dtype.is_integer) or tensor.shape.rank not in (0, None):
+            raise ValueError(f"`learning_rate` must be a real scalar: got {rate!r}")
+        return tf.cast(tensor, tf.float32)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from runtime import _checks, native
 from runtime.optimizers._base import TableOptimizer
 from runtime.table import Table
+
+# TensorFlow's threads treat smaller numbers as 0.
+_SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 def create_hash_optimizer(
@@ -21,10 +25,15 @@ def create_hash_optimizer(
     """Create the optimizer; with epsilon 0 it is `tf.compat.v1.train.AdagradOptimizer` (its accumulator starts at 0.1).
 
     Raises:
-        ValueError: wrong type or range (accumulator in [0, 1], epsilon in [0, 1]).
+        ValueError: wrong type or range (accumulator in [0, 1], epsilon in [0, 1]), or both 0 in float32.
     """
     start = _checks.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
     small = _checks.real("epsilon", epsilon, 0, 1, whole=True)
+    if max(start, small) < _SMALLEST:
+        raise ValueError(
+            f"with `initial_accumulator_value` {start!r} and `epsilon` {small!r} a gradient of 0 would make a row NaN: "
+            "give one of them a value above 0"
+        )
     return AdagradTableOptimizer(learning_rate, start, small, use_locking, name)
 
 

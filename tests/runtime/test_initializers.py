@@ -70,6 +70,11 @@ class _Unknown(keras.Initializer):  # type: ignore[misc]
         (keras.Identity(), "cannot initialise rows by key"),
         (_Unknown(), "cannot initialise rows by key"),
         (lambda shape: tf.zeros(shape), "cannot initialise rows by key"),
+        (v1.random_normal_initializer(stddev=-1.0), "RandomNormal: a standard deviation of -1.0 is negative"),
+        (v1.random_uniform_initializer(1.0, -1.0), "RandomUniform: the upper limit -1.0 is below the lower limit 1.0"),
+        (v1.random_normal_initializer(float("nan")), "RandomNormal: nan is not a number that float32 holds"),
+        (v1.constant_initializer(1e300), "Constant: 1e[+]300 is not a number that float32 holds"),
+        (column_blocks([(4, v1.truncated_normal_initializer(stddev=-1.0))]), "TruncatedNormal: a standard deviation"),
         (column_blocks([(2, v1.zeros_initializer())]), "widths sum to 2 but the table's dim is 4"),
         (column_blocks([(4, keras.GlorotUniform())]), "VarianceScaling inside column_blocks has no fan"),
     ],
@@ -117,6 +122,9 @@ def test_seeds() -> None:
     seeded = v1.random_normal_initializer(seed=5)
     assert _row(seeded) == _row(v1.random_normal_initializer(seed=5)) == _row(keras.RandomNormal(stddev=1.0, seed=5))
     assert _row(unseeded(), graph_seed=9) == _row(unseeded(), graph_seed=9)
+    # numpy's integers print differently from one numpy to the next
+    assert _row(seeded) == _row(v1.random_normal_initializer(seed=np.int64(5)))
+    assert _row(unseeded(), graph_seed=9) == _row(unseeded(), graph_seed=np.int32(9))
     different = [_row(unseeded()), _row(unseeded()), _row(seeded), _row(seeded, "item"), _row(seeded, graph_seed=9)]
     different += [_row(unseeded(), graph_seed=9), _row(unseeded(), graph_seed=8)]
     assert len(set(different)) == len(different)

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.usefixtures("graph")
         (adagrad, {"initial_accumulator_value": -0.1}, "is less than 0"),
         (adagrad, {"initial_accumulator_value": 1.1}, "is bigger than 1"),
         (adagrad, {"epsilon": -1.0}, "is less than 0"),
+        (adagrad, {"initial_accumulator_value": 0.0}, "a gradient of 0 would make a row NaN: .* above 0"),
+        (adagrad, {"initial_accumulator_value": 0, "epsilon": 1e-60}, "a gradient of 0 would make a row NaN"),
         (adagrad, {"use_locking": 1}, "Invalid parameter type of para `use_locking`"),
         (adagrad, {"name": ""}, "length is less than 1"),
         (adagrad, {"name": "n" * 201}, "length is bigger than 200"),
@@ -41,6 +43,14 @@ pytestmark = pytest.mark.usefixtures("graph")
 def test_refuses(module: Any, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         module.create_hash_optimizer(**settings)
+
+
+@pytest.mark.parametrize("value", [lambda: tf.constant([0.1, 0.2]), lambda: tf.constant("0.1"), lambda: True])
+def test_a_learning_rate_that_is_no_real_scalar_is_refused_while_the_graph_is_built(value: Any) -> None:
+    loss = tf.reduce_sum(runtime.sparse_lookup(make_table(), [1]))
+    for rate in (value, value()):
+        with pytest.raises(ValueError, match="`learning_rate`"):
+            gradient_descent.create_hash_optimizer(rate).minimize(loss)
 
 
 @pytest.mark.parametrize("name", ["GradientDescent", "Adagrad", "Adam", "Momentum", "RMSProp", "Ftrl"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,6 +71,22 @@ def test_imported_rows(graph: tf.Graph) -> None:
     assert (keys.tolist(), values.tolist()) == ([3, 4], [[1.0, 2.0], [5.0, 6.0]])
     assert slots.shape == (2, 0)
     assert meta[1] == table.seed
+
+
+@pytest.mark.parametrize(
+    ("keys", "values", "message"),
+    [
+        ([1.5], [[1.0, 2.0]], "`keys` of rows for the table `user` are float32: they must be int32 or int64"),
+        (["a"], [[1.0, 2.0]], "`keys` of rows for the table `user` are string"),
+        ([[1]], [[1.0, 2.0]], r"`keys` of rows for the table `user` have shape \(1, 1\): they must be \[n\]"),
+        ([1], [[1.0, 2.0, 3.0]], r"`values` of rows for the table `user` have shape \(1, 3\): they must be \[1, 2\]"),
+        ([1, 2], [[1.0, 2.0]], r"`values` .* have shape \(1, 2\): they must be \[2, 2\]"),
+    ],
+)
+@pytest.mark.usefixtures("graph")
+def test_rows_that_do_not_fit_are_refused_by_name(keys: Any, values: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_table(dim=2).import_rows(keys, values)
 
 
 def _train(directory: Path, steps: int) -> dict[str, np.ndarray]:
