@@ -51,6 +51,19 @@ CASES = {
     "dynamic name": (HEAD + 'W = tf.get_variable("w" + s, [9, 4])\n' + LOOKUP, "not a fixed string"),
     "float64": (HEAD + "W = tf.Variable(tf.zeros([9, 4], tf.float64))\n" + LOOKUP, "initial values"),
     "scaled initial values": (HEAD + "W = tf.Variable(tf.ones([9, 4]) * 2)\n" + LOOKUP, "initial values"),
+    "initial values that the graph computes": (
+        HEAD + "s = tf.sqrt(2.0)\nW = tf.Variable(tf.random_normal([9, 4], stddev=1.0 / s))\n" + LOOKUP,
+        "initial values",
+    ),
+    "initializer that the graph computes": (
+        HEAD
+        + 'W = tf.get_variable("w", [9, 4], initializer=tf.random_normal_initializer(0.0, tf.sqrt(2.0)))\n'
+        + LOOKUP,
+        "initial values",
+    ),
+    "never trained": (HEAD + MADE + "e = tf.stop_gradient(tf.nn.embedding_lookup(W, ids))\n" + STEP, "stop_gradient"),
+    "another module called runtime": (HEAD + "from runtime import config\n" + MADE + LOOKUP, "another module"),
+    "deleted and bound again": (TABLE + "del W\nW = 1\n", "bound more than once"),
     "numpy matrix": (HEAD + "W = tf.Variable(np.zeros((9, 4)))\n" + LOOKUP, "initial values"),
     "regularizer": (HEAD + 'W = tf.get_variable("w", [9, 4], regularizer=r)\n' + LOOKUP, "regularizer"),
     "trainable flag": (HEAD + 'W = tf.get_variable("w", [9, 4], trainable=flag)\n' + LOOKUP, "run time"),
@@ -223,3 +236,8 @@ def test_a_lookup_in_something_else_is_noted_and_left_alone() -> None:
     result = converted(text)
     assert result.converted == text
     assert [f.state for f in result.findings] == [State.NOTED]
+
+
+def test_deleting_the_name_and_declaring_it_global_are_no_uses() -> None:
+    made = "def make():\n    global W\n    " + MADE + "make()\n" + LOOKUP + "del W\n" + STEP
+    assert "create_table(" in converted(HEAD + "W = None\n" + made).converted

@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass, replace
 
 import libcst as cst
+import libcst.matchers as m
+from libcst.matchers import findall
 
 from migrate.source.frontends.tensorflow.args import bind, literal, number, string
 from migrate.source.frontends.tensorflow.facts import Initializer
@@ -115,7 +117,7 @@ class Initializers:
             return self.object(node.func, shape)
         target, parameters = OPS[name]
         bound = bind(node, parameters)
-        if bound is None or not is_float32(self.names, bound.get("dtype")):
+        if bound is None or not is_float32(self.names, bound.get("dtype")) or self._computed(bound):
             return None
         if target == "constant_initializer":
             value = number(bound["value"].value) if "value" in bound else None
@@ -157,9 +159,15 @@ class Initializers:
             return Initializer(text, OLD_FAN) if self._stays(name, shape) else self.scaled(FANS[name], shape, name)
         return None
 
+    def _computed(self, bound: dict[str, cst.Arg]) -> bool:
+        """True when a parameter is computed in the graph; the initializer of a table needs plain numbers."""
+        given = [bound[key].value for key in ("mean", "stddev", "minval", "maxval") if key in bound]
+        values = [resolve(self.tree, part) for node in given for part in findall(node, m.Name() | m.Call())]  # type: ignore[arg-type]
+        return any(isinstance(value, cst.Call) and self.names.of(value.func) for value in values)
+
     def _rowwise(self, name: str, call: cst.Call) -> bool:
         bound = bind(call, ROWWISE[name])
-        if bound is None or not is_float32(self.names, bound.get("dtype")):
+        if bound is None or not is_float32(self.names, bound.get("dtype")) or self._computed(bound):
             return False
         if "value" in ROWWISE[name]:
             return "value" in bound and number(bound["value"].value) is not None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.tables import find_tables
@@ -67,6 +68,7 @@ def _file_stops(file: File, training: Training) -> Iterator[Stop]:
     yield from _collections(file, training)
     yield from _all_variables(file)
     yield from _savers(file)
+    yield from _other_runtime(file)
     if file.tree.names.keys() & set(SDK) and any(
         file.tree.source(c.func).split(".")[-1] in SDK for c in file.tree.calls
     ):
@@ -74,6 +76,15 @@ def _file_stops(file: File, training: Training) -> Iterator[Stop]:
         yield Stop(file.tree.module, "tf-already-converted", "this file already calls `create_table`", reason)
     if not training.steps and not training.stops:
         yield from _untrained(file)
+
+
+def _other_runtime(file: File) -> Iterator[Stop]:
+    """A module of the user with the name of this runtime: one of the two would hide the other."""
+    for statement in file.tree.imports:
+        text = " ".join(file.tree.source(statement).split())
+        if re.match(r"(from|import) runtime\b", text) and "create_table" not in text:
+            reason = "the converted file imports the installed package `runtime`, and Python knows one module of a name"
+            yield Stop(statement, "tf-surroundings", f"`{text}` is another module", reason, "rename that module")
 
 
 def _untrained(file: File) -> Iterator[Stop]:
@@ -123,13 +134,21 @@ def _all_variables(file: File) -> Iterator[Stop]:
         arg = file.tree.parent(call)
         outer = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         initialises = isinstance(outer, cst.Call) and file.names.of(outer.func) == "variables_initializer"
-        if initialises or prints(file, call) or _unused(file, call):
+        if initialises or prints(file, call) or _unused(file, call) or _saved(file, outer, call):
             continue
         text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
         reason = "tables are not in this list, so what is done with every variable would no longer reach them"
         assumption = "what is done with all variables does not need the tables"
         action = "list the variables that are meant, or convert with --assume"
         yield Stop(call, COLLECTION, f"`{text}` uses all variables", reason, action, assumption)
+
+
+def _saved(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression) -> bool:
+    """True for `Saver(tf.global_variables())`, which saves the tables as `Saver()` does."""
+    if not isinstance(saver, cst.Call) or file.names.of(saver.func) != "train.Saver":
+        return False
+    everything = {"global_variables", "all_variables"}
+    return isinstance(listed, cst.Call) and not listed.args and file.names.of(listed.func) in everything
 
 
 def _unused(file: File, call: cst.Call) -> bool:
@@ -149,7 +168,7 @@ def _savers(file: File) -> Iterator[Stop]:
         bound = bind(call, ("var_list", "reshape", "sharded", "max_to_keep")) or {
             a.keyword.value: a for a in call.args if a.keyword
         }
-        if "var_list" in bound and not is_none(bound["var_list"]):
+        if "var_list" in bound and not is_none(bound["var_list"]) and not _saved(file, call, bound["var_list"].value):
             text = " ".join(file.tree.source(call).split())
             reason = "a table is not a variable of that list, so its rows would be missing from the checkpoint"
             action = "use Saver() without a list, which saves tables too"
@@ -207,19 +226,7 @@ def _check_reach(file: File, judgement: Judgement) -> Iterator[Stop]:
 
 def _reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
     """True when the code of `start` mentions `goal`, directly or through other definitions of the file."""
-    definitions = {s.name.value: s for s in file.tree.module.body if isinstance(s, cst.FunctionDef | cst.ClassDef)}
-    pending, seen = [start], []
-    while pending:
-        current = pending.pop()
-        if current is goal:
-            return True
-        seen.append(current)
-        for name, node in definitions.items():
-            if all(node is not s for s in seen) and any(
-                file.tree.contains(current, use) for use in file.tree.names.get(name, ())
-            ):
-                pending.append(node)
-    return False
+    return any(place is goal for place in reachable(file, start))
 
 
 def _check_condition(file: File, judgement: Judgement) -> Iterator[Stop]:

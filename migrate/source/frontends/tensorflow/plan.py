@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.edits import Edit, apply_edits
+from migrate.source.frontends.tensorflow.dense import trains_dense
 from migrate.source.frontends.tensorflow.facts import Lookup, Table
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.judge import Judgement
@@ -50,8 +51,12 @@ class Planner:
             self._table(table)
             for lookup in table.lookups:
                 self._lookup(lookup, table.creation.rank)
+        calls = {id(table.creation.call) for table in moving}
         for step in self.judgement.training.steps:
-            self._step(step)
+            if trains_dense(self.file, step.call, calls):
+                self._step(step)
+            else:
+                self._step_of_tables(step)
         self._imports()
         return self.plan
 
@@ -59,6 +64,13 @@ class Planner:
         start, end = self.tree.span(node)
         self.plan.edits.append(Edit(start, end, text))
         self.plan.after[id(node)] = text
+
+    def _moved(self, node: cst.BaseExpression) -> str:
+        """Return the text of an expression that is written elsewhere, with what was planned inside it."""
+        start, end = self.tree.outer_span(node)
+        inside = [edit for edit in self.plan.edits if start <= edit.start and edit.end <= end]
+        self.plan.edits = [edit for edit in self.plan.edits if all(edit is not moved for moved in inside)]
+        return apply_edits(self.tree.text[start:end], [Edit(e.start - start, e.end - start, e.text) for e in inside])
 
     def _table(self, table: Table) -> None:
         creation = table.creation
@@ -87,9 +99,6 @@ class Planner:
                 edits.append(Edit(tree.outer_span(call.args[position - 1].value)[1], tree.outer_span(arg.value)[1], ""))
             elif position >= 2 and arg.keyword is None:
                 edits.append(Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], "name="))
-        if isinstance(lookup.ids.value, cst.List | cst.Tuple | cst.Integer | cst.UnaryOperation):
-            left, right = tree.outer_span(lookup.ids.value)
-            edits += [Edit(left, left, f"{self.tf}.constant("), Edit(right, right, f", dtype={self.tf}.int64)")]
         training = self._is_train(call)
         if training:
             last = [arg for arg in call.args if all(arg is not d for d in lookup.drop)][-1]
@@ -124,15 +133,15 @@ class Planner:
         lines = list(made)
         if step.is_minimize:
             grads = self.fresh.local("grads")
-            loss = tree.source(step.arguments["loss"].value)
+            loss = self._moved(step.arguments["loss"].value)
             extra = [f"{k}={tree.source(step.arguments[k].value)}" for k in EXTRA if k in step.arguments]
             arguments = ", ".join([loss, f"{dense_vars} + {sparse_vars}", *extra])
             lines = [both, *made, f"{grads} = {dense}.compute_gradients({arguments})"]
         else:
-            grads, bind_pairs = self._pairs(step)
-            lines += bind_pairs
             for number, source in enumerate(step.sources):
                 self._source(source, f"{dense_vars} + {sparse_vars}", both if number == 0 else "")
+            grads, bind_pairs = self._pairs(step)
+            lines += bind_pairs
         if lines:
             self.plan.edits.append(line_before(tree, step.call, lines))
         lead = tree.lead(step.call)
@@ -142,6 +151,20 @@ class Planner:
             tree.source(name.value) if name else "", lead, tree.newline,
         )  # fmt: skip
         self._replace(step.call, text)
+
+    def _step_of_tables(self, step: Step) -> None:
+        """Exchange the optimizer where there is nothing but tables to train; the step itself stays."""
+        for maker in step.optimizer.makers:
+            if id(maker.call) not in self._made:
+                self._made.add(id(maker.call))
+                self._replace(maker.call, self._maker(maker, alone=True)[2])
+        for source in step.sources:
+            if not isinstance(source.func, cst.Attribute) or source.func.attr.value != "compute_gradients":
+                dense_vars, sparse_vars = self.fresh.local("dense_vars"), self.fresh.local("sparse_vars")
+                getter = self.fresh.imports("get_dense_and_sparse_variable")
+                self._source(source, sparse_vars, f"{dense_vars}, {sparse_vars} = {getter}()")
+        inline = step.optimizer.inline
+        self.plan.after[id(step.call)] = self.plan.after[id(step.optimizer.receiver)] if inline else ""
 
     def _global_step(self, step: Step) -> list[str]:
         given = step.arguments.get("global_step")
@@ -156,7 +179,7 @@ class Planner:
         if isinstance(pairs, cst.Name):
             return pairs.value, []
         grads = self.fresh.local("grads")
-        text = self.tree.source(pairs)
+        text = self._moved(pairs)
         plain = isinstance(pairs, cst.ListComp) or text.startswith("list(") or "zip(" not in text
         return grads, [f"{grads} = {text}" if plain else f"{grads} = list({text})"]
 
@@ -208,10 +231,10 @@ class Planner:
             self.plan.edits.append(line_before(self.tree, maker.call, hoisted))
         self.plan.edits.append(line_after(self.tree, maker.call, [f"{sparse} = {table}"]))
 
-    def _maker(self, maker: Maker) -> tuple[list[str], str, str]:
+    def _maker(self, maker: Maker, alone: bool = False) -> tuple[list[str], str, str]:
         """Return lines to put before, the stock optimizer's text, and the table optimizer's text.
 
-        A learning rate that is computed in place is given a name, so that it is computed once.
+        A learning rate that is computed in place is given a name, so that it is computed once by both (not `alone`).
         """
         tree = self.tree
         source = tree.source(maker.call)
@@ -220,7 +243,7 @@ class Planner:
         texts: dict[str, str] = {}
         for key, node in maker.arguments.items():
             texts[key] = tree.source(node)
-            if not is_repeatable(node):
+            if not alone and not is_repeatable(node):
                 name = self.fresh.local(key)
                 hoisted.append(f"{name} = {texts[key]}")
                 left, right = (place - offset for place in tree.outer_span(node))

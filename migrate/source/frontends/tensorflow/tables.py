@@ -64,6 +64,9 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
             table.lookups.append(use)
         else:
             table.stops.append(use)
+    if table.lookups and all(_cut_off(file, lookup.call) for lookup in table.lookups):
+        reason = "every lookup stands inside `stop_gradient`, so its rows are never trained"
+        table.stops.append(Stop(call, creation.rule, "this variable cannot become a table", reason, "leave it dense"))
     _check_bindings(file, table, known)
     _check_runs(file, creation, table)
     for lookup in table.lookups:
@@ -72,6 +75,12 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
             reason = f"`{text}` runs it in a graph of its own, where a table cannot be trained"
             table.stops.append(Stop(lookup.call, lookup.rule, f"this lookup is run by `{text}`", reason))
     return table
+
+
+def _cut_off(file: File, lookup: cst.Call) -> bool:
+    arg = file.tree.parent(lookup)
+    around = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    return isinstance(around, cst.Call) and file.names.of(around.func) == "stop_gradient"
 
 
 def _run_by(file: File, node: cst.CSTNode) -> cst.Call | None:
@@ -168,15 +177,19 @@ def _check_bindings(file: File, table: Table, known: Mentions) -> None:
     own = table.creation.call
     for target in known.writes:
         value = assigned_value(file.tree, target)
-        if value is own or any(value is node for node in known.aliased):
+        if value is own or any(value is node for node in known.aliased) or _unbinds(file, target):
             continue
-        harmless = isinstance(target, cst.Attribute | cst.Subscript) and isinstance(value, cst.Name)
-        if harmless and isinstance(value, cst.Name) and value.value == "None":
-            continue
+        if isinstance(value, cst.Name) and value.value == "None":
+            continue  # a lookup in None fails
         text = file.tree.source(target)
         reason = "which of the values a lookup reads depends on the order of execution"
         action = "give the other value a name of its own"
         table.stops.append(Stop(target, references.RULE, f"`{text}` is bound more than once", reason, action))
+
+
+def _unbinds(file: File, target: cst.BaseExpression) -> bool:
+    """True for `del W`, after which nothing can be read, and for `global W`, which binds nothing."""
+    return isinstance(file.tree.parent(target), cst.Del | cst.NameItem)
 
 
 def _check_runs(file: File, creation: Creation, table: Table) -> None:

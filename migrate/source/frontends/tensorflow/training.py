@@ -138,8 +138,14 @@ def _placed(file: File, step: Step, text: str) -> Step | Stop:
     function = file.tree.enclosing(step.call, cst.FunctionDef)
     for call in (step.call, *step.sources, *(m.call for m in step.optimizer.makers)):
         line = file.tree.statement(call)
-        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or _conditional(file, call):
-            return Stop(call, RULE, f"`{text}` stands inside a larger expression", "it cannot be split where it stands")
+        shown = " ".join(file.tree.source(call).split())
+        if _conditional(file, call):
+            return Stop(
+                call, RULE, f"`{shown}` stands inside a larger expression", "it cannot be split where it stands"
+            )
+        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+            reason = "other code stands on its line, so nothing can be put before it"
+            return Stop(call, RULE, f"`{shown}` has no line of its own", reason, "give it a line of its own")
     if any(file.tree.enclosing(source, cst.FunctionDef) is not function for source in step.sources):
         return Stop(step.call, RULE, f"`{text}` applies gradients of another function", "it cannot be split")
     return step

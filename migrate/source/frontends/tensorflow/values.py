@@ -45,12 +45,11 @@ def scope_of_name(tree: Tree, node: cst.Name) -> Scope | None:
 
 def local_names(tree: Tree, name: str, scope: Scope) -> list[cst.Name]:
     """Return every occurrence of a variable: reads and writes, closures included."""
-    return [
-        node for node in tree.names.get(name, ()) if _is_variable(tree, node) and scope_of_name(tree, node) is scope
-    ]
+    return [node for node in tree.names.get(name, ()) if is_variable(tree, node) and scope_of_name(tree, node) is scope]
 
 
-def _is_variable(tree: Tree, node: cst.Name) -> bool:
+def is_variable(tree: Tree, node: cst.Name) -> bool:
+    """True when the name denotes a variable, not an attribute, a keyword or a definition."""
     around = tree.parent(node)
     if isinstance(around, cst.Attribute):
         return around.value is node

@@ -52,7 +52,10 @@ def prefix(file: File, node: cst.CSTNode, depth: int = 6) -> tuple[str, ...] | N
     parts: list[str] = []
     for call in scope_calls(file, node):
         bound = bind(call, PARAMETERS)
-        name = string(bound["name_or_scope"].value) if bound and "name_or_scope" in bound else None
+        given = bound["name_or_scope"].value if bound and "name_or_scope" in bound else None
+        if isinstance(given, cst.Call) and file.names.of(given.func) == "get_variable_scope":
+            continue  # the scope that is already open
+        name = string(given)
         if name is None:
             return None
         parts.insert(0, name)

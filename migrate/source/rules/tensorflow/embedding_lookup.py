@@ -34,9 +34,9 @@ class EmbeddingLookup(LookupRule):
             AFTER + 'e = sparse_lookup(hashtable=W, ids=x, name="e")\n',
         ),
         Example(
-            "literal ids become a tensor",
-            HEAD + MADE + "e = tf.nn.embedding_lookup(W, [1, 2])\n",
-            AFTER + "e = sparse_lookup(W, tf.constant([1, 2], dtype=tf.int64))\n",
+            "ids may be a list, of numbers or of tensors",
+            HEAD + MADE + "e = tf.nn.embedding_lookup(W, [x, y])\n",
+            AFTER + "e = sparse_lookup(W, [x, y])\n",
         ),
         Example("max_norm", HEAD + MADE + "e = tf.nn.embedding_lookup(W, x, max_norm=1.0)\n", says="max_norm"),
         Example("not a variable", HEAD + "e = tf.nn.embedding_lookup(tf.constant([[1.0]]), x)\n"),

@@ -1,0 +1,73 @@
+"""Whether a training step has anything to train besides tables.
+
+A model of nothing but tables (matrix factorisation) has no dense half: a stock optimizer refuses an empty list.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import literal
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.training import owner
+from migrate.source.frontends.tensorflow.values import is_variable
+
+#: Namespaces whose functions and classes make variables of their own.
+MAKERS = ("layers.", "keras.", "contrib.", "nn.rnn_cell.", "nn.dynamic_rnn", "nn.bidirectional_dynamic_rnn")
+#: Libraries that make no TensorFlow variable.
+LIBRARIES = sys.stdlib_module_names | {"absl", "matplotlib", "numpy", "pandas", "scipy", "six", "sklearn", "tqdm"}
+
+
+def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
+    """True unless nothing that `step` can reach makes a variable; `tables` are the ids of the calls that move."""
+    home = owner(file, step)
+    if isinstance(home, cst.FunctionDef) and len(file.tree.names[home.name.value]) < 2:
+        return True  # it is called from another file, which may make variables of its own
+    places = reachable(file, home) if isinstance(home, cst.ClassDef) else [file.tree.module]
+    return any(_is_fragment(file, place) for place in places) or any(
+        _makes_variable(file, call, tables)
+        for call in file.tree.calls
+        if any(file.tree.contains(place, call) for place in places)
+    )
+
+
+def _is_fragment(file: File, place: cst.CSTNode) -> bool:
+    """True when the code reads a name that is bound nowhere: the rest of the model is somewhere else."""
+    return any(
+        (scope := file.tree.scope(use)) is not None and name not in scope
+        for name, uses in file.tree.names.items()
+        for use in uses
+        if is_variable(file.tree, use) and file.tree.contains(place, use)
+    )
+
+
+def reachable(file: File, start: cst.CSTNode) -> list[cst.CSTNode]:
+    """Return `start` and the top-level definitions it mentions, directly or through each other."""
+    definitions = {s.name.value: s for s in file.tree.module.body if isinstance(s, cst.FunctionDef | cst.ClassDef)}
+    pending: list[cst.CSTNode] = [start]
+    seen: list[cst.CSTNode] = []
+    while pending:
+        current = pending.pop()
+        seen.append(current)
+        for name, node in definitions.items():
+            known = any(node is other for other in (*seen, *pending))
+            if not known and any(file.tree.contains(current, use) for use in file.tree.names.get(name, ())):
+                pending.append(node)
+    return seen
+
+
+def _makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
+    name = file.names.of(call.func)
+    if name in {"get_variable", "Variable"}:
+        return id(call) not in tables and not _fixed(call)
+    if name is not None:
+        return name.startswith(MAKERS)
+    imported, _ = file.tree.imported_names(call.func)
+    return any(module.split(".")[0] not in LIBRARIES for module in imported)
+
+
+def _fixed(call: cst.Call) -> bool:
+    """True for a variable made with `trainable=False`, such as the global step."""
+    return any(arg.keyword and arg.keyword.value == "trainable" and literal(arg.value) is False for arg in call.args)
