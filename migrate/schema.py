@@ -39,7 +39,7 @@ class SparseFeature:
 class InputSpec:
     """The model's raw input, a float tensor [batch, size]."""
 
-    name: str
+    name: str  #: of the argument of `forward`; empty when the schema does not say
     size: int
     dense: tuple[tuple[int, int], ...]  #: half-open column ranges that hold numbers
     sparse: tuple[SparseFeature, ...]
@@ -254,7 +254,7 @@ def _input(top: _Section) -> InputSpec:
     section = _Section(top.path, "input", top.values["input"], ("name", "size", "dense", "sparse"))
     dense = tuple(_range(section, i, item) for i, item in enumerate(section.items("dense", "a list of ranges", [])))
     sparse = tuple(_feature(section, i, item) for i, item in enumerate(section.items("sparse", "a list of groups", [])))
-    spec = InputSpec(section.text("name", "input_data"), section.integer("size", 1), dense, sparse)
+    spec = InputSpec(section.text("name", ""), section.integer("size", 1), dense, sparse)
     _check_unique(section, "sparse", [feature.name for feature in sparse])
     _check_columns(section, spec)
     return spec

@@ -48,6 +48,9 @@ IN_CONSTRUCTOR = {
     "string-attr": ("self.g = nn.Linear(n, 1, weight_attr='w')", "named by a string"),
     "same-name-twice": ("[self.add_sublayer('a', nn.Linear(n, 1)) for _ in range(2)]", "a second layer is named 'a'"),
     "name-is-attribute": ("self.add_sublayer('forward', nn.Linear(n, 1))", "is also an attribute"),
+    "name-with-space": ("self.add_sublayer('a 1', nn.Linear(n, 1))", "a layer is named 'a 1'"),
+    "name-not-ascii": ("self.塔 = nn.Linear(n, 1)", "a layer is named '塔'"),
+    "layer-list-keyword": ("self.l = nn.LayerList(sublayers=[])", "`nn.LayerList` is given `sublayers=`"),
     "reserved": ("self.input_layers = []", "use `input_layers` themselves"),
     "parameter": ("self.w = self.create_parameter([n, 1])", "`create_parameter`"),
     "training": ("self.on = self.training", "`training` is not set in this model"),
@@ -90,7 +93,8 @@ IN_FORWARD = {
     "squeeze": ("return paddle.squeeze(self.fc(x))", "squeeze keeps dimensions"),
     "squeeze-of-two": ("return paddle.squeeze(paddle.stack([self.fc(x)] * 2, 1), axis=1)", "not 1 does nothing"),
     "vector-matmul": ("return paddle.matmul(self.fc(x)[:, 0], self.fc(x))", "two or more dimensions"),
-    "one-bound": ("return paddle.clip(self.fc(x), min=0.0)", "both bounds"),
+    "no-bounds": ("return paddle.clip(self.fc(x))", "bounds of `paddle.clip` must be numbers"),
+    "bound-none": ("return paddle.clip(self.fc(x), 0.0, None)", "bounds of `paddle.clip` must be numbers"),
     "weight": ("return self.fc.weight", "reading a layer's `weight`"),
     "comparison": ("return self.fc(x) > 0", "comparison of tensors"),
     "mask": ("y = self.fc(x); y[0] = 1; return y", "a graph's tensors do not change"),
@@ -102,7 +106,19 @@ IN_FORWARD = {
     ),
     "lambda": ("return (lambda y: y)(self.fc(x))", "`lambda` expressions"),
     "nothing": ("self.fc(x)", "`forward` must return tensors"),
-    "unregistered": ("return nn.Linear(20, 1)(x)", "used but not registered"),
+    "made-in-forward": ("return nn.Linear(20, 1)(x)", "a layer is made in `forward`"),
+    "kept-in-forward": ("self.g = [self.fc]; return self.g[0](x)", "outside the constructor"),
+    "no-axes": ("return paddle.sum(self.fc(x), axis=[])", "an empty list of axes means all of them in Paddle"),
+    "keyword": ("return self.fc(input=x)", "one input, without a keyword"),
+    "one-dimension": ("return self.fc(paddle.mean(self.fc(x), axis=0))", "without a batch dimension"),
+    "integers": ("return self.fc(x) + paddle.cast(self.fc(x), 'int64') / 2", "arithmetic on int64"),
+    "integers-averaged": ("return paddle.mean(self.fc(x).astype(paddle.int64)[:, 0])", "arithmetic on int64"),
+    "two-kinds-of-receiver": (
+        "return [v.split(*p) for v, p in [('a', []), (self.fc(x), [1, 1])]][1][0]",
+        "on a tensor in one pass",
+    ),
+    "function-passed-on": ("op = paddle.concat; return op([self.fc(x)], 1)", "`paddle.concat` is passed on here"),
+    "class-passed-on": ("return {'a': nn.ReLU}['a']()(self.fc(x))", "`paddle.nn.ReLU` is passed on here"),
 }
 
 
@@ -134,11 +150,62 @@ def test_a_layer_that_reads_input_and_others_is_refused() -> None:
     assert "reads the raw input here and another tensor elsewhere" in found.message
 
 
-def test_decorators_and_shared_defaults_are_refused() -> None:
+def test_decorators_are_refused() -> None:
     (found,) = findings(model().replace("    def forward", "    @property\n    def forward"))
     assert "decorators of `forward`" in found.message
-    (found,) = findings(model().replace("def forward(self, x)", "def forward(self, x, seen=[])"))
-    assert "one object for all calls" in found.message
+
+
+def test_a_layer_that_paddle_never_trains_is_refused() -> None:
+    (found,) = findings(model("self.g = [nn.Linear(n, 1)]", "return self.g[0](x)"))
+    assert "used but not registered" in found.message and found.location.line == 10
+
+
+IN_CLASS = {
+    "one-line": ("        super().__init__()", " super().__init__(); self.fc = nn.Linear(n, 1)", "stands on one line"),
+    "this": ("self", "this", "must be called `self`"),
+    "call": (
+        "    def forward",
+        "    def __call__(self):\n        pass\n\n    def forward",
+        "`__call__` changes",
+    ),
+    "method": ("    def forward", "    def path(self):\n        return 1\n\n    def forward", "use `path` themselves"),
+    "constant": ("    def forward", "    columns = 3\n\n    def forward", "use `columns` themselves"),
+    "class-name": ("class Net(", "class 网(", "the model's variables are to be named after `网`"),
+}
+
+
+@pytest.mark.parametrize("name", IN_CLASS)
+def test_classes_that_the_emitted_layers_could_not_hold(name: str) -> None:
+    before, after, message = IN_CLASS[name]
+    source = model().replace(before, after) if name != "one-line" else ONE_LINE
+    schema = cases.schema("网", {"n": 20}, cases.ONE_TASK, labels="[a]") if name == "class-name" else SCHEMA
+    assert any(message in item.message for item in findings(source, schema))
+
+
+ONE_LINE = HEAD + (
+    "    def __init__(self, n): super().__init__(); self.fc = nn.Linear(n, 1)\n\n"
+    "    def forward(self, x): return F.sigmoid(self.fc(x))\n"
+)
+BASES = {
+    "star": ("from paddle.nn import *\nclass Net(Layer):\n    pass\n", "`Net` derives from `Layer`"),
+    "other-file": ("import paddle\nfrom base import Base\nclass Net(Base):\n    pass\n", "`Net` derives from `Base`"),
+    "try": (
+        "try:\n    import paddle.nn as nn\nexcept ImportError:\n    nn = None\nclass Net(nn.Layer):\n    pass\n",
+        "`Net` derives from `nn.Layer`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_a_class_that_may_be_a_model_is_not_passed_over(name: str) -> None:
+    source, message = BASES[name]
+    (found,) = findings(source)
+    assert found.remains and message in found.message
+
+
+def test_a_reader_is_passed_over() -> None:
+    (found,) = findings("from paddle.io import IterableDataset\n\n\nclass R(IterableDataset):\n    pass\n")
+    assert found.state is State.NOTED and not found.remains
 
 
 def test_a_loss_that_leans_on_its_trainer_is_refused() -> None:
@@ -178,6 +245,10 @@ CONTRADICTIONS = {
     "argument": (cases.schema("Net", {"m": 20}, cases.ONE_TASK, labels="[a]"), "`model.arguments`"),
     "output": (cases.schema("Net", {"n": 20}, ("{output: 1, label: a}",), labels="[a]"), "reads output 1"),
     "column": (cases.schema("Net", {"n": 20}, ("{label: a}",), labels="[a]"), "takes column 1 of output 0"),
+    "input-name": (
+        cases.schema("Net", {"n": 20}, cases.ONE_TASK, "{name: y, size: 20, dense: [[0, 20]]}", "[a]"),
+        "`input.name` is `y`, but `forward` of Net calls its input `x`",
+    ),
     "no-loss": (cases.schema("Net", {"n": 20}, (), labels="[a]"), "`tasks` is missing"),
 }
 

@@ -39,19 +39,29 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
         construct has an `unsupported` finding.
 
     Raises:
-        MigrateError: the schema contradicts the source.
+        MigrateError: the schema contradicts the source, or the converted text would not parse.
     """
     try:
-        return _convert(path, text, options, siblings)
+        ast.parse(text)
+        cst.parse_module(text)
     except SyntaxError as error:
         return findings.not_python(path, text, error.lineno or 1, error.msg)
     except (RecursionError, cst.ParserSyntaxError):
         return findings.not_python(path, text, 1, "expressions nested too deeply to follow")
+    try:
+        return _convert(path, text, options, siblings)
+    except RecursionError:
+        return findings.not_python(path, text, 1, "expressions nested too deeply to follow")
+    except (SyntaxError, cst.ParserSyntaxError) as error:
+        raise MigrateError(
+            f"{path}: what the conversion makes of it is not valid Python ({error}), please report this"
+        ) from error
 
 
 def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
     if not checks.defines_model(text):
-        return findings.no_model(path, text)
+        base = checks.foreign_base(text) if options.schema else None
+        return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)
     if options.schema is None:
         return findings.no_schema(path, text)
     run, program = follow(path, text, options.schema, siblings)

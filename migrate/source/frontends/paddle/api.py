@@ -137,7 +137,7 @@ _TENSOR = [
         methods=("split",),
     ),
     Entry("paddle.slice(input, axes, starts, ends)", "SLICE(input, axes, starts, ends)", shapes.slice_axes),
-    Entry("paddle.cast(x, dtype)", "tf.cast(x=x, dtype=dtype)", shapes.same, methods=("cast", "astype")),
+    Entry("paddle.cast(x, dtype)", "tf.cast(x=x, dtype=dtype)", shapes.cast, methods=("cast", "astype")),
 ]
 _MATH = [
     Entry("paddle.add(x, y, name=None)", "tf.add(x=x, y=y)", shapes.binary, methods=("add",)),
@@ -157,7 +157,7 @@ _MATH = [
         methods=("mean",),
     ),
     Entry(
-        "paddle.clip(x, min=None, max=None, name=None)",
+        f"paddle.clip(x, min={shapes.UNBOUNDED!r}, max={shapes.UNBOUNDED!r}, name=None)",
         "clip_by_value(t=x, clip_value_min=min, clip_value_max=max)",
         shapes.clip,
         methods=("clip",),
@@ -268,6 +268,15 @@ LINEAR, PARAM_ATTR = "paddle.nn.Linear", "paddle.ParamAttr"
 CONTAINERS = {"paddle.nn.Sequential": "Sequential", "paddle.nn.LayerList": "LayerList"}
 LAYER = "paddle.nn.Layer"
 DTYPES = {"paddle.float32": "tf.float32", "paddle.float64": "tf.float64", "paddle.int64": "tf.int64"}
+TENSOR = "paddle.Tensor"
+#: names that may stand in the source without being called -> what they become
+PLAIN = DTYPES | {LAYER: "Layer", TENSOR: "tf.Tensor"}
+#: functions of one tensor may be passed on, the others are rewritten where they are called
+PLAIN |= {
+    entry.name: entry.tf.partition("(")[0]
+    for entry in TABLE.values()
+    if entry.kind == "function" and list(entry.parameters) == ["x", "name"]
+}
 _ALIASES = {
     "paddle.nn.layer.Sigmoid": "paddle.nn.Sigmoid",
     "paddle.nn.layer.ReLU": "paddle.nn.ReLU",
@@ -284,4 +293,4 @@ def canonical(name: str) -> str:
 def known(name: str) -> bool:
     """Return whether a dotted Paddle name has a counterpart."""
     name = canonical(name)
-    return name in TABLE or name in DTYPES or name in CONTAINERS or name in {LINEAR, PARAM_ATTR, LAYER}
+    return name in TABLE or name in PLAIN or name in CONTAINERS or name in {LINEAR, PARAM_ATTR}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.source.frontends.paddle import layers
@@ -18,7 +19,7 @@ from migrate.source.frontends.paddle.api import (
     TABLE,
     Entry,
 )
-from migrate.source.frontends.paddle.operators import RAW_USE, attribute, binary, check_power
+from migrate.source.frontends.paddle.operators import RAW_USE, attribute, binary, check_float, check_power
 from migrate.source.frontends.paddle.values import (
     UNKNOWN,
     Activation,
@@ -49,7 +50,7 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "abs": abs,
     "bool": bool,
     "dict": dict,
-    "enumerate": lambda *a: list(enumerate(*a)),
+    "enumerate": lambda *a, **k: list(enumerate(*a, **k)),
     "float": float,
     "int": int,
     "len": len,
@@ -67,12 +68,14 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "zip": lambda *a: list(zip(*a, strict=False)),
 }
 _MATH = frozenset({"ceil", "exp", "floor", "log", "log10", "log2", "pow", "prod", "sqrt"})
-SPECIAL = frozenset({"getattr", "isinstance", "pow", "super"})
+SPECIAL = frozenset({"getattr", "isinstance", "pow", "setattr", "super"})
 _PYTHON_METHODS: dict[type, frozenset[str]] = {
     list: frozenset({"append", "extend", "insert", "pop", "reverse", "index", "copy", "count", "clear"}),
     dict: frozenset({"get", "items", "keys", "values", "update", "pop", "setdefault"}),
     str: frozenset({"format", "join", "lower", "upper", "split", "strip", "startswith", "endswith", "replace"}),
 }
+_SHAPING = frozenset({"paddle.reshape", "paddle.squeeze", "paddle.unsqueeze"})
+_ANY_TYPE = _SHAPING | {"paddle.cast"}
 _OPAQUE = (Tensor, RawInput, LayerValue, Unknown)
 
 
@@ -88,6 +91,9 @@ def call(run: Interpreter, node: ast.Call) -> Value:
         return UNKNOWN
     if isinstance(callee, Method) and isinstance(callee.receiver, Tensor):
         run.methods[key] = callee.name
+        run.mixed(node, key, tensor=True)
+    elif isinstance(node.func, ast.Attribute):
+        run.mixed(node, key, tensor=False)
     return apply(run, node, callee, positional, keywords)
 
 
@@ -128,7 +134,7 @@ def _call_api(
 ) -> Value:
     module, _, function = name.partition(".")
     if module == "builtins":
-        return _call_builtin(run, function, positional, keywords)
+        return _call_builtin(run, node, function, positional, keywords)
     if module == "math" and function in _MATH:
         return _python(getattr(math, function), positional, keywords)
     if name == LINEAR:
@@ -136,7 +142,7 @@ def _call_api(
     if name == PARAM_ATTR:
         return layers.param_attr(run, positional, keywords)
     if name in CONTAINERS:
-        return layers.container(run, node, CONTAINERS[name], positional)
+        return layers.container(run, node, CONTAINERS[name], positional, keywords)
     if name in TABLE:
         return call_entry(run, node, TABLE[name], positional, keywords)
     if name == LAYER:
@@ -161,12 +167,19 @@ def call_entry(
     if entry.kind == "activation":
         return Activation(run.frame.module.span(node), {}, entry.layer_of, bound)
     assert entry.check is not None, f"{entry.name} has no check"
-    return entry.check(bound)
+    if entry.kind == "function" and entry.name not in _ANY_TYPE:
+        check_float(list(bound.values()))
+    result = entry.check(bound)
+    return replace(result, dtype=bound["x"].dtype) if entry.name in _SHAPING else result
 
 
-def _call_builtin(run: Interpreter, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+def _call_builtin(
+    run: Interpreter, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]
+) -> Value:
     if name == "getattr" and len(positional) in (2, 3) and isinstance(positional[1], str):
         return attribute(positional[0], positional[1])
+    if name == "setattr" and len(positional) == 3 and isinstance(positional[1], str):
+        return run.set_attribute(node, positional[0], positional[1], positional[2])
     if name == "pow":
         check_power(*positional[:2])
         return _python(pow, positional, keywords)
@@ -225,9 +238,9 @@ def call_layer(
         if found is None:
             raise Refuse("this layer has no `forward`")
         return run.call_function(Function(found[0], found[1].module, found[1], layer), positional, keywords)
-    inputs = [*positional, *keywords.values()]
-    if len(inputs) != 1:
-        raise Refuse("this layer takes one input")
+    if len(positional) != 1 or keywords:
+        raise Refuse("this layer takes one input, without a keyword")
+    inputs = positional
     if isinstance(inputs[0], Unknown):
         return UNKNOWN
     if isinstance(layer, Linear):

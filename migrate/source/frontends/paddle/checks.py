@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import sys
 from collections.abc import Iterator
 
 from migrate.source.frontends.paddle import modules
-from migrate.source.frontends.paddle.api import LAYER, known
+from migrate.source.frontends.paddle.api import LAYER, PLAIN, known
 from migrate.source.frontends.paddle.interpreter import Frame, Interpreter
-from migrate.source.frontends.paddle.module import RESERVED
+from migrate.source.frontends.paddle.layers import NAME, NAME_RULE, RESERVED_ATTRIBUTES
+from migrate.source.frontends.paddle.module import RESERVED, scope_name
 from migrate.source.frontends.paddle.program import Program
 from migrate.source.frontends.paddle.values import Module, named_layers
+
+_PLAIN_DUNDERS = frozenset({"__init__", "__doc__", "__repr__", "__str__", "__all__"})
 
 
 def defines_model(text: str) -> bool:
@@ -19,6 +24,30 @@ def defines_model(text: str) -> bool:
     names = modules.imported_names(tree)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return any(modules.dotted_name(base, names) == LAYER for node in classes for base in node.bases)
+
+
+def foreign_base(text: str) -> ast.ClassDef | None:
+    """Return the first class of a file that imports Paddle whose base may be a layer, but comes from elsewhere."""
+    tree = ast.parse(text)
+    names = modules.imported_names(tree)
+    if not any(node.partition(".")[0] == "paddle" for node in _imports(tree)):
+        return None
+    known = {"paddle", *dir(builtins), *sys.stdlib_module_names}
+    known |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            dotted = [modules.dotted_name(base, names) or ast.unparse(base) for base in node.bases]
+            if any(name.partition(".")[0] not in known for name in dotted):
+                return node
+    return None
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (item.name for item in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
 
 
 def add_problem(run: Interpreter, module: Module, node: ast.AST, message: str) -> None:
@@ -56,8 +85,25 @@ def check_names(program: Program) -> None:
             add_problem(program.run, program.module, node, message)
         if isinstance(node, ast.FunctionDef) and node.decorator_list:
             add_problem(program.run, program.module, node, f"the decorators of `{node.name}` are not understood")
+        if isinstance(node, ast.ClassDef):
+            _check_members(program, node)
     _check_constructor(program)
     _check_registered(program)
+
+
+def _check_members(program: Program, node: ast.ClassDef) -> None:
+    """Methods and constants of a class must not replace those of the emitted layers, nor change what a call does."""
+    for item in node.body:
+        targets = item.targets if isinstance(item, ast.Assign) else [getattr(item, "target", None)]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        names += [item.name] if isinstance(item, ast.FunctionDef) else []
+        for name in names:
+            if name in RESERVED_ATTRIBUTES or name == "add_sublayer":
+                add_problem(
+                    program.run, program.module, item, f"the converted layers use `{name}` themselves; rename it"
+                )
+            elif name.startswith("__") and name.endswith("__") and name not in _PLAIN_DUNDERS:
+                add_problem(program.run, program.module, item, f"`{name}` changes how Python treats the object")
 
 
 def _bound_name(node: ast.AST) -> str:
@@ -73,7 +119,10 @@ def check_references(run: Interpreter, module: Module) -> None:
     names = modules.imported_names(module.tree)
     reported = {span[:2] for path, span in run.problems if path == module.path}
     inside: set[int] = set()
+    called: set[int] = set()
     for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call):
+            called.add(id(node.func))
         if not isinstance(node, ast.Attribute | ast.Name) or isinstance(node.ctx, ast.Store) or id(node) in inside:
             continue
         dotted = modules.dotted_name(node, names)
@@ -85,6 +134,9 @@ def check_references(run: Interpreter, module: Module) -> None:
         root = dotted.partition(".")[0]
         if root == "paddle" and not known(dotted):
             add_problem(run, module, node, f"`{dotted}` is not in the table of what can be carried over")
+        elif root == "paddle" and id(node) not in called and dotted not in PLAIN:
+            message = f"`{dotted}` is passed on here, but only its calls can be carried over; call it by this name"
+            add_problem(run, module, node, message)
         elif root != "paddle" and root not in modules.STANDARD:
             message = f"`{dotted}` comes from another module, which the converted file does not import"
             add_problem(run, module, node, message)
@@ -92,6 +144,9 @@ def check_references(run: Interpreter, module: Module) -> None:
 
 def _check_constructor(program: Program) -> None:
     assert program.model.cls is not None
+    if not NAME.fullmatch(scope_name(program.name)):
+        message = f"the model's variables are to be named after `{program.name}`; {NAME_RULE}"
+        add_problem(program.run, program.module, program.model.cls.node, message)
     own = [
         node for node in program.model.cls.node.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"
     ]
@@ -100,6 +155,14 @@ def _check_constructor(program: Program) -> None:
             program.run, program.module, program.model.cls.node, f"{program.name} needs a constructor of its own"
         )
     for function in own:
+        if not function.args.args or function.args.args[0].arg != "self":
+            message = "the first parameter of the model's constructor must be called `self`"
+            add_problem(program.run, program.module, function, message)
+        if function.body[0].lineno == function.lineno:
+            message = (
+                "the constructor stands on one line, so nothing can be added to it; give its body lines of its own"
+            )
+            add_problem(program.run, program.module, function, message)
         for node in ast.walk(function):
             if isinstance(node, ast.Return):
                 add_problem(

@@ -53,7 +53,7 @@ class _Search:
                 self.visit(f"{at}[{key!r}]", item)
         elif isinstance(value, Instance):
             for name, item in [*value.attributes.items(), *value.sublayers.items()]:
-                self.visit(f"{at}.{name}", item)
+                self.visit(f"{at}.{name}" if name.isidentifier() else f"getattr({at}, {name!r})", item)
 
     def _items(self, at: str, items: list[Value]) -> None:
         ids = {id(item) for item in items}

@@ -132,7 +132,7 @@ def place_side_by_side(layers):
     return emb_dim
 
 
-def clip_by_value(t, clip_value_min, clip_value_max):
+def clip_by_value(t, clip_value_min=float("-inf"), clip_value_max=float("inf")):
     """tf.clip_by_value, but no gradient passes where `t` lies exactly on a bound, as in the original."""
     clipped = tf.clip_by_value(t, clip_value_min, clip_value_max)
     inside = tf.logical_and(t > clip_value_min, t < clip_value_max)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from migrate.source.frontends.paddle import calls
@@ -39,12 +40,6 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
     ast.In: lambda item, items: item in items,
     ast.NotIn: lambda item, items: item not in items,
 }
-
-
-def as_load(target: ast.expr) -> ast.expr:
-    """Return the target of an augmented assignment as an expression to read."""
-    copy = ast.parse(ast.unparse(target), mode="eval").body
-    return ast.copy_location(copy, target)
 
 
 def evaluate(run: Interpreter, node: ast.expr) -> Value:
@@ -84,10 +79,11 @@ def _fill_defaults(run: Interpreter, function: Function, bound: dict[str, Value]
     pairs = list(zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True))
     pairs += [(item, default) for item, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if default]
     for parameter, default in pairs:
-        if isinstance(default, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.Call):
-            raise Refuse(f"the default of `{parameter.arg}` is one object for all calls, which is not followed")
-        if parameter.arg not in bound:
-            bound[parameter.arg] = run.evaluate_in(function.module, default)
+        if parameter.arg in bound:
+            continue
+        if id(default) not in run.defaults:
+            run.defaults[id(default)] = run.evaluate_in(function.module, default)
+        bound[parameter.arg] = run.defaults[id(default)]
 
 
 def _constant(run: Interpreter, node: ast.Constant) -> Value:
@@ -152,8 +148,9 @@ def _unary(run: Interpreter, node: ast.UnaryOp) -> Value:
 def _bool(run: Interpreter, node: ast.BoolOp) -> Value:
     stop = isinstance(node.op, ast.Or)
     for item in node.values[:-1]:
-        if run.truth(item) is stop:
-            return run.evaluate(item)
+        value = run.evaluate(item)
+        if run.decide(item, value) is stop:
+            return value
     return run.evaluate(node.values[-1])
 
 
@@ -179,7 +176,7 @@ def _subscript(run: Interpreter, node: ast.Subscript) -> Value:
     if isinstance(value, RawInput):
         raise Refuse(RAW_USE)
     if isinstance(value, Tensor):
-        return _tensor_item(value, index)
+        return replace(_tensor_item(value, index), dtype=value.dtype)
     if isinstance(value, Container):
         if isinstance(index, slice):
             raise Refuse(f"a slice of `{value.kind}` makes a new layer in Paddle; index it item by item")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
@@ -25,6 +26,22 @@ def no_model(path: str, text: str) -> SourceResult:
         location=Location(path, 1, 1),
         message="this file defines no `nn.Layer`; it is left as it is",
         reason="a model's sizes and loss are read from the files beside it when the model itself is converted",
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
+
+
+def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
+    """A class whose base is not in the file: it may be a model, so it cannot be passed over."""
+    bases = ", ".join(ast.unparse(base) for base in node.bases)
+    finding = Finding(
+        rule="paddle-foreign-base",
+        subject="file",
+        state=State.UNSUPPORTED,
+        location=Location(path, node.lineno, node.lineno, node.name),
+        message=f"`{node.name}` derives from `{bases}`, which this file does not define or import by name",
+        reason="a model is converted from one file, and only when it can be seen to derive from `nn.Layer`",
+        action="import `paddle.nn` at the top of the file by its name and bring the base class into it",
+        before=text.splitlines()[node.lineno - 1].strip(),
     )
     return SourceResult(path, KIND, text, text, (finding,))
 

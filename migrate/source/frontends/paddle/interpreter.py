@@ -28,6 +28,7 @@ from migrate.source.frontends.paddle.values import (
     Tensor,
     Unknown,
     Value,
+    mentions,
 )
 
 MAX_STEPS = 500_000
@@ -74,6 +75,7 @@ class Interpreter:
 
     problems: dict[tuple[str, Span], Problem] = field(default_factory=dict)
     methods: dict[tuple[str, Span], str] = field(default_factory=dict)  #: calls that are tensor methods
+    receivers: dict[tuple[str, Span], bool] = field(default_factory=dict)  #: method call -> whether on a tensor
     executed: set[tuple[str, Span]] = field(default_factory=set)  #: calls that ran
     linears: list[Linear] = field(default_factory=list)  #: in order of creation
     instances: list[Instance] = field(default_factory=list)
@@ -81,6 +83,8 @@ class Interpreter:
     parameter_names: set[str] = field(default_factory=set)
     watch: Value = None  #: the class whose first construction ends the run
     watched: tuple[list[Value], dict[str, Value]] | None = None  #: the arguments it was given
+    built: bool = False  #: the model's constructor has been followed to its end
+    defaults: dict[int, Value] = field(default_factory=dict)  #: a parameter's default, one object for all calls
     steps: int = 0
     frames: list[Frame] = field(default_factory=list)
 
@@ -96,6 +100,11 @@ class Interpreter:
         source = ast.get_source_segment(module.text, node) or ""
         self.problems.setdefault((module.path, span), Problem(module.path, span, self.frame.scope, message, source))
         return UNKNOWN
+
+    def mixed(self, node: ast.Call, key: tuple[str, Span], tensor: bool) -> None:
+        """Refuse a method call whose receiver is now a tensor, now something else: it has one text for both."""
+        if self.receivers.setdefault(key, tensor) is not tensor:
+            self.problem(node, "this method is called on a tensor in one pass and on something else in another")
 
     def tick(self, node: ast.AST) -> None:
         """Count a step, so that a source that never ends is refused instead."""
@@ -168,7 +177,10 @@ class Interpreter:
 
     def truth(self, node: ast.expr) -> bool:
         """Decide a test now; a test on a tensor's value cannot be decided."""
-        value = self.evaluate(node)
+        return self.decide(node, self.evaluate(node))
+
+    def decide(self, node: ast.expr, value: Value) -> bool:
+        """Return whether the value of a test is true."""
         if isinstance(value, Unknown):
             raise Stop
         if isinstance(value, Container):
@@ -201,20 +213,29 @@ class Interpreter:
             self.assign(item, part)
 
     def _assign_attribute(self, target: ast.Attribute, value: Value) -> None:
-        receiver = self.evaluate(target.value)
+        self.set_attribute(target, self.evaluate(target.value), target.attr, value)
+
+    def set_attribute(self, target: ast.expr, receiver: Value, name: str, value: Value) -> None:
+        """Set an attribute of an object of the file; a layer is registered as in Paddle."""
         if isinstance(receiver, Unknown):
             return
         if not isinstance(receiver, Instance):
             self.problem(target, "only attributes of the model's own objects can be set")
-        elif target.attr in layers.RESERVED_ATTRIBUTES:
-            self.problem(target, f"the converted layers use `{target.attr}` themselves; rename the attribute")
+        elif name in layers.RESERVED_ATTRIBUTES:
+            self.problem(target, f"the converted layers use `{name}` themselves; rename the attribute")
+        elif self.built and mentions(value, LayerValue):
+            receiver.attributes[name] = self.problem(
+                target, "a layer is kept here, outside the constructor; do so there"
+            )
+        elif isinstance(value, LayerValue) and not layers.NAME.fullmatch(name):
+            receiver.attributes[name] = self.problem(target, f"a layer is named {name!r}; {layers.NAME_RULE}")
         elif isinstance(value, LayerValue):
-            receiver.sublayers[target.attr] = value
-            receiver.attributes[target.attr] = value
-        elif target.attr in receiver.sublayers:
-            self.problem(target, f"`{target.attr}` was a layer, setting something else removes it in Paddle")
+            receiver.sublayers[name] = value
+            receiver.attributes[name] = value
+        elif name in receiver.sublayers:
+            self.problem(target, f"`{name}` was a layer, setting something else removes it in Paddle")
         else:
-            receiver.attributes[target.attr] = value
+            receiver.attributes[name] = value
 
     def _assign_item(self, target: ast.Subscript, value: Value) -> None:
         receiver, index = self.evaluate(target.value), self.evaluate(target.slice)
@@ -236,7 +257,7 @@ class Interpreter:
             self.assign(node.target, self.evaluate(node.value))
 
     def _run_AugAssign(self, node: ast.AugAssign) -> None:
-        current = self.evaluate(expressions.as_load(node.target))
+        current = self.evaluate(node.target)
         value = self.evaluate(node.value)
         if isinstance(current, list) and isinstance(node.op, ast.Add) and isinstance(value, list | tuple):
             current.extend(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from migrate.source.frontends.paddle.values import (
@@ -38,6 +39,8 @@ _PARAM_ATTR_DEFAULTS: dict[str, Value] = {
     "need_clip": True,
 }
 _LINEAR = ("in_features", "out_features", "weight_attr", "bias_attr", "name")
+NAME = re.compile(r"[A-Za-z0-9_-]+")
+NAME_RULE = "TensorFlow's variables take ASCII letters, digits, `_` and `-` only"
 #: names the emitted layers use themselves
 RESERVED_ATTRIBUTES = frozenset(
     {
@@ -62,6 +65,8 @@ def linear(run: Interpreter, node: ast.Call, positional: list[Value], keywords: 
     bound |= keywords
     if mentions(list(bound.values()), Unknown):
         return UNKNOWN
+    if run.built:
+        raise Refuse("a layer is made in `forward`: it has new parameters at every call; make it in the constructor")
     sizes: tuple[Value, Value] = (bound["in_features"], bound["out_features"])
     if not all(type(size) is int and size > 0 for size in sizes):
         raise Refuse(f"the sizes of this layer are {sizes[0]!r} and {sizes[1]!r}, not two positive integers")
@@ -114,9 +119,10 @@ def call_linear(layer: Linear, value: Value) -> Value:
         layer.fed_tensor = True
         if value.shape is None:
             return value
-        if not value.shape or (value.shape[-1] not in (None, layer.in_features)):
-            width = value.shape[-1] if value.shape else "no"
-            raise Refuse(f"a layer for {layer.in_features} columns is fed {width} columns")
+        if len(value.shape) < 2:
+            raise Refuse("a layer is fed a tensor without a batch dimension, which TensorFlow cannot multiply")
+        if value.shape[-1] not in (None, layer.in_features):
+            raise Refuse(f"a layer for {layer.in_features} columns is fed {value.shape[-1]} columns")
         shape = (*value.shape[:-1], layer.out_features)
     else:
         raise Refuse(f"a layer is fed {type(value).__name__}, not a tensor")
@@ -125,10 +131,14 @@ def call_linear(layer: Linear, value: Value) -> Value:
     return Tensor(shape)
 
 
-def container(run: Interpreter, node: ast.Call, kind: str, positional: list[Value]) -> Value:
+def container(
+    run: Interpreter, node: ast.Call, kind: str, positional: list[Value], keywords: dict[str, Value]
+) -> Value:
     """Make an `nn.Sequential` or `nn.LayerList`; its layers are named 0, 1, 2 …"""
-    if mentions(positional, Unknown):
+    if mentions([positional, keywords], Unknown):
         return UNKNOWN
+    if keywords:
+        raise Refuse(f"`nn.{kind}` is given `{next(iter(keywords))}=`; give the layers without a keyword")
     items = list(positional[0]) if kind == "LayerList" and positional else positional
     if isinstance(items, list) and kind == "Sequential" and len(items) == 1 and isinstance(items[0], list):
         raise Refuse("`nn.Sequential` takes its layers as arguments: write `nn.Sequential(*layers)`")
@@ -191,8 +201,8 @@ def call_layer_api(
         return UNKNOWN
     if not isinstance(key, str) or not key or not isinstance(layer, LayerValue):
         raise Refuse("`add_sublayer` needs a name and a layer that can be told")
-    if "." in key or "/" in key:
-        raise Refuse(f"a layer named {key!r} cannot be told from a nested one")
+    if not NAME.fullmatch(key):
+        raise Refuse(f"a layer is named {key!r}; {NAME_RULE}")
     if key in target.sublayers and target.sublayers[key] is not layer:
         raise Refuse(f"a second layer is named {key!r}: Paddle forgets the first, which then never trains")
     taken = key in target.attributes or key in RESERVED_ATTRIBUTES or (target.cls and target.cls.find(key))

@@ -143,13 +143,11 @@ def _prologue(program: Program, expressions: list[str]) -> list[str]:
     imports = "import tensorflow.compat.v1 as tf"
     if expressions:
         imports += "\n\nfrom runtime import create_table\nfrom runtime.initializers import column_blocks"
-    names = ", ".join(f'"{feature.name}"' for feature in spec.sparse) + ("," if len(spec.sparse) == 1 else "")
-    offsets = ", ".join(map(str, spec.offsets)) + ("," if len(spec.sparse) == 1 else "")
     layout = [
         f"#: the features of `sparse_feature` [batch, {len(spec.sparse)}], in order",
-        *_tuple("SPARSE_FEATURES", names),
+        *_tuple("SPARSE_FEATURES", [f'"{feature.name}"' for feature in spec.sparse]),
         "#: where the keys of each feature begin: key = offset + id keeps their id spaces apart",
-        *_tuple("SPARSE_OFFSETS", offsets),
+        *_tuple("SPARSE_OFFSETS", [str(offset) for offset in spec.offsets]),
         f"SPARSE_ROWS = {spec.rows}",
     ]
     dense = [
@@ -167,11 +165,16 @@ def _ranges(program: Program) -> str:
     return "columns " + ", ".join(pieces) if pieces else "no column"
 
 
-def _tuple(name: str, items: str) -> list[str]:
-    if len(name) + len(items) + 6 <= WIDTH:
-        return [f"{name} = ({items})"]
-    wrapped = textwrap.wrap(items, WIDTH - 4, break_long_words=False, break_on_hyphens=False)
-    return [f"{name} = (", *(f"    {line}" for line in wrapped[:-1]), f"    {wrapped[-1].rstrip(',')},", ")"]
+def _tuple(name: str, items: list[str]) -> list[str]:
+    short = ", ".join(items) + ("," if len(items) == 1 else "")
+    if len(name) + len(short) + 5 <= WIDTH:
+        return [f"{name} = ({short})"]
+    lines = [""]
+    for item in items:
+        if lines[-1] and len(lines[-1]) + len(item) + 6 > WIDTH:
+            lines.append("")
+        lines[-1] += f" {item}," if lines[-1] else f"{item},"
+    return [f"{name} = (", *(f"    {line}" for line in lines), ")"]
 
 
 _SPARSE_KEYS = '''\

@@ -75,4 +75,15 @@ def _class(run: Interpreter, module: Module, node: ast.ClassDef) -> Class:
         run.problem(node, "a class with several bases, keywords or decorators is not understood")
     inherited = base if isinstance(base, Class) else None
     is_layer = (isinstance(base, Api) and base.name == LAYER) or (inherited is not None and inherited.is_layer)
-    return Class(node.name, node, module, inherited, is_layer)
+    return Class(node.name, node, module, inherited, is_layer, _constants(run, module, node))
+
+
+def _constants(run: Interpreter, module: Module, node: ast.ClassDef) -> dict[str, Value]:
+    """Return what a class body assigns; a function among it would be bound as a method, so it is left out."""
+    names: dict[str, Value] = {}
+    run.frames.append(Frame(module, node.name, names))
+    try:
+        run.run([item for item in node.body if isinstance(item, ast.Assign | ast.AnnAssign)])
+    finally:
+        run.frames.pop()
+    return {name: value for name, value in names.items() if not isinstance(value, Api | Function | Class)}

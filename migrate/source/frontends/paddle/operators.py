@@ -13,6 +13,7 @@ from migrate.source.frontends.paddle.values import (
     UNKNOWN,
     Api,
     BatchSize,
+    Class,
     Config,
     Container,
     Function,
@@ -61,12 +62,22 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
 def _tensor_binary(op: ast.operator, left: Value, right: Value) -> Tensor:
     if not isinstance(op, _TENSOR_OPERATORS):
         raise Refuse(f"operator `{type(op).__name__}` on tensors is not in the table")
+    check_float([left, right])
     shapes = []
     for side in (left, right):
         if not isinstance(side, Tensor | int | float):
             raise Refuse(f"a tensor and {type(side).__name__} are combined")
         shapes.append(side.shape if isinstance(side, Tensor) else ())
     return Tensor(broadcast(shapes[0], shapes[1]))
+
+
+def check_float(values: list[Value]) -> None:
+    """Refuse tensors of other types than float32 in arithmetic."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            check_float(list(value))
+        elif isinstance(value, Tensor) and value.dtype != "float32":
+            raise Refuse(f"arithmetic on {value.dtype} is not the same in both frameworks; cast to float32 before")
 
 
 def check_power(base: Value, exponent: Value) -> None:
@@ -93,6 +104,8 @@ def attribute(value: Value, name: str) -> Value:
         if name in value.names:
             return value.names[name]
         raise Refuse(f"`{name}` is not defined in {value.path}")
+    if isinstance(value, Class):
+        return _class_constant(value, name)
     if isinstance(value, Instance):
         return _instance_attribute(value, name)
     if isinstance(value, Tensor) and name == "shape":
@@ -120,7 +133,17 @@ def _instance_attribute(value: Instance, name: str) -> Value:
         return Function(found[0], found[1].module, found[1], value)
     if name == "add_sublayer":
         return Method(value, name)
-    raise Refuse(f"`{name}` is not set in this model, and not understood as a part of `nn.Layer`")
+    if value.cls is None:
+        raise Refuse(f"`{name}` is not set in this model")
+    return _class_constant(value.cls, name)
+
+
+def _class_constant(cls: Class, name: str) -> Value:
+    try:
+        return cls.constant(name)
+    except KeyError:
+        message = f"`{name}` is not set in this model, and not understood as a part of `nn.Layer`"
+        raise Refuse(message) from None
 
 
 def _api_attribute(api: Api, name: str) -> Value:

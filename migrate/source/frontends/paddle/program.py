@@ -114,6 +114,11 @@ def _model_class(schema: Schema, module: Module) -> Class:
         for cls in classes:
             if cls.name == schema.model.name:
                 return cls
+        if isinstance(module.names.get(schema.model.name), Class):
+            raise MigrateError(
+                f"{schema.path}: `model.class` is `{schema.model.name}`, which in {module.path} does not derive from "
+                "`nn.Layer`; name a model, or bring its base classes into the file"
+            )
         raise MigrateError(
             f"{schema.path}: `model.class` is `{schema.model.name}`, which {module.path} does not define"
         )
@@ -145,24 +150,23 @@ def _arguments(
     found = cls.find("__init__")
     if found is None:
         return given
-    if given:
-        _check_arguments(schema, cls, found[0], given)
-        return given
-    names = [item.arg for item in found[0].args.args][1:]
-    required = names[: len(names) - len(found[0].args.defaults)]
-    if not required:
-        return {}
-    made = trainer.constructor_arguments(module, cls, siblings)
-    if made is None:
-        wanted = ", ".join(required)
-        raise MigrateError(f"{schema.path}: `model.arguments` is missing, give values for {wanted} of {cls.name}")
-    return dict(zip(names, made[0], strict=False)) | made[1]
-
-
-def _check_arguments(schema: Schema, cls: Class, constructor: ast.FunctionDef, given: Mapping[str, Value]) -> None:
-    spec = constructor.args
+    spec = found[0].args
     names = [item.arg for item in [*spec.args[1:], *spec.kwonlyargs]]
     required = [item.arg for item in spec.args[1 : len(spec.args) - len(spec.defaults)]]
+    missing = [name for name in required if name not in given]
+    made = trainer.constructor_arguments(module, cls, siblings) if missing else None
+    if made is not None:
+        given = dict(zip(names, made[0], strict=False)) | made[1] | given
+    elif missing and not given:
+        wanted = ", ".join(missing)
+        raise MigrateError(f"{schema.path}: `model.arguments` is missing, give values for {wanted} of {cls.name}")
+    _check_arguments(schema, cls, names, required, given)
+    return given
+
+
+def _check_arguments(
+    schema: Schema, cls: Class, names: list[str], required: list[str], given: Mapping[str, Value]
+) -> None:
     for name in given:
         if name not in names:
             raise MigrateError(
@@ -179,12 +183,14 @@ def _build(run: Interpreter, module: Module, cls: Class, arguments: dict[str, Va
     try:
         model = layers.instantiate(run, node, cls, [], arguments)
         program = Program(schema, run, module, model, arguments)
+        run.built = True
         value = RAW_INPUT if schema.input.sparse else Tensor((None, schema.input.size))
         result = calls.call_layer(run, node, model, [value], {})
     except Refuse as reason:
         run.problem(cls.node, str(reason))
         return None
     _check_sizes(program)
+    _check_input_name(program)
     return program if _check_outputs(program, result) else None
 
 
@@ -196,6 +202,17 @@ def _check_sizes(program: Program) -> None:
                 f"{program.schema.path}: `input.size` is {size}, but line {layer.span[0]} of {program.module.path} "
                 f"makes a layer for {layer.in_features} input columns, correct the schema or `model.arguments`"
             )
+
+
+def _check_input_name(program: Program) -> None:
+    name, cls = program.schema.input.name, program.model.cls
+    found = cls.find("forward") if cls else None
+    wanted = found[0].args.args[1].arg if found and len(found[0].args.args) > 1 else name
+    if name and name != wanted:
+        raise MigrateError(
+            f"{program.schema.path}: `input.name` is `{name}`, but `forward` of {program.name} calls its input "
+            f"`{wanted}`, use that name or leave it out"
+        )
 
 
 def _check_outputs(program: Program, result: Value) -> bool:

@@ -11,11 +11,10 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrate.source.frontends.paddle.api import (
     CONTAINERS,
-    DTYPES,
-    LAYER,
     LINEAR,
     METHODS,
     PARAM_ATTR,
+    PLAIN,
     TABLE,
     Entry,
     canonical,
@@ -112,14 +111,7 @@ class Rewriter(cst.CSTTransformer):
         name = self._dotted(original)
         if name is None:
             return updated
-        if name in DTYPES:
-            return cst.parse_expression(DTYPES[name])
-        if name == LAYER:
-            return cst.Name("Layer")
-        entry = TABLE.get(name)
-        if entry is not None and entry.kind == "function" and list(entry.parameters) == ["x", "name"]:
-            return cst.parse_expression(entry.tf.partition("(")[0])
-        return updated
+        return cst.parse_expression(PLAIN[name]) if name in PLAIN else updated
 
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
         self.facts.used.add("Layer")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from migrate.source.frontends.paddle.values import BatchSize, Refuse, Shape, Tensor, Value
+from migrate.source.frontends.paddle.values import Api, BatchSize, Refuse, Shape, Tensor, Value
 
 Arguments = Mapping[str, Value]
+UNBOUNDED = "unbounded"  #: stands for a bound of `paddle.clip` that is left out (None would reach TensorFlow)
 
 
 def _tensor(value: Value, what: str = "an operand") -> Tensor:
@@ -53,6 +54,15 @@ def same(arguments: Arguments) -> Tensor:
     return _tensor(next(iter(arguments.values())))
 
 
+def cast(arguments: Arguments) -> Tensor:
+    """`x` as numbers of another type."""
+    dtype = arguments["dtype"]
+    name = dtype.name if isinstance(dtype, Api) else dtype
+    if not isinstance(name, str):
+        raise Refuse("the type is neither a string nor a type of Paddle")
+    return Tensor(_tensor(arguments["x"]).shape, name.rpartition(".")[2])
+
+
 def softmax(arguments: Arguments) -> Tensor:
     """Softmax of `x` along `axis`."""
     x = _tensor(arguments["x"])
@@ -70,6 +80,8 @@ def binary(arguments: Arguments) -> Tensor:
 def reduce(arguments: Arguments) -> Tensor:
     """A sum or mean over `axis` (None: over everything), with `keepdim`."""
     x, axis, keep = _tensor(arguments["x"]), arguments["axis"], arguments["keepdim"]
+    if isinstance(axis, list | tuple) and not axis:
+        raise Refuse("an empty list of axes means all of them in Paddle and none in TensorFlow; leave `axis` out")
     if x.shape is None:
         return x
     rank = len(x.shape)
@@ -212,9 +224,10 @@ def slice_axes(arguments: Arguments) -> Tensor:
 
 
 def clip(arguments: Arguments) -> Tensor:
-    """Both bounds must be numbers."""
-    if not all(isinstance(arguments[bound], int | float) for bound in ("min", "max")):
-        raise Refuse("tf.clip_by_value needs both bounds as numbers; give `min` and `max`")
+    """The bounds must be numbers; one of them may be left out."""
+    given = [arguments[bound] for bound in ("min", "max") if arguments[bound] != UNBOUNDED]
+    if not given or not all(isinstance(bound, int | float) for bound in given):
+        raise Refuse("the bounds of `paddle.clip` must be numbers; leave out the one that is not meant")
     return _tensor(arguments["x"])
 
 

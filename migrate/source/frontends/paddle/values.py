@@ -44,9 +44,10 @@ RAW_INPUT = RawInput()
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A float tensor computed from the input; `shape` is None when it cannot be told."""
+    """A tensor computed from the input; `shape` is None when it cannot be told."""
 
     shape: Shape | None
+    dtype: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ class Class:
     module: Module
     base: Class | None
     is_layer: bool
+    constants: dict[str, Value] = field(default_factory=dict)  #: what its body assigns, other than functions
 
     def find(self, name: str) -> tuple[ast.FunctionDef, Class] | None:
         """Return the method and the class that defines it, along the line of bases."""
@@ -137,6 +139,12 @@ class Class:
             if isinstance(item, ast.FunctionDef) and item.name == name:
                 return item, self
         return self.base.find(name) if self.base else None
+
+    def constant(self, name: str) -> Value:
+        """Return a value that the class body assigns, along the line of bases; raises KeyError."""
+        if name in self.constants or self.base is None:
+            return self.constants[name]
+        return self.base.constant(name)
 
 
 @dataclass(eq=False)
