@@ -42,6 +42,12 @@ def _open(name: str, value: float, excluded: tuple[int, ...]) -> None:
         raise ValueError(f"`{name}` is {side}: got {value!r}")
 
 
+def _session_graph() -> tf.Graph:
+    """Return the graph that a session runs: inside a tf.cond the current graph is that of a branch."""
+    with tf.init_scope():
+        return tf.compat.v1.get_default_graph()
+
+
 class LazyAdamTableOptimizer(TableOptimizer):
     """See `create_hash_optimizer`. Two variables per graph carry the powers of the betas, so checkpoints do as well."""
 
@@ -54,18 +60,18 @@ class LazyAdamTableOptimizer(TableOptimizer):
 
     def variables(self) -> list[tf.Variable]:
         """Return the beta powers of the current graph."""
-        return list(self._powers.get(tf.compat.v1.get_default_graph(), ()))
+        return list(self._powers.get(_session_graph(), ()))
 
     def _prepare(self) -> None:
-        self._beta_powers(tf.compat.v1.get_default_graph())
+        self._beta_powers()
 
     def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
-        powers = [power.value() for power in self._beta_powers(table.graph)]
+        powers = [power.value() for power in self._beta_powers()]
         settings = [tf.constant(value) for value in (*self._betas, self._epsilon)]
         return native.ops().rec_apply_lazy_adam(table.handle, keys, values, rate, *powers, *settings)
 
     def _finish(self, update_ops: list[tf.Operation], name_scope: str) -> tf.Operation:
-        powers = self._beta_powers(tf.compat.v1.get_default_graph())
+        powers = self._beta_powers()
         with tf.control_dependencies(update_ops):
             advanced = [
                 power.assign(power.read_value() * beta, read_value=False)
@@ -73,7 +79,8 @@ class LazyAdamTableOptimizer(TableOptimizer):
             ]
         return tf.group(*update_ops, *advanced, name=name_scope)
 
-    def _beta_powers(self, graph: tf.Graph) -> tuple[tf.Variable, tf.Variable]:
+    def _beta_powers(self) -> tuple[tf.Variable, tf.Variable]:
+        graph = _session_graph()
         if graph not in self._powers:
             # Named by the optimizer, not as stock Adam's: adding a second optimizer must not rename these.
             with tf.init_scope(), tf.compat.v1.name_scope(None), tf.name_scope(self.get_name()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from runtime_helpers import make_table, rows_of, session
@@ -119,3 +120,27 @@ def test_a_second_optimizer_does_not_rename_the_beta_powers() -> None:
     optimizer = lazy_adam.create_hash_optimizer()
     optimizer.minimize(loss)
     assert [variable.name for variable in optimizer.variables()] == ["LazyAdam/beta1_power:0", "LazyAdam/beta2_power:0"]
+
+
+def _after_three_steps(module: Any, inside_cond: bool) -> np.ndarray:
+    with tf.Graph().as_default():
+        table, optimizer = make_table(), module.create_hash_optimizer(0.1)
+        pairs = optimizer.compute_gradients(tf.reduce_sum(runtime.sparse_lookup(table, [1, 2, 1]) ** 2))
+        go = tf.compat.v1.placeholder_with_default(True, [])
+
+        def update() -> tf.Operation:
+            return tf.group(optimizer.apply_gradients(pairs))
+
+        train = tf.cond(go, update, tf.no_op) if inside_cond else update()
+        with session() as opened:
+            for _ in range(3):
+                opened.run(train)
+            if inside_cond:
+                opened.run(train, {go: False})
+            return rows_of(opened, table, [1, 2])
+
+
+@pytest.mark.parametrize("module", [adagrad, lazy_adam])
+def test_an_update_inside_cond_is_the_update_outside(module: Any) -> None:
+    inside, outside = (_after_three_steps(module, inside_cond) for inside_cond in (True, False))
+    np.testing.assert_array_equal(inside, outside)
