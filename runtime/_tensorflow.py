@@ -13,7 +13,25 @@ import tensorflow as tf
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 from tensorflow.python.training.saving.saveable_object import SaveableObject, SaveSpec
 
-__all__ = ["ResourceVariable", "SaveSpec", "SaveableObject", "add_control_inputs", "in_control_flow", "is_stateful"]
+__all__ = ["CheckpointedVariable", "SaveSpec", "SaveableObject", "add_control_inputs", "in_control_flow", "is_stateful"]
+
+
+class CheckpointedVariable(ResourceVariable):  # type: ignore[misc]
+    """A resource variable that says itself what `tf.train.Checkpoint` saves of it."""
+
+    def checkpoint_tensors(self) -> dict[str, tf.Tensor]:
+        """Return what to save, by names of which one is `VARIABLE_VALUE`."""
+        raise NotImplementedError
+
+    def restore_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
+        """Take back what `checkpoint_tensors` gave."""
+        raise NotImplementedError
+
+    def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
+        return self.checkpoint_tensors()
+
+    def _restore_from_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
+        return self.restore_tensors(restored)
 
 
 def add_control_inputs(op: tf.Operation, inputs: Iterable[tf.Operation]) -> None:

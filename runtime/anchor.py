@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HASHTABLE_COLLECTION = "ASCEND_GLOBAL_HASHTABLE_COLLECTION"
 
 
-class Anchor(_tensorflow.ResourceVariable, _tensorflow.SaveableObject):  # type: ignore[misc]
+class Anchor(_tensorflow.CheckpointedVariable, _tensorflow.SaveableObject):  # type: ignore[misc]
     """Resource variable of shape [0, dim] and its own SaveableObject, so every Saver that lists it saves the rows.
 
     A Saver asks each item first whether it is a SaveableObject; were the anchor only a variable,
@@ -74,6 +74,17 @@ class Anchor(_tensorflow.ResourceVariable, _tensorflow.SaveableObject):  # type:
         # Not the restored anchor: a width that differs must fail in the import, whose message names the table.
         with tf.control_dependencies([*replaced, self.table.filled.initializer]), tf.device(self.device):
             return self.assign(tf.zeros([0, self.table.dim]), read_value=False)
+
+    def checkpoint_tensors(self) -> dict[str, tf.Tensor]:
+        """Give tf.train.Checkpoint the tensors of `specs`, by name; the variable's own would be its zero rows only."""
+        return {self._checkpoint_key(spec): spec.tensor for spec in self.specs}
+
+    def restore_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
+        """Replace the table's rows by those of a tf.train.Checkpoint."""
+        return self.restore([restored[self._checkpoint_key(spec)] for spec in self.specs], None)
+
+    def _checkpoint_key(self, spec: _tensorflow.SaveSpec) -> str:
+        return spec.name.removeprefix(self.table.table_name).removeprefix("-") or "VARIABLE_VALUE"
 
     def _warm_start(self, anchor: tf.Tensor) -> list[tf.Tensor]:
         """Read the rows that belong to `anchor`: init_from_checkpoint and WarmStartSettings read the anchor alone."""

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_names_exist_nowhere_but_in_one_module() -> None:
-    assert issubclass(_tensorflow.ResourceVariable, tf.Variable)
+    assert issubclass(_tensorflow.CheckpointedVariable, tf.Variable)
     specification = _tensorflow.SaveSpec(tf.zeros([2]), "", "zeros", device="/device:CPU:0")
     assert (specification.name, specification.dtype, specification.device) == ("zeros", tf.float32, "/device:CPU:0")
 

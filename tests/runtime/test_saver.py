@@ -129,6 +129,21 @@ def test_another_dim_fails_by_name(rows: int, tmp_path: Path) -> None:
             v1.train.Saver().restore(opened, path)
 
 
+def test_object_based_checkpoints_hold_the_rows(tmp_path: Path) -> None:
+    table = make_table()
+    size, look_up = table.size(), runtime.sparse_lookup(table, [1, 2**60])
+    initialise = v1.global_variables_initializer()
+    with v1.Session().as_default() as opened:
+        opened.run(initialise)
+        opened.run(table.import_rows([1, 2**60], np.arange(8.0).reshape(2, 4)))
+        checkpoint = tf.train.Checkpoint(user=table.variable)
+        path = checkpoint.save(str(tmp_path / "rows"))
+        opened.run(initialise)
+        checkpoint.restore(path).assert_consumed().run_restore_ops()
+        assert opened.run(size) == 2
+        np.testing.assert_array_equal(opened.run(look_up), np.arange(8.0).reshape(2, 4))
+
+
 def test_is_save_false_keeps_the_rows_out(tmp_path: Path) -> None:
     table = make_table(is_save=False)
     look = runtime.sparse_lookup(table, [1, 2])
