@@ -8,7 +8,10 @@ import paddle_cases as cases
 import paddle_oracle as oracle
 import pytest
 
+from migrate.errors import MigrateError
 from migrate.schema import load_schema
+from migrate.source.frontends.paddle import convert
+from migrate.source.options import Options
 
 pytestmark = pytest.mark.paddle
 
@@ -66,3 +69,38 @@ def test_the_order_of_outputs_and_labels_is_the_trainers() -> None:
     schema = load_schema(cases.EXAMPLE / "schema.yaml")
     text = oracle.converted(files["net.py"], schema, files | {"dygraph_model.py": swapped}).converted
     assert "create_loss(outputs[1], outputs[0], labels[:, 1:2], labels[:, 0:1])" in text
+
+
+CALLS = {
+    "names": ("preds_a, preds_b = dy_model(x)", "self.create_loss(preds_b, preds_a, y, z)", "outputs[1], outputs[0]"),
+    "items": ("preds = dy_model.forward(x)", "self.create_loss(preds[1], preds[0], y, z)", "outputs[1], outputs[0]"),
+    "keywords": (
+        "a, b = dy_model(x)",
+        "self.create_loss(pred_marital=a, pred_income=b, label_income=y, label_marital=z)",
+        "outputs[1], outputs[0]",
+    ),
+    "changed": ("a, b = dy_model(x)", "self.create_loss(a * 2, b, y, z)", ""),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_loss_gets_the_outputs_as_the_trainer_passes_them(name: str) -> None:
+    forward, call, expected = CALLS[name]
+    files = cases.example_files()
+    trainer = files["dygraph_model.py"]
+    trainer = trainer[: trainer.index("    def train_forward")]
+    trainer += f"    def train_forward(self, dy_model, x, y, z):\n        {forward}\n        return {call}\n"
+    schema = load_schema(cases.EXAMPLE / "schema.yaml")
+    result = convert("net.py", files["net.py"], Options(schema=schema), files | {"dygraph_model.py": trainer})
+    if expected:
+        assert f"create_loss({expected}, labels[:, 0:1], labels[:, 1:2])" in result.converted
+    else:
+        assert not result.changed and "does not pass the model's outputs" in result.findings[0].message
+
+
+def test_labels_that_the_trainer_calls_otherwise_are_not_guessed() -> None:
+    files = cases.example_files()
+    trainer = files["dygraph_model.py"].replace("label_income", "first").replace("label_marital", "second")
+    schema = load_schema(cases.EXAMPLE / "schema.yaml")
+    with pytest.raises(MigrateError, match="use the same names"):
+        convert("net.py", files["net.py"], Options(schema=schema), files | {"dygraph_model.py": trainer})

@@ -267,17 +267,17 @@ def _loss_arguments(program: Program, module: Module, function: Function) -> lis
             f"{program.schema.path}: create_loss of {TRAINER} takes {len(names)} values, but the model gives {count} "
             f"and `labels` names {len(labels)}; correct `labels`"
         )
-    if single:
-        program.loss_arguments.append("outputs")
-    else:
-        program.loss_arguments += [f"outputs[{i}]" for i in trainer.output_order(module, count)]
+    order = trainer.output_order(module, names, count)
+    if order is None:
+        program.run.problem(function.node, "`train_forward` does not pass the model's outputs to the loss as they are")
+        raise Stop
+    program.loss_arguments += ["outputs"] if single else [f"outputs[{i}]" for i in order]
     indices = trainer.label_order(names[count:], labels)
-    if len(set(indices)) < len(labels):
+    if indices is None:
         raise MigrateError(
             f"{program.schema.path}: `labels` are {', '.join(labels)}, but create_loss of {TRAINER} calls them "
-            f"{', '.join(names[count:])}; use the same names"
+            f"{', '.join(names[count:])}; use the same names, so that the order is no guess"
         )
     program.loss_arguments += [f"label[:, {index}:{index + 1}]" for index in indices]
-    ordered = [program.outputs[i] for i in trainer.output_order(module, len(program.outputs))]
-    heads: list[Value] = [list(program.outputs)] if single else list(ordered)
+    heads: list[Value] = [list(program.outputs)] if single else [program.outputs[i] for i in order]
     return [*heads, *(Tensor((None, 1)) for _ in labels)]

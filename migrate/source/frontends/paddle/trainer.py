@@ -13,6 +13,7 @@ from migrate.source.frontends.paddle.interpreter import Interpreter
 from migrate.source.frontends.paddle.values import Class, Config, Function, Instance, Module, Refuse, Stop, Value
 
 TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
+_MOST_OUTPUTS = 64
 
 
 def constructor_arguments(
@@ -55,26 +56,52 @@ def method_of(trainer: Module, name: str) -> Function | None:
     return None
 
 
-def output_order(trainer: Module, count: int) -> list[int]:
-    """Return which output of the model `train_forward` passes as each of the first `count` arguments of the loss."""
+def output_order(trainer: Module, parameters: list[str], count: int) -> list[int] | None:
+    """Return which output of the model `train_forward` passes as each of the first `count` parameters of the loss.
+
+    None: it passes something that is not an output as it is. Without a `train_forward` the order is the model's own.
+    """
     function = method_of(trainer, "train_forward")
-    targets: list[str] = []
-    passed: list[str] = []
+    call = _loss_call(function)
+    if function is None or call is None or count == 1:
+        return list(range(count))
+    model = [item.arg for item in function.node.args.args][1:2]
+    outputs = _output_names(function.node, model[0] if model else "")
+    passed = dict(zip(parameters, call.args, strict=False)) | {item.arg or "": item.value for item in call.keywords}
+    found = [outputs.get(ast.unparse(passed[name])) if name in passed else None for name in parameters[:count]]
+    order = [index for index in found if index is not None]
+    return order if sorted(order) == list(range(count)) else None
+
+
+def _loss_call(function: Function | None) -> ast.Call | None:
     for node in ast.walk(function.node) if function else ():
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) and _calls(node.value, "dy_model"):
-            targets = [item.id if isinstance(item, ast.Name) else "" for item in node.targets[0].elts]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "create_loss":
-            passed = [item.id if isinstance(item, ast.Name) else "" for item in node.args[:count]]
-    if len(targets) == count and sorted(passed) == sorted(targets):
-        return [targets.index(name) for name in passed]
-    return list(range(count))
+            return node
+    return None
+
+
+def _output_names(function: ast.FunctionDef, model: str) -> dict[str, int]:
+    """Return expression -> output for the names that a call of the model is assigned to."""
+    names: dict[str, int] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and _calls(node.value, model):
+            target = node.targets[0]
+            parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+            names |= {ast.unparse(part): i for i, part in enumerate(parts)}
+            names |= {f"{ast.unparse(target)}[{i}]": i for i in range(len(parts) or _MOST_OUTPUTS)}
+    return names
 
 
 def _calls(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Call) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.func))
 
 
-def label_order(names: list[str], labels: tuple[str, ...]) -> list[int]:
-    """Return for each label parameter of `create_loss` its column: by name (`label_income`), else by position."""
-    plain = [name.removeprefix("label_").removesuffix("_label") for name in names]
-    return [labels.index(name) if name in labels else position for position, name in enumerate(plain)]
+def label_order(names: list[str], labels: tuple[str, ...]) -> list[int] | None:
+    """Return for each label parameter of `create_loss` its column, found by name: `income` or `label_income`.
+
+    None: a name is unknown or stands twice, so that an order would be a guess.
+    """
+    plain = [name if name in labels else name.removeprefix("label_").removesuffix("_label") for name in names]
+    if len(labels) == 1:
+        return [0]
+    return [labels.index(name) for name in plain] if sorted(plain) == sorted(labels) else None
