@@ -52,6 +52,15 @@ class Anchor(_tensorflow.CheckpointedVariable, _tensorflow.SaveableObject):  # t
             "dense variables to the stock optimizer"
         )
 
+    def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
+        """Fail: a stock gather (`tf.nn.embedding_lookup(anchor, ids)`) finds no rows here."""
+        raise TypeError(
+            f"the variable of the table `{self.table.table_name}` holds no rows: look ids up with "
+            "runtime.sparse_lookup(table, ids)"
+        )
+
+    gather_nd = sparse_read
+
     @property
     def specs(self) -> list[_tensorflow.SaveSpec]:
         """The tensors that a Saver writes: the anchor, then keys, values, slots and meta from one snapshot."""

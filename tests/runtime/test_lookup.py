@@ -125,6 +125,12 @@ def test_takes_what_rec_sdk_scripts_pass() -> None:
         runtime.sparse_lookup(tf.zeros([2, 2]), [1])
 
 
+@pytest.mark.parametrize("look_up", [tf.nn.embedding_lookup, tf.gather, tf.gather_nd])
+def test_a_stock_lookup_of_the_anchor_names_the_right_one(look_up: Any) -> None:
+    with pytest.raises(TypeError, match=r"table `user` holds no rows: .*runtime.sparse_lookup\(table, ids\)"):
+        look_up(make_table().variable, [[1]])
+
+
 def test_a_table_of_another_graph_is_refused() -> None:
     table = make_table()
     with tf.Graph().as_default(), pytest.raises(ValueError, match="belongs to another graph"):
