@@ -107,10 +107,16 @@ def _options(schema: str | None, target: str, assume: bool, reports: Sequence[st
     if target != "runtime":
         raise MigrateError(f"--target {target}: only `runtime` can be emitted; leave the option out")
     if reports:
+        from pathlib import Path
+
         from migrate.report.writers import check_path
+        from migrate.source.writing import check_writable
 
         for path in reports:
             check_path(path)
+            if not Path(path).parent.exists():
+                raise MigrateError(f"{path}: its directory does not exist; make it first")
+            check_writable(Path(path))
     if schema is None:
         return Options(None, target, assume)
     from migrate.schema import load_schema
@@ -127,10 +133,12 @@ def _refuse_nothing(paths: Sequence[str], done: Sequence[Converted]) -> None:
 
 def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool) -> str:
     """Write what changed and return where, in words; everything is checked before the first byte is written."""
-    from migrate.source.writing import OutputDirectory, write_atomically
+    from migrate.source.writing import OutputDirectory, check_writable, write_atomically
 
     if in_place:
         changed = [one for one in done if one.result.changed]
+        for one in changed:
+            check_writable(one.source.path)
         for one in changed:
             write_atomically(one.source.path, one.data)
         return "in place" if changed else ""

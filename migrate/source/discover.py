@@ -31,8 +31,8 @@ def find_inputs(paths: Sequence[str], skip: Path | None = None) -> list[Input]:
     found: dict[Path, Input] = {}
     for text in paths:
         path = Path(text)
-        if not path.exists():
-            raise MigrateError(f"{text}: no such file or directory; give an existing path")
+        if not text or not path.exists():
+            raise MigrateError(f"{text or repr(text)}: no such file or directory; give an existing path")
         if path.is_dir():
             for file in walk(path, skip):
                 found.setdefault(file.resolve(), Input(file, file.relative_to(path), explicit=False))

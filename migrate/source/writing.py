@@ -17,6 +17,18 @@ from migrate.errors import MigrateError
 MANIFEST = ".recmigrate.json"
 
 
+def check_writable(path: Path) -> None:
+    """Raise MigrateError when `path` certainly cannot be written: asked before the first of several files."""
+    target = Path(os.path.realpath(path))
+    directory = next(parent for parent in target.parents if parent.exists())
+    if target.is_dir():
+        raise MigrateError(f"{path}: is a directory; name a file")
+    if not directory.is_dir():
+        raise MigrateError(f"{path}: cannot be written ({directory} is not a directory); choose another place")
+    if not os.access(directory, os.W_OK | os.X_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise MigrateError(f"{path}: cannot be written (Permission denied); choose another place")
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write `data` to `path` so that a reader sees the old file or the new one; the mode bits stay.
 
@@ -70,19 +82,22 @@ class OutputDirectory:
 
     def check(self, files: Mapping[Path, bytes]) -> None:
         """Raise MigrateError when a file is in the way that this tool did not write, or that was edited since."""
-        for relative in files:
+        for relative, data in files.items():
             path = self.root / relative
             if self.force or not path.exists():
                 continue
             if path.is_dir():
                 raise MigrateError(f"{path}: is a directory; choose another output with -o")
-            if self._written.get(relative.as_posix()) != _digest(path.read_bytes()):
+            # What an interrupted run left behind is in no manifest, but it is what would be written again.
+            if _digest_of(path) not in {self._written.get(relative.as_posix()), _digest(data)}:
                 known = (
                     "was edited since it was written"
                     if relative.as_posix() in self._written
                     else "was not written by migrate"
                 )
                 raise MigrateError(f"{path}: {known}; move it away or use --force")
+        for relative in files:
+            check_writable(self.root / relative)
 
     def write(self, files: Mapping[Path, bytes]) -> None:
         """Write the files, then the manifest; raises MigrateError, and nothing is written, when one is in the way."""
@@ -93,6 +108,13 @@ class OutputDirectory:
         if files:
             text = json.dumps({"written": dict(sorted(self._written.items()))}, indent=1) + "\n"
             write_atomically(self.root / MANIFEST, text.encode())
+
+
+def _digest_of(path: Path) -> str:
+    try:
+        return _digest(path.read_bytes())
+    except OSError as error:
+        raise MigrateError(f"{path}: cannot be read ({error.strerror}); move it away") from error
 
 
 def _digest(data: bytes) -> str:

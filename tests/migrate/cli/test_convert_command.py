@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from migrate.cli.main import cli
+from migrate.errors import MigrateError
+
 ROOT = Path(__file__).parents[3]
 GOOD = (
     "import tensorflow.compat.v1 as tf\n"
@@ -119,10 +122,15 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
         (["convert", "src/good.py", "--schema", "none.yaml"], "none.yaml"),
         (["convert", "src/good.py", "-o", "src/other.py"], "cannot be written"),
         (["convert", "empty"], "no Python file"),
+        (["convert", ""], "no such file"),
+        (["convert", "src/good.py", "--report", "none/r.json"], "does not exist"),
+        (["convert", "src/good.py", "--report", "src/good.py/r.json"], "not a directory"),
+        (["convert", "src/good.py", "--report", "taken.json"], "is a directory"),
     ],
 )
 def test_what_cannot_run_is_one_sentence_and_exit_code_2(work: Path, arguments: list[str], says: str) -> None:
     (work / "empty").mkdir()
+    (work / "taken.json").mkdir()
     (work / "src" / "bad.py").write_text("import tensorflow\ndef f(:\n")
     before = {path: path.read_bytes() for path in work.rglob("*") if path.is_file()}
     done = migrate(*arguments, cwd=work)
@@ -131,6 +139,23 @@ def test_what_cannot_run_is_one_sentence_and_exit_code_2(work: Path, arguments: 
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) <= 4
     assert {path: path.read_bytes() for path in work.rglob("*") if path.is_file()} == before
+
+
+def test_nothing_is_rewritten_when_one_file_cannot_be(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "src" / "zlast.py").write_text(GOOD)
+    monkeypatch.chdir(work)
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: "zlast" not in str(path) and allowed(path, mode))
+    with pytest.raises(MigrateError, match=r"zlast.py: cannot be written \(Permission denied\)"):
+        cli.main(["convert", "src", "--in-place"], standalone_mode=False)
+    assert (work / "src" / "good.py").read_text() == GOOD
+
+
+def test_an_interrupted_run_can_be_repeated(work: Path) -> None:
+    assert migrate("convert", "src", cwd=work).returncode == 1
+    (work / "migrated" / ".recmigrate.json").unlink()
+    assert migrate("convert", "src", cwd=work).returncode == 1
+    assert (work / "migrated" / ".recmigrate.json").exists()
 
 
 def test_one_bad_file_among_many_is_work_that_remains(work: Path) -> None:

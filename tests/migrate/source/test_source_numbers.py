@@ -52,6 +52,11 @@ STEPS = {
     "gv = [(tf.clip_by_value(g, -0.01, 0.01), v) for g, v in gv]\ntrain_op = o.apply_gradients(gv, global_step=step)",
     "clip by norm in place": f"o = {SGD}\ngv = o.compute_gradients(loss)\nfor n, (g, v) in enumerate(gv):\n"
     "    if g is not None:\n        gv[n] = (tf.clip_by_norm(g, 0.1), v)\ntrain_op = o.apply_gradients(gv, step)",
+    "pairs without a gradient are dropped": f"tf.get_variable('a', [2])\no = {SGD}\ngv = o.compute_gradients(loss)\n"
+    "gv = [(tf.clip_by_norm(g, 0.1), v) for (g, v) in gv if g is not None]\ntrain_op = o.apply_gradients(gv, step)",
+    "dropped at once": f"tf.get_variable('a', [2])\no = {SGD}\n"
+    "gv = [(g, v) for g, v in o.compute_gradients(loss) if (g is not None)]\ng, v = zip(*gv)\n"
+    "g, _ = tf.clip_by_global_norm(g, 0.2)\ntrain_op = o.apply_gradients(zip(g, v), step)",
     "clip all together": f"o = {SGD}\ng, v = zip(*o.compute_gradients(loss))\ng, _ = tf.clip_by_global_norm(g, 0.2)\n"
     "train_op = o.apply_gradients(zip(g, v), global_step=step)",
     "gradients of all variables": f"o = {SGD}\nv = tf.trainable_variables()\n"

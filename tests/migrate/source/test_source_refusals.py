@@ -94,8 +94,7 @@ CASES = {
         "var_list",
     ),
     "dropped gradients": (
-        TABLE
-        + "o = tf.train.AdagradOptimizer(0.1)\ng = [(a, v) for a, v in o.compute_gradients(loss) if a is not None]\n"
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = [(a, v) for a, v in o.compute_gradients(loss) if keep(v)]\n"
         "op = o.apply_gradients(g)\n",
         "order is not known",
     ),

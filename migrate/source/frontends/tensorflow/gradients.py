@@ -33,6 +33,7 @@ class Flow:
         self.sources: dict[int, cst.Call] = {}  #: compute_gradients and trainable_variables calls that were reached
         self.understood: set[int] = set()
         self.carriers: dict[tuple[str, int], cst.Name] = {}
+        self.filters: dict[int, cst.ListComp] = {}  #: those that drop the pairs without a gradient
 
     def kind(self, node: cst.BaseExpression, depth: int = 12) -> Kind | None:
         """Return what `node` holds, or None when the order of the variables is not proven."""
@@ -129,16 +130,31 @@ class Flow:
         return None
 
     def _comprehension(self, node: cst.ListComp, depth: int) -> Kind | None:
-        """`[(f(g), v) for g, v in pairs]` and its relatives, without a condition."""
+        """`[(f(g), v) for g, v in pairs]` and its relatives; the only condition may be `if g is not None`."""
         loop = node.for_in
-        if loop.ifs or loop.inner_for_in is not None:
+        if loop.inner_for_in is not None:
             return None
         over = self.kind(loop.iter, depth - 1)
+        if loop.ifs:
+            return self._filtered(node) if over is Kind.PAIRS else None
         if over is Kind.PAIRS:
             return self._of_pairs(node.elt, loop.target)
         if over is Kind.GRADIENTS and isinstance(loop.target, cst.Name):
             return Kind.GRADIENTS if self.keeps_rows(node.elt, loop.target.value) else None
         return None
+
+    def _filtered(self, node: cst.ListComp) -> Kind | None:
+        """Pairs without a gradient may stay in the list, because `apply_gradients` passes over them."""
+        names = tuple_names(node.for_in.target)
+        test = node.for_in.ifs[0].test
+        if names is None or len(node.for_in.ifs) != 1 or not isinstance(node.elt, cst.Tuple):
+            return None
+        if self.file.tree.source(test).strip("()") != f"{names[0]} is not None" or not self.keeps_pair(
+            node.elt, *names
+        ):
+            return None
+        self.filters[id(node)] = node
+        return Kind.PAIRS
 
     def _of_pairs(self, element: cst.BaseExpression, target: cst.BaseExpression) -> Kind | None:
         names = tuple_names(target)

@@ -140,6 +140,8 @@ class Planner:
         else:
             for number, source in enumerate(step.sources):
                 self._source(source, f"{dense_vars} + {sparse_vars}", both if number == 0 else "")
+            for comprehension in step.filters:
+                self._keep_positions(comprehension)
             grads, bind_pairs = self._pairs(step)
             lines += bind_pairs
         if lines:
@@ -204,6 +206,20 @@ class Planner:
             text = f", {variables}" if source.args[0].keyword is None else f", var_list={variables}"
             self.plan.edits.append(Edit(where, where, text))
         self.plan.after[id(source)] = f"compute_gradients over {variables}"
+
+    def _keep_positions(self, comprehension: cst.ListComp) -> None:
+        """Let pairs without a gradient pass as they are instead of dropping them, because halves go by position."""
+        if id(comprehension) in self._made or not isinstance(comprehension.elt, cst.Tuple):
+            return
+        self._made.add(id(comprehension))
+        tree, condition = self.tree, comprehension.for_in.ifs[0]
+        gradient = comprehension.elt.elements[0].value
+        end = tree.span(condition)[1]
+        before = tree.outer_span(comprehension.for_in.iter)[1]
+        self.plan.edits.append(Edit(before, end, ""))
+        if isinstance(gradient, cst.Call):
+            where = tree.outer_span(gradient)[1]
+            self.plan.edits.append(Edit(where, where, f" if {tree.source(condition.test).strip('()')} else None"))
 
     def _optimizers(self, step: Step) -> tuple[str, str, list[str]]:
         """Return the dense and the sparse optimizer's names, and the line that makes them when they are new."""

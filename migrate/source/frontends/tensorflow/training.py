@@ -41,6 +41,7 @@ class Step:
     optimizer: Optimizer
     arguments: dict[str, cst.Arg]
     sources: list[cst.Call] = field(default_factory=list)  #: where its gradients are taken (empty for `minimize`)
+    filters: list[cst.ListComp] = field(default_factory=list)  #: where pairs without a gradient are dropped
 
     @property
     def is_minimize(self) -> bool:
@@ -108,13 +109,14 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer, tables: 
             return None if _dense_only(bound.get("var_list"), tables) else _unknown_list(call, text)
         return _placed(file, Step(call, optimizer, bound), text)
     flow.sources.clear()
+    flow.filters.clear()
     pairs = bound.get("grads_and_vars")
     kind = flow.kind(pairs.value) if pairs is not None else None
     sources = list(flow.sources.values())
     if kind is not Kind.PAIRS or not sources:
         reason = "between the gradients and this call, pairs may be dropped or reordered"
         return Stop(call, RULE, f"`{text}` applies gradients whose order is not known", reason)
-    return _placed(file, Step(call, optimizer, bound, sources), text)
+    return _placed(file, Step(call, optimizer, bound, sources, list(flow.filters.values())), text)
 
 
 def _unknown_list(call: cst.Call, text: str) -> Stop:
@@ -156,6 +158,8 @@ def _conditional(file: File, call: cst.Call) -> bool:
     for around in file.tree.ancestors(call):
         if isinstance(around, cst.SimpleStatementLine):
             return False
+        if isinstance(around, cst.BaseSimpleComp) and file.tree.contains(around.for_in.iter, call):
+            continue  # it is evaluated once, before the first element
         if isinstance(around, kinds):
             return True
     return True
