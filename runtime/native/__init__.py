@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -19,7 +20,13 @@ def ops() -> ModuleType:
 
     Raises:
         ImportError: the library was not built, or TensorFlow refuses it.
+        ValueError: RECMIGRATE_NUM_THREADS is set to something else than 1 to 256.
     """
+    threads = os.environ.get("RECMIGRATE_NUM_THREADS", "1")
+    if not (threads.isdecimal() and 1 <= int(threads) <= 256):
+        raise ValueError(
+            f"RECMIGRATE_NUM_THREADS is {threads!r}: set it to a number of threads from 1 to 256, or unset it"
+        )
     if not LIBRARY.exists():
         raise ImportError(f"{LIBRARY} is missing: the native engine was not built; run `pip install .` to build it")
     import tensorflow as tf
