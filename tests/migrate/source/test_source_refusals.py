@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from source_helpers import HEAD, LOOKUP, MADE, STEP, converted, reasons
 
-from migrate.report.model import State
+from migrate.report.model import Applicability, State
 
 TABLE = HEAD + MADE + LOOKUP
 CLASS = HEAD + (
@@ -240,3 +240,21 @@ def test_a_lookup_in_something_else_is_noted_and_left_alone() -> None:
 def test_deleting_the_name_and_declaring_it_global_are_no_uses() -> None:
     made = "def make():\n    global W\n    " + MADE + "make()\n" + LOOKUP + "del W\n" + STEP
     assert "create_table(" in converted(HEAD + "W = None\n" + made).converted
+
+
+def test_a_table_is_judged_by_the_optimizer_of_its_own_model() -> None:
+    one = HEAD + (
+        "def {name}(ids):\n"
+        '    W = tf.get_variable("{name}", [9, 4], initializer=tf.zeros_initializer())\n'
+        "    loss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids))\n"
+        "    return tf.train.{optimizer}(0.1).minimize(loss)\n"
+    )
+    text = one.format(name="a", optimizer="AdamOptimizer") + one.format(name="b", optimizer="AdagradOptimizer")
+    tables = {table.name: table for table in converted(text).tables}
+    assert [tables[name].applicability for name in "ab"] == [Applicability.CHANGES_VALUES, Applicability.EXACT]
+    assert [tables[name].optimizer for name in "ab"] == ["AdamOptimizer", "AdagradOptimizer"]
+    together = text + "def both(ids):\n    return a(ids), b(ids)\n"
+    assert [table.applicability for table in converted(together).tables] == [
+        Applicability.CHANGES_VALUES,
+        Applicability.EXACT,
+    ]

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
+from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
+from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.plan import Plan
 from migrate.source.frontends.tensorflow.tables import LOOKUP_LIKE
+from migrate.source.frontends.tensorflow.training import owner
 from migrate.source.rules import rules
 
 
@@ -29,14 +32,27 @@ class _Reporter:
         self.judgement = judgement
         self.plan = plan
         self.moving = {id(table) for table in judgement.moving}
-        makers = [maker for step in judgement.training.steps for maker in step.optimizer.makers]
-        self.makers = makers
-        self.changes = [m for m in makers if m.stock.applicability is Applicability.CHANGES_VALUES]
 
-    @property
-    def applicability(self) -> Applicability:
-        """How far the converted tables compute the same."""
-        if self.changes:
+    def _makers(self, table: Table) -> list[Maker]:
+        """Return the optimizers that train a table: those of its own model, or all where that is not known."""
+        home = owner(self.file, table.creation.call)
+        steps = self.judgement.training.steps
+        own = [step for step in steps if self._related(home, owner(self.file, step.call))] or steps
+        return [maker for step in own for maker in step.optimizer.makers]
+
+    def _related(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        return any(place is second for place in reachable(self.file, first)) or any(
+            place is first for place in reachable(self.file, second)
+        )
+
+    def _changes(self, table: Table) -> str:
+        """Return why the optimizers of a table train another model, or an empty string."""
+        stocks = [maker.stock for maker in self._makers(table)]
+        return next((s.reason for s in stocks if s.applicability is Applicability.CHANGES_VALUES), "")
+
+    def _applicability(self, table: Table) -> Applicability:
+        """How far the converted table computes the same."""
+        if self._changes(table):
             return Applicability.CHANGES_VALUES
         return Applicability.ASSUMPTION if self.judgement.assumed else Applicability.EXACT
 
@@ -87,7 +103,7 @@ class _Reporter:
     def _converted(self, table: Table) -> Iterator[Finding]:
         creation = table.creation
         notes = [creation.initializer.note if creation.initializer else "", *creation.notes]
-        reason = "; ".join([note for note in notes if note] + [m.stock.reason for m in self.changes][:1])
+        reason = "; ".join(note for note in (*notes, self._changes(table)) if note)
         yield Finding(
             creation.rule,
             "table",
@@ -95,7 +111,7 @@ class _Reporter:
             self.tree.location(creation.call),
             f"`{table.label}` becomes the dynamic table `{table.final_name}`",
             reason,
-            applicability=self.applicability,
+            applicability=self._applicability(table),
             assumptions=tuple(stop.assumption for stop in self.judgement.assumed),
             before=self._text(creation.call),
             after=self.plan.after[id(creation.call)],
@@ -157,9 +173,9 @@ class _Reporter:
 
     def records(self) -> Iterator[TableRecord]:
         """Yield one record a table."""
-        optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self.makers}))
         for table in self.judgement.tables:
             moves = id(table) in self.moving
+            optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self._makers(table)}))
             creation = table.creation
             stops = table.stops or ([] if moves else self.judgement.file_stops)
             lifted = all(stop.assumption for stop in stops)
@@ -168,7 +184,7 @@ class _Reporter:
                 table.final_name or creation.name or table.label,
                 self.tree.location(creation.call),
                 State.APPLIED if moves else refused,
-                self.applicability if moves else None,
+                self._applicability(table) if moves else None,
                 creation.dim_text,
                 creation.rows_text,
                 creation.initializer.text if creation.initializer else "",
