@@ -218,6 +218,25 @@ def test_a_loss_that_leans_on_its_trainer_is_refused() -> None:
     assert any("paddle.numel" in item.message for item in found) and any("helper" in item.message for item in found)
 
 
+LOSSES = {
+    "vector": ("return pred * label", "a tensor of shape [None, 1], not one number", 6),
+    "shadow": ("tf = paddle.mean(pred); return tf", "the name `tf` means something else", 7),
+    "shadow-import": ("paddle = 3; return 1.0", "the name `paddle` means something else", 7),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_that_cannot_be_carried_over_are_named_in_their_own_file(name: str) -> None:
+    statement, message, line = LOSSES[name]
+    trainer = "import paddle\n\n\nclass DygraphModel():\n    # loss\n    def create_loss(self, pred, label):\n"
+    trainer += f"        {statement}\n"
+    found = findings(model(), siblings={"dygraph_model.py": trainer})
+    assert any(
+        message in item.message and (item.location.path, item.location.line) == ("dygraph_model.py", line)
+        for item in found
+    ), found
+
+
 def test_a_broken_file_is_reported_and_kept() -> None:
     (found,) = findings("import paddle\nclass A(:\n")
     assert found.state is State.FAILED and found.location.line == 2

@@ -8,6 +8,9 @@ from pathlib import Path
 import paddle_cases as cases
 import paddle_oracle as oracle
 import pytest
+import tensorflow.compat.v1 as tf
+
+import paddle  # isort: skip  (after TensorFlow, see conftest.py)
 
 pytestmark = pytest.mark.paddle
 SCHEMA = cases.schema("Net", {"n": 20}, cases.ONE_TASK, labels="[a]")
@@ -93,6 +96,13 @@ SPELLINGS = {
         BASE,
         base="Base",
     ),
+    "default-axes": model(
+        forward="h = self.fc(x)\nh = paddle.sum(paddle.reshape(paddle.concat([h, h * 2]), [2, -1, 4]), 0)\n"
+        "return F.softmax(self.o(F.relu(h + paddle.mean(paddle.stack([h, -h * 3]), axis=0))))"
+    ),
+    "stack-axis": model(
+        forward="h = F.relu(self.fc(x))\nreturn F.softmax(self.o(paddle.stack([h, h * 2], axis=1)[:, 1]))"
+    ),
     "numbers-on-the-left": model(
         forward="g = F.sigmoid(self.fc(x))\nreturn F.softmax(self.o(1 - g + 2 / (1 + g) - (-g) ** 2 + 2**g))"
     ),
@@ -139,3 +149,16 @@ def test_arguments_of_the_schema_complete_those_of_the_trainer() -> None:
     schema = cases.schema("MMoELayer", {"expert_size": 5}, (), "{size: 499, dense: [[0, 499]]}", "[income, marital]")
     result = oracle.converted(files["net.py"], schema, files)
     assert "(8 layers)" in result.findings[1].message
+
+
+def test_no_gradient_passes_on_the_bounds_of_a_clip(tmp_path: Path) -> None:
+    converted = oracle.converted(
+        model(forward="return paddle.clip(self.o(self.fc(x)), 0.0, max=1.0)"), SCHEMA
+    ).converted
+    numbers = [-1.0, 0.0, 0.5, 1.0, 2.0]
+    x = paddle.to_tensor(numbers, stop_gradient=False)
+    paddle.clip(x, 0.0, max=1.0).sum().backward()
+    with tf.Graph().as_default(), tf.Session() as session:
+        t = tf.constant(numbers)
+        (gradient,) = tf.gradients(oracle.load(converted, tmp_path).clip_by_value(t, 0.0, clip_value_max=1.0), t)
+        assert session.run(gradient).tolist() == x.grad.numpy().tolist() == [0, 0, 1, 0, 0]

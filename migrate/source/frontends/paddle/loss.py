@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.errors import MigrateError
 from migrate.schema import Task
-from migrate.source.frontends.paddle import modules
+from migrate.source.frontends.paddle import module, modules
 from migrate.source.frontends.paddle.calls import BUILTINS, SPECIAL
 from migrate.source.frontends.paddle.interpreter import Frame
 from migrate.source.frontends.paddle.program import Program
@@ -57,8 +57,8 @@ def facts_of_loss(program: Program) -> Facts:
     )
 
 
-def _find(module: cst.Module, owner: str, name: str) -> cst.FunctionDef:
-    for item in module.body:
+def _find(file: cst.Module, owner: str, name: str) -> cst.FunctionDef:
+    for item in file.body:
         if isinstance(item, cst.ClassDef) and item.name.value == owner:
             for method in item.body.body:
                 if isinstance(method, cst.FunctionDef) and method.name.value == name:
@@ -77,6 +77,9 @@ def _check_free_names(program: Program) -> None:
     for item in ast.walk(node):
         if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load) and item.id not in allowed:
             program.run.problem(item, f"the loss uses `{item.id}`, which stays behind in {program.trainer.path}")
+        bound = item.arg if isinstance(item, ast.arg) else item.id if isinstance(item, ast.Name) else ""
+        if bound in local & (module.RESERVED | names.keys()):
+            program.run.problem(item, f"the name `{bound}` means something else after conversion, rename it")
     program.run.frames.pop()
 
 

@@ -253,7 +253,9 @@ def _follow_loss(program: Program, siblings: Mapping[str, str]) -> None:
     values = _loss_arguments(program, module, function)
     result = run.call_function(function, values, {})
     if isinstance(result, Tensor) and result.shape not in ((), (1,), None):
+        run.frames.append(Frame(module, function.node.name))
         run.problem(function.node, f"the loss is a tensor of shape {list(result.shape or ())}, not one number")
+        run.frames.pop()
 
 
 def _loss_arguments(program: Program, module: Module, function: Function) -> list[Value]:
@@ -269,6 +271,7 @@ def _loss_arguments(program: Program, module: Module, function: Function) -> lis
         )
     order = trainer.output_order(module, names, count)
     if order is None:
+        program.run.frames.append(Frame(module, function.node.name))
         program.run.problem(function.node, "`train_forward` does not pass the model's outputs to the loss as they are")
         raise Stop
     program.loss_arguments += ["outputs"] if single else [f"outputs[{i}]" for i in order]
