@@ -98,7 +98,7 @@ SPELLINGS = {
     ),
     "default-axes": model(
         forward="h = self.fc(x)\nh = paddle.sum(paddle.reshape(paddle.concat([h, h * 2]), [2, -1, 4]), 0)\n"
-        "return F.softmax(self.o(F.relu(h + paddle.mean(paddle.stack([h, -h * 3]), axis=0))))"
+        "return F.softmax(self.o(F.relu(h + paddle.mean(paddle.stack([h, h * 3]), axis=0))))"
     ),
     "stack-axis": model(
         forward="h = F.relu(self.fc(x))\nreturn F.softmax(self.o(paddle.stack([h, h * 2], axis=1)[:, 1]))"
