@@ -254,14 +254,16 @@ def _condition(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
 def _name(file: File, judgement: Judgement) -> None:
     """Give each moving table its final name: the old one with its scopes, unique in the file."""
     moving = {id(table.creation.call) for table in judgement.moving}
+    # TensorFlow numbers names that differ only in case, so `W_1` may be its own name for a second `w`.
     taken = {
-        found
+        found.lower()
         for call, _ in file.calls("get_variable", "Variable")
         if id(call) not in moving
         for arg in call.args
         if (found := string(arg.value))
     }
     given: dict[str, str] = {}
+    names: set[str] = set()
     for table in judgement.moving:
         scopes = prefix(file, table.creation.call) or ()
         label = re.findall(r"\w+", table.label.removeprefix("self."))
@@ -271,10 +273,11 @@ def _name(file: File, judgement: Judgement) -> None:
         if not table.creation.unique and shared in given:
             table.final_name = given[shared]
             continue
+        wanted = f"{wanted}_table" if wanted.lower() in taken else wanted
         name, number = wanted, 1
-        while name in taken:
+        while name.lower() in {*taken, *names}:
             name, number = f"{wanted}_{number}", number + 1
-        taken.add(name)
+        names.add(name.lower())
         table.final_name = name
         if not table.creation.unique:
             given[shared] = name

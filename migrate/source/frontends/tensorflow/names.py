@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.values import assigned_value, single_value
 from migrate.source.tree import Tree
 
 ROOTS = ("tensorflow", "tensorflow_core")
@@ -48,6 +49,7 @@ class TfNames:
         self._module_aliases = {
             name for name, uses in tree.names.items() if any(self._rebinds_module(use) for use in uses)
         }
+        self._aliases = {name for name, uses in tree.names.items() if any(self._names_tensorflow(use) for use in uses)}
         self.calls = [(call, name) for call in tree.calls if (name := self.of(call.func))]
         self.v1_prefix = self._find_v1_prefix()
 
@@ -60,11 +62,32 @@ class TfNames:
         imported, _ = self.tree.imported_names(assign.value)
         return bool(imported) and all(name in {"tensorflow", "tensorflow.compat.v1"} for name in imported)
 
+    def _names_tensorflow(self, use: cst.Name) -> bool:
+        """True for the `v1` of `v1 = tf.compat.v1` and the `lookup` of `lookup = tf.nn.embedding_lookup`."""
+        value = assigned_value(self.tree, use)
+        imported = self.tree.imported_names(value)[0] if isinstance(value, cst.Name | cst.Attribute) else ()
+        return any(name.split(".")[0] in ROOTS for name in imported)
+
+    def _through_alias(self, node: cst.Name | cst.Attribute) -> str | None:
+        """Return the canonical name of what is spelled through a name of the file's own, bound once."""
+        inner: cst.BaseExpression = node
+        while isinstance(inner, cst.Attribute):
+            inner = inner.value
+        if not isinstance(inner, cst.Name) or inner.value not in self._aliases:
+            return None
+        value = single_value(self.tree, inner)
+        imported, shadowed = self.tree.imported_names(value) if value is not None else (frozenset(), True)
+        if shadowed or len(imported) != 1:
+            return None
+        return _canonical(next(iter(imported)) + self.tree.source(node)[len(inner.value) :])
+
     def of(self, node: cst.CSTNode) -> str | None:
         """Return the canonical name of a TensorFlow symbol, or None when `node` is not provably one."""
         if not isinstance(node, cst.Name | cst.Attribute):
             return None
         imported, shadowed = self.tree.imported_names(node)
+        if not imported:
+            return self._through_alias(node)
         if shadowed and _leftmost(node) not in self._module_aliases:
             return None
         found = {_canonical(name) for name in imported}

@@ -13,8 +13,9 @@ from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.plan import Plan
-from migrate.source.frontends.tensorflow.tables import LOOKUP_LIKE
+from migrate.source.frontends.tensorflow.tables import LOOKUP_LIKE, unfollowed
 from migrate.source.frontends.tensorflow.training import owner
+from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.rules import rules
 
 
@@ -150,6 +151,7 @@ class _Reporter:
     def _left_alone(self) -> Iterator[Finding]:
         """Say which lookups read something that is no variable of this file."""
         known = {id(node) for table in self.judgement.tables for node in table.references}
+        lost = unfollowed(self.file, self.judgement.tables)
         for call, name in self.file.names.calls:
             if name not in LOOKUP_LIKE - {"gather", "sparse_tensor_dense_matmul", "sparse.matmul"} or not call.args:
                 continue
@@ -159,14 +161,26 @@ class _Reporter:
                 message = (
                     f"`{self._text(first)}` is not proven to be a variable made in this file; the lookup is left alone"
                 )
+                may_be = lost and not self._is_tensor(first)
+                line = self.tree.location(lost[0]).line if may_be else 0
                 yield Finding(
                     "tf-embedding-lookup",
                     "lookup",
-                    State.NOTED,
+                    State.OPAQUE if may_be else State.NOTED,
                     self.tree.location(call),
                     message,
+                    f"it may be the one of line {line}, which is handed on in a way that is not followed"
+                    if may_be
+                    else "",
+                    "bind the variable to a name or an attribute, and look it up there" if may_be else "",
                     before=self._text(call),
                 )
+
+    def _is_tensor(self, node: cst.BaseExpression) -> bool:
+        """True for what a TensorFlow call computed, other than a variable."""
+        value = resolve(self.tree, node)
+        name = self.file.names.of(value.func) if isinstance(value, cst.Call) else None
+        return name is not None and name not in {"get_variable", "Variable"}
 
     def _text(self, node: cst.CSTNode) -> str:
         return "" if node is self.tree.module else self.tree.source(node)

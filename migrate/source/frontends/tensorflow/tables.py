@@ -117,11 +117,37 @@ def _uses(file: File, call: cst.Call) -> tuple[str, Mentions | None]:
         target: cst.BaseExpression | None = around.target
     elif isinstance(around, cst.Assign) and len(around.targets) == 1:
         target = around.targets[0].target
+    elif isinstance(around, cst.Element):
+        target = _target_in_place(file, call, around)
     else:
         return "", None
     if not isinstance(target, cst.Name | cst.Attribute | cst.Subscript):
         return "", None
     return file.tree.source(target), mentions(file, target)
+
+
+def _target_in_place(file: File, call: cst.Call, element: cst.Element) -> cst.BaseExpression | None:
+    """Return the `b` of `a, b = other, call`."""
+    assign = file.tree.parent(file.tree.parent(element) or element)
+    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
+        return None
+    targets = assign.targets[0].target
+    elements = targets.elements if isinstance(targets, cst.Tuple | cst.List) else ()
+    return next((e.value for e in elements if assigned_value(file.tree, e.value) is call), None)
+
+
+def unfollowed(file: File, tables: list[Table]) -> list[cst.Call]:
+    """Return the calls that make variables of which the file does not show what is done with them."""
+    readers = {symbol for rule in rules(CreationRule) for symbol in rule.symbols}
+    known = {id(table.creation.call) for table in tables}
+    found = []
+    for call, name in file.names.calls:
+        if name in readers and id(call) not in known:
+            _, uses = _uses(file, call)
+            handed_on = uses is None or any(isinstance(file.tree.parent(read), cst.Return) for read in uses.reads)
+            if handed_on or (uses is not None and uses.stops):
+                found.append(call)
+    return found
 
 
 def _dict_element(file: File, element: cst.DictElement) -> tuple[str, Mentions | None]:

@@ -11,14 +11,27 @@ Target = cst.BaseExpression
 
 
 def assigned_value(tree: Tree, target: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return the value of `target = value` when `target` is a whole assignment target, else None."""
+    """Return the value of `target = value`, also of its own place in `a, b = x, y`; None when it has none there."""
     around = tree.parent(target)
+    if isinstance(around, cst.Element):
+        return _value_in_place(tree, around)
     if isinstance(around, cst.AnnAssign) and around.target is target:
         return around.value
     if not isinstance(around, cst.AssignTarget) or around.target is not target:
         return None
     assign = tree.parent(around)
     return assign.value if isinstance(assign, cst.Assign) else None
+
+
+def _value_in_place(tree: Tree, element: cst.Element) -> cst.BaseExpression | None:
+    listed = tree.parent(element)
+    whole = assigned_value(tree, listed) if isinstance(listed, cst.Tuple | cst.List) else None
+    if not isinstance(listed, cst.Tuple | cst.List) or not isinstance(whole, cst.Tuple | cst.List):
+        return None
+    plain = all(isinstance(e, cst.Element) for e in (*listed.elements, *whole.elements))
+    if not plain or len(listed.elements) != len(whole.elements):
+        return None
+    return next(value.value for e, value in zip(listed.elements, whole.elements, strict=True) if e is element)
 
 
 def is_target(tree: Tree, node: cst.CSTNode) -> bool:
