@@ -113,6 +113,10 @@ IN_FORWARD = {
     "one-dimension": ("return self.fc(paddle.mean(self.fc(x), axis=0))", "without a batch dimension"),
     "integers": ("return self.fc(x) + paddle.cast(self.fc(x), 'int64') / 2", "arithmetic on int64"),
     "integers-averaged": ("return paddle.mean(self.fc(x).astype(paddle.int64)[:, 0])", "arithmetic on int64"),
+    "integers-joined": (
+        "return paddle.concat([self.fc(x), paddle.cast(self.fc(x), 'int64')], 1)",
+        "arithmetic on int64",
+    ),
     "two-kinds-of-receiver": (
         "return [v.split(*p) for v, p in [('a', []), (self.fc(x), [1, 1])]][1][0]",
         "on a tensor in one pass",
