@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from source_helpers import HEAD, LOOKUP, converted
+from source_helpers import HEAD, LOOKUP, MADE, converted
 
 from migrate.report.model import State
 
@@ -37,3 +37,35 @@ def test_a_variable_that_gets_out_of_sight_is_named() -> None:
     assert "line 3" in finding.reason
     text = text + "c = tf.constant([1.0])\ne = tf.nn.embedding_lookup(c, ids)\n"
     assert [f.state for f in converted(text).findings] == [State.OPAQUE, State.NOTED]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        MADE + LOOKUP + "f = tf.stop_gradient(tf.nn.embedding_lookup(W, ids))\n",
+        'with tf.variable_scope("a"):\n    with tf.variable_scope("b"):\n        ' + MADE + LOOKUP,
+    ],
+    ids=["one lookup is cut off", "nested scopes"],
+)
+def test_it_moves(source: str) -> None:
+    result = converted(HEAD + source)
+    assert [table.verdict for table in result.tables] == [State.APPLIED]
+    assert result.tables[0].name == ("a_b_w" if "scope" in source else "w")
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        "[(g, v) for g, v in o.compute_gradients(loss) if g is None]",
+        "[(f(g), v) for g, v in o.compute_gradients(loss) if g is not None]",
+        "[p for x in xs for p in o.compute_gradients(loss)]",
+    ],
+)
+def test_pairs_that_change_in_another_way_are_refused(pairs: str) -> None:
+    text = HEAD + MADE + LOOKUP + f"o = tf.train.AdagradOptimizer(0.1)\ngv = {pairs}\nop = o.apply_gradients(gv)\n"
+    assert converted(text).converted == text
+
+
+def test_an_assignment_that_does_not_fit_binds_nothing_known() -> None:
+    text = HEAD + 'U, V = tf.get_variable("u", [9, 4]), *rest\ne = tf.nn.embedding_lookup(U, ids)\n'
+    assert converted(text).converted == text
