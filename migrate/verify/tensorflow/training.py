@@ -16,7 +16,7 @@ Array = NDArray[Any]
 Result = Mapping[str, Any]
 
 #: optimizer kind in a table's meta -> stock optimizers that compute the same on a table
-_SAME = {1: {"GradientDescentOptimizer"}, 2: {"AdagradOptimizer"}}
+_SAME = {0: {""}, 1: {"GradientDescentOptimizer"}, 2: {"AdagradOptimizer"}}
 _KINDS = {0: "no optimizer", 1: "gradient descent", 2: "Adagrad", 3: "lazy Adam"}
 
 

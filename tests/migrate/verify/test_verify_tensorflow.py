@@ -142,6 +142,19 @@ def test_adam_changes_values_and_says_so(tmp_path: Path) -> None:
     assert rows.max_abs > 0
 
 
+def test_a_table_that_no_step_trains_stays_equal(tmp_path: Path) -> None:
+    text = PROGRAM.replace("OPTIMIZER", "AdagradOptimizer(0.5)")
+    text = text.replace(
+        "tf.train.get_or_create_global_step())", "tf.train.get_or_create_global_step(), var_list=[weight])"
+    )
+    assert "var_list=[weight]" in text
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    pair = run(path, text, tmp_path)
+    assert failures(pair) == []
+    assert pair.notes() == ()
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
