@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runtime import gradients as _gradients  # noqa: F401 - importing registers them
+from runtime import initializers, optimizers
 from runtime.config import init, terminate_config_initializer
 from runtime.initializers import column_blocks
 from runtime.lookup import sparse_lookup
@@ -15,6 +16,8 @@ __all__ = [
     "create_table",
     "get_dense_and_sparse_variable",
     "init",
+    "initializers",
+    "optimizers",
     "sparse_lookup",
     "tables",
     "terminate_config_initializer",
