@@ -10,7 +10,7 @@ NATIVE_SOURCES := $(wildcard runtime/native/store/*.h runtime/native/store/*.cc 
 .PHONY: help setup demo test test-tf221 wheel-test lint types bench clean
 
 # TensorFlow 2.15.1's oneDNN thread pool was seen to die at random in batch matmuls (migrate/verify/workers.py has the trace).
-demo test test-tf221: export TF_ENABLE_ONEDNN_OPTS = 0
+demo: export TF_ENABLE_ONEDNN_OPTS = 0
 
 help:
 	@echo "make demo        convert, prove and train the example models; writes demo-output/report.html"
