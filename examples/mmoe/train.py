@@ -21,13 +21,13 @@ import tensorflow.compat.v1 as tf
 from migrate.errors import MigrateError
 from migrate.schema import load_schema
 from runtime import get_dense_and_sparse_variable, sparse_lookup
-from runtime.optimizers import adagrad, gradient_descent, lazy_adam
+from runtime.optimizers import adagrad, adam, gradient_descent
 
 TASKS = ("income", "marital")
 
 #: name -> (optimizer of the dense variables, optimizer of the table), by learning rate
 OPTIMIZERS: dict[str, tuple[Callable[[float], Any], Callable[[float], Any]]] = {
-    "adam": (tf.train.AdamOptimizer, lazy_adam.create_hash_optimizer),
+    "adam": (tf.train.AdamOptimizer, adam.create_hash_optimizer),
     "adagrad": (
         lambda rate: tf.train.AdagradOptimizer(rate, initial_accumulator_value=0.1),
         lambda rate: adagrad.create_hash_optimizer(rate, initial_accumulator_value=0.1),

@@ -13,6 +13,7 @@ MODULES = {
     "get_dense_and_sparse_variable": "runtime",
     "sparse_lookup": "runtime",
     "adagrad": "runtime.optimizers",
+    "adam": "runtime.optimizers",
     "gradient_descent": "runtime.optimizers",
     "lazy_adam": "runtime.optimizers",
 }

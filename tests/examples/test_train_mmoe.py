@@ -78,7 +78,7 @@ def test_the_converted_model_learns_and_resumes_where_it_stopped(home: Path) -> 
     assert (again.returncode, again.stderr.splitlines()[-1][:26]) == (2, "train: ckpt holds step 800")
     other = start(*command, "--steps", "900", "--optimizer", "sgd", cwd=home)
     assert other.returncode == 0
-    assert "table 'embedding' was restored with the slots of lazy_adam; those of sgd start anew" in other.stderr
+    assert "table 'embedding' was restored with the slots of adam; those of sgd start anew" in other.stderr
 
 
 def test_a_share_that_is_missed_or_cannot_be_known_fails(home: Path) -> None:

@@ -16,8 +16,14 @@ Array = NDArray[Any]
 Result = Mapping[str, Any]
 
 #: optimizer kind in a table's meta -> stock optimizers that compute the same on a table
-_SAME = {0: {""}, 1: {"GradientDescentOptimizer"}, 2: {"AdagradOptimizer"}}
-_KINDS = {0: "no optimizer", 1: "gradient descent", 2: "Adagrad", 3: "lazy Adam"}
+_SAME = {
+    0: {""},
+    1: {"GradientDescentOptimizer"},
+    2: {"AdagradOptimizer"},
+    3: {"LazyAdamOptimizer"},
+    12: {"AdamOptimizer"},
+}
+_KINDS = {0: "no optimizer", 1: "gradient descent", 2: "Adagrad", 3: "lazy Adam", 12: "Adam"}
 
 
 class Training:

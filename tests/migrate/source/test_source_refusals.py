@@ -251,10 +251,23 @@ def test_a_table_is_judged_by_the_optimizer_of_its_own_model() -> None:
     )
     text = one.format(name="a", optimizer="AdamOptimizer") + one.format(name="b", optimizer="AdagradOptimizer")
     tables = {table.name: table for table in converted(text).tables}
-    assert [tables[name].applicability for name in "ab"] == [Applicability.CHANGES_VALUES, Applicability.EXACT]
     assert [tables[name].optimizer for name in "ab"] == ["AdamOptimizer", "AdagradOptimizer"]
     together = text + "def both(ids):\n    return a(ids), b(ids)\n"
-    assert [table.applicability for table in converted(together).tables] == [
-        Applicability.CHANGES_VALUES,
-        Applicability.EXACT,
-    ]
+    assert [table.optimizer for table in converted(together).tables] == ["AdamOptimizer", "AdagradOptimizer"]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "module"),
+    [
+        ("tf.train.AdamOptimizer", "adam"),
+        ("tf.compat.v1.train.AdamOptimizer", "adam"),
+        ("tf.contrib.opt.LazyAdamOptimizer", "lazy_adam"),
+    ],
+)
+def test_adam_and_lazy_adam_become_what_computes_the_same(optimizer: str, module: str) -> None:
+    table = TABLE.replace("tensorflow.compat.v1", "tensorflow")
+    result = converted(table + f"loss = tf.reduce_sum(e)\nop = {optimizer}(0.1, epsilon=1e-4).minimize(loss)\n")
+    assert f"from runtime.optimizers import {module}\n" in result.converted
+    assert f"{module}.create_hash_optimizer(learning_rate=0.1, epsilon=1e-4)" in result.converted
+    assert {table.applicability for table in result.tables} == {Applicability.EXACT}
+    assert {f.applicability for f in result.findings if f.rule == "tf-training-step"} == {Applicability.EXACT}

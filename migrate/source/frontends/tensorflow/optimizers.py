@@ -1,4 +1,4 @@
-"""Stock v1 optimizers and the table optimizers that compute the same; which object a training call belongs to."""
+"""Optimizers of version 1 and the table optimizers that compute the same; which object a training call belongs to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.report.model import Applicability
 from migrate.source.frontends.tensorflow.args import bind, is_none
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
@@ -17,7 +16,7 @@ RULE = "tf-optimizer"
 TRAINING = ("minimize", "compute_gradients", "apply_gradients")
 #: What may be read from an optimizer without training anything.
 HARMLESS = {"get_slot", "get_slot_names", "get_name", "variables", "_lr", "_learning_rate"}
-LAZY = "stock Adam moves every row at every step, lazy_adam only the rows of the batch"
+_ADAM = ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name")
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,6 @@ class Stock:
     parameters: tuple[str, ...]
     defaults: tuple[tuple[str, str], ...]  #: carried over even when the source leaves them out
     stateful: bool
-    applicability: Applicability = Applicability.EXACT
-    reason: str = ""
 
 
 STOCK = {
@@ -42,14 +39,8 @@ STOCK = {
         (("initial_accumulator_value", "0.1"),),
         stateful=True,
     ),
-    "train.AdamOptimizer": Stock(
-        "lazy_adam",
-        ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name"),
-        (("learning_rate", "0.001"),),
-        True,
-        Applicability.CHANGES_VALUES,
-        LAZY,
-    ),
+    "train.AdamOptimizer": Stock("adam", _ADAM, (("learning_rate", "0.001"),), stateful=True),
+    "contrib.opt.LazyAdamOptimizer": Stock("lazy_adam", _ADAM, (("learning_rate", "0.001"),), stateful=True),
 }
 CARRIED = {"learning_rate", "initial_accumulator_value", "beta1", "beta2", "epsilon"}
 OPTIMIZER = re.compile(

@@ -46,15 +46,8 @@ class _Reporter:
             place is first for place in reachable(self.file, second)
         )
 
-    def _changes(self, table: Table) -> str:
-        """Return why the optimizers of a table train another model, or an empty string."""
-        stocks = [maker.stock for maker in self._makers(table)]
-        return next((s.reason for s in stocks if s.applicability is Applicability.CHANGES_VALUES), "")
-
-    def _applicability(self, table: Table) -> Applicability:
-        """How far the converted table computes the same."""
-        if self._changes(table):
-            return Applicability.CHANGES_VALUES
+    def _applicability(self) -> Applicability:
+        """How far a converted table computes the same."""
         return Applicability.ASSUMPTION if self.judgement.assumed else Applicability.EXACT
 
     def findings(self) -> Iterator[Finding]:
@@ -104,7 +97,7 @@ class _Reporter:
     def _converted(self, table: Table) -> Iterator[Finding]:
         creation = table.creation
         notes = [creation.initializer.note if creation.initializer else "", *creation.notes]
-        reason = "; ".join(note for note in (*notes, self._changes(table)) if note)
+        reason = "; ".join(note for note in notes if note)
         yield Finding(
             creation.rule,
             "table",
@@ -112,7 +105,7 @@ class _Reporter:
             self.tree.location(creation.call),
             f"`{table.label}` becomes the dynamic table `{table.final_name}`",
             reason,
-            applicability=self._applicability(table),
+            applicability=self._applicability(),
             assumptions=tuple(stop.assumption for stop in self.judgement.assumed),
             before=self._text(creation.call),
             after=self.plan.after[id(creation.call)],
@@ -133,17 +126,14 @@ class _Reporter:
 
     def _steps(self) -> Iterator[Finding]:
         for step in self.judgement.training.steps:
-            stocks = [maker.stock for maker in step.optimizer.makers]
-            reason = next((stock.reason for stock in stocks if stock.reason), "")
-            kinds = ", ".join(sorted({stock.module for stock in stocks}))
+            kinds = ", ".join(sorted({maker.stock.module for maker in step.optimizer.makers}))
             yield Finding(
                 "tf-training-step",
                 "optimizer",
                 State.APPLIED,
                 self.tree.location(step.call),
                 f"the training step is split: gradients are taken once, tables are updated by `{kinds}`",
-                reason,
-                applicability=max((s.applicability for s in stocks), key=list(Applicability).index),
+                applicability=Applicability.EXACT,
                 before=self._text(step.call),
                 after=self.plan.after[id(step.call)],
             )
@@ -198,7 +188,7 @@ class _Reporter:
                 table.final_name or creation.name or table.label,
                 self.tree.location(creation.call),
                 State.APPLIED if moves else refused,
-                self._applicability(table) if moves else None,
+                self._applicability() if moves else None,
                 creation.dim_text,
                 creation.rows_text,
                 creation.initializer.text if creation.initializer else "",
