@@ -1,8 +1,8 @@
 """From a stock Keras optimizer to the native update of a table.
 
-A line of `NATIVE` is all that another optimizer needs. Adam and SGD with momentum move every row at every step, and so
-do their native forms. Gradients of equal ids are summed first, as Keras 2 does; Keras 3 squares each by itself in
-Adagrad and Adam.
+A line of `NATIVE` is all that another optimizer needs. Adam, AdamW and SGD with momentum move every row at every step,
+and so do their native forms. Gradients of equal ids are summed first, as Keras 2 does; Keras 3 squares each by itself
+in Adagrad and Adam.
 """
 
 from __future__ import annotations
@@ -18,101 +18,178 @@ from runtime.optimizers._base import TableOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
 from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
+from runtime.optimizers.keras_adamw import KerasAdamWTableOptimizer
 from runtime.optimizers.keras_sgd import KerasSGDTableOptimizer
 
-_REMEDY = "use keras.optimizers.SGD, Adagrad or Adam, or train the tables with runtime.optimizers"
+_REMEDY = "use keras.optimizers.SGD, Adagrad, Adam or AdamW, or train the tables with runtime.optimizers"
 
 
-def _sgd(optimizer: Any) -> TableOptimizer:
+def _sgd(optimizer: Any, decay: float) -> TableOptimizer:
+    _refuse_decay(optimizer, decay)
     if optimizer.momentum != 0:
         settings = (float(optimizer.momentum), float(optimizer.nesterov))
         return KerasSGDTableOptimizer(0.0, settings, "SGD", "error")
     return GradientDescentTableOptimizer(0.0, 0.0, False, "SGD", "error")
 
 
-def _adagrad(optimizer: Any) -> TableOptimizer:
+def _adagrad(optimizer: Any, decay: float) -> TableOptimizer:
+    _refuse_decay(optimizer, decay)
     # Keras divides by sqrt(accumulator + epsilon), which is an accumulator that starts epsilon higher.
     start = optimizer.initial_accumulator_value + optimizer.epsilon
     return AdagradTableOptimizer(0.0, start, 0.0, False, "Adagrad", "error")
 
 
-def _adam(optimizer: Any) -> TableOptimizer:
+def _adam(optimizer: Any, decay: float) -> TableOptimizer:
+    name = type(optimizer).__name__
     if optimizer.amsgrad:
-        raise TypeError("Keras Adam with amsgrad has no form for tables: leave amsgrad out")
+        raise TypeError(f"Keras {name} with amsgrad has no form for tables: leave amsgrad out")
     settings = (float(optimizer.beta_1), float(optimizer.beta_2), float(optimizer.epsilon))
-    native = KerasAdamTableOptimizer(0.0, settings, "Adam", "error")
+    native = (
+        KerasAdamWTableOptimizer(0.0, settings, decay, name, "error")
+        if decay
+        else KerasAdamTableOptimizer(0.0, settings, name, "error")
+    )
     counted = optimizer.iterations
     native.counted_elsewhere = counted if isinstance(counted, tf.Variable) else counted.value
     return native
 
 
-#: By the name of a stock class: what makes its native form from the settings of an instance.
-NATIVE: Mapping[str, Callable[[Any], TableOptimizer]] = {"SGD": _sgd, "Adagrad": _adagrad, "Adam": _adam}
+def _refuse_decay(optimizer: Any, decay: float) -> None:
+    if decay:
+        raise TypeError(
+            f"Keras {type(optimizer).__name__} with weight_decay would move every row of a table at every step, which "
+            "only Adam and AdamW do here: use one of them, leave weight_decay out, or exempt the table with "
+            "exclude_from_weight_decay"
+        )
 
-#: Stock classes without a native form.
-ABSENT = ("Adadelta", "Adafactor", "AdamW", "Adamax", "Ftrl", "Lion", "Muon", "Nadam", "RMSprop")
+
+#: By the name of a stock class: what makes its native form from the settings of an instance and its weight decay.
+NATIVE: Mapping[str, Callable[[Any, float], TableOptimizer]] = {
+    "SGD": _sgd,
+    "Adagrad": _adagrad,
+    "Adam": _adam,
+    "AdamW": _adam,
+}
 
 
-def update(optimizer: Any, anchor: EagerAnchor, gradient: Any, rate: Any) -> None:
-    """Update the table of `anchor` as `optimizer` would update a variable that holds all rows.
+def update(optimizer: Any, stock: str, anchor: EagerAnchor, gradient: Any, rate: Any) -> None:
+    """Update the table of `anchor` as `optimizer`, of the stock class `stock`, would a variable that holds all rows.
 
     Raises:
-        TypeError: the optimizer has no native form, or uses weight decay or moving averages; a dense gradient.
+        TypeError: the optimizer has no native form, or uses moving averages; a dense gradient.
     """
-    native = _native(optimizer, anchor)
+    native = _native(optimizer, stock, anchor)
     if not isinstance(gradient, tf.IndexedSlices):
         raise TypeError(
-            f"the gradient of the table `{anchor.table.table_name}` is dense: leave out what makes it so (in Keras 3 "
-            "global_clipnorm, take clipnorm, and gradient_accumulation_steps)"
+            f"the gradient of the table `{anchor.table.table_name}` is dense: leave out what makes it so, or keep its "
+            "`.indices` and change its `.values`"
         )
     anchor.adapted = True
     native.update_table(anchor.table, gradient, rate)
 
 
-def _native(optimizer: Any, anchor: EagerAnchor) -> TableOptimizer:
+def _native(optimizer: Any, stock: str, anchor: EagerAnchor) -> TableOptimizer:
     name = type(optimizer).__name__
-    make = next((NATIVE[base.__name__] for base in type(optimizer).__mro__ if base.__name__ in NATIVE), None)
-    if make is None:
+    if stock not in NATIVE:
         raise TypeError(f"Keras {name} cannot update the table `{anchor.table.table_name}` sparsely: {_REMEDY}")
-    for setting in ("weight_decay", "use_ema"):
-        if getattr(optimizer, setting, None):
-            raise TypeError(
-                f"Keras {name} with {setting} cannot update the table `{anchor.table.table_name}`, since it would move "
-                f"every row at every step: leave {setting} out"
-            )
-    return make(optimizer)
+    if getattr(optimizer, "use_ema", None):
+        raise TypeError(
+            f"Keras {name} with use_ema cannot update the table `{anchor.table.table_name}`, since it would move "
+            "the average of every row at every step: leave use_ema out"
+        )
+    decays = optimizer.weight_decay and optimizer._use_weight_decay(anchor)
+    return NATIVE[stock](optimizer, float(optimizer.weight_decay) if decays else 0.0)
 
 
 def adapt(keras: Any) -> None:
     """Let the stock optimizers of a Keras (`tf.keras`, `keras` or `tf_keras`) update tables; once is enough."""
-    for name in (*NATIVE, *ABSENT):
-        stock = getattr(keras.optimizers, name, None)
-        if stock is not None and not hasattr(stock.update_step, "adapts_tables"):
-            stock.update_step = _adapted(stock.update_step)
-    scaled: Any = getattr(keras.optimizers, "LossScaleOptimizer", None)  # Keras 3
-    if hasattr(scaled, "check_finite") and not hasattr(scaled.check_finite, "adapts_tables"):
-        scaled.check_finite = _of_values(scaled.check_finite)
+    base = keras.optimizers.Optimizer
+    for name in dir(keras.optimizers):
+        stock: Any = getattr(keras.optimizers, name)
+        if not (isinstance(stock, type) and issubclass(stock, base)) or stock is base:
+            continue
+        if "update_step" in vars(stock):
+            _replace(stock, "update_step", functools.partial(_adapted, name))
+        _replace(stock, "_apply_weight_decay", _but_for_tables)
+        if hasattr(keras, "Variable"):  # Keras 3
+            _replace(stock, "build", _without_accumulation)
+            _replace(stock, "_clip_gradients", _clipping_sparsely)
+            if hasattr(stock, "check_finite"):
+                _replace(stock, "check_finite", _of_values)
+
+
+def _replace(stock: type, name: str, adapted: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    before = getattr(stock, name)
+    if not hasattr(before, "adapts_tables"):
+        after = functools.wraps(before)(adapted(before))
+        after.adapts_tables = True  # type: ignore[attr-defined]
+        setattr(stock, name, after)
+
+
+def _without_accumulation(stock_build: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse to add up gradients of several steps: Keras 3 makes matrices of them, and a table has none."""
+
+    def build(self: Any, variables: Any) -> Any:
+        anchors = [anchor for anchor in map(_variable, variables) if isinstance(anchor, EagerAnchor)]
+        if anchors and self.gradient_accumulation_steps:
+            raise TypeError(
+                f"Keras {type(self).__name__} with gradient_accumulation_steps cannot update the table "
+                f"`{anchors[0].table.table_name}`: leave it out and train with larger batches"
+            )
+        return stock_build(self, variables)
+
+    return build
 
 
 def _of_values(stock_check: Callable[..., Any]) -> Callable[..., Any]:
     """Let Keras 3 look for Inf and NaN in the values of sparse gradients, instead of a matrix made from them."""
 
-    @functools.wraps(stock_check)
     def check_finite(self: Any, grads: Any) -> Any:
         return stock_check(self, [grad.values if isinstance(grad, tf.IndexedSlices) else grad for grad in grads])
 
-    check_finite.adapts_tables = True  # type: ignore[attr-defined]
     return check_finite
 
 
-def _adapted(stock_step: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(stock_step)
+def _clipping_sparsely(stock_clip: Callable[..., Any]) -> Callable[..., Any]:
+    """Let Keras 3 clip by the global norm without a matrix made from sparse gradients; equal ids are then summed."""
+
+    def clip_gradients(self: Any, grads: Any) -> Any:
+        if not self.global_clipnorm or not any(isinstance(grad, tf.IndexedSlices) for grad in grads):
+            return stock_clip(self, grads)
+        return [_summed(grad) for grad in tf.clip_by_global_norm(list(grads), self.global_clipnorm)[0]]
+
+    return clip_gradients
+
+
+def _summed(gradient: Any) -> Any:
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    ids, numbers = tf.unique(gradient.indices)
+    return tf.IndexedSlices(
+        tf.math.unsorted_segment_sum(gradient.values, numbers, tf.size(ids)), ids, gradient.dense_shape
+    )
+
+
+def _but_for_tables(stock_decay: Callable[..., Any]) -> Callable[..., Any]:
+    """Leave out tables, whose rows decay in the update."""
+
+    def apply_weight_decay(self: Any, variables: Any) -> Any:
+        return stock_decay(self, [v for v in variables if not isinstance(_variable(v), EagerAnchor)])
+
+    return apply_weight_decay
+
+
+def _variable(variable: Any) -> Any:
+    """Return the TensorFlow variable of a Keras variable."""
+    return variable if isinstance(variable, tf.Variable) else getattr(variable, "value", variable)
+
+
+def _adapted(stock: str, stock_step: Callable[..., Any]) -> Callable[..., Any]:
     def update_step(self: Any, gradient: Any, variable: Any, learning_rate: Any = None) -> Any:
-        anchor = getattr(variable, "value", variable) if not isinstance(variable, tf.Variable) else variable
+        anchor = _variable(variable)
         if isinstance(anchor, EagerAnchor):
-            update(self, anchor, gradient, self.learning_rate if learning_rate is None else learning_rate)
+            update(self, stock, anchor, gradient, self.learning_rate if learning_rate is None else learning_rate)
             return None
         return stock_step(self, gradient, variable, *(() if learning_rate is None else (learning_rate,)))
 
-    update_step.adapts_tables = True  # type: ignore[attr-defined]
     return update_step

@@ -95,15 +95,70 @@ _SCHEDULE = {"initial_learning_rate": 0.5, "decay_steps": 2, "decay_rate": 0.5}
         lambda: K.optimizers.SGD(0.1, momentum=0.9),
         lambda: K.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
         lambda: K.optimizers.Adam(0.01, beta_1=0.8),
+        lambda: K.optimizers.AdamW(0.01, weight_decay=0.1),
+        lambda: K.optimizers.Adam(K.optimizers.schedules.ExponentialDecay(**_SCHEDULE)),
         lambda: K.optimizers.Adagrad(0.1, initial_accumulator_value=0.5, epsilon=0.2),
         lambda: K.optimizers.SGD(K.optimizers.schedules.ExponentialDecay(**_SCHEDULE)),
         lambda: K.optimizers.SGD(1.0, clipnorm=0.01),
         lambda: K.optimizers.SGD(1.0, clipvalue=0.001),
-        *([lambda: K.optimizers.SGD(1.0, global_clipnorm=0.01)] if _LEGACY else []),
+        lambda: K.optimizers.SGD(1.0, global_clipnorm=0.01),
+        lambda: K.optimizers.Adam(0.01, global_clipnorm=0.01),
     ],
 )
 def test_optimizers(optimizer: Any) -> None:
     _assert_equal(*_trained(_sequential, optimizer))
+
+
+# Batches of 8 samples from 200 rows: most rows are left untouched by most steps, and some by all of them.
+_MANY = _RANDOM.normal(size=(200, 4)).astype(np.float32)
+_SPARSE_IDS = np.concatenate([_RANDOM.permutation(190)[:40].reshape(8, 5) for _ in range(6)])
+_SPARSE_LABELS = _RANDOM.random((48, 1)).astype(np.float32)
+
+
+def _except_the_table(optimizer: Any) -> Any:
+    optimizer.exclude_from_weight_decay(var_names=["embedding"])
+    return optimizer
+
+
+def _schedule() -> Any:
+    return K.optimizers.schedules.PiecewiseConstantDecay([3, 7], [0.02, 0.01, 0.005])
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        lambda: K.optimizers.Adam(0.01),
+        lambda: K.optimizers.Adam(0.01, weight_decay=0.05),
+        lambda: K.optimizers.AdamW(_schedule(), weight_decay=0.1, beta_1=0.8),
+        lambda: K.optimizers.AdamW(0.01, weight_decay=0.1, clipnorm=0.02),
+        lambda: K.optimizers.AdamW(0.01, weight_decay=0.1, clipvalue=0.001),
+        lambda: K.optimizers.AdamW(0.01, weight_decay=0.1, global_clipnorm=0.02),
+        lambda: _except_the_table(K.optimizers.AdamW(0.01, weight_decay=0.1)),
+        lambda: _except_the_table(K.optimizers.SGD(0.1, weight_decay=0.1)),
+        lambda: K.mixed_precision.LossScaleOptimizer(K.optimizers.AdamW(0.01, weight_decay=0.1)),
+        lambda: K.optimizers.SGD(0.1, momentum=0.9),
+    ],
+)
+def test_rows_that_most_steps_leave_untouched(optimizer: Any) -> None:
+    trained = []
+    stock_layer = K.layers.Embedding(200, 4, embeddings_initializer=K.initializers.Constant(_MANY), name="embedding_s")
+    for layer in (runtime.keras.Embedding(200, 4, weights=[_MANY], name="embedding_t"), stock_layer):
+        model = _sequential(layer)
+        model.compile(optimizer=optimizer(), loss="mse")
+        model.fit(_SPARSE_IDS, _SPARSE_LABELS, epochs=3, batch_size=8, shuffle=False, verbose=0)
+        trained.append([layer(np.arange(200)), model.layers[-1].kernel.numpy()])
+    for ours, stock, before in zip(*trained, (_MANY, _HEAD), strict=True):
+        np.testing.assert_allclose(ours, stock, rtol=1e-5, atol=1e-6)
+        assert np.abs(stock - before).max() > 1e-3
+
+
+def test_a_step_that_overflows_leaves_decay_and_moments_of_a_table_alone() -> None:
+    layer = runtime.keras.Embedding(200, 4, weights=[_MANY])
+    model = _sequential(layer)
+    optimizer = K.mixed_precision.LossScaleOptimizer(K.optimizers.AdamW(0.01, weight_decay=0.1))
+    model.compile(optimizer=optimizer, loss="mse")
+    model.fit(_SPARSE_IDS[:8], np.full((8, 1), np.inf), verbose=0)
+    np.testing.assert_array_equal(layer(np.arange(200)), _MANY)
 
 
 def test_a_learning_rate_changed_between_epochs() -> None:
@@ -238,9 +293,11 @@ def test_weights_as_arrays_are_refused(tmp_path: Path) -> None:
     [
         (lambda: K.optimizers.RMSprop(), "Keras RMSprop cannot update the table .* sparsely: use keras.optimizers.SGD"),
         (lambda: K.optimizers.Adam(0.1, amsgrad=True), "Adam with amsgrad .*: leave amsgrad out"),
-        (lambda: K.optimizers.AdamW(0.1), "cannot update the table"),
-        (lambda: K.optimizers.SGD(0.1, weight_decay=0.1), "cannot update the table"),
-        *([] if _LEGACY else [(lambda: K.optimizers.SGD(0.1, global_clipnorm=1.0), "is dense: .*take clipnorm")]),
+        (lambda: K.optimizers.AdamW(0.1, amsgrad=True), "AdamW with amsgrad .*: leave amsgrad out"),
+        (lambda: K.optimizers.SGD(0.1, weight_decay=0.1), "only Adam and AdamW do here: use one of them"),
+        (lambda: K.optimizers.Adagrad(0.1, weight_decay=0.1), "leave weight_decay out, or exempt the table"),
+        (lambda: K.optimizers.Lion(0.1), "Keras Lion cannot update the table .* sparsely: use keras.optimizers.SGD"),
+        *([] if _LEGACY else [(lambda: K.optimizers.SGD(0.1, gradient_accumulation_steps=2), "train with larger")]),
         (lambda: K.optimizers.SGD(0.1, use_ema=True), "use_ema cannot update the table .*: leave use_ema out"),
     ],
 )
