@@ -27,11 +27,6 @@ def lookup(table: Table, keys: tf.Tensor) -> tf.Tensor:
     """Return the rows of `keys` [..., dim], through rows and addresses that the collections get."""
     rows, addresses, numbers = native.ops().rec_expand(table.handle, table.variable.value(), keys)
     _ids.recorded([table], rows)
-    if table.graph is None:
-        raise RuntimeError(
-            f"the table `{table.table_name}` expands, which takes a v1 graph: leave use_dynamic_expansion False in "
-            "eager mode, where tables grow without it"
-        )
     table.expansions.append((rows, addresses))
     tf.compat.v1.add_to_collection(LOCAL_EMB, rows)
     tf.compat.v1.add_to_collection(ID_OFFSET, addresses)

@@ -32,7 +32,17 @@ class Table(_tensorflow.Parent):
     """
 
     def __init__(self, arguments: table_arguments.TableArguments) -> None:
-        """Make handle and anchor, in eager mode or in the current graph; call `create_table` instead."""
+        """Make handle and anchor, in eager mode or in the current graph; call `create_table` instead.
+
+        Raises:
+            RuntimeError: in eager mode after `init(use_dynamic_expansion=True)`.
+        """
+        if arguments.expands and tf.executing_eagerly():
+            raise RuntimeError(
+                f"the table `{arguments.name}` would be made in eager mode with use_dynamic_expansion=True, which "
+                "gives rows and addresses to collections of a v1 graph: leave it False, since an eager table grows "
+                "without it, and train the table by its variable with create_hash_optimizer of runtime.optimizers"
+            )
         self.arguments = arguments
         #: The v1 graph that it belongs to; None for an eager table.
         self.graph: Any = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
@@ -275,7 +285,8 @@ def create_table(
     Raises:
         ValueError: an argument of a wrong type, range or combination, or of a feature that is not there yet; a name
             that the graph has already; a reused table whose dim or key dtype differs.
-        RuntimeError: called inside a `tf.function`, which would make one at every trace.
+        RuntimeError: called inside a `tf.function`, which would make one at every trace, or in eager mode after
+            `init(use_dynamic_expansion=True)`.
     """
     arguments = table_arguments.checked(dict(locals()))
     traced = not tf.executing_eagerly()

@@ -190,3 +190,14 @@ def test_what_does_not_fit_is_refused_while_the_graph_is_built() -> None:
         session.run(v1.global_variables_initializer())
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"grads has shape \[1, 3\]; it must be \[2, 3\]"):
             session.run(short)
+
+
+def test_an_eager_table_is_refused_when_it_is_made() -> None:
+    runtime.init(use_dynamic_expansion=True)
+    try:
+        with pytest.raises(
+            RuntimeError, match=r"`user` would be made in eager mode .*: leave it False, since an eager"
+        ):
+            table_named("user")
+    finally:
+        runtime.terminate_config_initializer()
