@@ -8,6 +8,7 @@ from runtime.admission import CountingBloom, set_threshold
 from runtime.config import init, terminate_config_initializer
 from runtime.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
 from runtime.grouped import grouped_lookup
+from runtime.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
 from runtime.initializers import column_blocks
 from runtime.lookup import sparse_lookup
 from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
@@ -27,7 +28,9 @@ __all__ = [
     "evict_by_norm",
     "evict_by_step",
     "get_dense_and_sparse_variable",
+    "grouped_embedding_lookup_sparse",
     "grouped_lookup",
+    "grouped_safe_embedding_lookup_sparse",
     "init",
     "initializers",
     "optimizers",

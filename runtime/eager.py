@@ -95,5 +95,8 @@ _tensorflow.order_by_handle(
         "RecPooledLookup",
         "RecPooledLookupOrInsert",
         "RecPooledGradient",
+        "RecPooledLookupGroup",
+        "RecPooledLookupOrInsertGroup",
+        "RecPooledGradientGroup",
     },
 )

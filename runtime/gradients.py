@@ -32,6 +32,31 @@ def _pooled_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
     return [None, slices, None, None, weight_gradients if differentiable else None, None, None]
 
 
+def _pooled_group_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
+    """Return for each anchor and for its weights what a pooled lookup of its own would give."""
+    tables = len(gradients)
+    handles, anchors, keys, layouts, weights, rows, norms = (
+        op.inputs[i : i + tables] for i in range(0, 7 * tables, tables)
+    )
+    attributes = ("combiners", "splits", "weighted", "prune", "negative_keys", "fill_empty", "default_id")
+    settings = {name: op.get_attr(name) for name in attributes}
+    differentiable = [
+        weighted and getattr(getattr(given, "op", None), "type", "") != "StopGradient"
+        for weighted, given in zip(settings["weighted"], weights, strict=True)
+    ]
+    with tf.device("/device:CPU:0"):
+        unique, sums, weight_gradients = native.ops().rec_pooled_gradient_group(
+            handles, keys, layouts, weights, rows, norms, gradients, weight_gradients=differentiable, **settings
+        )
+    slices = [
+        tf.IndexedSlices(values, ids, tf.shape(anchor))
+        for values, ids, anchor in zip(sums, unique, anchors, strict=True)
+    ]
+    own = [gradient if wanted else None for gradient, wanted in zip(weight_gradients, differentiable, strict=True)]
+    none = [None] * tables
+    return [*none, *slices, *none, *none, *own, *none, *none]
+
+
 def _grouped_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
     """Return for each anchor what a lookup of its own would give."""
     tables = len(gradients)
@@ -55,6 +80,8 @@ def _admitted_gradient(op: tf.Operation, gradient: tf.Tensor, _: Any) -> list[An
 tf.no_gradient("RecExpand")
 for _op_type in ("RecPooledLookup", "RecPooledLookupOrInsert"):
     tf.RegisterGradient(_op_type)(_pooled_gradient)
+for _op_type in ("RecPooledLookupGroup", "RecPooledLookupOrInsertGroup"):
+    tf.RegisterGradient(_op_type)(_pooled_group_gradient)
 for _op_type in ("RecLookupGroup", "RecLookupOrInsertGroup"):
     tf.RegisterGradient(_op_type)(_grouped_gradient)
 for _op_type in ("RecLookupAdmitted", "RecLookupAndAdmit"):

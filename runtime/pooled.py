@@ -28,6 +28,23 @@ class _Bags:
     splits: bool
 
 
+@dataclass(frozen=True)
+class Pooling:
+    """One checked pooled lookup: what its op takes, and what becomes of the op's output [rows, dim]."""
+
+    table: Table
+    bags: _Bags
+    rows: tf.Tensor
+    combiner: str
+    max_norm: tf.Tensor
+    finish: Callable[[tf.Tensor], tf.Tensor]
+
+    def finished(self, pooled: tf.Tensor, trains: bool) -> tf.Tensor:
+        """Return what the caller gets for the op's output."""
+        pooled.set_shape([None, self.table.dim])
+        return self.finish(pooled if trains else tf.stop_gradient(pooled))
+
+
 @_tensorflow.as_written
 def embedding_lookup_sparse(
     table: Table,
@@ -69,10 +86,8 @@ def embedding_lookup_sparse(
     del allow_fast_lookup, partition_strategy
     _ids.require_table(table, "table")
     with tf.name_scope(name or f"{table.table_name}_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
-        bags = _bags(sp_ids, sp_weights, table)
         settings = {"negative_keys": _checks.boolean("negative_keys", negative_keys)}
-        rows = tf.constant(-1, tf.int64)
-        return _pooled(table, bags, rows, combiner, max_norm, is_train, is_grad, settings)
+        return _pooled(plain(table, sp_ids, sp_weights, combiner, max_norm), is_train, is_grad, settings)
 
 
 def safe_embedding_lookup_sparse(
@@ -101,23 +116,45 @@ def safe_embedding_lookup_sparse(
     """
     del allow_fast_lookup, partition_strategy
     _ids.require_table(table, "table")
-    settings: dict[str, Any] = {"prune": True, "fill_empty": default_id is not None}
-    settings["default_id"] = _checks.integer("default_id", default_id or 0, 0, 2**63 - 1)
+    settings = safe_settings(default_id)
     with tf.name_scope(name or f"{table.table_name}_embedding_lookup"), tf.device("/device:CPU:0"):
-        bags = _bags(sparse_ids, sparse_weights, table)
-        if isinstance(sparse_ids, tf.RaggedTensor):
-            rows = sparse_ids.nrows(out_type=tf.int64)
-            pooled = _pooled(table, bags, rows, combiner, max_norm, is_train, is_grad, settings)
-            pooled.set_shape([sparse_ids.shape[0], table.dim])
-            return pooled
-        leading = tf.cast(sparse_ids.dense_shape[:-1], tf.int64)
-        rows = tf.reduce_prod(leading)
-        if sparse_ids.shape.rank != 2:
-            bags = _linear(bags, leading)
-        pooled = _pooled(table, bags, rows, combiner, max_norm, is_train, is_grad, settings)
+        return _pooled(safe(table, sparse_ids, sparse_weights, combiner, max_norm), is_train, is_grad, settings)
+
+
+def plain(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:
+    """Check the arguments of an `embedding_lookup_sparse`; raises as it does."""
+    rows = tf.constant(-1, tf.int64)
+    return _pooling(table, _bags(ids, weights, table), rows, combiner, max_norm, lambda pooled: pooled)
+
+
+def safe_settings(default_id: int | None) -> dict[str, Any]:
+    """Return the attributes of a `safe_embedding_lookup_sparse`."""
+    default = _checks.integer("default_id", default_id or 0, 0, 2**63 - 1)
+    return {"prune": True, "fill_empty": default_id is not None, "default_id": default}
+
+
+def safe(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:
+    """Check the arguments of a `safe_embedding_lookup_sparse`; raises as it does."""
+    bags = _bags(ids, weights, table)
+    if isinstance(ids, tf.RaggedTensor):
+        shape = tf.TensorShape([ids.shape[0], table.dim])
+        rows = ids.nrows(out_type=tf.int64)
+        return _pooling(table, bags, rows, combiner, max_norm, lambda pooled: _shaped(pooled, shape))
+    leading = tf.cast(ids.dense_shape[:-1], tf.int64)
+    if ids.shape.rank != 2:
+        bags = _linear(bags, leading)
+
+    def reshaped(pooled: tf.Tensor) -> tf.Tensor:
         pooled = tf.reshape(pooled, tf.concat([leading, [table.dim]], 0))
-        pooled.set_shape(sparse_ids.shape[:-1].concatenate([table.dim]))
+        pooled.set_shape(ids.shape[:-1].concatenate([table.dim]))
         return pooled
+
+    return _pooling(table, bags, tf.reduce_prod(leading), combiner, max_norm, reshaped)
+
+
+def _shaped(pooled: tf.Tensor, shape: tf.TensorShape) -> tf.Tensor:
+    pooled.set_shape(shape)
+    return pooled
 
 
 def _linear(bags: _Bags, leading: tf.Tensor) -> _Bags:
@@ -153,41 +190,42 @@ def _bags(ids: Any, weights: Any, table: Table) -> _Bags:
     return _Bags(keys, values, weights is not None, layout, ragged)
 
 
-def _pooled(
+def _pooling(
     table: Table,
     bags: _Bags,
     rows: tf.Tensor,
     combiner: str | None,
     max_norm: Any,
-    is_train: Any,
-    is_grad: Any,
-    settings: dict[str, Any],
-) -> tf.Tensor:
+    finish: Callable[[tf.Tensor], tf.Tensor],
+) -> Pooling:
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINERS:
         raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
     norm = tf.zeros([0]) if max_norm is None else tf.reshape(tf.cast(max_norm, tf.float32), [1])
     admission.agree(table, admission.OFF)
-    trains = _ids.with_gradient([table], is_grad)
+    return Pooling(table, bags, rows, combiner, norm, finish)
+
+
+def _pooled(one: Pooling, is_train: Any, is_grad: Any, settings: dict[str, Any]) -> tf.Tensor:
+    trains = _ids.with_gradient([one.table], is_grad)
 
     def run(op: Callable[..., tf.Tensor]) -> tf.Tensor:
         pooled = op(
-            table.handle,
-            table.variable.value(),
-            bags.keys,
-            bags.layout,
-            bags.weights,
-            rows,
-            norm,
-            combiner=combiner,
-            splits=bags.splits,
-            weighted=bags.weighted,
+            one.table.handle,
+            one.table.variable.value(),
+            one.bags.keys,
+            one.bags.layout,
+            one.bags.weights,
+            one.rows,
+            one.max_norm,
+            combiner=one.combiner,
+            splits=one.bags.splits,
+            weighted=one.bags.weighted,
             **settings,
         )
-        _ids.recorded([table], pooled)
+        _ids.recorded([one.table], pooled)
         return pooled
 
     ops = native.ops()
     pooled = _ids.either(is_train, lambda: run(ops.rec_pooled_lookup_or_insert), lambda: run(ops.rec_pooled_lookup))
-    pooled.set_shape([None, table.dim])
-    return pooled if trains else tf.stop_gradient(pooled)
+    return one.finished(pooled, trains)

@@ -33,6 +33,34 @@ namespace recmigrate::ops {
   return value;
 }
 
+[[nodiscard]] inline std::vector<std::string> strings_attribute(TF_OpKernelConstruction* construction, const char* name) {
+  std::int32_t count = 0;
+  std::int32_t bytes = 0;
+  checked([&](TF_Status* status) { TF_OpKernelConstruction_GetAttrSize(construction, name, &count, &bytes, status); });
+  std::vector<char*> texts(static_cast<std::size_t>(count));
+  std::vector<std::size_t> lengths(texts.size());
+  std::vector<char> storage(static_cast<std::size_t>(bytes) + 1);
+  checked([&](TF_Status* status) {
+    TF_OpKernelConstruction_GetAttrStringList(construction, name, texts.data(), lengths.data(), count, storage.data(),
+                                              storage.size(), status);
+  });
+  std::vector<std::string> values;
+  for (std::size_t i = 0; i < texts.size(); ++i) values.emplace_back(texts[i], lengths[i]);
+  return values;
+}
+
+[[nodiscard]] inline std::vector<unsigned char> bools_attribute(TF_OpKernelConstruction* construction,
+                                                                const char* name) {
+  std::int32_t count = 0;
+  std::int32_t bytes = 0;
+  checked([&](TF_Status* status) { TF_OpKernelConstruction_GetAttrSize(construction, name, &count, &bytes, status); });
+  std::vector<unsigned char> values(static_cast<std::size_t>(count));
+  checked([&](TF_Status* status) {
+    TF_OpKernelConstruction_GetAttrBoolList(construction, name, values.data(), count, status);
+  });
+  return values;
+}
+
 [[nodiscard]] inline std::vector<float> floats_attribute(TF_OpKernelConstruction* construction, const char* name) {
   std::int32_t count = 0;
   std::int32_t bytes = 0;

@@ -25,16 +25,36 @@ std::size_t checked_bags(std::int64_t count) {
 }  // namespace
 
 PoolingRules::PoolingRules(TF_OpKernelConstruction* construction)
-    : combiner(combiner_named(string_attribute(construction, "combiner"))),
-      splits(bool_attribute(construction, "splits")),
-      weighted(bool_attribute(construction, "weighted")),
+    : PoolingRules(construction, string_attribute(construction, "combiner"), bool_attribute(construction, "splits"),
+                   bool_attribute(construction, "weighted")) {}
+
+PoolingRules::PoolingRules(TF_OpKernelConstruction* construction, const std::string& combiner_name, bool has_splits,
+                           bool has_weights)
+    : combiner(combiner_named(combiner_name)),
+      splits(has_splits),
+      weighted(has_weights),
       prune(bool_attribute(construction, "prune")),
       negative_keys(bool_attribute(construction, "negative_keys")),
       fill_empty(bool_attribute(construction, "fill_empty")),
       default_id(int_attribute(construction, "default_id")) {}
 
-Bags::Bags(TF_OpKernelContext* context, int first, const PoolingRules& rules)
-    : keys_input_(context, first, "keys"), weights_input_(context, first + 2, "weights"),
+std::vector<PoolingRules> PoolingRules::of_group(TF_OpKernelConstruction* construction) {
+  const std::vector<std::string> combiners = strings_attribute(construction, "combiners");
+  const std::vector<unsigned char> splits = bools_attribute(construction, "splits");
+  const std::vector<unsigned char> weighted = bools_attribute(construction, "weighted");
+  const auto members = static_cast<std::size_t>(int_attribute(construction, "N"));
+  if (combiners.size() != members || splits.size() != members || weighted.size() != members) {
+    fail_invalid("combiners, splits and weighted must have " + std::to_string(members) + " values, one per table");
+  }
+  std::vector<PoolingRules> rules;
+  for (std::size_t i = 0; i < members; ++i) {
+    rules.push_back(PoolingRules(construction, combiners[i], splits[i] != 0, weighted[i] != 0));
+  }
+  return rules;
+}
+
+Bags::Bags(TF_OpKernelContext* context, Ports ports, int first, const PoolingRules& rules)
+    : keys_input_(context, ports[first], "keys"), weights_input_(context, ports[first + 2], "weights"),
       given_(keys_input_.elements()) {
   if (given_ > kMostIds) fail_limit("a batch holds at most 4294967294 ids, not " + std::to_string(given_));
   keys_input_.require_rank(1);
@@ -43,8 +63,8 @@ Bags::Bags(TF_OpKernelContext* context, int first, const PoolingRules& rules)
     weights_input_.require_shape({static_cast<std::int64_t>(given_)});
     weights_ = weights_input_.data<float>();
   }
-  const Input layout(context, first + 1, "layout");
-  const auto rows = Input(context, first + 3, "rows").scalar<std::int64_t>();
+  const Input layout(context, ports[first + 1], "layout");
+  const auto rows = Input(context, ports[first + 3], "rows").scalar<std::int64_t>();
   if (rules.splits) {
     read_splits(layout, rows);
   } else {

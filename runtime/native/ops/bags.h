@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ops/context.h"
@@ -13,6 +14,8 @@ namespace recmigrate::ops {
 // What a pooled op was made with; its attributes.
 struct PoolingRules {
   explicit PoolingRules(TF_OpKernelConstruction* construction);
+  // Those of each member of a group, for which combiner, splits and weighted are lists.
+  [[nodiscard]] static std::vector<PoolingRules> of_group(TF_OpKernelConstruction* construction);
 
   Combiner combiner;
   bool splits;         // the layout input is row splits [bags + 1], else the row numbers of the ids
@@ -21,14 +24,25 @@ struct PoolingRules {
   bool negative_keys;  // ids below 0 are keys like others, else (and without `prune`) an error
   bool fill_empty;     // an empty bag holds `default_id` with weight 1
   std::int64_t default_id;
+
+ private:
+  PoolingRules(TF_OpKernelConstruction* construction, const std::string& combiner, bool splits, bool weighted);
+};
+
+// The inputs or outputs of one member of a group: those of one kind stand together, so a single op is a group of one.
+struct Ports {
+  [[nodiscard]] int operator[](int kind) const noexcept { return kind * members + member; }
+
+  int member = 0;
+  int members = 1;
 };
 
 class Bags {
  public:
-  // Inputs from `first` on: keys Tkey [n], layout int64, weights float [n], rows int64 []: the number of bags, or -1 for
+  // Kinds of inputs from `first` on: keys Tkey [n], layout int64, weights float [n], rows int64 []: the number of bags, or -1 for
   // one more than the last that has an id. Layout is splits, or row numbers [n] or [n, …] (of a SparseTensor's indices).
   // Throws InvalidInput that names the input.
-  Bags(TF_OpKernelContext* context, int first, const PoolingRules& rules);
+  Bags(TF_OpKernelContext* context, Ports ports, int first, const PoolingRules& rules);
 
   [[nodiscard]] std::size_t count() const noexcept { return splits_.size() - 1; }
   [[nodiscard]] std::size_t ids() const noexcept { return splits_.back(); }

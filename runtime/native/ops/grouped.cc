@@ -1,13 +1,12 @@
 // RecLookupGroup and RecLookupOrInsertGroup: the lookups of many tables in one op, because a tf.function runs stateful
 // ops one after another.
 #include <memory>
-#include <unordered_map>
 
 #include "ops/anchor.h"
+#include "ops/chains.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
-#include "store/parallel.h"
 
 namespace recmigrate::ops {
 namespace {
@@ -34,32 +33,19 @@ std::vector<Member> members(TF_OpKernelContext* context) {
   return all;
 }
 
-// The members of each table, in order: a table that comes twice is inserted into in the order of the inputs.
-std::vector<std::vector<std::size_t>> by_table(const std::vector<Member>& all) {
-  std::vector<std::vector<std::size_t>> chains;
-  std::unordered_map<const Table*, std::size_t> known;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto [place, fresh] = known.emplace(all[i].table.get(), chains.size());
-    if (fresh) chains.emplace_back();
-    chains[place->second].push_back(i);
-  }
-  return chains;
-}
-
 template <bool kInsert>
 void look_up(TF_OpKernelContext* context) {
   const std::vector<Member> all = members(context);
-  const std::vector<std::vector<std::size_t>> chains = by_table(all);
-  parallel::run(chains.size(), [&](std::size_t c) {
-    for (const std::size_t i : chains[c]) {
-      const Member& member = all[i];
-      const auto* keys = member.keys->data<std::int64_t>();
-      auto* values = writable<float>(member.values);
-      if constexpr (kInsert) {
-        member.table->lookup_or_insert(keys, member.keys->elements(), values);
-      } else {
-        member.table->lookup(keys, member.keys->elements(), values);
-      }
+  std::vector<const Table*> tables;
+  for (const Member& member : all) tables.push_back(member.table.get());
+  run_by_table(tables, [&](std::size_t i) {
+    const Member& member = all[i];
+    const auto* keys = member.keys->data<std::int64_t>();
+    auto* values = writable<float>(member.values);
+    if constexpr (kInsert) {
+      member.table->lookup_or_insert(keys, member.keys->elements(), values);
+    } else {
+      member.table->lookup(keys, member.keys->elements(), values);
     }
   });
 }

@@ -1,11 +1,14 @@
 // RecPooledLookup, RecPooledLookupOrInsert: ids in bags to one row per bag, and RecPooledGradient, which turns the
-// gradients of the bags into those of the distinct keys. No vector per id is ever made.
+// gradients of the bags into those of the distinct keys. No vector per id is ever made. The same for many tables at once
+// are RecPooledLookupGroup, RecPooledLookupOrInsertGroup and RecPooledGradientGroup.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ops/anchor.h"
 #include "ops/attributes.h"
 #include "ops/bags.h"
+#include "ops/chains.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/row_window.h"
@@ -13,9 +16,6 @@
 
 namespace recmigrate::ops {
 namespace {
-
-// Inputs of all three ops: handle, anchor, keys, layout, weights, rows, then max_norm or grads.
-constexpr int kBagsAt = 2;
 
 // A greatest norm when one was given: a vector of one float, else of none.
 const float* max_norm_of(const Input& input) {
@@ -72,18 +72,33 @@ void pool(const PoolingRules& rules, const Bags& bags, const RowReader& reader, 
   });
 }
 
-void lookup(const PoolingRules& rules, bool insert, TF_OpKernelContext* context) {
-  const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
-  require_anchor(Input(context, 1, "anchor"), *table);
-  const Bags bags(context, kBagsAt, rules);
-  const Input norm(context, 6, "max_norm");
-  const auto dim = static_cast<std::int64_t>(table->dim());
-  const TensorPtr out =
-      allocate_output(context, 0, TF_FLOAT, sizeof(float), {static_cast<std::int64_t>(bags.count()), dim});
-  visit_rows(*table, bags.keys(), bags.ids(), insert, [&](const RowReader& reader) {
-    pool(rules, bags, reader, max_norm_of(norm), table->dim(), writable<float>(out));
-  });
-}
+// One table's part of a lookup, checked and with its output. Inputs: handle, anchor, keys, layout, weights, rows, max_norm.
+class Lookup {
+ public:
+  Lookup(TF_OpKernelContext* context, Ports ports, const PoolingRules& rules)
+      : rules_(rules), table_(find_table(Input(context, ports[0], "handle").scalar<std::int64_t>())),
+        bags_(context, ports, 2, rules), norm_(context, ports[6], "max_norm"), max_norm_(max_norm_of(norm_)) {
+    require_anchor(Input(context, ports[1], "anchor"), *table_);
+    out_ = allocate_output(context, ports[0], TF_FLOAT, sizeof(float),
+                           {static_cast<std::int64_t>(bags_.count()), static_cast<std::int64_t>(table_->dim())});
+  }
+
+  [[nodiscard]] const Table* table() const noexcept { return table_.get(); }
+
+  void run(bool insert) const {
+    visit_rows(*table_, bags_.keys(), bags_.ids(), insert, [&](const RowReader& reader) {
+      pool(rules_, bags_, reader, max_norm_, table_->dim(), writable<float>(out_));
+    });
+  }
+
+ private:
+  const PoolingRules& rules_;
+  std::shared_ptr<Table> table_;
+  Bags bags_;
+  Input norm_;
+  const float* max_norm_;
+  TensorPtr out_;
+};
 
 // The bags' gradients divided as the bags were: what each of their ids gets, but for its weight.
 std::vector<float> divided(const PoolingRules& rules, const Bags& bags, const float* grads, std::size_t dim) {
@@ -156,116 +171,195 @@ void weigh_bag(const PoolingRules& rules, const Bags& bags, std::size_t bag, Row
   }
 }
 
-struct GradientRules : PoolingRules {
-  explicit GradientRules(TF_OpKernelConstruction* construction)
-      : PoolingRules(construction), weight_gradient(weighted && bool_attribute(construction, "weight_gradient")) {}
+// One table's part of a gradient, checked. Inputs: handle, keys, layout, weights, rows, max_norm, grads; outputs: distinct
+// keys, their gradients, and the gradients of the weights when they are asked for.
+class Gradient {
+ public:
+  Gradient(TF_OpKernelContext* context, Ports ports, const PoolingRules& rules, bool weights)
+      : rules_(rules), table_(find_table(Input(context, ports[0], "handle").scalar<std::int64_t>())),
+        bags_(context, ports, 1, rules), norm_(context, ports[5], "max_norm"), max_norm_(max_norm_of(norm_)),
+        grads_(context, ports[6], "grads"), weights_(weights ? bags_.given() : 0) {
+    grads_.require_shape({static_cast<std::int64_t>(bags_.count()), static_cast<std::int64_t>(table_->dim())});
+  }
 
-  bool weight_gradient;
-};
+  void find_distinct() { distinct_.emplace(bags_.keys(), bags_.ids()); }
 
-void gradient(const GradientRules& rules, TF_OpKernelContext* context) {
-  const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
-  const std::size_t dim = table->dim();
-  const auto width = static_cast<std::int64_t>(dim);
-  const Bags bags(context, 1, rules);
-  const Input norm(context, 5, "max_norm");
-  const float* const max_norm = max_norm_of(norm);
-  const Input grads_input(context, 6, "grads");
-  grads_input.require_shape({static_cast<std::int64_t>(bags.count()), width});
-  const bool divide_first = rules.combiner != Combiner::sum;
-  const std::vector<float> own = divide_first ? divided(rules, bags, grads_input.data<float>(), dim) : std::vector<float>();
-  const float* const grads = divide_first ? own.data() : grads_input.data<float>();
+  void allocate(TF_OpKernelContext* context, Ports ports) {
+    const auto count = static_cast<std::int64_t>(distinct_->size());
+    keys_ = allocate_output(context, ports[0], TF_INT64, sizeof(std::int64_t), {count});
+    sums_ = allocate_output(context, ports[1], TF_FLOAT, sizeof(float),
+                            {count, static_cast<std::int64_t>(table_->dim())});
+    weight_grads_ =
+        allocate_output(context, ports[2], TF_FLOAT, sizeof(float), {static_cast<std::int64_t>(weights_)});
+  }
 
-  const DistinctKeys distinct(bags.keys(), bags.ids());
-  const auto count = static_cast<std::int64_t>(distinct.size());
-  const TensorPtr keys = allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), {count});
-  const TensorPtr sums = allocate_output(context, 1, TF_FLOAT, sizeof(float), {count, width});
-  sum_by_key(bags, distinct, grads, dim, writable<std::int64_t>(keys), writable<float>(sums));
-  if (max_norm != nullptr) {
-    visit_rows(*table, writable<std::int64_t>(keys), distinct.size(), false, [&](const RowReader& reader) {
-      clip_sums(reader, distinct.size(), *max_norm, dim, writable<float>(sums));
+  void run() const {
+    const std::size_t dim = table_->dim();
+    const bool divide_first = rules_.combiner != Combiner::sum;
+    const std::vector<float> own =
+        divide_first ? divided(rules_, bags_, grads_.data<float>(), dim) : std::vector<float>();
+    const float* const grads = divide_first ? own.data() : grads_.data<float>();
+    sum_by_key(bags_, *distinct_, grads, dim, writable<std::int64_t>(keys_), writable<float>(sums_));
+    if (max_norm_ != nullptr) {
+      visit_rows(*table_, writable<std::int64_t>(keys_), distinct_->size(), false, [&](const RowReader& reader) {
+        clip_sums(reader, distinct_->size(), *max_norm_, dim, writable<float>(sums_));
+      });
+    }
+    if (weights_ != 0) weigh(grads);
+  }
+
+ private:
+  void weigh(const float* grads) const {
+    const std::size_t dim = table_->dim();
+    auto* const out = writable<float>(weight_grads_);
+    std::fill_n(out, weights_, 0.0F);
+    visit_rows(*table_, bags_.keys(), bags_.ids(), false, [&](const RowReader& reader) {
+      bags_.for_ranges([&](std::size_t begin, std::size_t end) {
+        RowWindow rows(reader, bags_.begin(begin), bags_.begin(end), max_norm_, dim);
+        for (std::size_t bag = begin; bag < end; ++bag) weigh_bag(rules_, bags_, bag, rows, grads + bag * dim, dim, out);
+      });
     });
   }
 
-  const std::size_t weights = rules.weight_gradient ? bags.given() : 0;
-  const TensorPtr weight_grads =
-      allocate_output(context, 2, TF_FLOAT, sizeof(float), {static_cast<std::int64_t>(weights)});
-  std::fill_n(writable<float>(weight_grads), weights, 0.0F);
-  if (weights == 0) return;
-  visit_rows(*table, bags.keys(), bags.ids(), false, [&](const RowReader& reader) {
-    bags.for_ranges([&](std::size_t begin, std::size_t end) {
-      RowWindow rows(reader, bags.begin(begin), bags.begin(end), max_norm, dim);
-      for (std::size_t bag = begin; bag < end; ++bag) {
-        weigh_bag(rules, bags, bag, rows, grads + bag * dim, dim, writable<float>(weight_grads));
-      }
-    });
-  });
-}
+  const PoolingRules& rules_;
+  std::shared_ptr<Table> table_;
+  Bags bags_;
+  Input norm_;
+  const float* max_norm_;
+  Input grads_;
+  std::size_t weights_;
+  std::optional<DistinctKeys> distinct_;
+  TensorPtr keys_;
+  TensorPtr sums_;
+  TensorPtr weight_grads_;
+};
 
-template <typename Rules>
+// What a kernel was made with; of one member where the op is no group.
+struct Kernel {
+  std::vector<PoolingRules> members;
+  std::vector<unsigned char> weight_gradients;  // of a gradient: which weights get one
+
+  [[nodiscard]] Ports ports(std::size_t member) const noexcept {
+    return {static_cast<int>(member), static_cast<int>(members.size())};
+  }
+};
+
+template <bool kGroup, bool kGradient>
 void* create(TF_OpKernelConstruction* construction) noexcept {
   try {
-    return new Rules(construction);
+    auto kernel = std::make_unique<Kernel>();
+    if constexpr (kGroup) {
+      kernel->members = PoolingRules::of_group(construction);
+      if (kGradient) kernel->weight_gradients = bools_attribute(construction, "weight_gradients");
+    } else {
+      kernel->members.push_back(PoolingRules(construction));
+      if (kGradient) kernel->weight_gradients = {bool_attribute(construction, "weight_gradient")};
+    }
+    if (kGradient && kernel->weight_gradients.size() != kernel->members.size()) {
+      fail_invalid("weight_gradients must have " + std::to_string(kernel->members.size()) + " values, one per table");
+    }
+    return kernel.release();
   } catch (...) {
     TF_OpKernelConstruction_Failure(construction, current_failure().get());
     return nullptr;
   }
 }
 
-template <typename Body>
-void guarded(TF_OpKernelContext* context, const Body& body) noexcept {
+void destroy(void* kernel) noexcept { delete static_cast<Kernel*>(kernel); }
+
+// All members are checked and their outputs allocated before a table is touched.
+template <bool kInsert>
+void compute_lookup(void* given, TF_OpKernelContext* context) noexcept {
   try {
-    body();
+    const Kernel& kernel = *static_cast<const Kernel*>(given);
+    std::vector<std::unique_ptr<Lookup>> lookups;
+    std::vector<const Table*> tables;
+    for (std::size_t i = 0; i < kernel.members.size(); ++i) {
+      lookups.push_back(std::make_unique<Lookup>(context, kernel.ports(i), kernel.members[i]));
+      tables.push_back(lookups.back()->table());
+    }
+    run_by_table(tables, [&](std::size_t i) { lookups[i]->run(kInsert); });
   } catch (...) {
     TF_OpKernelContext_Failure(context, current_failure().get());
   }
 }
 
-template <bool kInsert>
-void compute_lookup(void* rules, TF_OpKernelContext* context) noexcept {
-  guarded(context, [&] { lookup(*static_cast<const PoolingRules*>(rules), kInsert, context); });
+void compute_gradient(void* given, TF_OpKernelContext* context) noexcept {
+  try {
+    const Kernel& kernel = *static_cast<const Kernel*>(given);
+    std::vector<std::unique_ptr<Gradient>> gradients;
+    for (std::size_t i = 0; i < kernel.members.size(); ++i) {
+      const PoolingRules& rules = kernel.members[i];
+      const bool weights = rules.weighted && kernel.weight_gradients[i] != 0;
+      gradients.push_back(std::make_unique<Gradient>(context, kernel.ports(i), rules, weights));
+    }
+    parallel::run(gradients.size(), [&](std::size_t i) { gradients[i]->find_distinct(); });
+    for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i]->allocate(context, kernel.ports(i));
+    parallel::run(gradients.size(), [&](std::size_t i) { gradients[i]->run(); });
+  } catch (...) {
+    TF_OpKernelContext_Failure(context, current_failure().get());
+  }
 }
 
-void compute_gradient(void* rules, TF_OpKernelContext* context) noexcept {
-  guarded(context, [&] { gradient(*static_cast<const GradientRules*>(rules), context); });
+template <bool kGroup, bool kGradient>
+KernelFunctions kernel_of(void (*compute)(void*, TF_OpKernelContext*)) {
+  return {&create<kGroup, kGradient>, compute, &destroy};
 }
 
-template <typename Rules>
-void destroy(void* rules) noexcept {
-  delete static_cast<Rules*>(rules);
+std::vector<const char*> attributes(std::initializer_list<const char*> own) {
+  std::vector<const char*> all(own);
+  for (const char* attribute :
+       {"prune: bool = false", "negative_keys: bool = false", "fill_empty: bool = false", "default_id: int = 0"}) {
+    all.push_back(attribute);
+  }
+  return all;
 }
 
-constexpr std::initializer_list<const char*> kAttrs = {
-    "Tkey: {int32, int64} = DT_INT64", "combiner: {'sum', 'mean', 'sqrtn'}", "splits: bool = false",
-    "weighted: bool = false",          "prune: bool = false",                "negative_keys: bool = false",
-    "fill_empty: bool = false",        "default_id: int = 0"};
-
-void register_lookup(const char* name, void (*compute)(void*, TF_OpKernelContext*)) {
-  const KernelFunctions kernel{&create<PoolingRules>, compute, &destroy<PoolingRules>};
+void register_lookups(const char* name, const char* group_name, void (*compute)(void*, TF_OpKernelContext*)) {
+  const KernelFunctions kernel = kernel_of<false, false>(compute);
   register_keyed_op({name,
                      {"handle: int64", "anchor: float", "keys: Tkey", "layout: int64", "weights: float", "rows: int64",
                       "max_norm: float"},
                      {"pooled: float"},
-                     kAttrs,
+                     attributes({"Tkey: {int32, int64} = DT_INT64", "combiner: {'sum', 'mean', 'sqrtn'}",
+                                 "splits: bool = false", "weighted: bool = false"}),
                      &pooled_shape},
                     kernel, kernel);
+  register_op({group_name,
+               {"handles: N * int64", "anchors: N * float", "keys: N * int64", "layouts: N * int64",
+                "weights: N * float", "rows: N * int64", "max_norms: N * float"},
+               {"pooled: N * float"},
+               attributes({"N: int >= 1", "combiners: list(string)", "splits: list(bool)", "weighted: list(bool)"}),
+               &pooled_shape},
+              kernel_of<true, false>(compute));
+}
+
+void register_gradients() {
+  const KernelFunctions kernel = kernel_of<false, true>(&compute_gradient);
+  register_keyed_op({"RecPooledGradient",
+                     {"handle: int64", "keys: Tkey", "layout: int64", "weights: float", "rows: int64",
+                      "max_norm: float", "grads: float"},
+                     {"unique_keys: int64", "sums: float", "weight_grads: float"},
+                     attributes({"Tkey: {int32, int64} = DT_INT64", "combiner: {'sum', 'mean', 'sqrtn'}",
+                                 "splits: bool = false", "weighted: bool = false", "weight_gradient: bool = true"}),
+                     &pooled_gradient_shape},
+                    kernel, kernel);
+  register_op({"RecPooledGradientGroup",
+               {"handles: N * int64", "keys: N * int64", "layouts: N * int64", "weights: N * float", "rows: N * int64",
+                "max_norms: N * float", "grads: N * float"},
+               {"unique_keys: N * int64", "sums: N * float", "weight_grads: N * float"},
+               attributes({"N: int >= 1", "combiners: list(string)", "splits: list(bool)", "weighted: list(bool)",
+                           "weight_gradients: list(bool)"}),
+               &pooled_gradient_shape},
+              kernel_of<true, true>(&compute_gradient));
 }
 
 }  // namespace
 
 void register_pooled_ops() {
-  register_lookup("RecPooledLookup", &compute_lookup<false>);
-  register_lookup("RecPooledLookupOrInsert", &compute_lookup<true>);
-  std::vector<const char*> attrs(kAttrs);
-  attrs.push_back("weight_gradient: bool = true");
-  const KernelFunctions kernel{&create<GradientRules>, &compute_gradient, &destroy<GradientRules>};
-  register_keyed_op({"RecPooledGradient",
-                     {"handle: int64", "keys: Tkey", "layout: int64", "weights: float", "rows: int64",
-                      "max_norm: float", "grads: float"},
-                     {"unique_keys: int64", "sums: float", "weight_grads: float"},
-                     attrs,
-                     &pooled_gradient_shape},
-                    kernel, kernel);
+  register_lookups("RecPooledLookup", "RecPooledLookupGroup", &compute_lookup<false>);
+  register_lookups("RecPooledLookupOrInsert", "RecPooledLookupOrInsertGroup", &compute_lookup<true>);
+  register_gradients();
 }
 
 }  // namespace recmigrate::ops

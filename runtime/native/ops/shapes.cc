@@ -74,15 +74,19 @@ void grouped_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
 }
 
 void pooled_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
+  const auto tables = static_cast<int>(TF_ShapeInferenceContextNumInputs(context) / 7);
   const ShapePtr bags = of_rank(context, 1, status);
-  if (ok(status)) set_wide(context, bags.get(), 1, 0, status);
+  for (int i = 0; i < tables && ok(status); ++i) set_wide(context, bags.get(), tables + i, i, status);
 }
 
 void pooled_gradient_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
+  const auto tables = static_cast<int>(TF_ShapeInferenceContextNumInputs(context) / 7);
   const ShapePtr vector = of_rank(context, 1, status);
-  if (ok(status)) TF_ShapeInferenceContextSetOutput(context, 0, vector.get(), status);
-  if (ok(status)) set_wide(context, vector.get(), 6, 1, status);
-  if (ok(status)) TF_ShapeInferenceContextSetOutput(context, 2, vector.get(), status);
+  for (int i = 0; i < tables && ok(status); ++i) {
+    TF_ShapeInferenceContextSetOutput(context, i, vector.get(), status);
+    if (ok(status)) set_wide(context, vector.get(), 6 * tables + i, tables + i, status);
+    if (ok(status)) TF_ShapeInferenceContextSetOutput(context, 2 * tables + i, vector.get(), status);
+  }
 }
 
 void like_input_shape(TF_ShapeInferenceContext* context, int input, int output, TF_Status* status) {

@@ -23,10 +23,10 @@ void expand_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 // Inputs are N handles, N anchors [0, dim], N keys: each output keys.shape + [dim].
 void grouped_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
-// Input 1 is the anchor [0, dim]: [?, dim].
+// Seven inputs for each of N tables, kind by kind, the second the anchors [0, dim]: each output [?, dim].
 void pooled_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
-// keys [?], values [?, width of input 6], weight_grads [?]
+// Likewise, the last the gradients: N keys [?], N values [?, width of the gradient], N weight_grads [?].
 void pooled_gradient_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
 // Output `output` has the shape of input `input`.

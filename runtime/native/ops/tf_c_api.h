@@ -97,6 +97,11 @@ extern void TF_OpKernelConstruction_GetAttrFloat(TF_OpKernelConstruction* ctx, c
                                                  TF_Status* status);
 extern void TF_OpKernelConstruction_GetAttrFloatList(TF_OpKernelConstruction* ctx, const char* attr_name, float* vals,
                                                      int max_vals, TF_Status* status);
+extern void TF_OpKernelConstruction_GetAttrBoolList(TF_OpKernelConstruction* ctx, const char* attr_name,
+                                                    unsigned char* vals, int max_vals, TF_Status* status);
+extern void TF_OpKernelConstruction_GetAttrStringList(TF_OpKernelConstruction* ctx, const char* attr_name, char** vals,
+                                                      size_t* lengths, int max_values, void* storage,
+                                                      size_t storage_size, TF_Status* status);
 extern void TF_OpKernelConstruction_GetAttrString(TF_OpKernelConstruction* ctx, const char* attr_name, char* val,
                                                   size_t max_length, TF_Status* status);
 extern void TF_GetSerializedConfigProto(TF_OpKernelContext* ctx, TF_Buffer* serialized_config_proto, TF_Status* status);

@@ -1,0 +1,123 @@
+"""Pooled lookups of many tables in one op: `grouped_lookup` for sparse and ragged ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _checks, _ids, _tensorflow, native, pooled
+from runtime.pooled import Pooling
+
+
+@_tensorflow.as_written
+def grouped_embedding_lookup_sparse(
+    lookups: Sequence[Sequence[Any]],
+    combiner: str | Sequence[str | None] | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    *,
+    is_train: Any = True,
+    is_grad: bool = True,
+    negative_keys: bool = False,
+) -> list[tf.Tensor]:
+    """Return what `embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), all from one op.
+
+    Args:
+        lookups: one table may come several times; sparse and ragged ids may stand side by side.
+        combiner: for all lookups, or a list with one for each.
+        max_norm: for all lookups, or a list with one for each, None being none.
+        name: of the scope that the ops get.
+        is_train: as in `sparse_lookup`, for all lookups.
+        is_grad: False cuts the gradients.
+        negative_keys: True makes negative ids keys like all others.
+
+    Raises:
+        ValueError: as `embedding_lookup_sparse`, nothing to look up, or a list of another length.
+        TypeError: ids or weights that are neither sparse nor ragged.
+    """
+    settings = {"negative_keys": _checks.boolean("negative_keys", negative_keys)}
+    with tf.name_scope(name or "grouped_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
+        return _run(_requests(pooled.plain, lookups, combiner, max_norm), is_train, is_grad, settings)
+
+
+@_tensorflow.as_written
+def grouped_safe_embedding_lookup_sparse(
+    lookups: Sequence[Sequence[Any]],
+    combiner: str | Sequence[str | None] | None = "mean",
+    default_id: int | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    *,
+    is_train: Any = True,
+    is_grad: bool = True,
+) -> list[tf.Tensor]:
+    """Return what `safe_embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), from one op.
+
+    `default_id` is the same for all; the other arguments are those of `grouped_embedding_lookup_sparse`.
+
+    Raises:
+        ValueError: as `safe_embedding_lookup_sparse`, nothing to look up, or a list of another length.
+        TypeError: ids or weights that are neither sparse nor ragged.
+    """
+    settings = pooled.safe_settings(default_id)
+    with tf.name_scope(name or "grouped_embedding_lookup"), tf.device("/device:CPU:0"):
+        return _run(_requests(pooled.safe, lookups, combiner, max_norm), is_train, is_grad, settings)
+
+
+def _requests(
+    check: Callable[..., Pooling], lookups: Sequence[Sequence[Any]], combiner: Any, max_norm: Any
+) -> list[Pooling]:
+    lookups = list(lookups)
+    if not lookups:
+        raise ValueError("a grouped lookup has nothing to look up: give it at least one (table, ids)")
+    requests = []
+    settings = zip(_each("combiner", combiner, len(lookups)), _each("max_norm", max_norm, len(lookups)), strict=True)
+    for lookup, (own_combiner, own_norm) in zip(lookups, settings, strict=True):
+        if not isinstance(lookup, (tuple, list)) or len(lookup) not in (2, 3):
+            raise ValueError(f"a grouped lookup takes (table, ids) or (table, ids, weights), got {lookup!r}")
+        table, ids, weights = (*lookup, None)[:3]
+        requests.append(check(_ids.require_table(table, "table"), ids, weights, own_combiner, own_norm))
+    return requests
+
+
+def _each(name: str, value: Any, count: int) -> list[Any]:
+    """Return one value per lookup."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(f"`{name}` has {len(value)} values for {count} lookups: give one for each, or one for all")
+    return list(value)
+
+
+def _run(requests: list[Pooling], is_train: Any, is_grad: Any, settings: dict[str, Any]) -> list[tf.Tensor]:
+    members = [one.table for one in requests]
+    bags = [one.bags for one in requests]
+    trains = _ids.with_gradient(members, is_grad)
+
+    def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
+        anchors = {table: table.variable.value() for table in members}
+        outputs = op(
+            [table.handle for table in members],
+            [anchors[table] for table in members],
+            [tf.cast(bag.keys, tf.int64) for bag in bags],
+            [bag.layout for bag in bags],
+            [bag.weights for bag in bags],
+            [one.rows for one in requests],
+            [one.max_norm for one in requests],
+            combiners=[one.combiner for one in requests],
+            splits=[bag.splits for bag in bags],
+            weighted=[bag.weighted for bag in bags],
+            **settings,
+        )
+        _ids.recorded(anchors, outputs[0])
+        return outputs
+
+    ops = native.ops()
+    outputs = _ids.either(
+        is_train,
+        lambda: run(ops.rec_pooled_lookup_or_insert_group),
+        lambda: run(ops.rec_pooled_lookup_group),
+    )
+    return [one.finished(output, trains) for one, output in zip(requests, outputs, strict=True)]
