@@ -14,6 +14,7 @@ from runtime.anchor import Anchor
 from runtime.table import Table, tables
 
 _MAX_LEARNING_RATE = 10
+_BY_ADDRESS = ("lazy_adam", "adagrad", "sgd")
 _Schedule = tf.keras.optimizers.schedules.LearningRateSchedule
 
 #: Starts the message when a table and its optimizer disagree on dynamic expansion; Rec SDK scripts look for it.
@@ -209,10 +210,13 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
                 "gradient with the dense optimizer (get_dense_and_sparse_variable() tells them apart)"
             )
         if variable.table.expands:
+            other = (
+                "" if self.rule in _BY_ADDRESS else "; or leave use_dynamic_expansion False: by address it has no form"
+            )
             raise ValueError(
                 f"{INCOMPATIBLE} {self.get_name()}: the table `{variable.table.table_name}` expands, train it by the "
                 "addresses of its rows with create_hash_optimizer_by_address (runtime.optimizers.lazy_adam_by_addr, "
-                "adagrad_by_addr or gradient_descent_by_addr)"
+                f"adagrad_by_addr or gradient_descent_by_addr){other}"
             )
         return variable.table
 

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 
 import runtime
 from runtime import config, expansion
-from runtime.optimizers import adagrad_by_addr, gradient_descent, gradient_descent_by_addr, lazy_adam, lazy_adam_by_addr
+from runtime.optimizers import (
+    adagrad_by_addr,
+    adam,
+    gradient_descent,
+    gradient_descent_by_addr,
+    keras_adam,
+    keras_adamw,
+    keras_sgd,
+    lazy_adam,
+    lazy_adam_by_addr,
+)
 
 v1 = tf.compat.v1
 DIM = 3
@@ -185,6 +195,9 @@ def test_what_does_not_fit_is_refused_while_the_graph_is_built() -> None:
     with pytest.raises(ValueError, match="not compatible with the optimizer"):
         pairs = [(tf.IndexedSlices(tf.ones([1, DIM]), tf.constant([4], tf.int64)), table.variable)]
         gradient_descent.create_hash_optimizer(0.1).apply_gradients(pairs)
+    for rule in (adam, keras_adam, keras_adamw, keras_sgd):
+        with pytest.raises(ValueError, match=r"lazy_adam_by_addr, .*or leave use_dynamic_expansion False"):
+            rule.create_hash_optimizer(0.1).apply_gradients(pairs)
     short = optimizer.apply_gradients([(v1.placeholder_with_default(tf.ones([1, DIM]), [None, DIM]), addresses)])
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
