@@ -90,7 +90,7 @@ class TableRecord:
 class Comparison:
     """One tensor compared between original and converted."""
 
-    stage: str  #: `initial`, `forward`, `loss`, `gradient`, `sgd`, `adagrad`, `optimizer`
+    stage: str  #: `initial`, `forward`, `loss`, `gradient`, `sgd`, `adagrad`, `adam`, `optimizer`
     name: str
     count: int  #: how many numbers were compared
     max_abs: float  #: max |original - converted|

@@ -19,6 +19,7 @@ _RUNGS = {
     "gradient": "gradients",
     "sgd": "SGD steps",
     "adagrad": "Adagrad steps",
+    "adam": "Adam steps",
     "optimizer": "steps of the program's optimizer",
 }
 

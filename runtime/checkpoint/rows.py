@@ -55,6 +55,7 @@ _OPTIMIZERS: dict[int, tuple[str, tuple[str, ...]]] = {
     14: ("keras_adamw", ("m", "v")),
     15: ("keras_momentum", ("momentum",)),
     16: ("adagrad_inside", ("accumulator",)),
+    17: ("adam_scaled", ("m", "v")),
 }
 
 

@@ -42,7 +42,9 @@ _V1: dict[str, tuple[str, tuple[str, ...]]] = {
     "ftrl": ("ftrl", ("accumulator", "linear")),
     "group_ftrl": ("group_?ftrl|ftrl", ("accumulator", "linear")),
     "adadelta": ("adadelta", ("accum", "accum_update")),
-} | dict.fromkeys(("lazy_adam", "lazy_adamw", "adam", "keras_adam", "keras_adamw"), ("(lazy_?)?adamw?", ("m", "v")))
+} | dict.fromkeys(
+    ("lazy_adam", "lazy_adamw", "adam", "adam_scaled", "keras_adam", "keras_adamw"), ("(lazy_?)?adamw?", ("m", "v"))
+)
 
 
 def find_variable(bundle: Bundle, name: str) -> str:

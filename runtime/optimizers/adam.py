@@ -3,6 +3,9 @@
 `a = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t)`; `m = beta1 m + (1 - beta1) g`;
 `v = beta2 v + (1 - beta2) g**2`; `w -= a m / (sqrt(v) + epsilon)`. A row takes its steps without a gradient when it is
 next read, updated or saved, all at once, so a step costs what the rows of its batch cost.
+
+TensorFlow's epsilon is not the one of the paper's algorithm, which Paddle and PyTorch have: theirs is
+`epsilon sqrt(1 - beta2**t)` in the formula above, and `scaled_epsilon=True` makes it so.
 """
 
 from __future__ import annotations
@@ -24,8 +27,9 @@ def create_hash_optimizer(
     use_locking: bool = False,
     name: str = "Adam",
     nonfinite: str = "error",
+    scaled_epsilon: bool = False,
 ) -> AdamTableOptimizer:
-    """Create the optimizer: `tf.compat.v1.train.AdamOptimizer`.
+    """Create the optimizer: `tf.compat.v1.train.AdamOptimizer`, or with a scaled epsilon Paddle's and PyTorch's Adam.
 
     With `nonfinite="skip"`, rows whose gradient is not finite take the step as those without a gradient do.
 
@@ -33,7 +37,9 @@ def create_hash_optimizer(
         ValueError: wrong type or range: beta1 in (0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
     _checks.boolean("use_locking", use_locking)
-    return AdamTableOptimizer(learning_rate, *lazy_adam.checked(beta1, beta2, epsilon), name, nonfinite)
+    scaled = _checks.boolean("scaled_epsilon", scaled_epsilon)
+    settings = lazy_adam.checked(beta1, beta2, epsilon)
+    return (ScaledAdamTableOptimizer if scaled else AdamTableOptimizer)(learning_rate, *settings, name, nonfinite)
 
 
 class AdamTableOptimizer(LazyAdamTableOptimizer):
@@ -44,3 +50,14 @@ class AdamTableOptimizer(LazyAdamTableOptimizer):
     def _hyper(self, rate: tf.Tensor) -> list[Any]:
         power1, power2 = (power.value() for power in self._beta_powers())
         return [rate * tf.sqrt(1 - power2) / (1 - power1), *self._betas, self._epsilon]
+
+
+class ScaledAdamTableOptimizer(AdamTableOptimizer):
+    """See `create_hash_optimizer`."""
+
+    rule = "adam_scaled"
+
+    def _hyper(self, rate: tf.Tensor) -> list[Any]:
+        power1, power2 = (power.value() for power in self._beta_powers())
+        share = tf.sqrt(1 - power2)
+        return [rate * share / (1 - power1), *self._betas, self._epsilon, self._epsilon * share]

@@ -26,7 +26,8 @@ Update update(OptimizerKind kind, std::size_t t, double b1, double b2, float eps
   const double power = static_cast<double>(t);
   const double step = rate * std::sqrt(1.0 - std::pow(b2, power)) / (1.0 - std::pow(b1, power));
   u.hyper = {static_cast<float>(step), static_cast<float>(1.0 - b1), static_cast<float>(1.0 - b2), epsilon};
-  if (kind == OptimizerKind::adam) {
+  if (kind == OptimizerKind::adam_scaled) u.hyper[4] = epsilon * static_cast<float>(std::sqrt(1.0 - std::pow(b2, power)));
+  if (kind == OptimizerKind::adam || kind == OptimizerKind::adam_scaled) {
     u.hyper[1] = static_cast<float>(b1);
     u.hyper[2] = static_cast<float>(b2);
   }
@@ -44,11 +45,12 @@ void reference(const Update& u, double& w, double& m, double& v) {
     w += u.hyper[2] != 0.0F ? u.hyper[1] * m : m;
     return;
   }
-  const bool plain = u.kind == OptimizerKind::adam;
-  w -= w * u.hyper[4] * u.hyper[5];
+  const bool scaled = u.kind == OptimizerKind::adam_scaled;
+  const bool plain = u.kind == OptimizerKind::adam || scaled;
+  if (!scaled) w -= w * u.hyper[4] * u.hyper[5];
   m *= plain ? double{u.hyper[1]} : 1.0 - u.hyper[1];
   v *= plain ? double{u.hyper[2]} : 1.0 - u.hyper[2];
-  w -= u.hyper[0] * m / (std::sqrt(v) + u.hyper[3]);
+  w -= u.hyper[0] * m / (std::sqrt(v) + u.hyper[scaled ? 4 : 3]);
 }
 
 struct Row {
@@ -114,7 +116,8 @@ double worst_distance(OptimizerKind kind, double b1, double b2, float epsilon, s
 
 TEST(steps_taken_at_once_are_those_taken_one_by_one) {
   for (const float epsilon : {1e-8F, 1e-3F, 1.0F}) {
-    for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::keras_adam, OptimizerKind::keras_adamw}) {
+    for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adam_scaled, OptimizerKind::keras_adam,
+                                     OptimizerKind::keras_adamw}) {
       CHECK(worst_distance(kind, 0.9, 0.999, epsilon) < 2e-6);
     }
   }
@@ -124,12 +127,18 @@ TEST(steps_taken_at_once_are_those_taken_one_by_one) {
 }
 
 TEST(betas_far_from_the_usual_are_exact_too) {
-  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::keras_adamw}) {
+  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adam_scaled, OptimizerKind::keras_adamw}) {
     CHECK(worst_distance(kind, 0.5, 0.9, 1e-7F) < 2e-6);
     CHECK(worst_distance(kind, 0.9, 0.95, 1e-3F) < 2e-6);
     CHECK(worst_distance(kind, 0.99, 0.999, 1e-3F) < 5e-6);
     CHECK(worst_distance(kind, 0.99, 0.9, 1e-3F) < 5e-6);
   }
+}
+
+// Past the first thousands of steps, in which a scaled epsilon lets rows with an epsilon near sqrt(v) go step by step.
+TEST(a_scaled_epsilon_is_exact_before_and_after_it_has_grown) {
+  CHECK(worst_distance(OptimizerKind::adam_scaled, 0.9, 0.99, 1e-3F, 2000) < 2e-6);
+  CHECK(worst_distance(OptimizerKind::adam_scaled, 0.9, 0.999, 1e-7F, 5000) < 2e-6);
 }
 
 TEST(other_constants_do_not_fit_and_other_rates_do) {

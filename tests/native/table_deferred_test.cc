@@ -50,7 +50,7 @@ float distance(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST(a_snapshot_holds_rows_that_took_all_steps) {
-  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::keras_adamw}) {
+  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adam_scaled, OptimizerKind::keras_adamw}) {
     Table table(fixtures::config());
     train(table, kind, 1, 170);
     const std::vector<float> rows = read(table, 0, 60);

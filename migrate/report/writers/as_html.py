@@ -26,6 +26,7 @@ _RUNGS = {
     "gradient": "Gradients",
     "sgd": "SGD steps",
     "adagrad": "Adagrad steps",
+    "adam": "Adam steps",
     "optimizer": "Optimizer steps",
 }
 _WHOLE = {"ok": "Complete", "work": "Work remains", "blocked": "Blocked", "failed": "Failed"}

@@ -16,7 +16,7 @@ from migrate.verify.loading import load_module
 from migrate.verify.paddle.inputs import Batch, random_batches
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_law, table_rows, variable_law
-from runtime.optimizers import adagrad, gradient_descent
+from runtime.optimizers import adagrad, adam, gradient_descent
 
 Array = NDArray[Any]
 v1: Any = tf.compat.v1
@@ -42,7 +42,8 @@ class Converted:
         self.variables: dict[str, tf.Variable] = {_path(v): v for v in v1.trainable_variables()}
         self.trained = [*self.variables.values(), *([self.table.variable] if self.table else [])]
         self.gradients: list[Any] = tf.gradients(self.loss, self.trained)
-        self.updates = {"sgd": self._sgd(job["rates"]["sgd"]), "adagrad": self._adagrad(job["rates"]["adagrad"])}
+        makers = {"sgd": self._sgd, "adagrad": self._adagrad, "adam": self._adam}
+        self.updates = {kind: makers[kind](rate) for kind, rate in job["rates"].items()}
         self.load_ops = {path: _assignment(variable) for path, variable in self.variables.items()}
         self.rows, self.import_op, self.snapshot = self._rows()
         self.session = v1.Session()
@@ -89,6 +90,11 @@ class Converted:
         optimizer = adagrad.create_hash_optimizer(rate, initial_accumulator_value=0.0, epsilon=1e-6)
         return [_paddle_adagrad(g, v, rate) for g, v in dense] + ([optimizer.apply_gradients(sparse)] if sparse else [])
 
+    def _adam(self, rate: float) -> list[tf.Operation]:
+        dense, sparse = self._pairs()
+        optimizer = adam.create_hash_optimizer(rate, epsilon=1e-5, scaled_epsilon=True)
+        return _paddle_adam(dense, rate) + ([optimizer.apply_gradients(sparse)] if sparse else [])
+
     def _pairs(self) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
         pairs = [(g, v) for g, v in zip(self.gradients, self.trained, strict=True) if g is not None]
         anchor = self.table.variable if self.table else None
@@ -117,6 +123,26 @@ def _paddle_adagrad(gradient: Any, variable: tf.Variable, rate: float) -> tf.Ope
         return v1.assign_sub(variable, rate * gradient / (tf.sqrt(total.read_value()) + 1e-6)).op
 
 
+def _paddle_adam(pairs: list[tuple[Any, Any]], rate: float) -> list[tf.Operation]:
+    """Paddle's formula (stock TensorFlow's epsilon is not scaled by the correction of v)."""
+    betas = (0.9, 0.999)
+    powers = [v1.get_variable(f"verify/power{i}", initializer=beta, trainable=False) for i, beta in enumerate(betas)]
+    correction = tf.sqrt(1 - powers[1].value())
+    size = rate * correction / (1 - powers[0].value())
+    updates = []
+    for gradient, variable in pairs:
+        gradient, moments = tf.convert_to_tensor(gradient), []
+        for i, (beta, part) in enumerate(zip(betas, (gradient, gradient * gradient), strict=True)):
+            zeros = tf.zeros(variable.shape)
+            moment = v1.get_variable(f"verify/moment{i}/{variable.op.name}", initializer=zeros, trainable=False)
+            moments.append(v1.assign(moment, beta * moment.value() + (1 - beta) * part))
+        with tf.control_dependencies(moments):
+            move = size * moments[0] / (tf.sqrt(moments[1]) + 1e-5 * correction)
+        updates.append(v1.assign_sub(variable, move).op)
+    with tf.control_dependencies(updates):
+        return [*updates, *(v1.assign(power, power * beta).op for power, beta in zip(powers, betas, strict=True))]
+
+
 def _assignment(variable: tf.Variable) -> tuple[tf.Tensor, tf.Operation]:
     value = v1.placeholder(tf.float32, variable.shape)
     return value, v1.assign(variable, value).op
@@ -141,7 +167,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
             result = _initial(side, probe)
             restart = _restart(side, initializer, job["weights"])
             result["batches"] = [_passes(side, restart, batch) for batch in drawn[: settings.batches]]
-            for kind in ("sgd", "adagrad"):
+            for kind in side.updates:
                 result[kind] = _steps(side, restart, drawn[: settings.steps], kind)
         return result
 

@@ -88,8 +88,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         "weights": weights,
         "notes": (side.loss_note,),
         "batches": [_passes(side, weights, batch) for batch in batches[: settings.batches]],
-        "sgd": _steps(side, weights, batches[: settings.steps], "sgd", job["rates"]),
-        "adagrad": _steps(side, weights, batches[: settings.steps], "adagrad", job["rates"]),
+        **{kind: _steps(side, weights, batches[: settings.steps], kind, rate) for kind, rate in job["rates"].items()},
     }
 
 
@@ -119,15 +118,10 @@ def _steps(
     weights: Mapping[str, Array],
     batches: Sequence[tuple[Array, Array]],
     kind: str,
-    rates: Mapping[str, float],
+    rate: float,
 ) -> list[dict[str, Any]]:
     side.load(weights)
-    parameters = list(side.parameters.values())
-    optimizer = (
-        paddle.optimizer.SGD(rates[kind], parameters)
-        if kind == "sgd"
-        else paddle.optimizer.Adagrad(rates[kind], epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)
-    )
+    optimizer = _optimizer(kind, rate, list(side.parameters.values()))
     steps = []
     for batch in batches:
         optimizer.clear_grad()  # Paddle adds to gradients that are there
@@ -136,3 +130,13 @@ def _steps(
         optimizer.step()
         steps.append({"loss": loss.numpy().reshape(()), "values": side.values()})
     return steps
+
+
+def _optimizer(kind: str, rate: float, parameters: list[Any]) -> Any:
+    if kind == "sgd":
+        return paddle.optimizer.SGD(rate, parameters)
+    if kind == "adam":
+        # lazy_mode concerns sparse gradients, and that of a Linear is dense. With the usual epsilon, gradients that are
+        # 0 but for rounding (a bias before a normalisation) would make steps of full size in a random direction.
+        return paddle.optimizer.Adam(rate, epsilon=1e-5, parameters=parameters)
+    return paddle.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)

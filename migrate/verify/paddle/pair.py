@@ -23,7 +23,7 @@ Array = NDArray[Any]
 Result = Mapping[str, Any]
 
 #: learning rates of the compared steps
-RATES = {"sgd": 0.05, "adagrad": 0.003}
+RATES = {"sgd": 0.05, "adagrad": 0.003, "adam": 0.001}
 _ORIGINAL, _CONVERTED = "migrate.verify.paddle.original", "migrate.verify.paddle.converted"
 
 
@@ -90,7 +90,7 @@ class Pair:
         yield from self.initial()
         yield from self.forward()
         yield from self.gradients()
-        for kind in ("sgd", "adagrad"):
+        for kind in RATES:
             yield from self.steps(kind)
 
     def notes(self) -> tuple[str, ...]:

@@ -20,22 +20,28 @@ constexpr double kBelowFloat = 1e-9;  // a movement that no float shows, relativ
 
 bool is_adam(OptimizerKind kind) noexcept { return kind != OptimizerKind::keras_momentum; }
 
+// Whether the betas are given, and not what is left to 1.
+bool gives_betas(OptimizerKind kind) noexcept {
+  return kind == OptimizerKind::adam || kind == OptimizerKind::adam_scaled;
+}
+
 // The factors that a slot keeps of itself in a step.
 double factor1(const Update& update) noexcept {
   const double setting = update.hyper[1];
-  return update.kind == OptimizerKind::adam || !is_adam(update.kind) ? setting : 1.0 - setting;
+  return gives_betas(update.kind) || !is_adam(update.kind) ? setting : 1.0 - setting;
 }
 
 double factor2(const Update& update) noexcept {
   if (!is_adam(update.kind)) return 0.0;
   const double setting = update.hyper[2];
-  return update.kind == OptimizerKind::adam ? setting : 1.0 - setting;
+  return gives_betas(update.kind) ? setting : 1.0 - setting;
 }
 
 std::array<float, kMaxHyper> constants_of(const Update& update) noexcept {
   std::array<float, kMaxHyper> constants = update.hyper;
   constants[0] = 0;
   if (update.kind == OptimizerKind::keras_adamw) constants[4] = constants[5] = 0;
+  if (update.kind == OptimizerKind::adam_scaled) constants[4] = 0;
   return constants;
 }
 
@@ -111,12 +117,14 @@ bool Deferred::fits(const Update& update) const noexcept {
   return update.kind == kind_ && std::memcmp(&constants, &constants_, sizeof constants) == 0;
 }
 
-bool Deferred::needs_sizes() const noexcept { return is_adam(kind_) && (!series_ || remainder_ > kTolerance); }
+bool Deferred::needs_sizes() const noexcept {
+  return is_adam(kind_) && (!series_ || remainder_ > kTolerance || scales_epsilon());
+}
 
 bool Deferred::full() const noexcept { return now_ >= kMostSteps || shrinkage() < kLeastLeft; }
 
 std::size_t Deferred::bytes() const noexcept {
-  return terms_.capacity() * sizeof terms_[0] + left_.capacity() * sizeof(double) + sizes_.capacity() * sizeof(float);
+  return terms_.capacity() * sizeof terms_[0] + left_.capacity() * sizeof(double) + (sizes_.capacity() + shares_.capacity()) * sizeof(float);
 }
 
 void Deferred::check(const Update& update) {
@@ -131,6 +139,7 @@ void Deferred::reserve() {
   const std::size_t room = std::max<std::size_t>(1024, now_ + now_ / 2);
   if (!left_.empty()) left_.reserve(room + 1);
   if (needs_sizes()) sizes_.reserve(room);
+  if (scales_epsilon()) shares_.reserve(room);
   if (is_adam(kind_) && series_) terms_.reserve(room);
   room_ = static_cast<std::uint32_t>(room);
 }
@@ -142,6 +151,8 @@ void Deferred::append(const Update& update) noexcept {
     sizes_.push_back(update.hyper[0]);
     largest_ = std::max(largest_, std::fabs(update.hyper[0]));
   }
+  const double share = scales_epsilon() ? double{update.hyper[4]} / update.hyper[3] : 1.0;
+  if (scales_epsilon()) shares_.push_back(static_cast<float>(share));
   ++now_;
   if (!is_adam(kind_) || !series_) return;
   const std::size_t ring = recent_.size();
@@ -151,8 +162,13 @@ void Deferred::append(const Update& update) noexcept {
     const std::size_t from = now_ - j;
     const double scaled = size / (left_.empty() ? 1.0 : left_[now_] / left_[from]);
     Terms& sums = recent_[from % ring];
+    Terms weights = weights_[j];
+    if (share != 1.0) {
+      const double more = share * (weights[1] / weights[0] + 1.0) - 1.0;
+      for (std::size_t n = 1; n < kTerms; ++n) weights[n] = weights[n - 1] * more;
+    }
     for (std::size_t n = 0; n < kTerms; ++n) {
-      sums[n] += scaled * weights_[j][n];
+      sums[n] += scaled * weights[n];
       terms_[from][n] = static_cast<float>(sums[n]);
     }
   }
@@ -182,7 +198,7 @@ void Deferred::value(const float* row, std::uint32_t from, std::size_t dim, floa
   } else if (!is_adam(kind_)) {
     const float factor = momentum_since(from);
     for (std::size_t i = 0; i < dim; ++i) out[i] = row[i] + row[dim + i] * factor;
-  } else if (needs_steps(row, dim)) {
+  } else if (needs_steps(row, from, dim)) {
     take_steps(row, from, dim, out);
   } else {
     adam_value(steps_since(from), row, dim, out);
@@ -191,7 +207,7 @@ void Deferred::value(const float* row, std::uint32_t from, std::size_t dim, floa
 
 void Deferred::catch_up(float* row, std::uint32_t from, std::size_t dim) const noexcept {
   if (from >= now_) return;
-  if (is_adam(kind_) && !needs_steps(row, dim)) return adam_row(steps_since(from), row, row + dim, row + 2 * dim, dim);
+  if (is_adam(kind_) && !needs_steps(row, from, dim)) return adam_row(steps_since(from), row, row + dim, row + 2 * dim, dim);
   value(row, from, dim, row);
   for (std::size_t i = dim; i < 2 * dim; ++i) row[i] *= power1_(now_ - from);
   for (std::size_t i = 2 * dim; is_adam(kind_) && i < 3 * dim; ++i) row[i] *= power2_(now_ - from);
@@ -207,13 +223,15 @@ void Deferred::copy(const float* row, std::uint32_t from, std::size_t dim, float
 }
 
 // Whether the series would leave out more than a float shows: for epsilons near sqrt(v), with betas far from the usual.
-bool Deferred::needs_steps(const float* row, std::size_t dim) const noexcept {
+bool Deferred::needs_steps(const float* row, std::uint32_t from, std::size_t dim) const noexcept {
   if (!series_) return true;
-  if (remainder_ <= kTolerance) return false;
+  const double less = shares_.empty() ? 0.0 : 1.0 - double{shares_[from]};  // of all later steps at most
+  const double remainder = remainder_ + less * less * less * less;
+  if (remainder <= kTolerance) return false;
   for (std::size_t i = 0; i < dim; ++i) {
     if (row[dim + i] == 0.0F) continue;
     const double u = constants_[3] / (std::sqrt(double{row[2 * dim + i]}) + constants_[3]);
-    if (!(u * u * u * u * remainder_ <= kTolerance)) return true;
+    if (!(u * u * u * u * remainder <= kTolerance)) return true;
   }
   return false;
 }
@@ -225,7 +243,6 @@ void Deferred::take_steps(const float* row, std::uint32_t from, std::size_t dim,
   update.hyper = constants_;
   const double b1 = factor1(update);
   const double b2 = factor2(update);
-  const double epsilon = constants_[3];
   const double r = b1 / std::sqrt(b2);
   for (std::size_t i = 0; i < dim; ++i) {
     double w = row[i];
@@ -233,6 +250,7 @@ void Deferred::take_steps(const float* row, std::uint32_t from, std::size_t dim,
     double v = row[2 * dim + i];
     std::uint32_t s = from;
     while (s < now_) {
+      const double epsilon = shares_.empty() ? double{constants_[3]} : double{constants_[3]} * shares_[s];
       const double rest = r < 1.0 ? 1.0 / ((std::sqrt(v) + epsilon) * (1.0 - r)) : 1.0 / (epsilon * (1.0 - b1));
       if (largest_ * std::fabs(m) * rest <= kBelowFloat * std::fabs(w)) break;
       ++s;

@@ -12,8 +12,8 @@
 namespace recmigrate {
 
 [[nodiscard]] constexpr bool is_deferred(OptimizerKind kind) noexcept {
-  return kind == OptimizerKind::adam || kind == OptimizerKind::keras_adam || kind == OptimizerKind::keras_adamw ||
-         kind == OptimizerKind::keras_momentum;
+  return kind == OptimizerKind::adam || kind == OptimizerKind::adam_scaled || kind == OptimizerKind::keras_adam ||
+         kind == OptimizerKind::keras_adamw || kind == OptimizerKind::keras_momentum;
 }
 
 // Powers of a number from 0 to 1, the same bits on any machine.
@@ -40,12 +40,14 @@ struct DeferredSteps {
 };
 
 // The steps that a table took, and what they do to a row that has no gradient in them. Of a step it keeps 16 bytes, 8
-// more with weight decay. Rows are value[dim], then the rule's slots. Not synchronised: `append` excludes all other calls.
+// more with weight decay or a scaled epsilon. Rows are value[dim], then the rule's slots. Not synchronised: `append` excludes all other calls.
 //
 // Adam. Without gradients m and v are known: after j steps m b1^j and v b2^j. With q = 1 / sqrt(b2), r = b1 q and
 // u = epsilon / (sqrt(v) + epsilon), step j takes off  a_j m / (sqrt(v) + epsilon) * r^j / (1 + u (q^j - 1)).
 // q^j - 1 stays small as long as r^j is not negligible, so a few terms of the series in u (q^j - 1) are exact to a
 // float, and their coefficients, the sums of a_j r^j (q^j - 1)^n, are the same for all rows that took the same last step.
+// Where step j has c_j epsilon, c_j <= 1, q^j becomes c_j q^j: the same series, but for the first thousands of steps, in
+// which c_j is far from 1, only for rows whose u is small.
 class Deferred {
  public:
   // Takes over the constants of the first update; `is_deferred(update.kind)`.
@@ -83,7 +85,8 @@ class Deferred {
   [[nodiscard]] bool needs_sizes() const noexcept;
   [[nodiscard]] float momentum_since(std::uint32_t from) const noexcept;
   [[nodiscard]] DeferredSteps steps_since(std::uint32_t from) const noexcept;
-  [[nodiscard]] bool needs_steps(const float* row, std::size_t dim) const noexcept;
+  [[nodiscard]] bool needs_steps(const float* row, std::uint32_t from, std::size_t dim) const noexcept;
+  [[nodiscard]] bool scales_epsilon() const noexcept { return kind_ == OptimizerKind::adam_scaled; }
   void take_steps(const float* row, std::uint32_t from, std::size_t dim, float* out) const noexcept;
   [[nodiscard]] double shrinkage_since(std::uint32_t from) const noexcept {
     return left_.empty() ? 1.0 : left_[now_] / left_[from];
@@ -104,6 +107,7 @@ class Deferred {
   std::vector<double> left_;                      // [s]: what weight decay left of a value; empty without
   std::vector<float> sizes_;                      // [s - 1]: the size a of step s, where single steps are needed
   float largest_ = 0;                             // of them
+  std::vector<float> shares_;                     // [s - 1]: c of step s; empty where epsilon is the same in all
 };
 
 }  // namespace recmigrate

@@ -72,10 +72,11 @@ def failures(pair: Pair) -> list[Comparison]:
 def test_the_example_is_equal_on_every_rung(pair: Pair) -> None:
     found = list(pair.comparisons())
     assert failures(pair) == []
-    assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "sgd", "adagrad"}
+    assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "sgd", "adagrad", "adam"}
     names = {c.name for c in found if c.stage == "gradient"}
     assert {"expert_0.weight [table]", "expert_0.weight [dense]", "tower_1.bias", "[table] other rows"} <= names
     assert len({c.name for c in found if c.stage == "adagrad"}) > 40
+    assert len({c.name for c in found if c.stage == "adam"}) > 40
     assert pair.notes() == ("the loss is create_loss of dygraph_model.py",)
 
 
@@ -93,6 +94,10 @@ def idle_row(moved: dict[str, Any]) -> None:
 
 def one_step(moved: dict[str, Any]) -> None:
     moved["adagrad"][2]["rows"][5] += np.float32(1e-3)
+
+
+def adam_step(moved: dict[str, Any]) -> None:
+    moved["adam"][3]["rows"][5] += np.float32(1e-3)
 
 
 def one_initial_bit(moved: dict[str, Any]) -> None:
@@ -115,6 +120,7 @@ def no_gradient(moved: dict[str, Any]) -> None:
         (stray_key, "gradient", "[table] other rows"),
         (idle_row, "sgd", "idle rows"),
         (one_step, "adagrad", "weight [table]"),
+        (adam_step, "adam", "weight [table]"),
         (one_initial_bit, "initial", "weight [table]"),
         (prediction, "forward", "pred 0"),
         (no_gradient, "gradient", "tower_0.bias"),

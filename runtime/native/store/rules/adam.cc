@@ -1,5 +1,6 @@
 // The step of a row with a gradient, by optimizers whose other rows move too (see store/deferred.h).
 //   adam, keras_adam    m = b1 * m + (1 - b1) * g;  v = b2 * v + (1 - b2) * g * g;  w -= step * m / (sqrt(v) + epsilon)
+//   adam_scaled         as adam, with the epsilon of this step
 //   keras_adamw         w -= w * decay * lr first
 //   keras_momentum      a = momentum * a - lr * g;  w += a, with Nesterov w += momentum * a - lr * g
 #include <cmath>
@@ -28,6 +29,11 @@ void adam(const float* hyper, float* const* rows, const float* grads, std::size_
       w[i] -= step * m[i] / (std::sqrt(v[i]) + epsilon);
     }
   }
+}
+
+void adam_scaled(const float* hyper, float* const* rows, const float* grads, std::size_t count, std::size_t dim) {
+  const float own[] = {hyper[0], hyper[1], hyper[2], hyper[4]};
+  adam(own, rows, grads, count, dim);
 }
 
 // Keras forms m - (1 - b1) m, with 1 - b1 rounded to a float.
