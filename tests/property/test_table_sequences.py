@@ -9,27 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
+from property_numbers import RATE, SEED, numbers
 from property_oracle import Oracle
 from property_rules import RULES
+from property_settings import run
 from property_world import Driver, world
 
 _EXTREME = [-(2**63), -(2**63) + 1, 2**63 - 1, -1, 0, 2**32, -(2**32), 2**31 - 1, -(2**31)]
 _KEY = st.one_of(st.integers(1, 6), st.sampled_from(_EXTREME), st.integers(-(2**63), 2**63 - 1))
-_SEED = st.integers(0, 2**16)
 _INTERRUPTIONS = ["reset", "restore", "remove", "import", "insert"]
-_RATE = st.sampled_from([0.5, 0.1, 0.001, 0.0])
-
-
-def numbers(seed: int, count: int, dim: int) -> np.ndarray:
-    """Return gradients or values: normal numbers among zeros of both signs."""
-    rng = np.random.default_rng(seed)
-    drawn = rng.normal(size=(count, dim)).astype(np.float32)
-    drawn[rng.random((count, dim)) < 0.1] = 0.0
-    drawn[rng.random((count, dim)) < 0.1] = -0.0
-    return drawn
 
 
 class Sequences(RuleBasedStateMachine):
@@ -59,11 +49,11 @@ class Sequences(RuleBasedStateMachine):
     def draw(self, keys: list[int]) -> list[int]:
         return keys
 
-    @rule(target=batches, count=st.sampled_from([300, 3000]), seed=_SEED)
+    @rule(target=batches, count=st.sampled_from([300, 3000]), seed=SEED)
     def draw_many(self, count: int, seed: int) -> list[int]:
         return np.random.default_rng(seed).integers(-(2**40), 2**40, count).tolist()
 
-    @rule(target=batches, keys=batches, seed=_SEED)
+    @rule(target=batches, keys=batches, seed=SEED)
     def shuffle(self, keys: list[int], seed: int) -> list[int]:
         return np.random.default_rng(seed).permutation(np.array(keys, np.int64)).tolist()
 
@@ -75,11 +65,11 @@ class Sequences(RuleBasedStateMachine):
     def read_narrow(self, keys: list[int]) -> None:
         self.driver.read_narrow(keys)
 
-    @rule(keys=batches, seed=_SEED, rate=_RATE)
+    @rule(keys=batches, seed=SEED, rate=RATE)
     def update(self, keys: list[int], seed: int, rate: float) -> None:
         self.driver.update(keys, self._numbers(seed, keys), rate)
 
-    @rule(keys=batches, seed=_SEED, rate=_RATE, columns=st.integers(1, 3))
+    @rule(keys=batches, seed=SEED, rate=RATE, columns=st.integers(1, 3))
     def step(self, keys: list[int], seed: int, rate: float, columns: int) -> None:
         self.driver.step(keys, self._numbers(seed, keys), rate, columns)
 
@@ -87,7 +77,7 @@ class Sequences(RuleBasedStateMachine):
     def grouped(self, keys: list[int], others: list[int]) -> None:
         self.driver.grouped(keys, others)
 
-    @rule(keys=batches, cuts=st.lists(st.floats(0, 0.99), max_size=6), seed=_SEED, rate=_RATE, train=st.booleans())
+    @rule(keys=batches, cuts=st.lists(st.floats(0, 0.99), max_size=6), seed=SEED, rate=RATE, train=st.booleans())
     def pool(self, keys: list[int], cuts: list[float], seed: int, rate: float, train: bool) -> None:
         if keys:  # the last bag is the last with an id
             splits = [0, *sorted(int(cut * len(keys)) for cut in cuts), len(keys)]
@@ -97,11 +87,11 @@ class Sequences(RuleBasedStateMachine):
     def remove(self, keys: list[int], part: float) -> None:
         self.driver.remove(keys[: int(part * len(keys))])
 
-    @rule(keys=batches, seed=_SEED)
+    @rule(keys=batches, seed=SEED)
     def import_rows(self, keys: list[int], seed: int) -> None:
         self.driver.import_rows(keys, self._numbers(seed, keys))
 
-    @rule(keys=batches, seed=_SEED, rate=_RATE, what=st.sampled_from(_INTERRUPTIONS))
+    @rule(keys=batches, seed=SEED, rate=RATE, what=st.sampled_from(_INTERRUPTIONS))
     def interrupted_step(self, keys: list[int], seed: int, rate: float, what: str) -> None:
         """Whatever comes between a look-up and its update: the update finds the rows that are there then."""
         saved = self.save() if what == "restore" else None
@@ -118,7 +108,7 @@ class Sequences(RuleBasedStateMachine):
             self.driver.look_up([key ^ 2**40 for key in keys], insert=True)
         self.driver.update(keys, self._numbers(seed, keys), rate)
 
-    @rule(keys=batches, at=st.sampled_from([0.0, 0.5, 1.0]), other=_KEY, seed=_SEED, rate=_RATE)
+    @rule(keys=batches, at=st.sampled_from([0.0, 0.5, 1.0]), other=_KEY, seed=SEED, rate=RATE)
     def step_of_other_keys(self, keys: list[int], at: float, other: int, seed: int, rate: float) -> None:
         """The update is of nearly the batch that was looked up: one key is another."""
         self.driver.look_up(keys, insert=True)
@@ -165,16 +155,4 @@ def _sessions(dim: int, name: str) -> list[Any]:
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("dim", [1, 3, 16])
 def test_sequences(dim: int, name: str) -> None:
-    machine = type("Machine", (Sequences,), {"dim": dim, "rule_name": name})
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=40,
-            stateful_step_count=25,
-            deadline=None,
-            report_multiple_bugs=False,
-            derandomize=True,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run(Sequences, 40, 25, dim=dim, rule_name=name)

@@ -40,6 +40,7 @@ float* Shard::insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout
   }
   next_generation(row, layout);
   index.insert(hash, key, slot);
+  sightings.erase(hash, key);  // it waits no longer, wherever its row came from
   return row;
 }
 

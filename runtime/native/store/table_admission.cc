@@ -188,7 +188,6 @@ void Table::admit_part(Batch& batch, std::size_t part, const Admission& admissio
   }
   for (const std::uint32_t i : judged.inserted) {
     const std::uint32_t count = count_key(i);
-    shard.sightings.erase(hash_key(keys[i]), keys[i]);
     rows[i] = shard.insert(hash_key(keys[i]), keys[i], layout, new_row());
     layout.write(rows[i], Cell::count, count);
     layout.write(rows[i], Cell::last_seen, seen);

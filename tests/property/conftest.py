@@ -1,0 +1,21 @@
+"""How many examples the property tests draw: `pytest --hypothesis-profile=quick` draws a fifth of them."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from hypothesis import HealthCheck, settings
+
+tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+
+# max_examples is a percentage of what each test asks for (property_settings.run). Runs are alike, in CI and elsewhere.
+settings.register_profile(
+    "whole",
+    max_examples=100,
+    deadline=None,
+    report_multiple_bugs=False,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+settings.register_profile("quick", settings.get_profile("whole"), max_examples=20)
+settings.load_profile("whole")

@@ -1,0 +1,121 @@
+"""Counting, admission and eviction in any sequence with training, saving and restoring, by the documented rules."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
+from property_admission import COEFFICIENTS, AdmissionDriver, AdmissionOracle, Case, admission_world
+from property_numbers import RATE, SEED, numbers
+from property_settings import run
+
+_DIM = 3
+_KEY = st.one_of(st.integers(1, 8), st.integers(1, 8), st.sampled_from([-(2**63), 2**63 - 1, 0, -1, 2**32]))
+_KEYS = st.lists(_KEY, max_size=10) | st.integers(1, 90).map(lambda start: list(range(start, start + 30)))
+_TIME = st.integers(0, 100) | st.sampled_from([0, 2**31, 2**32 - 2])
+_AGE = st.sampled_from([0, 1, 10, 40, 2**31])
+
+
+class AdmissionSequences(RuleBasedStateMachine):
+    """Two sessions, the second to go on in from a checkpoint; few keys, so that they come back after eviction."""
+
+    case = Case(0)
+    saved = Bundle("saved")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = admission_world(_DIM, self.case)
+        # A threshold once set cannot be taken back: each sequence has sessions of its own.
+        self.sessions = [tf.compat.v1.Session(graph=self.world.graph) for _ in range(2)]
+        self.driver = AdmissionDriver(self.world, self.sessions[0])
+        self.folder = tempfile.TemporaryDirectory()
+        self.saves = 0
+
+    @rule(keys=_KEYS, lookup=st.sampled_from([0, 0, 0, 1, 2]), now=_TIME, columns=st.integers(1, 2))
+    def count(self, keys: list[int], lookup: int, now: int, columns: int) -> None:
+        assert len(COEFFICIENTS) > lookup
+        self.driver.count(keys, lookup, now, columns)
+
+    @rule(keys=_KEYS, default=st.booleans())
+    def read(self, keys: list[int], default: bool) -> None:
+        self.driver.read(keys, default)
+
+    @rule(keys=_KEYS, seed=SEED, rate=RATE, now=_TIME)
+    def train(self, keys: list[int], seed: int, rate: float, now: int) -> None:
+        self.driver.train(keys, numbers(seed, len(keys), _DIM), rate, now)
+
+    @rule(keys=_KEYS, seed=SEED)
+    def import_rows(self, keys: list[int], seed: int) -> None:
+        self.driver.import_rows(keys, numbers(seed, len(keys), _DIM))
+
+    @rule(keys=_KEYS, seed=SEED, start=st.integers(0, 60), step=st.sampled_from([0, 20, 45]))
+    def import_what_waits(self, keys: list[int], seed: int, start: int, step: int) -> None:
+        """A key that waited and then had a row from elsewhere is as old as when that row was last seen."""
+        self.driver.count(keys, 0, start)
+        self.import_rows(keys[::2], seed)
+        self.driver.count(keys, 0, start + step)
+        self.driver.evict("hook", 0, 0)
+
+    @rule(threshold=st.sampled_from([0, 1, 2, 3, 7, 2**31 - 1]))
+    def set_threshold(self, threshold: int) -> None:
+        if self.case.bits == 0 or threshold < 2**self.case.bits:
+            self.driver.set_threshold(threshold)
+
+    @rule(how=st.sampled_from(["hook", "age", "step"]), age=_AGE, now=_TIME, keys=_KEYS, again=_TIME, seed=SEED)
+    def evict(self, how: str, age: int, now: int, keys: list[int], again: int, seed: int) -> None:
+        """Evict, then look up and train the same and other keys again."""
+        self.driver.evict(how, age, now)
+        self.driver.count(keys, 0, again)
+        self.driver.train(keys, numbers(seed, len(keys), _DIM), 0.5, again)
+
+    @rule(which=st.integers(0, 2))
+    def evict_light(self, which: int) -> None:
+        self.driver.evict_light(which)
+
+    @rule(keys=_KEYS)
+    def remove(self, keys: list[int]) -> None:
+        self.driver.remove(keys)
+
+    @rule()
+    def reset(self) -> None:
+        self.driver.reset()
+
+    @rule(target=saved)
+    def save(self) -> tuple[str, AdmissionOracle]:
+        self.saves += 1
+        path, oracle = self.driver.save(Path(self.folder.name) / f"model-{self.saves}")
+        assert isinstance(oracle, AdmissionOracle)
+        return path, oracle
+
+    @rule(saved=saved, other=st.booleans(), how=st.sampled_from(["hook", "age"]), keys=_KEYS, now=_TIME)
+    def restore(self, saved: tuple[str, AdmissionOracle], other: bool, how: str, keys: list[int], now: int) -> None:
+        """Restore; what was counted before goes on."""
+        if other:
+            self.sessions.reverse()
+        self.driver.restore(saved, self.sessions[0])
+        self.driver.read(keys, False)
+        self.driver.count(keys, 0, now)
+        self.driver.evict(how, 10, now)
+
+    @rule()
+    def check(self) -> None:
+        self.driver.check()
+
+    def teardown(self) -> None:
+        self.driver.check()
+        for session in self.sessions:
+            session.close()
+        self.folder.cleanup()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [Case(0), Case(1, rule="sgd"), Case(2), Case(3), Case(5, 8), Case(2, 32, "lazy_adam")],
+    ids=lambda case: f"{case.threshold}-{case.bits}-{case.rule}",
+)
+def test_admission_sequences(case: Case) -> None:
+    run(AdmissionSequences, 15, 40, case=case)
