@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 #include <unordered_map>
+#include <vector>
 
 #include "check.h"
 #include "store/errors.h"
@@ -118,6 +119,55 @@ TEST(index_refuses_more_rows_than_slots) {
   Index index;
   CHECK_THROWS(recmigrate::LimitReached, index.reserve(std::size_t{1} << 33), "4294967294");
   CHECK(insert(index, 5) == 0);
+}
+
+// Keys of the first shard whose line is `line` of `lines`.
+std::vector<std::int64_t> keys_of_line(std::uint64_t line, std::uint64_t lines, std::size_t count) {
+  std::vector<std::int64_t> keys;
+  const std::uint64_t begin = ((line << 32) + lines - 1) / lines;
+  for (std::uint64_t i = 0; i < count; ++i) keys.push_back(key_with_hash(begin + i));
+  return keys;
+}
+
+TEST(index_search_ends_after_lines_went_past_each_other) {
+  Index index;  // two lines
+  const std::vector<std::int64_t> first = keys_of_line(0, 2, 8);
+  const std::vector<std::int64_t> second = keys_of_line(1, 2, 8);
+  index.reserve(8);
+  CHECK(index.bytes() == 128);
+  for (std::size_t i = 0; i < 6; ++i) index.insert(hash_key(first[i]), first[i], static_cast<Slot>(i));
+  for (std::size_t i = 0; i < 5; ++i) CHECK(index.erase(hash_key(first[i]), first[i]) == i);
+  for (std::size_t i = 0; i < 5; ++i) index.insert(hash_key(second[i]), second[i], static_cast<Slot>(10 + i));
+  CHECK(find(index, first[7]) == kAbsent && find(index, second[7]) == kAbsent);
+  CHECK(index.erase(hash_key(first[7]), first[7]) == kAbsent);
+  CHECK(find(index, first[5]) == 5 && find(index, second[4]) == 14);
+}
+
+// Few lines that are nearly full, and keys that come and go: each deletion draws back what went past.
+TEST(small_index_stays_right_while_keys_come_and_go) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 40; ++round) {
+    Index index(round / 40.0);
+    std::unordered_map<std::int64_t, Slot> oracle;
+    const std::size_t most = 8 + random() % 40;
+    for (int step = 0; step < 4000; ++step) {
+      const auto key = static_cast<std::int64_t>(random() % (2 * most));
+      const auto known = oracle.find(key);
+      CHECK(find(index, key) == (known == oracle.end() ? kAbsent : known->second));
+      if (known != oracle.end()) {
+        CHECK(index.erase(hash_key(key), key) == known->second);
+        oracle.erase(known);
+      } else if (oracle.size() < most) {
+        index.reserve(oracle.size() + 1);
+        index.insert(hash_key(key), key, static_cast<Slot>(step));
+        oracle[key] = static_cast<Slot>(step);
+      }
+    }
+    for (const auto& [key, slot] : oracle) CHECK(find(index, key) == slot);
+    std::size_t visited = 0;
+    index.for_each([&](std::int64_t key, Slot slot) { visited += oracle.at(key) == slot ? 1 : 0; });
+    CHECK(visited == oracle.size() && index.size() == oracle.size());
+  }
 }
 
 }  // namespace

@@ -40,7 +40,6 @@ void Index::reserve(std::size_t rows) {
 
 void Index::insert(std::uint64_t hash, std::int64_t key, Slot slot) noexcept {
   std::size_t at = home(hash);
-  constexpr unsigned kFull = (1U << kWays) - 1;
   while (table()[at].used == kFull) {
     if (table()[at].passed != kManyPassed) ++table()[at].passed;
     at = after(at);
@@ -58,17 +57,56 @@ Slot Index::erase(std::uint64_t hash, std::int64_t key) noexcept {
   std::size_t at = first;
   unsigned found = match(table()[at], key);
   while (found == 0) {
-    if (table()[at].passed == 0) return kAbsent;
+    if (is_last(table()[at])) return kAbsent;
     at = after(at);
     found = match(table()[at], key);
   }
-  for (std::size_t before = first; before != at; before = after(before)) {
-    if (table()[before].passed != kManyPassed) --table()[before].passed;
-  }
-  Line& line = table()[at];
-  line.used = static_cast<std::uint8_t>(line.used & ~found);
+  const Slot slot = table()[at].slots[__builtin_ctz(found)];
+  unpass(first, at);
   --size_;
-  return line.slots[__builtin_ctz(found)];
+  // A key drawn back leaves a gap of its own further on; the last gap is one that nobody went past.
+  for (std::size_t gap = at;;) {
+    Line& line = table()[gap];
+    const std::size_t from = is_last(line) ? gap : key_behind(gap);
+    if (from == gap) {
+      line.used = static_cast<std::uint8_t>(line.used & ~found);
+      return slot;
+    }
+    Line& giver = table()[from];
+    const unsigned given = belongs_before(giver, from, gap);
+    const int to = __builtin_ctz(found);
+    line.keys[to] = giver.keys[__builtin_ctz(given)];
+    line.slots[to] = giver.slots[__builtin_ctz(given)];
+    unpass(gap, from);
+    gap = from;
+    found = given & (~given + 1);
+  }
+}
+
+// Lines from `from` to before `to` have one key less behind them.
+void Index::unpass(std::size_t from, std::size_t to) noexcept {
+  for (; from != to; from = after(from)) {
+    if (table()[from].passed != kManyPassed) --table()[from].passed;
+  }
+}
+
+// The next line behind `gap` that has a key which belongs to `gap` or before; `gap` when there is none.
+std::size_t Index::key_behind(std::size_t gap) const noexcept {
+  for (std::size_t at = after(gap); at != gap; at = after(at)) {
+    if (belongs_before(table()[at], at, gap) != 0) return at;
+    if (is_last(table()[at])) break;
+  }
+  return gap;
+}
+
+// The keys of line `at` that lie at least as far behind the line where they belong as behind `gap`, a bit each.
+unsigned Index::belongs_before(const Line& line, std::size_t at, std::size_t gap) const noexcept {
+  unsigned keys = 0;
+  for (unsigned used = line.used; used != 0; used &= used - 1) {
+    const int i = __builtin_ctz(used);
+    if (distance(home(hash_key(line.keys[i])), at) >= distance(gap, at)) keys |= 1U << i;
+  }
+  return keys;
 }
 
 }  // namespace recmigrate

@@ -19,8 +19,9 @@ inline constexpr Slot kAbsent = 0xffffffffU;
 inline constexpr std::size_t kBlock = 32;
 
 // Open addressing over cache lines of five keys with their slots: a key that is where it belongs costs one miss, and an
-// absent one as well, since a line counts the keys that went past it. Lines are in the order of the hashes, so growing is
-// one pass over both arrays. Not thread-safe.
+// absent one as well, since a line counts the keys that went past it. Only full lines are gone past, also after deletions,
+// which draw keys back: so a search always ends. Lines are in the order of the hashes, so growing is one pass over both
+// arrays. Not thread-safe.
 class Index {
  public:
   // `phase` in [0, 1) shifts the sizes at which the index grows, so that shards of one size do not all grow at once.
@@ -54,7 +55,7 @@ class Index {
       const Line& line = table()[at];
       const unsigned found = match(line, key);
       if (found != 0) return line.slots[__builtin_ctz(found)];
-      if (line.passed == 0) return kAbsent;
+      if (is_last(line)) return kAbsent;
       at = after(at);
     }
   }
@@ -73,6 +74,7 @@ class Index {
 
  private:
   static constexpr unsigned kWays = 5;
+  static constexpr unsigned kFull = (1U << kWays) - 1;
   static constexpr std::uint16_t kManyPassed = 0xffff;  // no longer counted, never taken back
 
   struct alignas(64) Line {
@@ -97,9 +99,18 @@ class Index {
     return static_cast<unsigned>(equal) & line.used;
   }
 
+  // Whether no key that belongs here or before lies behind.
+  [[nodiscard]] static bool is_last(const Line& line) noexcept { return line.passed == 0 || line.used != kFull; }
+
   // The upper bits of a hash choose the shard, the lower 32 the line: in proportion, so any number of lines will do.
   [[nodiscard]] std::size_t home(std::uint64_t hash) const noexcept { return ((hash & 0xffffffffU) * lines_) >> 32; }
   [[nodiscard]] std::size_t after(std::size_t at) const noexcept { return at + 1 == lines_ ? 0 : at + 1; }
+  [[nodiscard]] std::size_t distance(std::size_t from, std::size_t to) const noexcept {
+    return to >= from ? to - from : to + lines_ - from;
+  }
+  void unpass(std::size_t from, std::size_t to) noexcept;
+  [[nodiscard]] std::size_t key_behind(std::size_t gap) const noexcept;
+  [[nodiscard]] unsigned belongs_before(const Line& line, std::size_t at, std::size_t gap) const noexcept;
   [[nodiscard]] Line* table() noexcept { return static_cast<Line*>(memory_.get()); }
   [[nodiscard]] const Line* table() const noexcept { return static_cast<const Line*>(memory_.get()); }
 
