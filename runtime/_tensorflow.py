@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 from tensorflow.python.eager import context
-from tensorflow.python.framework import auto_control_deps
+from tensorflow.python.framework import auto_control_deps, op_def_registry
 from tensorflow.python.ops import control_flow_util
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 from tensorflow.python.trackable.base import Trackable
@@ -32,9 +32,9 @@ __all__ = [
     "compiled_by_xla",
     "global_seed",
     "in_control_flow",
-    "is_stateful",
     "order_by_handle",
     "parse_object_graph",
+    "stateful_types",
     "track",
 ]
 
@@ -85,9 +85,27 @@ def in_control_flow(op: tf.Operation) -> bool:
     return context is not None
 
 
-def is_stateful(op: tf.Operation) -> bool:
-    """Whether TensorFlow calls the type of `op` stateful (readers, iterators, variables, random numbers)."""
-    return bool(op._is_stateful)
+def stateful_types(op: tf.Operation) -> set[str]:
+    """Return the types of the stateful ops (readers, iterators, variables, random numbers) that running `op` runs.
+
+    That of `op` itself, or of those in the functions that it calls: an assertion often stands inside an `If`.
+    """
+    if not op._is_stateful:
+        return set()
+    found: set[str] = set()
+    pending = [op.node_def]
+    known: set[str] = set()
+    while pending:
+        node = pending.pop()
+        names = {one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name}
+        definition = op_def_registry.get(node.op)
+        if not names and (definition is None or definition.is_stateful):
+            found.add(node.op)
+        for name in names - known:
+            function = op.graph._get_function(name)
+            pending += function.definition.node_def if function else []
+            known.add(name)
+    return found
 
 
 def parse_object_graph(content: bytes) -> list[Any]:

@@ -13,8 +13,14 @@ import tensorflow as tf
 from runtime import _tensorflow
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
-# Stateful, but running one has no effect and needs nothing.
-_INERT = frozenset({"VarHandleOp", "ReadVariableOp", "VariableV2", "Variable", "RecTableHandle"})
+# Stateful, but without data of their own: what they are given decides all that they do.
+_INERT = frozenset(
+    {
+        *("VarHandleOp", "ReadVariableOp", "VariableV2", "Variable", "RecTableHandle"),
+        *("Assert", "Print", "PrintV2"),  # checks and messages about the ids of one branch
+        *("HashTable", "HashTableV2", "LookupTableFind", "LookupTableFindV2"),
+    }
+)
 
 
 def lookup_added(lookup: tf.Operation, updates: list[tf.Operation]) -> None:
@@ -63,4 +69,4 @@ def _same_step(lookup_reads: set[tf.Operation], update_reads: set[tf.Operation])
 
 
 def _is_source(op: tf.Operation) -> bool:
-    return op.type in _PLACEHOLDERS or (_tensorflow.is_stateful(op) and op.type not in _INERT)
+    return op.type in _PLACEHOLDERS or not _tensorflow.stateful_types(op) <= _INERT

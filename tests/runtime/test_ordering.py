@@ -31,6 +31,26 @@ def test_lookups_made_before_and_after_the_update_see_the_old_rows() -> None:
             assert early.max() == early.min() == late.min() == late.max() == 1.0 - step
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_checks_of_a_branch_do_not_take_it_out_of_the_step(late: bool) -> None:
+    table = make_table(initializer=tf.constant_initializer(1.0))
+    ids = tf.compat.v1.placeholder(tf.int64, [None])
+
+    def pooled() -> tf.Tensor:
+        rows = tf.RaggedTensor.from_row_splits(ids, [0, 100])  # asserts that the splits fit
+        checked = rows.with_values(tf.compat.v1.Print(rows.values, [tf.size(ids)], first_n=0))
+        return runtime.embedding_lookup_sparse(table, checked, None, combiner="mean")
+
+    evaluation = None if late else pooled()
+    train = _minimize(table, runtime.sparse_lookup(table, ids))
+    evaluation = pooled() if evaluation is None else evaluation
+    assert len(table.lookups) == 2
+    assert set(table.lookups) <= set(table.updates[0].control_inputs)
+    with session() as opened:
+        for step in range(20):
+            assert opened.run([evaluation, train], {ids: np.arange(100)})[0].max() == 1.0 - step
+
+
 def test_a_lookup_after_the_update_sees_the_new_rows() -> None:
     table = make_table(initializer=tf.constant_initializer(1.0))
     train = _minimize(table, runtime.sparse_lookup(table, [1]))

@@ -24,8 +24,8 @@ def test_control_inputs_can_be_added_to_an_operation() -> None:
 
 
 def test_statefulness_of_operations() -> None:
-    assert _tensorflow.is_stateful(tf.random.uniform([1]).op)
-    assert not _tensorflow.is_stateful(tf.zeros([1]).op)
+    assert _tensorflow.stateful_types(tf.random.uniform([1]).op) == {"RandomUniform"}
+    assert not _tensorflow.stateful_types(tf.zeros([1]).op)
     assert not _tensorflow.in_control_flow(tf.zeros([1]).op)
 
 
