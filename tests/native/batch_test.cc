@@ -45,7 +45,7 @@ TEST(batch_equals_a_map_for_any_thread_count) {
     for (const std::int64_t key : keys) ++oracle[key];
     for (const std::size_t threads : {1, 2, 3, 8}) {
       recmigrate::parallel::set_thread_count(threads);
-      const Batch batch(keys.data(), count, IdKind::key, nullptr, [](Batch&, std::size_t) {});
+      const Batch batch(keys.data(), count, IdKind::key, [](Batch&, std::size_t) {});
       std::size_t distinct = 0;
       for (std::size_t part = 0; part < kShards; ++part) distinct += check_part(batch, part, keys);
       CHECK(distinct == oracle.size() && batch.distinct() == distinct);
@@ -59,11 +59,11 @@ TEST(batch_equals_a_map_for_any_thread_count) {
 TEST(batch_of_distinct_keys_grows_its_numbering) {
   std::vector<std::int64_t> keys(200000);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::int64_t>(i * 4096);
-  const Batch batch(keys.data(), keys.size(), IdKind::key, nullptr, [](Batch&, std::size_t) {});
+  const Batch batch(keys.data(), keys.size(), IdKind::key, [](Batch&, std::size_t) {});
   CHECK(batch.distinct() == keys.size() && batch.first_repeated() == keys.size());
   keys[150000] = keys[7];
   keys[199999] = keys[8];
-  const Batch twice(keys.data(), keys.size(), IdKind::key, nullptr, [](Batch&, std::size_t) {});
+  const Batch twice(keys.data(), keys.size(), IdKind::key, [](Batch&, std::size_t) {});
   CHECK(twice.distinct() == keys.size() - 2 && twice.first_repeated() == 150000);
 }
 

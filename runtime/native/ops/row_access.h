@@ -35,7 +35,7 @@ struct DistinctPart {
 class DistinctKeys {
  public:
   DistinctKeys(const std::int64_t* keys, std::size_t count)
-      : batch_(keys, count, IdKind::key, nullptr, [](Batch&, std::size_t) {}) {
+      : batch_(keys, count, IdKind::key, [](Batch&, std::size_t) {}) {
     for (std::size_t part = 0; part < kShards; ++part) {
       begins_[part] = size_;
       size_ += batch_.distinct(part);

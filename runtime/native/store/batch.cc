@@ -18,36 +18,79 @@ constexpr std::size_t kSegment = 16384;  // ids per task of the sort
 // the first place looked at is the right one, stays in the first level of the cache.
 class Numbering {
  public:
-  // Forgets what it knew.
-  void reset() { resize(kSmallest); }
+  Numbering() : known_(kSmallest / kSparse + 2), taken_(kSmallest / kSparse + 2) { resize(kSmallest); }
 
-  // The number of `key` among keys[0 … distinct), to which it is added when it is new. Without a branch on that, since
-  // nobody can predict it; `keys` has room for one more.
-  [[nodiscard]] std::uint32_t number(std::int64_t key, std::int64_t* keys, std::uint32_t& distinct) {
-    keys[distinct] = key;
-    std::uint32_t& place = *find(key, keys);
-    const bool fresh = place == 0;
-    place = fresh ? distinct + 1 : place;
-    const std::uint32_t number = place - 1;
-    distinct += fresh ? 1 : 0;
-    if (kSparse * std::size_t{distinct} > mask_) grow(keys, distinct);
-    return number;
+  // numbers[i] = the number of keys[i] among the distinct ones; firsts[number] = positions[i] of the first such i.
+  // An empty place names key 0, which is made to equal the one looked for: the only branch is the rare one of two keys
+  // that share a place.
+  void number(const std::int64_t* keys, const std::uint32_t* positions, std::size_t count, std::uint32_t* numbers,
+              std::uint32_t* firsts) {
+    for (std::size_t i = 0; i < count;) {
+      i += number_while_room(keys + i, positions + i, count - i, numbers + i, firsts);
+      if (i < count) grow();
+    }
+  }
+
+  // How many there were so far, and which.
+  [[nodiscard]] std::uint32_t distinct() const noexcept { return distinct_; }
+  [[nodiscard]] const std::int64_t* keys() const noexcept { return &known_[1]; }
+
+  void forget() {
+    if (mask_ + 1 == kSmallest) {
+      for (std::uint32_t i = 1; i <= distinct_; ++i) places_[taken_[i]] = 0;
+    } else {
+      resize(kSmallest);
+      known_.resize(kSmallest / kSparse + 2);
+      taken_.resize(kSmallest / kSparse + 2);
+    }
+    distinct_ = 0;
   }
 
  private:
   static constexpr std::size_t kSmallest = 4096;
   static constexpr std::size_t kSparse = 4;
 
-  // Multiplication spreads well enough here: the keys of a part were chosen by a better hash.
-  [[nodiscard]] std::uint32_t* find(std::int64_t key, const std::int64_t* keys) noexcept {
-    std::size_t at = static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15ULL >> shift_;
-    while (places_[at] != 0 && keys[places_[at] - 1] != key) at = (at + 1) & mask_;
-    return &places_[at];
+  std::size_t number_while_room(const std::int64_t* keys, const std::uint32_t* positions, std::size_t count,
+                                std::uint32_t* numbers, std::uint32_t* firsts) noexcept {
+    std::uint32_t* const places = places_.data();
+    std::int64_t* const known = known_.data();
+    std::uint32_t* const taken = taken_.data();
+    const auto room = static_cast<std::uint32_t>(known_.size() - 2);
+    std::uint32_t distinct = distinct_;
+    std::size_t i = 0;
+    for (; i < count && distinct < room; ++i) {
+      const std::int64_t key = keys[i];
+      known[0] = key;
+      const std::size_t at = find(places, known, key);
+      const std::uint32_t place = places[at];
+      const bool fresh = place == 0;
+      firsts[distinct] = positions[i];
+      known[distinct + 1] = key;
+      taken[distinct + 1] = static_cast<std::uint32_t>(at);
+      places[at] = fresh ? distinct + 1 : place;
+      numbers[i] = fresh ? distinct : place - 1;
+      distinct += fresh ? 1 : 0;
+    }
+    distinct_ = distinct;
+    return i;
   }
 
-  void grow(const std::int64_t* keys, std::uint32_t distinct) {
-    resize(4 * (mask_ + 1));
-    for (std::uint32_t i = 0; i < distinct; ++i) *find(keys[i], keys) = i + 1;
+  // Multiplication spreads well enough here: the keys of a part were chosen by a better hash.
+  [[nodiscard]] std::size_t find(const std::uint32_t* places, const std::int64_t* known, std::int64_t key) const noexcept {
+    std::size_t at = static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15ULL >> shift_;
+    while (known[places[at]] != key) at = (at + 1) & mask_;
+    return at;
+  }
+
+  void grow() {
+    const std::size_t places = 4 * (mask_ + 1);
+    known_.resize(places / kSparse + 2);
+    taken_.resize(places / kSparse + 2);
+    resize(places);
+    for (std::uint32_t i = 1; i <= distinct_; ++i) {
+      known_[0] = known_[i];
+      places_[find(places_.data(), known_.data(), known_[i])] = i;
+    }
   }
 
   void resize(std::size_t places) {
@@ -58,31 +101,45 @@ class Numbering {
   }
 
   std::vector<std::uint32_t> places_;  // number plus one; 0 is empty
+  std::vector<std::int64_t> known_;    // the keys by that, and the one looked for as number 0
+  std::vector<std::uint32_t> taken_;   // their places
+  std::uint32_t distinct_ = 0;
   std::size_t mask_ = 0;
   unsigned shift_ = 0;
 };
 
-std::unique_ptr<std::uint8_t[]> shards_of(const std::int64_t* ids, std::size_t count, IdKind kind) {
-  std::unique_ptr<std::uint8_t[]> shards(new std::uint8_t[count]);
-  parallel::ranges(count, kSegment, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      shards[i] = static_cast<std::uint8_t>(kind == IdKind::key ? shard_of(hash_key(ids[i])) : address_shard(ids[i]));
-    }
-  });
-  return shards;
+// Never inlined: a shared library calls a function for every mention of a variable of the thread, in a loop too.
+__attribute__((noinline)) Numbering& numbering_of_thread() {
+  static thread_local Numbering numbering;
+  return numbering;
+}
+
+std::size_t checked(std::size_t count) {
+  if (count >= 0xffffffffU) fail_limit("a batch holds at most 4294967294 ids, not " + std::to_string(count));
+  return count;
+}
+
+void find_shards(const std::int64_t* ids, std::size_t count, IdKind kind, std::uint8_t* __restrict shards) noexcept {
+  if (kind == IdKind::key) {
+    for (std::size_t i = 0; i < count; ++i) shards[i] = static_cast<std::uint8_t>(shard_of(hash_key(ids[i])));
+  } else {
+    for (std::size_t i = 0; i < count; ++i) shards[i] = static_cast<std::uint8_t>(address_shard(ids[i]));
+  }
 }
 
 }  // namespace
 
-Batch::Batch(const std::int64_t* ids, std::size_t count, IdKind kind, const std::uint8_t* shards)
-    : kind_(kind), count_(count) {
-  if (count >= 0xffffffffU) fail_limit("a batch holds at most 4294967294 ids, not " + std::to_string(count));
-  keys_.reset(new std::int64_t[count]);
-  firsts_.reset(new std::uint32_t[count]);
-  rows_.reset(new float*[count]);
-  positions_.reset(new std::uint32_t[count]);
-  numbers_.reset(new std::uint32_t[count]);
-  sort_by(shards != nullptr ? shards : shards_of(ids, count, kind).get());
+Batch::Batch(const std::int64_t* ids, std::size_t count, IdKind kind)
+    : kind_(kind),
+      count_(checked(count)),
+      memory_(Scratch::bytes_of<std::int64_t>(count) + Scratch::bytes_of<float*>(count) +
+              3 * Scratch::bytes_of<std::uint32_t>(count)),
+      keys_(memory_.take<std::int64_t>(count)),
+      rows_(memory_.take<float*>(count)),
+      firsts_(memory_.take<std::uint32_t>(count)),
+      positions_(memory_.take<std::uint32_t>(count)),
+      numbers_(memory_.take<std::uint32_t>(count)) {
+  sort(ids);
 }
 
 std::size_t Batch::distinct() const noexcept {
@@ -105,11 +162,13 @@ std::size_t Batch::first_repeated() const noexcept {
 }
 
 // A counting sort: every segment of the input counts its ids per shard, then writes them to its own places.
-void Batch::sort_by(const std::uint8_t* shards) {
+void Batch::sort(const std::int64_t* ids) {
   const std::size_t segments = std::max<std::size_t>(1, (count_ + kSegment - 1) / kSegment);
+  const std::unique_ptr<std::uint8_t[]> shards(new std::uint8_t[count_]);
   std::vector<std::uint32_t> places(segments * kShards);
   parallel::ranges(count_, kSegment, [&](std::size_t begin, std::size_t end) {
     std::uint32_t counts[kShards] = {};
+    find_shards(ids + begin, end - begin, kind_, &shards[begin]);
     for (std::size_t i = begin; i < end; ++i) ++counts[shards[i]];
     std::copy(counts, counts + kShards, &places[begin / kSegment * kShards]);
   });
@@ -120,23 +179,27 @@ void Batch::sort_by(const std::uint8_t* shards) {
     if (next != begins_[part]) order_.push_back(static_cast<std::uint8_t>(part));
   }
   begins_[kShards] = next;
-  std::sort(order_.begin(), order_.end(), [&](std::uint8_t a, std::uint8_t b) { return ids(a) > ids(b); });
+  std::sort(order_.begin(), order_.end(), [this](std::uint8_t a, std::uint8_t b) { return this->ids(a) > this->ids(b); });
   parallel::ranges(count_, kSegment, [&](std::size_t begin, std::size_t end) {
     std::uint32_t* const to = &places[begin / kSegment * kShards];
-    for (std::size_t i = begin; i < end; ++i) positions_[to[shards[i]]++] = static_cast<std::uint32_t>(i);
+    std::uint32_t* const positions = positions_;
+    std::int64_t* const keys = keys_;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint32_t at = to[shards[i]]++;
+      positions[at] = static_cast<std::uint32_t>(i);
+      keys[at] = ids[i];
+    }
   });
 }
 
-void Batch::number(const std::int64_t* ids, std::size_t part) {
-  static thread_local Numbering numbering;
+void Batch::number(std::size_t part) {
+  Numbering& numbering = numbering_of_thread();
   const std::uint32_t first = begins_[part];
-  numbering.reset();
-  std::uint32_t distinct = 0;
-  for (std::size_t i = first; i < begins_[part + 1]; ++i) {
-    firsts_[first + distinct] = positions_[i];
-    numbers_[i] = numbering.number(ids[positions_[i]], &keys_[first], distinct);
-  }
-  distinct_[part] = distinct;
+  numbering.forget();  // what one that ran out of memory left
+  numbering.number(&keys_[first], &positions_[first], ids(part), &numbers_[first], &firsts_[first]);
+  distinct_[part] = numbering.distinct();
+  std::copy_n(numbering.keys(), numbering.distinct(), &keys_[first]);
+  numbering.forget();
 }
 
 }  // namespace recmigrate

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/parallel.h"
+#include "store/scratch.h"
 
 namespace recmigrate {
 
@@ -31,14 +32,12 @@ enum class IdKind { key, address };
 // one entry per id; those by distinct key are filled from each part's begin on.
 class Batch {
  public:
-  // Calls then(batch, part) once the keys of a part are known, from several threads. `shards` may name the shard of each
-  // id, or be null. The ids are not needed any more afterwards.
-  // Throws LimitReached for 2^32 - 1 ids or more, std::bad_alloc, and what `then` throws.
+  // Calls then(batch, part) once the keys of a part are known, from several threads. The ids are not needed any more
+  // afterwards. Throws LimitReached for 2^32 - 1 ids or more, std::bad_alloc, and what `then` throws.
   template <typename Then>
-  Batch(const std::int64_t* ids, std::size_t count, IdKind kind, const std::uint8_t* shards, const Then& then)
-      : Batch(ids, count, kind, shards) {
+  Batch(const std::int64_t* ids, std::size_t count, IdKind kind, const Then& then) : Batch(ids, count, kind) {
     for_each_part([&](std::size_t part) {
-      number(ids, part);
+      number(part);
       then(*this, part);
     });
   }
@@ -51,16 +50,16 @@ class Batch {
   [[nodiscard]] std::size_t distinct(std::size_t part) const noexcept { return distinct_[part]; }
   [[nodiscard]] std::size_t distinct() const noexcept;
 
-  [[nodiscard]] const std::int64_t* keys() const noexcept { return keys_.get(); }
+  [[nodiscard]] const std::int64_t* keys() const noexcept { return keys_; }
   // Where in the batch each came first.
-  [[nodiscard]] const std::uint32_t* firsts() const noexcept { return firsts_.get(); }
+  [[nodiscard]] const std::uint32_t* firsts() const noexcept { return firsts_; }
   // Where each one's row is, once the table has filled it in; null when it has none.
-  [[nodiscard]] float** rows() noexcept { return rows_.get(); }
-  [[nodiscard]] float* const* rows() const noexcept { return rows_.get(); }
+  [[nodiscard]] float** rows() noexcept { return rows_; }
+  [[nodiscard]] float* const* rows() const noexcept { return rows_; }
 
   // ids[positions[i]] is the distinct key number numbers[i] of its part.
-  [[nodiscard]] const std::uint32_t* positions() const noexcept { return positions_.get(); }
-  [[nodiscard]] const std::uint32_t* numbers() const noexcept { return numbers_.get(); }
+  [[nodiscard]] const std::uint32_t* positions() const noexcept { return positions_; }
+  [[nodiscard]] const std::uint32_t* numbers() const noexcept { return numbers_; }
 
   // The first position whose id came before, when there is one; `count` otherwise.
   [[nodiscard]] std::size_t first_repeated() const noexcept;
@@ -76,18 +75,19 @@ class Batch {
   }
 
  private:
-  Batch(const std::int64_t* ids, std::size_t count, IdKind kind, const std::uint8_t* shards);
+  Batch(const std::int64_t* ids, std::size_t count, IdKind kind);
 
-  void sort_by(const std::uint8_t* shards);
-  void number(const std::int64_t* ids, std::size_t part);
+  void sort(const std::int64_t* ids);
+  void number(std::size_t part);
 
   IdKind kind_;
   std::size_t count_;
-  std::unique_ptr<std::int64_t[]> keys_;
-  std::unique_ptr<std::uint32_t[]> firsts_;
-  std::unique_ptr<float*[]> rows_;
-  std::unique_ptr<std::uint32_t[]> positions_;
-  std::unique_ptr<std::uint32_t[]> numbers_;
+  Scratch memory_;
+  std::int64_t* keys_;  // the sorted ids until a part is numbered
+  float** rows_;
+  std::uint32_t* firsts_;
+  std::uint32_t* positions_;
+  std::uint32_t* numbers_;
   std::uint32_t begins_[kShards + 1] = {};
   std::uint32_t distinct_[kShards] = {};
   std::vector<std::uint8_t> order_;  // parts that have ids, the largest first

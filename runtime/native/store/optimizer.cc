@@ -71,14 +71,15 @@ const std::vector<Rule>& all_rules() {
   return *kRules;
 }
 
+constexpr std::size_t kAhead = 16;  // positions jump, so the hardware does not see the next row coming
+
 template <std::size_t kDim>
 using Fixed = std::integral_constant<std::size_t, kDim>;
 
 // With a width known to the compiler a row is a few vector registers; most of a batch is this loop.
 template <typename Dim>
-void sum_rows_of(Dim dim, float* __restrict sums, const std::uint32_t* numbers, const float* __restrict rows,
+RECMIGRATE_INLINE void sum_rows_of(Dim dim, float* __restrict sums, const std::uint32_t* numbers, const float* __restrict rows,
                  const std::uint32_t* positions, std::size_t count) noexcept {
-  constexpr std::size_t kAhead = 16;  // positions jump, so the hardware does not see the next row coming
   std::uint32_t next = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) prefetch_row(rows + positions[i + kAhead] * dim, dim);
@@ -90,6 +91,15 @@ void sum_rows_of(Dim dim, float* __restrict sums, const std::uint32_t* numbers, 
     } else {
       for (std::size_t c = 0; c < dim; ++c) sum[c] += row[c];
     }
+  }
+}
+
+template <typename Dim>
+RECMIGRATE_INLINE void spread_rows_of(Dim dim, float* __restrict out, const std::uint32_t* positions, const float* const* rows,
+                    const std::uint32_t* numbers, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) __builtin_prefetch(out + positions[i + kAhead] * dim, 1);
+    std::memcpy(out + positions[i] * dim, rows[numbers[i]], dim * sizeof(float));
   }
 }
 
@@ -123,6 +133,19 @@ bool all_finite(const float* values, std::size_t count) noexcept {
   return found == 0;
 }
 
+RECMIGRATE_VECTOR_CLONES
+void spread_rows(float* out, const std::uint32_t* positions, const float* const* rows, const std::uint32_t* numbers,
+                 std::size_t count, std::size_t dim) noexcept {
+  switch (dim) {
+    case 4: return spread_rows_of(Fixed<4>{}, out, positions, rows, numbers, count);
+    case 8: return spread_rows_of(Fixed<8>{}, out, positions, rows, numbers, count);
+    case 16: return spread_rows_of(Fixed<16>{}, out, positions, rows, numbers, count);
+    case 32: return spread_rows_of(Fixed<32>{}, out, positions, rows, numbers, count);
+    default: spread_rows_of(dim, out, positions, rows, numbers, count);
+  }
+}
+
+RECMIGRATE_VECTOR_CLONES
 void sum_rows(float* sums, const std::uint32_t* numbers, const float* rows, const std::uint32_t* positions,
               std::size_t count, std::size_t dim) noexcept {
   switch (dim) {

@@ -81,6 +81,10 @@ inline void apply_update(const Update& update, float* const* rows, const float* 
 void sum_rows(float* sums, const std::uint32_t* numbers, const float* rows, const std::uint32_t* positions,
               std::size_t count, std::size_t dim) noexcept;
 
+// out[positions[i]] = rows[numbers[i]] for i = 0 … count - 1; rows of `out` are `dim` wide.
+void spread_rows(float* out, const std::uint32_t* positions, const float* const* rows, const std::uint32_t* numbers,
+                 std::size_t count, std::size_t dim) noexcept;
+
 // Whether none of these is a NaN or an infinity.
 [[nodiscard]] bool all_finite(const float* values, std::size_t count) noexcept;
 

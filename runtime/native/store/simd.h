@@ -8,3 +8,6 @@
 #else
 #define RECMIGRATE_VECTOR_CLONES
 #endif
+
+// For the body of such a function: it must be compiled with its caller's vector width.
+#define RECMIGRATE_INLINE inline __attribute__((always_inline))

@@ -16,8 +16,10 @@ namespace {
 // A larger hint would only spread few rows over a large index, which then misses the cache; growing costs little.
 constexpr std::int64_t kReserveAtMost = 1 << 16;
 
-// Batches remembered for their updates: a step seldom looks more than a few up before it updates.
+// Batches remembered for their updates: a step seldom looks more than a few up before it updates. Each takes some 36 bytes
+// an id, so those of a bulk load are not.
 constexpr std::size_t kRemembered = 4;
+constexpr std::size_t kRememberedIds = std::size_t{1} << 20;
 
 std::size_t checked_dim(const TableConfig& config) {
   // 2^20 floats are 4 MiB a row; more is a mistake, and offsets stay far from overflow.
@@ -44,12 +46,14 @@ std::uint64_t Table::ReadGuard::shards_of(const std::int64_t* keys, std::size_t 
   return shards;
 }
 
-Table::Found::Found(std::size_t ids, std::uint64_t now)
-    : count(ids),
-      epoch(now),
-      keys(new std::int64_t[ids]),
-      rows(new float*[ids]),
-      shards(new std::uint8_t[ids]) {}
+Table::Found::Found(const std::int64_t* keys, Batch keys_with_rows, std::uint64_t now)
+    : ids(new std::int64_t[keys_with_rows.count()]), batch(std::move(keys_with_rows)), epoch(now) {
+  std::copy_n(keys, batch.count(), ids.get());
+}
+
+bool Table::Found::is_for(const std::int64_t* keys, std::size_t count) const noexcept {
+  return batch.count() == count && std::memcmp(ids.get(), keys, count * sizeof *keys) == 0;
+}
 
 Table::Table(const TableConfig& config)
     : config_(config),
@@ -149,9 +153,25 @@ void Table::lookup(const std::int64_t* keys, std::size_t count, float* out) cons
   });
 }
 
+// Each distinct key is looked for once, and its row is read while it is near.
 void Table::lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
   const ReadLock lock(structure_);
-  remember(find_or_insert(keys, count, out));
+  const StepsGuard steps(*this);
+  remember(keys, Batch(keys, count, IdKind::key, [&](Batch& batch, std::size_t part) {
+             resolve_part(batch, part);
+             read_part(batch, part, out);
+           }));
+}
+
+// out[count, dim] gets the rows of a part's ids.
+void Table::read_part(const Batch& batch, std::size_t part, float* out) const noexcept {
+  const std::size_t begin = batch.begin(part);
+  float* const* const rows = batch.rows() + begin;
+  const std::uint32_t* const numbers = batch.numbers() + begin;
+  const std::uint32_t* const positions = batch.positions() + begin;
+  const ReadLock lock(state_->shards[part]->mutex);
+  if (state_->steps == nullptr) return spread_rows(out, positions, rows, numbers, batch.ids(part), dim_);
+  for (std::size_t i = 0; i < batch.ids(part); ++i) read_row(rows[numbers[i]], out + positions[i] * dim_);
 }
 
 // Rows of up to kBlock keys, null where there is none, and their shards. The rows are prefetched.
@@ -177,7 +197,7 @@ void Table::View::read(std::size_t begin, std::size_t count, float* scratch, con
   float* found[kBlock];
   std::uint8_t shards[kBlock];
   if (found_ != nullptr) {
-    std::copy_n(&found_->rows[begin], count, found);
+    std::copy_n(&found_[begin], count, found);
     for (std::size_t i = 0; i < count; ++i) prefetch_row(found[i], table_.dim_);
   } else {
     table_.find_block(keys_ + begin, count, found, shards);
@@ -195,64 +215,20 @@ void Table::View::read(std::size_t begin, std::size_t count, float* scratch, con
   }
 }
 
-// The rows of keys, inserted where they are missing; copies them to out[count, dim] unless that is null.
-Table::FoundPtr Table::find_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
-  if (count >= kAbsent) fail_limit("a batch holds at most 4294967294 ids, not " + std::to_string(count));
-  auto found = std::make_unique<Found>(count, epoch_);
-  const StepsGuard steps(*this);
-  std::vector<std::vector<std::uint32_t>> missing((count + kRowGrain - 1) / kRowGrain);
-  {
-    const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
-    parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
-      std::copy(keys + begin, keys + end, &found->keys[begin]);
-      find_range(*found, begin, end, out, missing[begin / kRowGrain]);
-    });
-  }
-  insert_missing(*found, missing, out);
-  return found;
-}
-
-void Table::find_range(Found& found, std::size_t begin, std::size_t end, float* out,
-                       std::vector<std::uint32_t>& missing) const {
-  for (std::size_t at = begin; at < end; at += kBlock) {
-    const std::size_t some = std::min(kBlock, end - at);
-    float** const rows = &found.rows[at];
-    find_block(&found.keys[at], some, rows, &found.shards[at]);
-    for (std::size_t i = 0; i < some; ++i) {
-      if (rows[i] == nullptr) {
-        missing.push_back(static_cast<std::uint32_t>(at + i));
-      } else if (out != nullptr) {
-        read_row(rows[i], out + (at + i) * dim_);
-      }
-    }
-  }
-}
-
-// Inserts the keys at some positions of a batch, each once.
-void Table::insert_missing(Found& found, const std::vector<std::vector<std::uint32_t>>& missing, float* out) {
-  std::vector<std::uint32_t> positions;
-  for (const auto& some : missing) positions.insert(positions.end(), some.begin(), some.end());
-  if (positions.empty()) return;
-  std::vector<std::int64_t> keys(positions.size());
-  std::transform(positions.begin(), positions.end(), keys.begin(), [&](std::uint32_t i) { return found.keys[i]; });
-  const Batch batch(keys.data(), keys.size(), IdKind::key, nullptr, [this](Batch& absent, std::size_t part) {
-    std::fill_n(absent.rows() + absent.begin(part), absent.distinct(part), nullptr);
-    insert_part(*state_->shards[part], absent, part);
-  });
+// rows[count] = the rows of keys, inserted where they are missing.
+void Table::find_or_insert(const std::int64_t* keys, std::size_t count, float** rows) {
+  const Batch batch = resolve(keys, count);
   batch.for_each_part([&](std::size_t part) {
     const std::size_t begin = batch.begin(part);
-    const ReadLock lock(state_->shards[part]->mutex);
     for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
-      const std::size_t to = positions[batch.positions()[i]];
-      found.rows[to] = batch.rows()[begin + batch.numbers()[i]];
-      if (out != nullptr) read_row(found.rows[to], out + to * dim_);
+      rows[batch.positions()[i]] = batch.rows()[begin + batch.numbers()[i]];
     }
   });
 }
 
 // De-duplicates keys, finds their rows and inserts those that are missing.
 Batch Table::resolve(const std::int64_t* keys, std::size_t count) {
-  return Batch(keys, count, IdKind::key, nullptr, [this](Batch& batch, std::size_t part) { resolve_part(batch, part); });
+  return Batch(keys, count, IdKind::key, [this](Batch& batch, std::size_t part) { resolve_part(batch, part); });
 }
 
 void Table::resolve_part(Batch& batch, std::size_t part) {
@@ -299,8 +275,9 @@ void Table::account(std::size_t more_bytes) {
              std::to_string(config_.max_bytes) + "; raise it, or evict rows first");
 }
 
-void Table::remember(FoundPtr found) {
-  if (found->count == 0) return;
+void Table::remember(const std::int64_t* keys, Batch batch) {
+  if (batch.count() == 0 || batch.count() > kRememberedIds) return;
+  auto found = std::make_unique<Found>(keys, std::move(batch), epoch_);
   const std::lock_guard<std::mutex> lock(recent_mutex_);
   recent_.reserve(kRemembered + 1);
   recent_.push_back(std::move(found));
@@ -311,8 +288,7 @@ void Table::remember(FoundPtr found) {
 Table::FoundPtr Table::recall(const std::int64_t* ids, std::size_t count) {
   const std::lock_guard<std::mutex> lock(recent_mutex_);
   for (auto at = recent_.rbegin(); at != recent_.rend(); ++at) {
-    const Found& looked_up = **at;
-    if (looked_up.count != count || std::memcmp(looked_up.keys.get(), ids, count * sizeof *ids) != 0) continue;
+    if (!(*at)->is_for(ids, count)) continue;
     FoundPtr found = std::move(*at);
     recent_.erase(std::next(at).base());
     return found->epoch == epoch_ ? std::move(found) : nullptr;

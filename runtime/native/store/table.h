@@ -170,17 +170,26 @@ class Table {
     std::atomic<std::int64_t> newest{kNever};  // time that a look-up gave
   };
 
-  // The rows of the ids of one look-up, in input order: what its update need not search again.
+  // What a look-up leaves for its update: its ids, and their distinct keys with their rows.
   struct Found {
-    Found(std::size_t ids, std::uint64_t now);
+    Found(const std::int64_t* keys, Batch keys_with_rows, std::uint64_t now);
 
-    std::size_t count;
+    [[nodiscard]] bool is_for(const std::int64_t* keys, std::size_t count) const noexcept;
+
+    std::unique_ptr<std::int64_t[]> ids;
+    Batch batch;
     std::uint64_t epoch;
-    std::unique_ptr<std::int64_t[]> keys;
-    std::unique_ptr<float*[]> rows;
-    std::unique_ptr<std::uint8_t[]> shards;
   };
   using FoundPtr = std::unique_ptr<Found>;
+
+  // The gradients of a batch by distinct key; those of a part start where its keys do.
+  struct Sums {
+    explicit Sums(std::size_t floats) : memory(Scratch::bytes_of<float>(floats)), rows(memory.take<float>(floats)) {}
+
+    Scratch memory;
+    float* rows;
+    std::atomic<bool> finite{true};
+  };
 
   // Holds the shards that some ids are in for reading.
   class ReadGuard;
@@ -191,9 +200,8 @@ class Table {
   [[nodiscard]] TableMeta meta() const;
   void add_seen(SeenKeys& seen) const;
   [[nodiscard]] NewRow new_row() const noexcept;
-  [[nodiscard]] FoundPtr find_or_insert(const std::int64_t* keys, std::size_t count, float* out);
-  void find_range(Found& found, std::size_t begin, std::size_t end, float* out, std::vector<std::uint32_t>& missing) const;
-  void insert_missing(Found& found, const std::vector<std::vector<std::uint32_t>>& missing, float* out);
+  void read_part(const Batch& batch, std::size_t part, float* out) const noexcept;
+  void find_or_insert(const std::int64_t* keys, std::size_t count, float** rows);
   [[nodiscard]] Batch resolve(const std::int64_t* keys, std::size_t count);
   void resolve_part(Batch& batch, std::size_t part);
   void insert_part(Shard& shard, Batch& batch, std::size_t part);
@@ -204,10 +212,9 @@ class Table {
   void expand_part(const Batch& batch, std::size_t part, std::size_t begin, const Expansion& to) const;
   void require_rows(const Batch& batch, const std::int64_t* addresses) const;
   void account(std::size_t more_bytes);
-  void remember(FoundPtr found);
+  void remember(const std::int64_t* keys, Batch batch);
   [[nodiscard]] FoundPtr recall(const std::int64_t* ids, std::size_t count);
   void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
-  static void take_rows(Batch& batch, std::size_t part, const Found& found) noexcept;
   template <typename Body>
   void with_slots(const Update& update, const Body& body);
   [[nodiscard]] bool ready_for(const Update& update) const;
@@ -225,7 +232,7 @@ class Table {
   void read_initial(std::int64_t key, float* out) const noexcept;
   void catch_up(float* row, std::uint32_t taken) const noexcept;
   void update_rows(const Update& update, float* const* rows, const float* sums, std::size_t count) const noexcept;
-  void update_and_step(const Batch& batch, const float* sums, const Update& update);
+  void update_and_step(const Batch& batch, const Sums& sums, const Update& update);
   void widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts);
   struct Judged;
   [[nodiscard]] Admission in_force(Admission admission) const;
@@ -239,11 +246,11 @@ class Table {
   void require_dim(const TableMeta& meta) const;
   template <typename Write>
   void write_rows(const Batch& batch, const Write& write);
-  void update_all(const Batch& batch, const float* sums, const Update& update);
-  void sum_part(const Batch& batch, std::size_t part, const float* grads, float* sums) const noexcept;
-  void update_part(const Batch& batch, std::size_t part, const float* sums, const Update& update) noexcept;
+  void update_all(const Batch& batch, const Sums& sums, const Update& update);
+  void sum_part(const Batch& batch, std::size_t part, const float* grads, Sums& sums) const noexcept;
+  void update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept;
   void find_padding(std::size_t part) noexcept;
-  void require_finite(const Batch& batch, const float* sums) const;
+  [[noreturn]] void refuse_nonfinite(const Batch& batch, const Sums& sums) const;
   void update_some(const Update& update, std::size_t part, float* const* rows, const float* sums,
                    std::size_t count) const noexcept;
   void save_part(Shard& shard, const Batch& batch, std::size_t part) noexcept;
@@ -324,7 +331,8 @@ inline constexpr std::size_t kRowGrain = 4096;
 
 class Table::View {
  public:
-  View(const Table& table, const std::int64_t* keys, const Found* found) noexcept
+  // The rows of the keys, when the caller has found them already, or null.
+  View(const Table& table, const std::int64_t* keys, float* const* found) noexcept
       : table_(table), keys_(keys), found_(found) {}
 
   // rows[i] = the row of key number begin + i, for i < count <= kBlock; those of keys that have none, and
@@ -334,19 +342,17 @@ class Table::View {
  private:
   const Table& table_;
   const std::int64_t* keys_;
-  const Found* found_;
+  float* const* found_;
 };
 
 template <typename Body>
 void Table::view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body) {
   const ReadLock lock(structure_);
-  FoundPtr found = insert ? find_or_insert(keys, count, nullptr) : nullptr;
-  {
-    const StepsGuard steps(*this);
-    const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
-    body(View(*this, keys, found.get()));
-  }
-  if (found) remember(std::move(found));
+  const std::unique_ptr<float*[]> found(insert ? new float*[count] : nullptr);
+  if (insert) find_or_insert(keys, count, found.get());
+  const StepsGuard steps(*this);
+  const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
+  body(View(*this, keys, found.get()));
 }
 
 // Calls body() under `structure_` once the rows have the slots of the update's rule.

@@ -13,13 +13,13 @@ namespace recmigrate {
 void Table::apply_at(const std::int64_t* addresses, std::size_t count, const float* grads, const Update& update) {
   with_slots(update, [&] {
     require_addresses();
-    const std::unique_ptr<float[]> sums(new float[count * dim_]);
-    const Batch batch(addresses, count, IdKind::address, nullptr, [&](Batch& part_of, std::size_t part) {
+    Sums sums(count * dim_);
+    const Batch batch(addresses, count, IdKind::address, [&](Batch& part_of, std::size_t part) {
       find_addresses(part_of, part);
-      sum_part(part_of, part, grads, sums.get());
+      sum_part(part_of, part, grads, sums);
     });
     require_rows(batch, addresses);
-    update_all(batch, sums.get(), update);
+    update_all(batch, sums, update);
   });
 }
 
@@ -99,7 +99,7 @@ void Table::require_rows(const Batch& batch, const std::int64_t* addresses) cons
 void Table::lookup_at(const std::int64_t* addresses, std::size_t count, float* out) const {
   require_addresses();
   const ReadLock lock(structure_);
-  const Batch batch(addresses, count, IdKind::address, nullptr,
+  const Batch batch(addresses, count, IdKind::address,
                     [this](Batch& part_of, std::size_t part) { find_addresses(part_of, part); });
   require_rows(batch, addresses);
   const StepsGuard steps(*this);

@@ -98,10 +98,8 @@ void Table::lookup_and_admit(const std::int64_t* keys, std::size_t count, const 
     if (!tracks(rules.bloom)) continue;
     raise(state_->newest, rules.now);
     const auto seen = static_cast<std::uint32_t>(state_->newest + 1);
-    auto found = std::make_unique<Found>(count, epoch_);
-    std::copy_n(keys, count, found->keys.get());
     std::atomic<bool> all{true};
-    const Batch batch(keys, count, IdKind::key, nullptr, [&](Batch& part_of, std::size_t part) {
+    Batch batch(keys, count, IdKind::key, [&](Batch& part_of, std::size_t part) {
       admit_part(part_of, part, rules, seen);
     });
     const StepsGuard steps(*this);
@@ -111,8 +109,6 @@ void Table::lookup_and_admit(const std::int64_t* keys, std::size_t count, const 
       for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
         const std::size_t to = batch.positions()[i];
         float* const row = batch.rows()[begin + batch.numbers()[i]];
-        found->rows[to] = row;
-        found->shards[to] = static_cast<std::uint8_t>(part);
         admitted[to] = row != nullptr;
         if (row != nullptr) {
           read_row(row, out + to * dim_);
@@ -122,7 +118,7 @@ void Table::lookup_and_admit(const std::int64_t* keys, std::size_t count, const 
         }
       }
     });
-    if (all) remember(std::move(found));
+    if (all) remember(keys, std::move(batch));
     return;
   }
 }
@@ -307,7 +303,7 @@ void Table::take_seen(const SeenKeys& seen) {
 void Table::restore_seen(State& state, const SeenKeys& seen) const {
   if (!seen.tracked) return;
   state.newest = seen.newest;
-  const Batch batch(seen.keys.data(), seen.keys.size(), IdKind::key, nullptr, [](Batch&, std::size_t) {});
+  const Batch batch(seen.keys.data(), seen.keys.size(), IdKind::key, [](Batch&, std::size_t) {});
   batch.for_each_part([&](std::size_t part) {
     Shard& shard = *state.shards[part];
     for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.ids(part); ++i) {

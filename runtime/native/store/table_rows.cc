@@ -74,7 +74,7 @@ void Table::require_dim(const TableMeta& meta) const {
 void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
                         const float* slots) {
   require_dim(meta);
-  const Batch batch(keys, count, IdKind::key, nullptr, [](Batch&, std::size_t) {});
+  const Batch batch(keys, count, IdKind::key, [](Batch&, std::size_t) {});
   if (batch.distinct() != count) {
     fail_invalid("rows for table '" + name() + "' hold key " + std::to_string(keys[batch.first_repeated()]) + " twice");
   }
@@ -156,7 +156,7 @@ void Table::write_rows(const Batch& batch, const Write& write) {
 }
 
 std::size_t Table::remove(const std::int64_t* keys, std::size_t count) {
-  const Batch batch(keys, count, IdKind::key, nullptr, [](Batch&, std::size_t) {});
+  const Batch batch(keys, count, IdKind::key, [](Batch&, std::size_t) {});
   const std::lock_guard<std::mutex> maintenance(maintenance_);
   std::atomic<std::size_t> removed{0};
   const WriteLock lock(structure_);

@@ -14,17 +14,16 @@ namespace recmigrate {
 
 void Table::apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update) {
   with_slots(update, [&] {
-    const FoundPtr found = recall(keys, count);
-    const std::unique_ptr<float[]> sums(new float[count * dim_]);
-    const Batch batch(keys, count, IdKind::key, found ? found->shards.get() : nullptr, [&](Batch& part_of, std::size_t part) {
-      if (found) {
-        take_rows(part_of, part, *found);
-      } else {
-        resolve_part(part_of, part);
-      }
-      sum_part(part_of, part, grads, sums.get());
+    Sums sums(count * dim_);
+    if (const FoundPtr found = recall(keys, count)) {
+      found->batch.for_each_part([&](std::size_t part) { sum_part(found->batch, part, grads, sums); });
+      return update_all(found->batch, sums, update);
+    }
+    const Batch batch(keys, count, IdKind::key, [&](Batch& part_of, std::size_t part) {
+      resolve_part(part_of, part);
+      sum_part(part_of, part, grads, sums);
     });
-    update_all(batch, sums.get(), update);
+    update_all(batch, sums, update);
   });
 }
 
@@ -113,25 +112,22 @@ void Table::widen(const RowLayout& after, bool keep_slots, const SlotStarts& sta
   ++epoch_;
 }
 
-void Table::take_rows(Batch& batch, std::size_t part, const Found& found) noexcept {
-  const std::size_t begin = batch.begin(part);
-  for (std::size_t i = begin; i < begin + batch.distinct(part); ++i) batch.rows()[i] = found.rows[batch.firsts()[i]];
-}
-
 // The sums of a part start where its keys do. What can fail fails before the first row changes.
-void Table::sum_part(const Batch& batch, std::size_t part, const float* grads, float* sums) const noexcept {
+void Table::sum_part(const Batch& batch, std::size_t part, const float* grads, Sums& sums) const noexcept {
   const std::size_t begin = batch.begin(part);
-  sum_rows(sums + begin * dim_, batch.numbers() + begin, grads, batch.positions() + begin, batch.ids(part), dim_);
+  float* const to = &sums.rows[begin * dim_];
+  sum_rows(to, batch.numbers() + begin, grads, batch.positions() + begin, batch.ids(part), dim_);
+  if (!all_finite(to, batch.distinct(part) * dim_)) sums.finite = false;
 }
 
-void Table::update_all(const Batch& batch, const float* sums, const Update& update) {
-  if (update.nonfinite == Nonfinite::error) require_finite(batch, sums);
+void Table::update_all(const Batch& batch, const Sums& sums, const Update& update) {
+  if (!sums.finite && update.nonfinite == Nonfinite::error) refuse_nonfinite(batch, sums);
   if (state_->steps) return update_and_step(batch, sums, update);
-  batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums + batch.begin(part) * dim_, update); });
+  batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums, update); });
 }
 
 // The rows of the batch take the step at once, and all others when they are needed.
-void Table::update_and_step(const Batch& batch, const float* sums, const Update& update) {
+void Table::update_and_step(const Batch& batch, const Sums& sums, const Update& update) {
   Deferred::check(update);
   Deferred& steps = *state_->steps;
   const std::lock_guard<std::mutex> one(stepping_);
@@ -139,7 +135,7 @@ void Table::update_and_step(const Batch& batch, const float* sums, const Update&
     const WriteLock lock(steps_);
     steps.reserve();
   }
-  batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums + batch.begin(part) * dim_, update); });
+  batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums, update); });
   const WriteLock lock(steps_);
   steps.append(update);
 }
@@ -151,17 +147,12 @@ void Table::update_rows(const Update& update, float* const* rows, const float* s
   apply_update(update, rows, sums, count, dim_);
 }
 
-void Table::require_finite(const Batch& batch, const float* sums) const {
-  std::atomic<bool> finite{true};
-  batch.for_each_part([&](std::size_t part) {
-    if (!all_finite(sums + batch.begin(part) * dim_, batch.distinct(part) * dim_)) finite = false;
-  });
-  if (finite) return;
+void Table::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
   std::size_t worst = batch.count();  // by the first position that shows it, whatever the threads did
   std::int64_t key = 0;
   for (std::size_t part = 0; part < kShards; ++part) {
     for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.distinct(part); ++i) {
-      if (batch.firsts()[i] >= worst || all_finite(sums + i * dim_, dim_)) continue;
+      if (batch.firsts()[i] >= worst || all_finite(&sums.rows[i * dim_], dim_)) continue;
       worst = batch.firsts()[i];
       key = batch.keys()[i];
     }
@@ -173,7 +164,8 @@ void Table::require_finite(const Batch& batch, const float* sums) const {
 }
 
 // One part's updates; the rows of the next block are fetched while this one is updated.
-void Table::update_part(const Batch& batch, std::size_t part, const float* sums, const Update& update) noexcept {
+void Table::update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept {
+  const float* const sums = &all_sums.rows[batch.begin(part) * dim_];
   Shard& shard = *state_->shards[part];
   float* const* const rows = batch.rows() + batch.begin(part);
   const std::size_t count = batch.distinct(part);
@@ -181,7 +173,7 @@ void Table::update_part(const Batch& batch, std::size_t part, const float* sums,
   const WriteLock lock(shard.mutex);
   if (shard.capture.active()) save_part(shard, batch, part);
   find_padding(part);
-  const bool all = padding_[part].empty() && update.nonfinite == Nonfinite::error;
+  const bool all = padding_[part].empty() && all_sums.finite;
   for (std::size_t i = 0; i < std::min(kBlock, count); ++i) prefetch_row(rows[i], width);
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
     const std::size_t some = std::min(kBlock, count - begin);
