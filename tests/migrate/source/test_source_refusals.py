@@ -72,6 +72,10 @@ CASES = {
         "initial values",
     ),
     "starred arguments": (HEAD + "W = tf.get_variable(*args)\n" + LOOKUP, "cannot be read"),
+    "Adam also of dense variables alone": (
+        TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other, var_list=[dense])\n",
+        "that of the tables would miss them",
+    ),
     "momentum": (TABLE + "op = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)\n", "MomentumOptimizer"),
     "ftrl in a branch": (
         TABLE
@@ -240,6 +244,14 @@ def test_a_lookup_in_something_else_is_noted_and_left_alone() -> None:
 def test_deleting_the_name_and_declaring_it_global_are_no_uses() -> None:
     made = "def make():\n    global W\n    " + MADE + "make()\n" + LOOKUP + "del W\n" + STEP
     assert "create_table(" in converted(HEAD + "W = None\n" + made).converted
+
+
+def test_a_step_of_dense_variables_alone_by_an_optimizer_that_counts_nothing_stays() -> None:
+    more = "b = {}.minimize(other, var_list=[dense])\n"
+    shared = TABLE + "o = tf.train.AdagradOptimizer(0.1)\na = o.minimize(loss)\n" + more.format("o")
+    own = TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\n"
+    for text in (shared, own + more.format("tf.train.AdamOptimizer(0.1)")):
+        assert "create_table(" in converted(text).converted
 
 
 def test_a_table_is_judged_by_the_optimizer_of_its_own_model() -> None:

@@ -27,6 +27,7 @@ class Stock:
     parameters: tuple[str, ...]
     defaults: tuple[tuple[str, str], ...]  #: carried over even when the source leaves them out
     stateful: bool
+    counts: bool = False  #: all its steps count for every variable, as in Adam's bias correction
 
 
 STOCK = {
@@ -39,8 +40,10 @@ STOCK = {
         (("initial_accumulator_value", "0.1"),),
         stateful=True,
     ),
-    "train.AdamOptimizer": Stock("adam", _ADAM, (("learning_rate", "0.001"),), stateful=True),
-    "contrib.opt.LazyAdamOptimizer": Stock("lazy_adam", _ADAM, (("learning_rate", "0.001"),), stateful=True),
+    "train.AdamOptimizer": Stock("adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True),
+    "contrib.opt.LazyAdamOptimizer": Stock(
+        "lazy_adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True
+    ),
 }
 CARRIED = {"learning_rate", "initial_accumulator_value", "beta1", "beta2", "epsilon"}
 OPTIMIZER = re.compile(

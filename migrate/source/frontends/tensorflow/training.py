@@ -63,6 +63,7 @@ def find_training(file: File, tables: set[int]) -> Training:
     training = Training()
     flow = Flow(file)
     consumed: set[int] = set()
+    dense: list[tuple[cst.Call, Optimizer]] = []
     for call in file.tree.calls:
         name = file.names.of(call.func)
         if name in HELPERS or (_method(call) == "compile" and any(a.keyword for a in call.args)):
@@ -78,9 +79,12 @@ def find_training(file: File, tables: set[int]) -> Training:
             training.stops += optimizer.stops
             training.steps.append(step)
             consumed |= {id(source) for source in step.sources}
+        elif _method(call) == "minimize":
+            dense.append((call, optimizer))
     _check_consumed(file, training, consumed, tables, flow)
     _check_carriers(file, flow, training)
     _check_states(file, training)
+    _check_counts(file, training, dense)
     training.understood = flow.understood
     return training
 
@@ -262,6 +266,17 @@ def _check_states(file: File, training: Training) -> None:
             if not exclusive(file, first.call, second.call):
                 reason = "each optimizer keeps state of its own, but a table has one state"
                 training.stops.append(Stop(second.call, RULE, "two optimizers train the same variables", reason))
+
+
+def _check_counts(file: File, training: Training, dense: list[tuple[cst.Call, Optimizer]]) -> None:
+    """Stop when steps of dense variables alone count for the optimizer that trains a table."""
+    counting = {id(m.call) for step in training.steps for m in step.optimizer.makers if m.stock.counts}
+    for call, optimizer in dense:
+        if any(id(maker.call) in counting for maker in optimizer.makers):
+            text = " ".join(file.tree.source(call).split())
+            reason = "the optimizer counts these steps for all variables, and that of the tables would miss them"
+            action = "give this step an optimizer of its own"
+            training.stops.append(Stop(call, RULE, f"`{text}` trains dense variables alone", reason, action))
 
 
 def owner(file: File, node: cst.CSTNode) -> cst.CSTNode:
