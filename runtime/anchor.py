@@ -32,8 +32,8 @@ class Anchor:
     def _refuse_stock_optimizer(self) -> TypeError:
         return TypeError(
             f"a stock optimizer cannot update the table `{self.table.table_name}`: apply its gradient with "
-            "create_hash_optimizer(...) of its form in runtime.optimizers (adagrad, adam, gradient_descent, …), and pass "
-            "only dense variables to the stock optimizer"
+            "create_hash_optimizer(...) of its form in runtime.optimizers (adagrad, adam, gradient_descent, …), and "
+            "pass only dense variables to the stock optimizer"
         )
 
 
