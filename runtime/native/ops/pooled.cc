@@ -1,27 +1,16 @@
-// RecPooledLookup, RecPooledLookupOrInsert: ids in bags to one row per bag, and RecPooledGradient, which turns the
-// gradients of the bags into those of the distinct keys. No vector per id is ever made. The same for many tables at once
-// are RecPooledLookupGroup, RecPooledLookupOrInsertGroup and RecPooledGradientGroup.
+// RecPooledLookup, RecPooledLookupOrInsert: ids in bags to one row per bag; no vector per id is ever made. The same for
+// many tables at once are RecPooledLookupGroup and RecPooledLookupOrInsertGroup.
 #include <algorithm>
-#include <cmath>
-#include <optional>
 
 #include "ops/anchor.h"
-#include "ops/attributes.h"
-#include "ops/bags.h"
 #include "ops/chains.h"
-#include "ops/kernel.h"
+#include "ops/pooled.h"
 #include "ops/registry.h"
 #include "ops/row_window.h"
 #include "ops/shapes.h"
 
 namespace recmigrate::ops {
 namespace {
-
-// A greatest norm when one was given: a vector of one float, else of none.
-const float* max_norm_of(const Input& input) {
-  if (input.elements() > 1) fail_invalid("max_norm has " + std::to_string(input.elements()) + " values; it is one");
-  return input.elements() == 0 ? nullptr : input.data<float>();
-}
 
 void pool_bag(RowWindow& rows, const Bags& bags, std::size_t bag, std::size_t dim, float* out) {
   const std::size_t begin = bags.begin(bag);
@@ -39,11 +28,6 @@ void pool_bag(RowWindow& rows, const Bags& bags, std::size_t bag, std::size_t di
       add_weighted(out, rows[i], bags.weights()[i], dim, i != begin);
     }
   }
-}
-
-float bag_divisor(const PoolingRules& rules, const Bags& bags, std::size_t bag) {
-  const float* weights = bags.weights() == nullptr ? nullptr : bags.weights() + bags.begin(bag);
-  return divisor(rules.combiner, weights, bags.size(bag));
 }
 
 void divide_bag(const PoolingRules& rules, const Bags& bags, std::size_t bag, float* pooled, std::size_t dim) {
@@ -100,178 +84,11 @@ class Lookup {
   TensorPtr out_;
 };
 
-// The bags' gradients divided as the bags were: what each of their ids gets, but for its weight.
-std::vector<float> divided(const PoolingRules& rules, const Bags& bags, const float* grads, std::size_t dim) {
-  std::vector<float> result(bags.count() * dim);
-  bags.for_ranges([&](std::size_t begin, std::size_t end) {
-    for (std::size_t bag = begin; bag < end; ++bag) {
-      const float by = bag_divisor(rules, bags, bag);
-      if (bags.weights() != nullptr) {
-        divide(&result[bag * dim], grads + bag * dim, by, dim);
-      } else if (bags.size(bag) != 0) {
-        // As TensorFlow does it, which multiplies here.
-        const double count = static_cast<double>(bags.size(bag));
-        scale(&result[bag * dim], grads + bag * dim,
-              static_cast<float>(1.0 / (rules.combiner == Combiner::mean ? count : std::sqrt(count))), dim);
-      }
-    }
-  });
-  return result;
-}
-
-// Gradients of the distinct keys, before the clipping of their rows.
-void sum_by_key(const Bags& bags, const DistinctKeys& distinct, const float* grads, std::size_t dim,
-                std::int64_t* keys, float* sums) {
-  const std::vector<std::uint32_t> bag_of = bags.bag_of();
-  distinct.for_each_part([&](const DistinctPart& part) {
-    std::copy_n(part.keys, part.distinct, keys + part.begin);
-    std::vector<std::uint32_t> from(part.ids);
-    for (std::size_t i = 0; i < part.ids; ++i) from[i] = bag_of[part.positions[i]];
-    float* to = sums + part.begin * dim;
-    if (bags.weights() == nullptr) {
-      sum_rows(to, part.numbers, grads, from.data(), part.ids, dim);
-    } else {
-      std::vector<float> weights(part.ids);
-      for (std::size_t i = 0; i < part.ids; ++i) weights[i] = bags.weights()[part.positions[i]];
-      sum_weighted_rows(to, part.numbers, grads, from.data(), weights.data(), part.ids, dim);
-    }
-  });
-}
-
-void clip_sums(const RowReader& reader, std::size_t count, float max_norm, std::size_t dim, float* sums) {
-  parallel::ranges(count, 2048, [&](std::size_t begin, std::size_t end) {
-    RowWindow rows(reader, begin, end, nullptr, dim);
-    for (std::size_t i = begin; i < end; ++i) {
-      rows.fetch(i, 1);
-      clip_gradient(sums + i * dim, rows[i], max_norm, dim);
-    }
-  });
-}
-
-// Gradients of the weights of one bag: of sum(w * row) / d(w).
-void weigh_bag(const PoolingRules& rules, const Bags& bags, std::size_t bag, RowWindow& rows, const float* grad,
-               std::size_t dim, float* out) {
-  std::vector<float> along(bags.size(bag));  // of the divided gradient and each row
-  float pooled = 0;                          // sum of w * along
-  for (std::size_t i = 0; i < along.size(); ++i) {
-    const std::size_t id = bags.begin(bag) + i;
-    rows.fetch(id, 1);
-    along[i] = dot(grad, rows[id], dim);
-    pooled += bags.weights()[id] * along[i];
-  }
-  const float by = bag_divisor(rules, bags, bag);
-  for (std::size_t i = 0; i < along.size(); ++i) {
-    const std::size_t id = bags.begin(bag) + i;
-    if (bags.origin(id) == Bags::kFilled) continue;
-    float less = 0;
-    if (rules.combiner != Combiner::sum && by != 0) {
-      less = rules.combiner == Combiner::mean ? pooled / by : pooled / by * bags.weights()[id] / by;
-    }
-    out[bags.origin(id)] = along[i] - less;
-  }
-}
-
-// One table's part of a gradient, checked. Inputs: handle, keys, layout, weights, rows, max_norm, grads; outputs: distinct
-// keys, their gradients, and the gradients of the weights when they are asked for.
-class Gradient {
- public:
-  Gradient(TF_OpKernelContext* context, Ports ports, const PoolingRules& rules, bool weights)
-      : rules_(rules), table_(find_table(Input(context, ports[0], "handle").scalar<std::int64_t>())),
-        bags_(context, ports, 1, rules), norm_(context, ports[5], "max_norm"), max_norm_(max_norm_of(norm_)),
-        grads_(context, ports[6], "grads"), weights_(weights ? bags_.given() : 0) {
-    grads_.require_shape({static_cast<std::int64_t>(bags_.count()), static_cast<std::int64_t>(table_->dim())});
-  }
-
-  void find_distinct() { distinct_.emplace(bags_.keys(), bags_.ids()); }
-
-  void allocate(TF_OpKernelContext* context, Ports ports) {
-    const auto count = static_cast<std::int64_t>(distinct_->size());
-    keys_ = allocate_output(context, ports[0], TF_INT64, sizeof(std::int64_t), {count});
-    sums_ = allocate_output(context, ports[1], TF_FLOAT, sizeof(float),
-                            {count, static_cast<std::int64_t>(table_->dim())});
-    weight_grads_ =
-        allocate_output(context, ports[2], TF_FLOAT, sizeof(float), {static_cast<std::int64_t>(weights_)});
-  }
-
-  void run() const {
-    const std::size_t dim = table_->dim();
-    const bool divide_first = rules_.combiner != Combiner::sum;
-    const std::vector<float> own =
-        divide_first ? divided(rules_, bags_, grads_.data<float>(), dim) : std::vector<float>();
-    const float* const grads = divide_first ? own.data() : grads_.data<float>();
-    sum_by_key(bags_, *distinct_, grads, dim, writable<std::int64_t>(keys_), writable<float>(sums_));
-    if (max_norm_ != nullptr) {
-      visit_rows(*table_, writable<std::int64_t>(keys_), distinct_->size(), false, [&](const RowReader& reader) {
-        clip_sums(reader, distinct_->size(), *max_norm_, dim, writable<float>(sums_));
-      });
-    }
-    if (weights_ != 0) weigh(grads);
-  }
-
- private:
-  void weigh(const float* grads) const {
-    const std::size_t dim = table_->dim();
-    auto* const out = writable<float>(weight_grads_);
-    std::fill_n(out, weights_, 0.0F);
-    visit_rows(*table_, bags_.keys(), bags_.ids(), false, [&](const RowReader& reader) {
-      bags_.for_ranges([&](std::size_t begin, std::size_t end) {
-        RowWindow rows(reader, bags_.begin(begin), bags_.begin(end), max_norm_, dim);
-        for (std::size_t bag = begin; bag < end; ++bag) weigh_bag(rules_, bags_, bag, rows, grads + bag * dim, dim, out);
-      });
-    });
-  }
-
-  const PoolingRules& rules_;
-  std::shared_ptr<Table> table_;
-  Bags bags_;
-  Input norm_;
-  const float* max_norm_;
-  Input grads_;
-  std::size_t weights_;
-  std::optional<DistinctKeys> distinct_;
-  TensorPtr keys_;
-  TensorPtr sums_;
-  TensorPtr weight_grads_;
-};
-
-// What a kernel was made with; of one member where the op is no group.
-struct Kernel {
-  std::vector<PoolingRules> members;
-  std::vector<unsigned char> weight_gradients;  // of a gradient: which weights get one
-
-  [[nodiscard]] Ports ports(std::size_t member) const noexcept {
-    return {static_cast<int>(member), static_cast<int>(members.size())};
-  }
-};
-
-template <bool kGroup, bool kGradient>
-void* create(TF_OpKernelConstruction* construction) noexcept {
-  try {
-    auto kernel = std::make_unique<Kernel>();
-    if constexpr (kGroup) {
-      kernel->members = PoolingRules::of_group(construction);
-      if (kGradient) kernel->weight_gradients = bools_attribute(construction, "weight_gradients");
-    } else {
-      kernel->members.push_back(PoolingRules(construction));
-      if (kGradient) kernel->weight_gradients = {bool_attribute(construction, "weight_gradient")};
-    }
-    if (kGradient && kernel->weight_gradients.size() != kernel->members.size()) {
-      fail_invalid("weight_gradients must have " + std::to_string(kernel->members.size()) + " values, one per table");
-    }
-    return kernel.release();
-  } catch (...) {
-    TF_OpKernelConstruction_Failure(construction, current_failure().get());
-    return nullptr;
-  }
-}
-
-void destroy(void* kernel) noexcept { delete static_cast<Kernel*>(kernel); }
-
 // All members are checked and their outputs allocated before a table is touched.
 template <bool kInsert>
 void compute_lookup(void* given, TF_OpKernelContext* context) noexcept {
   try {
-    const Kernel& kernel = *static_cast<const Kernel*>(given);
+    const PoolingKernel& kernel = *static_cast<const PoolingKernel*>(given);
     std::vector<std::unique_ptr<Lookup>> lookups;
     std::vector<const Table*> tables;
     for (std::size_t i = 0; i < kernel.members.size(); ++i) {
@@ -284,44 +101,13 @@ void compute_lookup(void* given, TF_OpKernelContext* context) noexcept {
   }
 }
 
-void compute_gradient(void* given, TF_OpKernelContext* context) noexcept {
-  try {
-    const Kernel& kernel = *static_cast<const Kernel*>(given);
-    std::vector<std::unique_ptr<Gradient>> gradients;
-    for (std::size_t i = 0; i < kernel.members.size(); ++i) {
-      const PoolingRules& rules = kernel.members[i];
-      const bool weights = rules.weighted && kernel.weight_gradients[i] != 0;
-      gradients.push_back(std::make_unique<Gradient>(context, kernel.ports(i), rules, weights));
-    }
-    parallel::run(gradients.size(), [&](std::size_t i) { gradients[i]->find_distinct(); });
-    for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i]->allocate(context, kernel.ports(i));
-    parallel::run(gradients.size(), [&](std::size_t i) { gradients[i]->run(); });
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
-}
-
-template <bool kGroup, bool kGradient>
-KernelFunctions kernel_of(void (*compute)(void*, TF_OpKernelContext*)) {
-  return {&create<kGroup, kGradient>, compute, &destroy};
-}
-
-std::vector<const char*> attributes(std::initializer_list<const char*> own) {
-  std::vector<const char*> all(own);
-  for (const char* attribute :
-       {"prune: bool = false", "negative_keys: bool = false", "fill_empty: bool = false", "default_id: int = 0"}) {
-    all.push_back(attribute);
-  }
-  return all;
-}
-
 void register_lookups(const char* name, const char* group_name, void (*compute)(void*, TF_OpKernelContext*)) {
-  const KernelFunctions kernel = kernel_of<false, false>(compute);
+  const KernelFunctions kernel = pooling_kernel<false, false>(compute);
   register_keyed_op({name,
                      {"handle: int64", "anchor: float", "keys: Tkey", "layout: int64", "weights: float", "rows: int64",
                       "max_norm: float"},
                      {"pooled: float"},
-                     attributes({"Tkey: {int32, int64} = DT_INT64", "combiner: {'sum', 'mean', 'sqrtn'}",
+                     pooling_attributes({"Tkey: {int32, int64} = DT_INT64", "combiner: {'sum', 'mean', 'sqrtn'}",
                                  "splits: bool = false", "weighted: bool = false"}),
                      &pooled_shape},
                     kernel, kernel);
@@ -329,29 +115,9 @@ void register_lookups(const char* name, const char* group_name, void (*compute)(
                {"handles: N * int64", "anchors: N * float", "keys: N * int64", "layouts: N * int64",
                 "weights: N * float", "rows: N * int64", "max_norms: N * float"},
                {"pooled: N * float"},
-               attributes({"N: int >= 1", "combiners: list(string)", "splits: list(bool)", "weighted: list(bool)"}),
+               pooling_attributes({"N: int >= 1", "combiners: list(string)", "splits: list(bool)", "weighted: list(bool)"}),
                &pooled_shape},
-              kernel_of<true, false>(compute));
-}
-
-void register_gradients() {
-  const KernelFunctions kernel = kernel_of<false, true>(&compute_gradient);
-  register_keyed_op({"RecPooledGradient",
-                     {"handle: int64", "keys: Tkey", "layout: int64", "weights: float", "rows: int64",
-                      "max_norm: float", "grads: float"},
-                     {"unique_keys: int64", "sums: float", "weight_grads: float"},
-                     attributes({"Tkey: {int32, int64} = DT_INT64", "combiner: {'sum', 'mean', 'sqrtn'}",
-                                 "splits: bool = false", "weighted: bool = false", "weight_gradient: bool = true"}),
-                     &pooled_gradient_shape},
-                    kernel, kernel);
-  register_op({"RecPooledGradientGroup",
-               {"handles: N * int64", "keys: N * int64", "layouts: N * int64", "weights: N * float", "rows: N * int64",
-                "max_norms: N * float", "grads: N * float"},
-               {"unique_keys: N * int64", "sums: N * float", "weight_grads: N * float"},
-               attributes({"N: int >= 1", "combiners: list(string)", "splits: list(bool)", "weighted: list(bool)",
-                           "weight_gradients: list(bool)"}),
-               &pooled_gradient_shape},
-              kernel_of<true, true>(&compute_gradient));
+              pooling_kernel<true, false>(compute));
 }
 
 }  // namespace
@@ -359,7 +125,7 @@ void register_gradients() {
 void register_pooled_ops() {
   register_lookups("RecPooledLookup", "RecPooledLookupGroup", &compute_lookup<false>);
   register_lookups("RecPooledLookupOrInsert", "RecPooledLookupOrInsertGroup", &compute_lookup<true>);
-  register_gradients();
+  register_pooled_gradients();
 }
 
 }  // namespace recmigrate::ops
