@@ -220,7 +220,8 @@ def set_threshold(table: Table, threshold: Any) -> tf.Operation:
     """Replace the `access_threshold` of all lookups of `table` by a number above 0; 0 stops counting and keeps it.
 
     In a v1 graph returns the op that does so. Rows stay when the number rises, but keys that were not seen so often
-    read as those without a row. It lasts as long as the session (the eager table), and no checkpoint keeps it.
+    read as those without a row; rows that did not come by counting stay admitted. Checkpoints keep the number; it lasts
+    until the table is emptied or restored.
 
     Raises:
         ValueError: no integer scalar, or a negative one.

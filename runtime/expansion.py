@@ -19,7 +19,7 @@ from runtime.table import Table, tables
 
 #: Rows float [n, dim] of the distinct ids of each training lookup.
 LOCAL_EMB = "ASCEND_SPARSE_LOOKUP_LOCAL_EMB"
-#: Their addresses int64 [n]: valid until the row is evicted, the table reset or restored.
+#: Their addresses int64 [n]: valid until the row is evicted, the table reset or restored, and refused afterwards.
 ID_OFFSET = "ASCEND_SPARSE_LOOKUP_ID_OFFSET"
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.live import replace_rows
-from runtime.checkpoint.rows import PARTS, delta_part_names, part_names
+from runtime.checkpoint.rows import PARTS, delta_part_names, optimizer_kind, part_names
 from runtime.checkpoint.seen import meta_of_rank
 from runtime.table import Table
 
 __all__ = ["restore_table"]
+
+_NO_OPTIMIZER = optimizer_kind("none")
 
 
 def restore_table(
@@ -27,8 +31,9 @@ def restore_table(
     """Replace the rows of `table` by those of the checkpoints `paths` with `key mod ranks == rank`.
 
     Give the checkpoints of all the ranks that saved, each of which holds part of the keys; this rank takes what is its
-    own. `name` is the table's name there (default: the same). Increments are read with what they build on. In a v1
-    graph the result is an op that reads the files when it runs; it also initialises the table.
+    own. `name` is the table's name there (default: the same). Increments are read with what they build on. The rows of
+    a rank that no update had reached get the slots that new rows get. In a v1 graph the result is an op that reads the
+    files when it runs; it also initialises the table.
 
     Raises:
         CheckpointError: no such checkpoint or table, a damaged index, rows of another width, or checkpoints of
@@ -40,7 +45,9 @@ def restore_table(
     chains = [_chain(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
     name = name or table.table_name
     metas = [chain[-1].read(_names(chain[-1], name)["meta"]) for chain in chains]
-    if any(meta[:5].tolist() != metas[0][:5].tolist() for meta in metas):
+    trained = next((meta for meta in metas if meta[4] != _NO_OPTIMIZER), metas[0])
+    alike = [meta[: 3 if meta[4] == _NO_OPTIMIZER else 5] for meta in metas]
+    if any(head.tolist() != trained[: len(head)].tolist() for head in alike):
         raise CheckpointError(
             f"the checkpoints {', '.join(chain[-1].path for chain in chains)} hold rows of `{name}` with different "
             "seeds or optimizers: give those of one training"
@@ -52,8 +59,22 @@ def restore_table(
         )
     with table.scope("restore_table"):
         parts = [_of_rank(_read(chain, name), rank, ranks) for chain in chains]
+        parts = [
+            _with_slots(part, trained) if meta[4] == _NO_OPTIMIZER else part
+            for part, meta in zip(parts, metas, strict=True)
+        ]
         keys, values, slots = (tf.concat(part, 0) for part in zip(*parts, strict=True))
+        metas.sort(key=lambda meta: bool(meta[4] == _NO_OPTIMIZER))
         return replace_rows(table, (keys, values, slots, tf.constant(meta_of_rank(metas, rank, ranks), tf.int64)))
+
+
+def _with_slots(rows: tuple[tf.Tensor, ...], trained: NDArray[np.int64]) -> tuple[tf.Tensor, ...]:
+    """Return rows that have no slots with those that the table of the meta data `trained` gives new rows."""
+    slots = int(trained[3])
+    # Format 1 had one start for all slots, and left it out where it was zero.
+    bits = trained[5 : 5 + slots] if trained[0] != 1 else np.resize(np.append(trained[5:6], 0)[:1], slots)
+    starts = np.repeat(bits.astype(np.uint32).view(np.float32), int(trained[2]))
+    return rows[0], rows[1], tf.tile(starts[None, :], [tf.shape(rows[0])[0], 1])
 
 
 def _merged(

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from runtime.checkpoint.rows import optimizer_kind
+
 __all__ = ["meta_of_rank"]
 
 _MARK = 0x6E656573  # what the native engine begins them with
@@ -23,12 +25,14 @@ class _Seen:
     sightings: _Ints
     filter_settings: _Ints  # elements, bits of the rate, counter bits, bytes
     counters: _Ints
+    threshold: _Ints  # what `set_threshold` said and whether counting stopped; empty when it was never called
 
 
 def meta_of_rank(metas: Sequence[_Ints], rank: int, ranks: int) -> _Ints:
     """Return the first of `metas` with the counters of all of them, but only of keys with `key mod ranks == rank`.
 
-    Of several Bloom filters every counter becomes the largest, so that no key is counted too low.
+    Of several Bloom filters every counter becomes the largest, so that no key is counted too low; of several
+    thresholds that were set, the first counts.
     """
     known = [seen for seen in map(_parse, metas) if seen is not None]
     if not known or (len(metas) == 1 and ranks == 1):
@@ -43,12 +47,14 @@ def meta_of_rank(metas: Sequence[_Ints], rank: int, ranks: int) -> _Ints:
         keys=keys[own],
         sightings=sightings[own],
         counters=_largest(alike, int(known[0].filter_settings[2])),
+        threshold=next((seen.threshold for seen in known if len(seen.threshold)), known[0].threshold),
     )
     return np.concatenate([metas[0][: _start(metas[0])], _joined(merged)])
 
 
 def _start(meta: _Ints) -> int:
-    return 5 + int(meta[3])
+    decays = int(meta[0]) == 2 and int(meta[4]) == optimizer_kind("keras_adamw")
+    return 5 + int(meta[3]) + decays  # what weight decay left of initial rows comes before the counters
 
 
 def _parse(meta: _Ints) -> _Seen | None:
@@ -57,12 +63,13 @@ def _parse(meta: _Ints) -> _Seen | None:
         return None
     count = int(rest[2])
     keys, sightings, tail = np.split(rest[3:], [count, 2 * count])
-    return _Seen(int(rest[1]), keys, sightings, tail[:4], tail[4:])
+    counters, threshold = np.split(tail[4:], [-(-int(tail[3]) // 8)])
+    return _Seen(int(rest[1]), keys, sightings, tail[:4], counters, threshold)
 
 
 def _joined(seen: _Seen) -> _Ints:
     head = np.array([_MARK, seen.newest, len(seen.keys)], np.int64)
-    return np.concatenate([head, seen.keys, seen.sightings, seen.filter_settings, seen.counters])
+    return np.concatenate([head, seen.keys, seen.sightings, seen.filter_settings, seen.counters, seen.threshold])
 
 
 def _largest(counters: Sequence[_Ints], bits: int) -> _Ints:

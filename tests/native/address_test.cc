@@ -63,6 +63,26 @@ TEST(an_address_survives_growth_and_the_first_update_but_not_deletion) {
   CHECK(rows_at(table, {at[1]}) == std::vector<float>(before.begin() + 2, before.end()));
 }
 
+TEST(an_address_from_before_a_reset_or_restore_or_of_another_table_is_refused) {
+  Table table(expanding(2));
+  Table other(expanding(2));
+  const Ids at = addresses(table, {1});
+  addresses(other, {1});
+  CHECK_THROWS(InvalidInput, rows_at(other, at), "is not that of a row of table 'user'");
+  const auto rows = fixtures::snapshot(table);
+  for (int round = 0; round < 3; ++round) {
+    fixtures::import_rows(table, rows);
+    CHECK_THROWS(InvalidInput, rows_at(table, at), "before a reset or restore");
+    table.reset();
+    addresses(table, {1});  // in the same place, with the same generation
+    CHECK_THROWS(InvalidInput, rows_at(table, at), "before a reset or restore");
+    const std::vector<float> grads = {1.0F, 1.0F};
+    const auto update = [&] { table.apply_at(at.data(), 1, grads.data(), fixtures::update(OptimizerKind::sgd)); };
+    CHECK_THROWS(InvalidInput, update(), "before a reset or restore");
+  }
+  CHECK(rows_at(table, addresses(table, {1})) == rows.values);
+}
+
 TEST(invented_addresses_are_refused_before_anything_changes) {
   Table table(expanding(1));
   const Ids at = addresses(table, {5});

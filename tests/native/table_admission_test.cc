@@ -69,6 +69,11 @@ void restore(Table& table, const Saved& saved) {
   table.import_rows(meta, saved.keys.data(), saved.keys.size(), saved.values.data(), saved.slots.data());
 }
 
+void merge(Table& table, const Saved& saved) {
+  const TableMeta meta = TableMeta::from_vector(saved.meta.data(), saved.meta.size(), "a test");
+  table.merge(meta, saved.keys.data(), saved.keys.size(), saved.values.data(), saved.slots.data());
+}
+
 // The rules, said again with maps and nothing else.
 struct Oracle {
   struct Key {
@@ -197,6 +202,97 @@ TEST(rows_that_did_not_come_by_counting_are_admitted_and_not_old) {
   CHECK_THROWS(InvalidInput, table.evict_unseen(1, 7), "does not know when");
   CHECK(train(table, keys, rules).rows == values && train(table, {2}, rules).admitted[0] == 0);
   CHECK(table.evict_unseen(1, 7) == 0 && table.evict_unseen(1, 7) == 0 && table.evict_unseen(1, 8) == 1);
+}
+
+TEST(rows_that_did_not_come_by_counting_stay_admitted_at_any_threshold) {
+  Table table(fixtures::config(2));
+  const std::vector<std::int64_t> keys = {1};
+  const std::vector<float> values = {3.0F, 4.0F};
+  table.upsert(keys.data(), 1, values.data());
+  Admission rules;
+  rules.threshold = 3;
+  CHECK(train(table, {1, 2, 2, 2}, rules).admitted == (std::vector<std::uint8_t>{1, 1, 1, 1}));
+  table.set_threshold(9);
+  CHECK(evaluate(table, {1, 2}, 3).admitted == (std::vector<std::uint8_t>{1, 0}));
+  CHECK(train(table, {1, 2}, rules).admitted == (std::vector<std::uint8_t>{1, 0}));
+  Table other(fixtures::config(2));
+  restore(other, save(table));
+  CHECK(evaluate(other, {1, 2}, 3).admitted == (std::vector<std::uint8_t>{1, 0}));
+}
+
+TEST(a_replaced_threshold_travels_in_snapshots) {
+  Table table(fixtures::config(2));
+  Admission rules;
+  rules.threshold = 3;
+  table.set_threshold(5);  // before anything was counted
+  CHECK(train(table, {1, 1, 1, 1}, rules).admitted[0] == 0);
+  for (const bool merges : {false, true}) {
+    Table other(fixtures::config(2));
+    const Saved saved = save(table);
+    if (merges) {
+      merge(other, saved);
+    } else {
+      restore(other, saved);
+    }
+    CHECK(train(other, {2, 2, 2, 2}, rules).admitted[0] == 0);
+    CHECK(train(other, {1}, rules).admitted[0] == 1);
+    other.reset();
+    CHECK(train(other, {2, 2, 2}, rules).admitted[0] == 1);
+  }
+  table.set_threshold(0);
+  Table other(fixtures::config(2));
+  restore(other, save(table));
+  CHECK(train(other, {1, 1, 1}, rules).admitted[0] == 0);  // counts stay
+  Table plain(fixtures::config(2));
+  train(plain, {1}, rules);
+  restore(other, save(plain));
+  CHECK(train(other, {1, 1}, rules).admitted[0] == 1);  // the look-ups' own threshold again
+  Saved bad = save(table);
+  bad.meta.pop_back();
+  CHECK_THROWS(InvalidInput, restore(other, bad), "damaged");
+}
+
+TEST(an_update_does_not_bring_evicted_rows_back) {
+  const std::vector<std::int64_t> keys = {1, 2, 1};
+  const std::vector<float> grads(6, 1.0F);
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adagrad}) {
+    Table table(fixtures::config(2));
+    Admission rules;
+    rules.threshold = 2;
+    rules.now = 5;
+    train(table, {1, 1, 2, 2}, rules);
+    rules.now = 9;
+    train(table, {2}, rules);
+    CHECK(table.evict_unseen(4, kNever) == 1);
+    const std::vector<float> two = evaluate(table, {2}, 2).rows;
+    table.apply(keys.data(), 3, grads.data(), fixtures::update(kind));  // of a look-up before the eviction
+    CHECK(fixtures::sorted_keys(table) == std::vector<std::int64_t>{2});
+    CHECK(evaluate(table, {2}, 2).rows != two);
+    CHECK(train(table, {1}, rules).admitted[0] == 0);
+    Table light(fixtures::config(2));  // counts nothing
+    light.apply(keys.data(), 3, grads.data(), fixtures::update(kind));
+    CHECK(light.size() == 2);
+    CHECK(light.evict_light(1e9F) == 2);
+    light.apply(keys.data(), 3, grads.data(), fixtures::update(kind));
+    CHECK(light.size() == 0);
+    light.reset();
+    light.apply(keys.data(), 3, grads.data(), fixtures::update(kind));
+    CHECK(light.size() == 2);
+  }
+}
+
+TEST(an_old_sighting_does_not_take_a_row_along_that_came_otherwise) {
+  Table table(fixtures::config(2));
+  Admission rules;
+  rules.threshold = 3;
+  rules.now = 5;
+  train(table, {1}, rules);
+  const std::int64_t key = 1;
+  const std::vector<float> values = {3.0F, 4.0F};
+  table.upsert(&key, 1, values.data());
+  rules.now = 9;
+  train(table, {1}, rules);
+  CHECK(table.evict_unseen(4, kNever) == 0 && table.size() == 1);
 }
 
 TEST(a_threshold_can_be_replaced_and_counting_stopped) {

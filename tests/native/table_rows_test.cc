@@ -116,6 +116,42 @@ TEST(reset_gives_a_new_table) {
   CHECK(fixtures::same_rows(fixtures::snapshot(table), fixtures::snapshot(fresh)));
 }
 
+TEST(merge_of_rows_without_slots_keeps_those_that_are_there) {
+  const std::vector<std::int64_t> keys = {1, 9};
+  const std::vector<float> values = {6.0F, 7.0F};
+  const TableMeta untrained = fixtures::snapshot(Table(fixtures::config(1))).meta;
+  for (const bool restored : {false, true}) {
+    Table table(fixtures::config(1));
+    const std::vector<std::int64_t> trained = {1, 2};
+    const std::vector<float> grads = {2.0F, 2.0F};
+    table.apply(trained.data(), 2, grads.data(), fixtures::update(OptimizerKind::adagrad));
+    if (restored) fixtures::import_rows(table, fixtures::snapshot(table));
+    table.merge(untrained, keys.data(), 2, values.data(), nullptr);
+    const Snapshot merged = fixtures::sorted(fixtures::snapshot(table), 1);
+    CHECK((merged.keys == std::vector<std::int64_t>{1, 2, 9}));
+    CHECK(merged.values[0] == 6.0F && merged.values[2] == 7.0F);
+    CHECK((merged.slots == std::vector<float>{4.5F, 4.5F, 0.5F}));
+  }
+}
+
+TEST(merge_into_rows_without_slots_is_a_restore) {
+  const TableMeta trained = [] {
+    Table table(fixtures::config(1));
+    train(table, OptimizerKind::adagrad, 1);
+    return fixtures::snapshot(table).meta;
+  }();
+  const std::vector<std::int64_t> keys = {1};
+  const std::vector<float> one = {1.0F};
+  for (const bool restored : {false, true}) {
+    Table table(fixtures::config(1));
+    if (restored) fixtures::import_rows(table, fixtures::snapshot(table));
+    table.merge(trained, keys.data(), 1, one.data(), one.data());
+    table.apply(keys.data(), 1, one.data(), fixtures::update(OptimizerKind::lazy_adam));  // slots start anew
+    CHECK(fixtures::snapshot(table).meta.kind == OptimizerKind::lazy_adam);
+    CHECK_THROWS(InvalidInput, table.merge(trained, keys.data(), 1, one.data(), one.data()), "rows with those of adagrad");
+  }
+}
+
 TEST(merge_writes_rows_with_their_slots_and_leaves_the_others) {
   Table table(fixtures::config(1));
   const std::vector<std::int64_t> trained = {1, 2};

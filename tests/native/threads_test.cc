@@ -1,6 +1,7 @@
 // Look-ups beside updates: a row is never seen half-written, no key is lost, and every update counts.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "check.h"
@@ -113,6 +114,58 @@ TEST(threads_train_beside_a_snapshot_of_one_moment) {
   }
   stop = true;
   writer.join();
+}
+
+TEST(threads_have_a_fair_lock_in_the_order_of_asking) {
+  recmigrate::FairMutex mutex;
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<bool> asking{false};
+    std::atomic<bool> had{false};
+    mutex.lock();
+    std::thread other([&] {
+      asking = true;
+      const recmigrate::Maintenance lock(mutex);
+      had = true;
+    });
+    while (!asking) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    mutex.unlock();
+    mutex.lock();
+    CHECK(had);
+    mutex.unlock();
+    other.join();
+  }
+}
+
+// Snapshots follow each other without a pause, and two threads want other slots and counters at every step: each gets its
+// turn, where they could undo each other's for ever if they let go of the table between making and using them.
+TEST(threads_get_slots_and_counters_between_snapshots) {
+  recmigrate::parallel::set_thread_count(2);
+  Table table(fixtures::config(kDim));
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(3000, 1);
+  std::atomic<bool> stop{false};
+  std::thread saver([&] {
+    while (!stop) static_cast<void>(fixtures::snapshot(table));
+  });
+  const auto body = [&](unsigned t) {
+    auto update = fixtures::update(OptimizerKind::adagrad);
+    update.starts[0] = static_cast<float>(t);
+    const std::vector<float> grads = fixtures::gradients(keys.size() * kDim, t);
+    recmigrate::Admission rules;
+    rules.bloom.max_elements = 100 + t;
+    std::vector<float> rows(keys.size() * kDim);
+    const std::unique_ptr<bool[]> admitted(new bool[keys.size()]);
+    for (int step = 0; step < 15; ++step) {
+      table.apply(keys.data(), keys.size(), grads.data(), update);
+      table.lookup_and_admit(keys.data(), keys.size(), rules, rows.data(), admitted.get());
+    }
+  };
+  std::thread first([&] { body(1); });
+  body(2);
+  first.join();
+  stop = true;
+  saver.join();
+  CHECK(table.size() != 0);
 }
 
 TEST(threads_insert_a_key_once) {

@@ -274,6 +274,37 @@ def test_checkpoints_keep_counters_of_keys_with_and_without_rows(tmp_path: Path)
             assert read[0].any() and read[1].any() and not read[2].any()
 
 
+def test_checkpoints_keep_a_threshold_that_was_set(tmp_path: Path) -> None:
+    config = {"access_threshold": 1}
+    paths = []
+    for rank, threshold in enumerate([None, 3]):
+        table = make_table()
+        runtime.sparse_lookup(table, [rank], access_and_evict_config=config)
+        if threshold:
+            runtime.set_threshold(table, threshold)
+        paths.append(tf.train.Checkpoint(table=table).write(str(tmp_path / f"rank{rank}")))
+    for given in (paths[1:], paths):
+        other = make_table()
+        checkpoint.restore_table(other, given)
+        assert not np.any(runtime.sparse_lookup(other, [7], access_and_evict_config=config))
+        assert np.any(runtime.sparse_lookup(other, [7, 7], access_and_evict_config=config))
+    other = make_table()
+    runtime.set_threshold(other, 3)
+    tf.train.Checkpoint(table=other).read(paths[0])
+    assert np.any(runtime.sparse_lookup(other, [7], access_and_evict_config=config))
+
+
+def test_rows_that_did_not_come_by_counting_stay_admitted() -> None:
+    config = {"access_threshold": 2}
+    table = make_table()
+    table.import_rows([5], np.ones([1, 4]))
+    for threshold in (2, 9):
+        runtime.set_threshold(table, threshold)
+        for is_train in (True, False):
+            read = runtime.sparse_lookup(table, [5, 6], is_train=is_train, access_and_evict_config=config)
+            assert np.asarray(read).any(-1).tolist() == [True, False]
+
+
 def test_eager_checkpoints_keep_counters(tmp_path: Path) -> None:
     config = {"access_threshold": 3, "bloom_filter": runtime.CountingBloom(1000, 0.01, 8)}
     table = make_table()

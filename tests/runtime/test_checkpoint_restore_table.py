@@ -67,6 +67,23 @@ def test_any_number_of_ranks_to_any_other(tmp_path: Path, saved: int, ranks: int
     assert got == wanted and sorted(got) == sorted(_KEYS.tolist())
 
 
+def test_a_rank_that_was_not_trained_yet(tmp_path: Path) -> None:
+    trained = _save(tmp_path / "trained", _KEYS[:5])
+    with tf.Graph().as_default(), session() as opened:
+        looked_up = runtime.sparse_lookup(make_table(), _KEYS[5:])
+        saver = v1.train.Saver()
+        opened.run(v1.global_variables_initializer())
+        rows = dict(zip(_KEYS[5:].tolist(), opened.run(looked_up), strict=True))
+        untrained = str(saver.save(opened, str(tmp_path / "untrained" / "model"), 1))
+    for paths in ([trained, untrained], [untrained, trained]):
+        got = _restored(paths)
+        assert sorted(got) == sorted(_KEYS.tolist())
+        for key, row in rows.items():
+            assert got[key] == (row.tobytes(), np.full(4, 0.9, np.float32).tobytes())
+        before = checkpoint.load_rows(trained, "user")
+        assert {key: got[key] for key in _KEYS[:5].tolist()} == _by_key(before.keys, before.values, before.slots)
+
+
 def test_another_optimizer_starts_with_its_own_slots(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = _save(tmp_path, _KEYS)
     states = []

@@ -175,6 +175,9 @@ def test_stale_and_invented_addresses_fail_and_change_nothing() -> None:
         session.run(table.variable.initializer)
         with pytest.raises(tf.errors.InvalidArgumentError, match="or of one that was evicted"):
             session.run(train, {addresses: places})
+        session.run(addresses)  # others, of the same keys in the same places
+        with pytest.raises(tf.errors.InvalidArgumentError, match="before a reset or restore"):
+            session.run(train, {addresses: places})
 
 
 @pytest.mark.usefixtures("expanding")

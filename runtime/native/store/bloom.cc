@@ -25,15 +25,30 @@ void BloomConfig::check(const std::string& owner) const {
   }
 }
 
+namespace {
+
 // The textbook's sizes: -n ln p / (ln 2)^2 cells and log2(1 / p) hashes.
-CountingBloom::CountingBloom(const BloomConfig& config, std::size_t parts)
-    : hashes_(static_cast<unsigned>(std::max(1.0, std::ceil(-std::log2(config.false_positive_rate))))),
-      width_(static_cast<std::size_t>(config.counter_bits) / 8),
-      most_(static_cast<std::uint32_t>((std::uint64_t{1} << config.counter_bits) - 1)) {
+unsigned hashes_of(const BloomConfig& config) noexcept {
+  return static_cast<unsigned>(std::max(1.0, std::ceil(-std::log2(config.false_positive_rate))));
+}
+
+std::size_t cells_of(const BloomConfig& config, std::size_t parts) noexcept {
   const double elements = std::ceil(static_cast<double>(config.max_elements) / static_cast<double>(parts));
   const double cells = std::ceil(-elements * std::log(config.false_positive_rate) / (std::log(2.0) * std::log(2.0)));
-  cells_ = std::max<std::size_t>(hashes_, static_cast<std::size_t>(cells));
-  counters_.resize(cells_ * width_);
+  return std::max<std::size_t>(hashes_of(config), static_cast<std::size_t>(cells));
+}
+
+}  // namespace
+
+CountingBloom::CountingBloom(const BloomConfig& config, std::size_t parts)
+    : hashes_(hashes_of(config)),
+      width_(static_cast<std::size_t>(config.counter_bits) / 8),
+      cells_(cells_of(config, parts)),
+      most_(static_cast<std::uint32_t>((std::uint64_t{1} << config.counter_bits) - 1)),
+      counters_(cells_ * width_) {}
+
+std::size_t CountingBloom::bytes_of(const BloomConfig& config, std::size_t parts) noexcept {
+  return cells_of(config, parts) * (static_cast<std::size_t>(config.counter_bits) / 8);
 }
 
 // Two halves of a second mixing give all places (Kirsch and Mitzenmacher); the shard's bits in the hash are mixed away.

@@ -30,6 +30,8 @@ class CountingBloom {
   CountingBloom(const BloomConfig& config, std::size_t parts);
 
   [[nodiscard]] std::size_t bytes() const noexcept { return counters_.size(); }
+  // Of a filter that is made with these.
+  [[nodiscard]] static std::size_t bytes_of(const BloomConfig& config, std::size_t parts) noexcept;
   [[nodiscard]] std::uint32_t most() const noexcept { return most_; }
 
   // How often the key was seen, or more. `hash` is hash_key(key), here and below.

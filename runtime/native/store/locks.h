@@ -1,13 +1,16 @@
-// A reader-writer lock that lets a waiting writer in: with glibc's default, readers that overlap for ever starve it.
+// Locks under which nobody waits for ever.
 #pragma once
 
 #include <pthread.h>
 
+#include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <shared_mutex>
 
 namespace recmigrate {
 
+// A reader-writer lock that lets a waiting writer in: with glibc's default, readers that overlap for ever starve it.
 // Meets what std::shared_lock and std::unique_lock need. A thread must not take it twice, not even for reading.
 class SharedMutex {
  public:
@@ -33,6 +36,35 @@ class SharedMutex {
   pthread_rwlock_t lock_;
 };
 
+// A lock that is had in the order of asking: whoever takes a std::mutex again and again keeps others out for long. Meets
+// what std::lock_guard and std::unique_lock need.
+class FairMutex {
+ public:
+  FairMutex() = default;
+  FairMutex(const FairMutex&) = delete;
+  FairMutex& operator=(const FairMutex&) = delete;
+
+  void lock() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const std::uint64_t number = asked_++;
+    turn_.wait(lock, [&] { return number == served_; });
+  }
+  void unlock() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ++served_;
+    }
+    turn_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  std::uint64_t asked_ = 0;
+  std::uint64_t served_ = 0;
+};
+
+using Maintenance = std::lock_guard<FairMutex>;
 using ReadLock = std::shared_lock<SharedMutex>;
 using WriteLock = std::unique_lock<SharedMutex>;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 namespace recmigrate {
@@ -10,7 +11,8 @@ namespace recmigrate {
 inline void prefetch_row(const float* row, std::size_t floats) noexcept {
   // The hardware follows from the fourth line on.
   const std::size_t lines = std::min<std::size_t>((floats + 15) / 16, 4);
-  for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(row + line * 16);
+  const auto at = reinterpret_cast<std::uintptr_t>(row);  // null does no harm
+  for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(reinterpret_cast<const void*>(at + line * 64));
 }
 
 // A copy of fixed size is a few vector moves; a call of memcpy per short row costs more than the copy.

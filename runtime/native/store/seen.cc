@@ -45,6 +45,7 @@ void SeenKeys::append_to(std::vector<std::int64_t>& meta) const {
   const std::size_t begin = meta.size();
   meta.resize(begin + (counters.size() + 7) / 8);
   if (!counters.empty()) std::memcpy(&meta[begin], counters.data(), counters.size());
+  if (threshold >= 0 || frozen) meta.insert(meta.end(), {threshold, frozen ? 1 : 0});
 }
 
 void SeenKeys::read(const std::int64_t* meta, std::size_t count, const std::string& prefix) {
@@ -66,6 +67,12 @@ void SeenKeys::read(const std::int64_t* meta, std::size_t count, const std::stri
   if (bloom.max_elements != 0) bloom.check(prefix);
   counters.resize(static_cast<std::size_t>(tail[3]));
   if (!counters.empty()) std::memcpy(counters.data(), tail + kTail, counters.size());
+  const std::size_t used = (counters.size() + 7) / 8;
+  if (words == used) return;
+  const std::int64_t* const rules = tail + kTail + used;
+  if (words - used != 2 || rules[0] < -1 || rules[0] > 0x7fffffff || rules[1] < 0 || rules[1] > 1) torn();
+  threshold = rules[0];
+  frozen = rules[1] != 0;
 }
 
 }  // namespace recmigrate

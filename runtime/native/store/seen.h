@@ -32,6 +32,8 @@ struct SeenKeys {
   std::int64_t newest = kNever;
   std::vector<std::int64_t> keys;
   std::vector<Sighting> sightings;  // of the keys
+  std::int64_t threshold = -1;  // that replaced those of look-ups; -1: none did
+  bool frozen = false;          // nothing is counted
   BloomConfig bloom;
   std::vector<std::uint8_t> counters;  // of the filters of all shards, one after another
   RowLayout layout;                    // of the rows that a snapshot writes
@@ -39,7 +41,8 @@ struct SeenKeys {
   // Adds rows by the cells that a snapshot wrote, [count, layout.cells()].
   void add_rows(const std::int64_t* row_keys, const std::uint32_t* cells, std::size_t count);
 
-  // [mark, newest, n, n keys, n times count and last_seen, elements, bits of the rate, counter bits, bytes, counters …]
+  // [mark, newest, n, n keys, n times count and last_seen, elements, bits of the rate, counter bits, bytes, counters …,
+  // and when they are not as at first: threshold, frozen]
   void append_to(std::vector<std::int64_t>& meta) const;
   // Reads what `append_to` wrote. Throws InvalidInput that begins with `prefix`.
   void read(const std::int64_t* meta, std::size_t count, const std::string& prefix);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "store/address.h"
 #include "store/errors.h"
 #include "store/hash.h"
 #include "store/parallel.h"
@@ -21,6 +22,12 @@ constexpr std::int64_t kReserveAtMost = 1 << 16;
 constexpr std::size_t kRemembered = 4;
 constexpr std::size_t kRememberedIds = std::size_t{1} << 20;
 
+// Numbers the fillings of all tables of the process, so that their addresses differ.
+std::uint32_t next_filling() noexcept {
+  static std::atomic<std::uint32_t> fillings{0};
+  return ++fillings % kFillings;
+}
+
 std::size_t checked_dim(const TableConfig& config) {
   // 2^20 floats are 4 MiB a row; more is a mistake, and offsets stay far from overflow.
   if (config.dim < 1 || config.dim > (1 << 20)) {
@@ -32,7 +39,7 @@ std::size_t checked_dim(const TableConfig& config) {
 }  // namespace
 
 Table::State::State(const RowLayout& rows, std::int64_t seed_of_rows)
-    : layout(rows), arena(std::make_unique<Arena>(rows.chunk_bytes())), seed(seed_of_rows) {
+    : layout(rows), arena(std::make_unique<Arena>(rows.chunk_bytes())), seed(seed_of_rows), filling(next_filling()) {
   shards.reserve(kShards);
   for (std::size_t s = 0; s < kShards; ++s) {
     shards.push_back(std::make_unique<Shard>(static_cast<double>(s) / kShards, layout, *arena));
@@ -231,7 +238,7 @@ Batch Table::resolve(const std::int64_t* keys, std::size_t count) {
   return Batch(keys, count, IdKind::key, [this](Batch& batch, std::size_t part) { resolve_part(batch, part); });
 }
 
-void Table::resolve_part(Batch& batch, std::size_t part) {
+void Table::resolve_part(Batch& batch, std::size_t part, bool insert) {
   Shard& shard = *state_->shards[part];
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
   float** const rows = batch.rows() + batch.begin(part);
@@ -246,7 +253,7 @@ void Table::resolve_part(Batch& batch, std::size_t part) {
       complete = complete && std::find(rows + at, rows + at + some, nullptr) == rows + at + some;
     }
   }
-  if (!complete) insert_part(shard, batch, part);
+  if (!complete && insert) insert_part(shard, batch, part);
 }
 
 // Inserts the keys of a part that are still missing, in input order.
@@ -260,9 +267,16 @@ void Table::insert_part(Shard& shard, Batch& batch, std::size_t part) {
     // Looked for again: another thread may have inserted it since.
     if (rows[i] == nullptr && (rows[i] = shard.find(hash_key(keys[i]), keys[i])) == nullptr) missing.push_back(i);
   }
+  if (config_.expansion && shard.used + missing.size() > kAddressedSlots) {
+    fail_limit("a shard of table '" + name() + "' holds at most 268435456 rows that have addresses");
+  }
   account(shard.bytes_for(missing.size(), state_->layout));
   shard.reserve(missing.size());
-  for (const std::uint32_t i : missing) rows[i] = shard.insert(hash_key(keys[i]), keys[i], state_->layout, fresh);
+  for (const std::uint32_t i : missing) {
+    rows[i] = shard.insert(hash_key(keys[i]), keys[i], state_->layout, fresh);
+    // It has not been counted up to here, and is not: an old sighting must not take it along when it is evicted.
+    if (shard.sightings.size() != 0) shard.sightings.erase(hash_key(keys[i]), keys[i]);
+  }
 }
 
 // Refuses what would go over the table's limit. Other shards may be growing at the same moment: the limit is one of
@@ -297,7 +311,7 @@ Table::FoundPtr Table::recall(const std::int64_t* ids, std::size_t count) {
 }
 
 void Table::reset() {
-  const std::lock_guard<std::mutex> maintenance(maintenance_);
+  const Maintenance maintenance(maintenance_);
   auto fresh = std::make_unique<State>(layout(OptimizerKind::none), config_.seed);
   {
     const WriteLock lock(structure_);

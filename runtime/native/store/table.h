@@ -89,7 +89,8 @@ class Table {
   // The initial row of a key, whether it is in the table or not.
   void initial_row(std::int64_t key, float* out) const;
 
-  // Sums the gradients [count, dim] of equal keys in input order, inserts unseen keys and updates each row once.
+  // Sums the gradients [count, dim] of equal keys in input order, inserts unseen keys and updates each row once. A table
+  // that counts its keys, or that keys were evicted from, is not given rows back: there keys without a row are skipped.
   // Throws InvalidInput when the table's slots belong to another rule, and for a sum that is not finite unless such rows
   // are to be skipped.
   void apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update);
@@ -112,13 +113,15 @@ class Table {
 
   // As `lookup_or_insert`, but counts the keys first, and only those that were seen often enough have rows: for the others
   // out is zero, admitted[i] false, and nothing is inserted. Rows that came otherwise (restored from a checkpoint without
-  // counters, upserted) count as seen often enough. Throws InvalidInput for numbers out of range.
+  // counters, upserted, inserted when nothing was counted) are not counted, and admitted whatever the threshold. Throws
+  // InvalidInput for numbers out of range.
   void lookup_and_admit(const std::int64_t* keys, std::size_t count, const Admission& admission, float* out,
                         bool* admitted);
   // The same without counting or inserting.
   void lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out,
                        bool* admitted) const;
-  // A number above 0 replaces the threshold of every later look-up; 0 stops counting and keeps the threshold.
+  // A number above 0 replaces the threshold of every later look-up; 0 stops counting and keeps the threshold. Snapshots
+  // keep it; reset and import_rows replace it.
   void set_threshold(std::int64_t threshold);
   // Deletes the keys, and forgets those without rows, that were last seen `age` or more before `now` (kNever: before the
   // newest time). A row that was never seen counts as seen now. Returns how many rows there were.
@@ -146,7 +149,8 @@ class Table {
                    const float* slots);
 
   // Inserts or overwrites rows with the slots of the optimizer that `meta` names, the last of equal keys wins; its seed is
-  // not taken over. Throws InvalidInput for another dim, and when the table has the slots of another optimizer.
+  // not taken over. Where it names none, slots stay, or start as those of new rows. No snapshot or look-up sees a part of
+  // it. Throws InvalidInput for another dim, for damaged counters, and when the table has the slots of another optimizer.
   void merge(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values, const float* slots);
 
   // Empties the table: no rows, no slots, the seed it was made with.
@@ -161,6 +165,7 @@ class Table {
     std::unique_ptr<Arena> arena;
     std::vector<std::unique_ptr<Shard>> shards;
     std::int64_t seed;
+    const std::uint32_t filling;  // in its addresses
     OptimizerKind kind = OptimizerKind::none;
     SlotStarts starts{};
     bool restored = false;  // and not trained since: the first update may be by another rule
@@ -168,6 +173,9 @@ class Table {
     double left = 1;                  // of initial values, when `steps` began
     BloomConfig bloom;
     std::atomic<std::int64_t> newest{kNever};  // time that a look-up gave
+    std::atomic<std::int64_t> threshold{-1};   // replaces those of look-ups when not negative
+    std::atomic<bool> frozen{false};           // counts stay as they are
+    std::atomic<bool> thinned{false};          // keys were evicted
   };
 
   // What a look-up leaves for its update: its ids, and their distinct keys with their rows.
@@ -203,7 +211,7 @@ class Table {
   void read_part(const Batch& batch, std::size_t part, float* out) const noexcept;
   void find_or_insert(const std::int64_t* keys, std::size_t count, float** rows);
   [[nodiscard]] Batch resolve(const std::int64_t* keys, std::size_t count);
-  void resolve_part(Batch& batch, std::size_t part);
+  void resolve_part(Batch& batch, std::size_t part, bool insert = true);
   void insert_part(Shard& shard, Batch& batch, std::size_t part);
   [[nodiscard]] float* row_at(std::int64_t address) const noexcept;
   void find_addresses(Batch& batch, std::size_t part) const;
@@ -218,6 +226,8 @@ class Table {
   template <typename Body>
   void with_slots(const Update& update, const Body& body);
   [[nodiscard]] bool ready_for(const Update& update) const;
+  // Whether a key that has no row may have lost it since it was looked up.
+  [[nodiscard]] bool skips_absent() const noexcept { return state_->thinned || state_->layout.has(Cell::count); }
   void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first);
   void begin_steps(const Update& first);
   void settle() noexcept;
@@ -235,13 +245,15 @@ class Table {
   void update_and_step(const Batch& batch, const Sums& sums, const Update& update);
   void widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts);
   struct Judged;
+  void check(const Admission& admission) const;
   [[nodiscard]] Admission in_force(Admission admission) const;
   [[nodiscard]] bool tracks(const BloomConfig& bloom) const noexcept;
   void track(const BloomConfig& bloom);
-  void track_locked(const BloomConfig& bloom);
+  template <typename Body>
+  void with_counters(const BloomConfig& bloom, const Body& body);
   void admit_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t seen);
   [[nodiscard]] Judged judge(const Shard& shard, const Batch& batch, std::size_t part, const Admission& admission) const;
-  void take_seen(const SeenKeys& seen);
+  void require_counters(const SeenKeys& seen) const;
   void restore_seen(State& state, const SeenKeys& seen) const;
   void require_dim(const TableMeta& meta) const;
   template <typename Write>
@@ -269,8 +281,8 @@ class Table {
   };
   std::vector<PaddingRow> padding_[kShards];
 
-  // Whoever replaces or removes rows, or takes a snapshot, holds `maintenance_` throughout.
-  mutable std::mutex maintenance_;
+  // Whoever replaces or removes rows, gives them other slots or cells, or takes a snapshot, holds `maintenance_` throughout.
+  mutable FairMutex maintenance_;
   // Held for reading by every call that uses rows, for writing while the set of rows is replaced, thinned or frozen.
   // Locks are taken in this order: maintenance_, structure_, stepping_, steps_, shards from the first to the last,
   // recent_mutex_.
@@ -280,8 +292,6 @@ class Table {
   mutable SharedMutex steps_;  // held for writing while a step is added to those of the state
   std::uint64_t epoch_ = 0;  // rows of an earlier epoch may be gone
   std::atomic<std::size_t> bytes_{0};
-  std::atomic<std::int64_t> threshold_{-1};  // replaces those of look-ups when not negative
-  std::atomic<bool> frozen_{false};          // counts stay as they are
 
   std::mutex recent_mutex_;
   std::vector<FoundPtr> recent_;  // batches looked up lately, for their updates
@@ -355,16 +365,21 @@ void Table::view(const std::int64_t* keys, std::size_t count, bool insert, const
   body(View(*this, keys, found.get()));
 }
 
-// Calls body() under `structure_` once the rows have the slots of the update's rule.
+// Calls body() under `structure_` once the rows have the slots of the update's rule. Where they have to be made, nobody
+// else can change them again until the update is done, so it waits for one snapshot at most.
 template <typename Body>
 void Table::with_slots(const Update& update, const Body& body) {
-  for (;;) {
-    {
-      const ReadLock lock(structure_);
-      if (ready_for(update)) return body();
-    }
+  {
+    const ReadLock lock(structure_);
+    if (ready_for(update)) return body();
+  }
+  const Maintenance maintenance(maintenance_);
+  if (!ready_for(update)) {
+    const WriteLock lock(structure_);
     adopt(update.kind, update.starts, &update);
   }
+  const ReadLock lock(structure_);
+  body();
 }
 
 template <typename Sink>
@@ -381,7 +396,7 @@ void Table::expand(const std::int64_t* keys, std::size_t count, Sink&& sink) {
 
 template <typename Predicate>
 std::size_t Table::remove_if(const Predicate& predicate) {
-  const std::lock_guard<std::mutex> maintenance(maintenance_);
+  const Maintenance maintenance(maintenance_);
   std::vector<std::vector<std::int64_t>> keys(kShards);
   const WriteLock lock(structure_);
   std::atomic<std::size_t> removed{0};
@@ -399,7 +414,7 @@ std::size_t Table::remove_if(const Predicate& predicate) {
 
 template <typename Sink>
 void Table::snapshot(Sink&& sink) const {
-  const std::lock_guard<std::mutex> maintenance(maintenance_);
+  const Maintenance maintenance(maintenance_);
   {
     const WriteLock lock(structure_);
     std::vector<std::size_t> begins(kShards + 1);

@@ -42,7 +42,7 @@ void Table::expand_part(const Batch& batch, std::size_t part, std::size_t begin,
     const std::int64_t key = batch.keys()[first + i];
     const Slot slot = shard.index.find(hash_key(key), key);
     const float* const row = shard.rows.row(slot);
-    to.addresses[begin + i] = make_address(part, slot, state_->layout.read(row, Cell::generation));
+    to.addresses[begin + i] = make_address(part, slot, state_->filling, state_->layout.read(row, Cell::generation));
     read_row(row, to.rows + (begin + i) * dim_);
   }
   for (std::size_t i = first; i < first + batch.ids(part); ++i) {
@@ -62,7 +62,7 @@ void Table::addresses(const std::int64_t* keys, std::size_t count, std::int64_t*
       const std::int64_t key = keys[batch.positions()[i]];
       const Slot slot = shard.index.find(hash_key(key), key);
       const std::uint32_t generation = state_->layout.read(shard.rows.row(slot), Cell::generation);
-      out[batch.positions()[i]] = make_address(part, slot, generation);
+      out[batch.positions()[i]] = make_address(part, slot, state_->filling, generation);
     }
   });
 }
@@ -71,7 +71,8 @@ void Table::addresses(const std::int64_t* keys, std::size_t count, std::int64_t*
 float* Table::row_at(std::int64_t address) const noexcept {
   const Shard& shard = *state_->shards[address_shard(address)];
   const Slot slot = address_slot(address);
-  if (slot >= shard.used || address_generation(address) % 2 == 0) return nullptr;
+  if (address_filling(address) != state_->filling || address_generation(address) % 2 == 0) return nullptr;
+  if (slot >= shard.used) return nullptr;
   float* const row = shard.rows.row(slot);
   return state_->layout.read(row, Cell::generation) == address_generation(address) ? row : nullptr;
 }
@@ -93,7 +94,8 @@ void Table::require_rows(const Batch& batch, const std::int64_t* addresses) cons
   if (wrong == batch.count()) return;
   fail_invalid("address " + std::to_string(addresses[wrong]) + " at position " + std::to_string(wrong) +
                " is not that of a row of table '" + name() +
-               "', or of one that was evicted: take addresses from a lookup of the same step");
+               "', or of one that was evicted or was there before a reset or restore: take addresses from a lookup of the "
+               "same step");
 }
 
 void Table::lookup_at(const std::int64_t* addresses, std::size_t count, float* out) const {

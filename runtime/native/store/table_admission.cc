@@ -12,7 +12,7 @@
 namespace recmigrate {
 namespace {
 
-// Whether a row may be read: its count is 0 when it did not come by counting.
+// Whether a row may be read: its count is 0, and stays so, when it did not come by counting.
 bool often_enough(std::uint32_t count, std::int64_t threshold) noexcept { return count == 0 || count >= threshold; }
 
 void raise(std::atomic<std::int64_t>& newest, std::int64_t now) noexcept {
@@ -34,7 +34,7 @@ struct Table::Judged {
   std::vector<std::uint32_t> waiting;
 };
 
-Admission Table::in_force(Admission admission) const {
+void Table::check(const Admission& admission) const {
   const std::string owner = "table '" + name() + "'";
   if (admission.threshold < 0 || admission.threshold > 0x7fffffff) {
     fail_invalid(owner + " has an access threshold of " + std::to_string(admission.threshold) +
@@ -48,13 +48,17 @@ Admission Table::in_force(Admission admission) const {
     fail_invalid(owner + " got the time " + std::to_string(admission.now) +
                  "; it must be 0 to 4294967294, in seconds or steps");
   }
-  const std::int64_t replaced = threshold_;
-  admission.frozen = frozen_ || (replaced < 0 && admission.threshold == 0);
+  if (admission.bloom.max_elements != 0) admission.bloom.check(owner);
+}
+
+// What a look-up asks for, with the threshold that replaces its own.
+Admission Table::in_force(Admission admission) const {
+  const std::int64_t replaced = state_->threshold;
+  admission.frozen = state_->frozen || (replaced < 0 && admission.threshold == 0);
   if (replaced >= 0) admission.threshold = replaced;
   if (admission.bloom.max_elements == 0) return admission;
-  admission.bloom.check(owner);
   if (admission.threshold > (std::int64_t{1} << admission.bloom.counter_bits) - 1) {
-    fail_invalid(owner + " has an access threshold of " + std::to_string(admission.threshold) +
+    fail_invalid("table '" + name() + "' has an access threshold of " + std::to_string(admission.threshold) +
                  ", which Bloom counters of " + std::to_string(admission.bloom.counter_bits) +
                  " bits never reach; give them more bits");
   }
@@ -65,14 +69,26 @@ bool Table::tracks(const BloomConfig& bloom) const noexcept {
   return (state_->layout.present & kSeenCells) == kSeenCells && state_->bloom == bloom;
 }
 
-void Table::track(const BloomConfig& bloom) {
-  const std::lock_guard<std::mutex> maintenance(maintenance_);
-  const WriteLock lock(structure_);
-  track_locked(bloom);
+// Calls body() under `structure_` once the table counts as a look-up asks. As `with_slots`, it waits for one snapshot at
+// most.
+template <typename Body>
+void Table::with_counters(const BloomConfig& bloom, const Body& body) {
+  {
+    const ReadLock lock(structure_);
+    if (tracks(bloom)) return body();
+  }
+  const Maintenance maintenance(maintenance_);
+  if (!tracks(bloom)) {
+    const WriteLock lock(structure_);
+    track(bloom);
+  }
+  const ReadLock lock(structure_);
+  body();
 }
 
-// Gives the rows their cells and the shards their filters; what another filter counted is lost.
-void Table::track_locked(const BloomConfig& bloom) {
+// Gives the rows their cells and the shards their filters; what another filter counted is lost. The caller holds
+// `maintenance_` and `structure_`.
+void Table::track(const BloomConfig& bloom) {
   RowLayout after = state_->layout;
   after.present |= kSeenCells;
   if (!(state_->bloom == bloom)) {
@@ -92,10 +108,9 @@ void Table::track_locked(const BloomConfig& bloom) {
 
 void Table::lookup_and_admit(const std::int64_t* keys, std::size_t count, const Admission& admission, float* out,
                              bool* admitted) {
-  const Admission rules = in_force(admission);
-  for (;; track(rules.bloom)) {
-    const ReadLock lock(structure_);
-    if (!tracks(rules.bloom)) continue;
+  check(admission);
+  with_counters(admission.bloom, [&] {
+    const Admission rules = in_force(admission);
     raise(state_->newest, rules.now);
     const auto seen = static_cast<std::uint32_t>(state_->newest + 1);
     std::atomic<bool> all{true};
@@ -119,8 +134,7 @@ void Table::lookup_and_admit(const std::int64_t* keys, std::size_t count, const 
       }
     });
     if (all) remember(keys, std::move(batch));
-    return;
-  }
+  });
 }
 
 // Nothing is changed here, so that what can fail fails before the first count moves. Rows are filled in.
@@ -167,8 +181,7 @@ void Table::admit_part(Batch& batch, std::size_t part, const Admission& admissio
   for (std::uint32_t i = 0; i < batch.distinct(part); ++i) {
     if (rows[i] == nullptr) continue;
     std::uint32_t count = layout.read(rows[i], Cell::count);
-    if (count == 0) count = static_cast<std::uint32_t>(admission.frozen ? 0 : admission.threshold);
-    count = add_saturated(count, more(i));
+    if (count != 0) count = add_saturated(count, more(i));
     layout.write(rows[i], Cell::count, count);
     layout.write(rows[i], Cell::last_seen, std::max(seen, layout.read(rows[i], Cell::last_seen)));
     if (!often_enough(count, admission.threshold)) rows[i] = nullptr;
@@ -192,9 +205,9 @@ void Table::admit_part(Batch& batch, std::size_t part, const Admission& admissio
 
 void Table::lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out,
                             bool* admitted) const {
-  const std::int64_t replaced = threshold_;
-  const std::int64_t least = replaced >= 0 ? replaced : threshold;
   const ReadLock lock(structure_);
+  const std::int64_t replaced = state_->threshold;
+  const std::int64_t least = replaced >= 0 ? replaced : threshold;
   const StepsGuard steps(*this);
   const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
@@ -222,8 +235,11 @@ void Table::set_threshold(std::int64_t threshold) {
     fail_invalid("the access threshold of table '" + name() + "' is to be " + std::to_string(threshold) +
                  "; it must be 1 to 2147483647, or 0 to stop counting");
   }
-  if (threshold > 0) threshold_ = threshold;
-  frozen_ = threshold == 0;
+  const Maintenance maintenance(maintenance_);
+  const WriteLock lock(structure_);
+  track(state_->bloom);  // what does not count has nothing to keep the threshold with
+  if (threshold > 0) state_->threshold = threshold;
+  state_->frozen = threshold == 0;
 }
 
 std::size_t Table::evict_unseen(std::int64_t age, std::int64_t now) {
@@ -231,7 +247,7 @@ std::size_t Table::evict_unseen(std::int64_t age, std::int64_t now) {
     fail_invalid("keys of table '" + name() + "' that were not seen for " + std::to_string(age) + " at " +
                  std::to_string(now) + " cannot be evicted; both must be 0 or more, and the time at most 4294967294");
   }
-  const std::lock_guard<std::mutex> maintenance(maintenance_);
+  const Maintenance maintenance(maintenance_);
   const WriteLock lock(structure_);
   const RowLayout& layout = state_->layout;
   const std::int64_t present = now == kNever ? state_->newest.load() : now;
@@ -256,6 +272,7 @@ std::size_t Table::evict_unseen(std::int64_t age, std::int64_t now) {
   });
   ++epoch_;
   parallel::run(kShards, [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
+  if (removed != 0) state_->thinned = true;
   return removed;
 }
 
@@ -269,7 +286,9 @@ std::size_t Table::evict_light(float least) {
     }
     float sum = 0;
     for (std::size_t i = 0; i < dim_; ++i) sum += row[i] * row[i];
-    return 0.5F * sum < least;
+    if (!(0.5F * sum < least)) return false;
+    state_->thinned = true;
+    return true;
   });
 }
 
@@ -280,6 +299,8 @@ void Table::add_seen(SeenKeys& seen) const {
   seen.newest = state_->newest;
   seen.layout = state_->layout;
   seen.bloom = state_->bloom;
+  seen.threshold = state_->threshold;
+  seen.frozen = state_->frozen;
   for (const auto& shard : state_->shards) {
     shard->sightings.for_each([&seen](std::int64_t key, const Sighting& sighting) {
       seen.keys.push_back(key);
@@ -291,18 +312,18 @@ void Table::add_seen(SeenKeys& seen) const {
   }
 }
 
-// Takes over the counters of a checkpoint, instead of all that were there.
-void Table::take_seen(const SeenKeys& seen) {
-  const std::lock_guard<std::mutex> maintenance(maintenance_);
-  const WriteLock lock(structure_);
-  track_locked(seen.bloom);
-  for (const auto& shard : state_->shards) shard->sightings = Sightings();
-  restore_seen(*state_, seen);
+void Table::require_counters(const SeenKeys& seen) const {
+  if (!seen.tracked || seen.bloom.max_elements == 0) return;
+  if (seen.counters.size() >= kShards * CountingBloom::bytes_of(seen.bloom, kShards)) return;
+  fail_invalid("the Bloom counters for table '" + name() + "' are damaged; restore another checkpoint");
 }
 
+// Takes over the counters of a checkpoint, which `require_counters` let pass.
 void Table::restore_seen(State& state, const SeenKeys& seen) const {
   if (!seen.tracked) return;
   state.newest = seen.newest;
+  state.threshold = seen.threshold;
+  state.frozen = seen.frozen;
   const Batch batch(seen.keys.data(), seen.keys.size(), IdKind::key, [](Batch&, std::size_t) {});
   batch.for_each_part([&](std::size_t part) {
     Shard& shard = *state.shards[part];
@@ -323,9 +344,6 @@ void Table::restore_seen(State& state, const SeenKeys& seen) const {
   std::size_t at = 0;
   for (const auto& shard : state.shards) {
     auto filter = std::make_unique<CountingBloom>(seen.bloom, kShards);
-    if (at + filter->bytes() > seen.counters.size()) {
-      fail_invalid("the Bloom counters for table '" + name() + "' are damaged; restore another checkpoint");
-    }
     filter->set_counters(seen.counters.data() + at);
     at += filter->bytes();
     shard->bloom = std::move(filter);

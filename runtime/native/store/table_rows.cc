@@ -74,6 +74,7 @@ void Table::require_dim(const TableMeta& meta) const {
 void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
                         const float* slots) {
   require_dim(meta);
+  require_counters(meta.seen);
   const Batch batch(keys, count, IdKind::key, [](Batch&, std::size_t) {});
   if (batch.distinct() != count) {
     fail_invalid("rows for table '" + name() + "' hold key " + std::to_string(keys[batch.first_repeated()]) + " twice");
@@ -103,7 +104,7 @@ void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::si
     fail_limit("rows for table '" + name() + "' need " + std::to_string(total) + " bytes and it has a max_bytes of " +
                std::to_string(config_.max_bytes) + "; raise it");
   }
-  const std::lock_guard<std::mutex> maintenance(maintenance_);
+  const Maintenance maintenance(maintenance_);
   {
     const WriteLock lock(structure_);
     std::swap(state_, fresh);
@@ -115,21 +116,20 @@ void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::si
 void Table::merge(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
                   const float* slots) {
   require_dim(meta);
-  for (;;) {
-    {
-      const ReadLock lock(structure_);
-      if (state_->kind == meta.kind) {
-        const std::size_t width = state_->layout.slot_width();
-        write_rows(resolve(keys, count), [&](float* row, std::size_t from) {
-          copy_row(row, values + from * dim_, dim_);
-          if (width != 0) std::memcpy(row + dim_, slots + from * width, width * sizeof(float));
-        });
-        break;
-      }
-    }
-    adopt(meta.kind, meta.starts, nullptr);
-  }
-  if (meta.seen.tracked) take_seen(meta.seen);
+  require_counters(meta.seen);
+  const Maintenance maintenance(maintenance_);
+  const WriteLock lock(structure_);
+  const bool trained = meta.kind != OptimizerKind::none;
+  if (trained && state_->kind != meta.kind) adopt(meta.kind, meta.starts, nullptr);
+  if (meta.seen.tracked) track(meta.seen.bloom);
+  const std::size_t width = trained ? state_->layout.slot_width() : 0;
+  write_rows(resolve(keys, count), [&](float* row, std::size_t from) {
+    copy_row(row, values + from * dim_, dim_);
+    if (width != 0) std::memcpy(row + dim_, slots + from * width, width * sizeof(float));
+  });
+  if (!meta.seen.tracked) return;
+  for (const auto& shard : state_->shards) shard->sightings = Sightings();
+  restore_seen(*state_, meta.seen);
 }
 
 void Table::upsert(const std::int64_t* keys, std::size_t count, const float* values) {
@@ -157,7 +157,7 @@ void Table::write_rows(const Batch& batch, const Write& write) {
 
 std::size_t Table::remove(const std::int64_t* keys, std::size_t count) {
   const Batch batch(keys, count, IdKind::key, [](Batch&, std::size_t) {});
-  const std::lock_guard<std::mutex> maintenance(maintenance_);
+  const Maintenance maintenance(maintenance_);
   std::atomic<std::size_t> removed{0};
   const WriteLock lock(structure_);
   batch.for_each_part([&](std::size_t part) {

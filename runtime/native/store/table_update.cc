@@ -20,7 +20,7 @@ void Table::apply(const std::int64_t* keys, std::size_t count, const float* grad
       return update_all(found->batch, sums, update);
     }
     const Batch batch(keys, count, IdKind::key, [&](Batch& part_of, std::size_t part) {
-      resolve_part(part_of, part);
+      resolve_part(part_of, part, !skips_absent());
       sum_part(part_of, part, grads, sums);
     });
     update_all(batch, sums, update);
@@ -34,17 +34,17 @@ bool Table::ready_for(const Update& update) const {
   return state_->steps && state_->steps->fits(update) && !state_->steps->full();
 }
 
-// Gives the rows the slots of a rule, and begins to count its steps when the first update is there.
+// Gives the rows the slots of a rule, and begins to count its steps when the first update is there. The caller holds
+// `maintenance_` and `structure_`.
 void Table::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first) {
-  const std::lock_guard<std::mutex> maintenance(maintenance_);
-  const OptimizerKind present = state_->kind;  // changes under maintenance_ only
+  const OptimizerKind present = state_->kind;
   const bool other = slot_count(present) != 0 && present != kind;
   if (other && !state_->restored) {
-    fail_invalid("table '" + name() + "' has the slots of optimizer " + optimizer_name(present) + "; an update by " +
-                 optimizer_name(kind) + " would misread them: train it with " + optimizer_name(present) +
+    fail_invalid("table '" + name() + "' has the slots of optimizer " + optimizer_name(present) + "; " +
+                 (first != nullptr ? "an update by " : "rows with those of ") + optimizer_name(kind) +
+                 " would misread them: train it with " + optimizer_name(present) +
                  ", or reset it first");
   }
-  const WriteLock lock(structure_);
   RowLayout after = layout(kind);
   after.present |= state_->layout.present;
   if (other || !(after == state_->layout)) widen(after, present == kind, starts);
@@ -54,7 +54,7 @@ void Table::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* fi
   }
   state_->kind = kind;
   state_->starts = starts;
-  state_->restored = false;
+  state_->restored = first == nullptr && (state_->restored || present == OptimizerKind::none);
   if (first != nullptr && is_deferred(kind)) begin_steps(*first);
 }
 
@@ -173,7 +173,7 @@ void Table::update_part(const Batch& batch, std::size_t part, const Sums& all_su
   const WriteLock lock(shard.mutex);
   if (shard.capture.active()) save_part(shard, batch, part);
   find_padding(part);
-  const bool all = padding_[part].empty() && all_sums.finite;
+  const bool all = padding_[part].empty() && all_sums.finite && !skips_absent();
   for (std::size_t i = 0; i < std::min(kBlock, count); ++i) prefetch_row(rows[i], width);
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
     const std::size_t some = std::min(kBlock, count - begin);
@@ -190,10 +190,11 @@ void Table::find_padding(std::size_t part) noexcept {
   for (PaddingRow& one : padding_[part]) one.row = state_->shards[part]->find(hash_key(one.key), one.key);
 }
 
-// Updates all rows but those of padding keys and those whose gradient is to be skipped.
+// Updates all rows but those that are gone, those of padding keys and those whose gradient is to be skipped.
 void Table::update_some(const Update& update, std::size_t part, float* const* rows, const float* sums,
                         std::size_t count) const noexcept {
   const auto stays = [&](std::size_t i) {
+    if (rows[i] == nullptr) return true;
     if (update.nonfinite == Nonfinite::skip && !all_finite(sums + i * dim_, dim_)) return true;
     return std::any_of(padding_[part].begin(), padding_[part].end(),
                        [row = rows[i]](const PaddingRow& one) { return one.row == row; });
