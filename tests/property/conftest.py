@@ -1,9 +1,9 @@
-"""How many examples the property tests draw: `pytest --hypothesis-profile=quick` draws a fifth of them."""
+"""How many examples property tests draw; `--hypothesis-profile=quick`: a fifth, `unshrunk`: any failure as it came."""
 
 from __future__ import annotations
 
 import tensorflow as tf
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
@@ -18,4 +18,5 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=20)
+settings.register_profile("unshrunk", settings.get_profile("whole"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("whole")

@@ -164,9 +164,11 @@ class AdmissionWorld(World):
         self.step_rows = runtime.sparse_lookup(table, self.step_ids, access_and_evict_config=configs[0])
         self.stepped = optimizer.minimize(tf.reduce_sum(self.step_rows * self.factors))
         self.age, self.threshold = v1.placeholder(tf.int64, []), v1.placeholder(tf.int64, [])
-        self.evicted = runtime.evict_by_age(table)
-        self.evicted_by_age = runtime.evict_by_age(table, self.age, self.clock)
-        self.evicted_by_step = runtime.evict_by_step(table, 5, self.clock)
+        self.evictions = {
+            "hook": runtime.evict_by_age(table),
+            "age": runtime.evict_by_age(table, self.age, self.clock),
+            "step": runtime.evict_by_step(table, 5, self.clock),
+        }
         self.evicted_by_norm = [runtime.evict_by_norm(table, least) for least in (0.0, 0.5, 1e30)]
         self.set_threshold = runtime.set_threshold(table, self.threshold)
         self.removed = runtime.native.ops().rec_table_remove(table.handle, self.keys)
@@ -235,9 +237,8 @@ class AdmissionDriver(Driver):
 
     def evict(self, how: str, age: int, now: int) -> None:
         """Evict as EvictHook does, by age or by step; the number of rows deleted is compared."""
-        world = self.world
-        fetched = {"hook": world.evicted, "age": world.evicted_by_age, "step": world.evicted_by_step}[how]
-        feed = {} if how == "hook" else {world.clock: now, world.age: age}
+        fetched = self.world.evictions[how]
+        feed = {} if how == "hook" else {self.world.clock: now, self.world.age: age}
         try:
             wanted = self.oracle.evict({"hook": EVICTION, "age": age, "step": 6}[how], None if how == "hook" else now)
         except LookupError:
