@@ -6,7 +6,6 @@ import functools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -53,38 +52,58 @@ class AdmissionOracle(Oracle):
         self.filter: dict[int, int] = {}
         self.newest: int | None = None
         self.tracked = False
+        #: Whether rows were evicted since the table was emptied or restored.
+        self.thinned = False
+        #: What set_threshold said.
+        self.replaced: int | None = None
+        self.halted = False
 
-    def count(self, keys: Sequence[int], coefficient: int, now: int, threshold: int, stopped: bool) -> np.ndarray:
+    @property
+    def threshold(self) -> int:
+        """The threshold in force."""
+        return self.case.threshold if self.replaced is None else self.replaced
+
+    def set_threshold(self, threshold: int) -> None:
+        """Replace the threshold; 0 stops counting and keeps it."""
+        self.tracked, self.halted = True, threshold == 0
+        self.replaced = threshold or self.replaced
+
+    def count(self, keys: Sequence[int], coefficient: int, now: int) -> np.ndarray:
         """Count the keys of a training lookup, insert those that are admitted, return which have rows to read."""
+        stopped = self.halted or self.threshold == 0
         self.tracked, self.newest = True, max(now, self.newest or 0)
         for key, times in Counter(keys).items():
             more = 0 if stopped else times * coefficient
             if key not in self.rows:
-                self._wait(key, more, threshold)
+                self._wait(key, more)
                 continue
             known = self.known[key]
-            if known.count == 0 and not stopped:  # a row that did not come by counting is as one just admitted
-                known.count = threshold
-            known.count = min(MOST, known.count + more)
+            if known.count:  # a row that did not come by counting is not counted
+                known.count = min(MOST, known.count + more)
             known.seen = max(self.newest, known.seen or 0)
-        return self.admitted(keys, threshold)
+        return self.admitted(keys)
 
-    def _wait(self, key: int, more: int, threshold: int) -> None:
+    def _wait(self, key: int, more: int) -> None:
         if self.case.bits:
             count = min(2**self.case.bits - 1, self.filter.get(key, 0) + more)
             self.filter[key] = count
         else:
             count = min(MOST, more + (self.waiting[key].count if key in self.waiting else 0))
-        if count >= threshold:
+        if count >= self.threshold:
             self.insert([key])
             self.known[key] = Known(count, self.newest)
         elif count and not self.case.bits:
             self.waiting[key] = Known(count, self.newest)
 
-    def admitted(self, keys: Sequence[int], threshold: int) -> np.ndarray:
+    def admitted(self, keys: Sequence[int]) -> np.ndarray:
         """Return which keys have rows that may be read."""
         counts = [self.known[key].count if key in self.known else -1 for key in keys]
-        return np.array([count == 0 or count >= threshold for count in counts], bool)
+        return np.array([count == 0 or count >= self.threshold for count in counts], bool)
+
+    def update(self, keys: Sequence[int], gradients: np.ndarray, rate: float) -> None:
+        """Train rows; a table that counts, or that rows were evicted from, drops the gradients of absent keys."""
+        there = np.array([key in self.rows or not (self.tracked or self.thinned) for key in keys], bool)
+        super().update([key for key, one in zip(keys, there, strict=True) if one], gradients[there], rate)
 
     def insert(self, keys: Sequence[int]) -> None:
         """Insert unseen keys, which then wait no longer."""
@@ -102,6 +121,7 @@ class AdmissionOracle(Oracle):
             known.seen = present if known.seen is None else known.seen
         old = [key for key, known in self.known.items() if known.seen is not None and present - known.seen >= age]
         self.remove(old)
+        self.thinned |= bool(old)
         for key, known in list(self.waiting.items()):
             if known.seen is not None and present - known.seen >= age:
                 del self.waiting[key]
@@ -115,6 +135,7 @@ class AdmissionOracle(Oracle):
             if np.float32(0.5) * squares[-1] < np.float32(least):
                 light.append(key)
         self.remove(light)
+        self.thinned |= bool(light)
         return len(light)
 
     def remove(self, keys: Sequence[int]) -> None:
@@ -127,7 +148,8 @@ class AdmissionOracle(Oracle):
     def reset(self) -> None:
         """Forget all rows and counters."""
         super().reset()
-        self.known, self.waiting, self.filter, self.newest, self.tracked = {}, {}, {}, None, False
+        self.known, self.waiting, self.filter, self.newest, self.replaced = {}, {}, {}, None, None
+        self.tracked = self.halted = self.thinned = False
 
     def copy(self) -> AdmissionOracle:
         """Return a copy that shares nothing that changes."""
@@ -136,6 +158,7 @@ class AdmissionOracle(Oracle):
         other.known = {key: Known(known.count, known.seen) for key, known in self.known.items()}
         other.waiting = {key: Known(known.count, known.seen) for key, known in self.waiting.items()}
         other.filter = dict(self.filter)
+        other.thinned = False  # a checkpoint does not tell
         return other
 
 
@@ -146,6 +169,7 @@ class AdmissionWorld(World):
         """Build it."""
         self.case = case
         super().__init__(dim, case.rule)
+        self.sessions = [v1.Session(graph=self.graph) for _ in range(2)]
 
     def _build(self) -> None:
         table, optimizer = self.table, self.rule.make(self.rate)
@@ -171,6 +195,7 @@ class AdmissionWorld(World):
         }
         self.evicted_by_norm = [runtime.evict_by_norm(table, least) for least in (0.0, 0.5, 1e30)]
         self.set_threshold = runtime.set_threshold(table, self.threshold)
+        self.updated = optimizer.apply_gradients([(tf.IndexedSlices(self.values, self.keys), table.variable)])
         self.removed = runtime.native.ops().rec_table_remove(table.handle, self.keys)
         self.imported = table.import_rows(self.keys, self.values)
         self.snapshot, self.size = table.snapshot(), table.size()
@@ -182,35 +207,23 @@ class AdmissionWorld(World):
 
 
 class AdmissionDriver(Driver):
-    """Runs operations on sessions, each with the threshold that it was told, and on the oracle."""
+    """Runs operations on a session and on the oracle."""
 
     world: AdmissionWorld
     oracle: AdmissionOracle
-
-    def __init__(self, world: AdmissionWorld, session: Any) -> None:
-        """Empty the table."""
-        super().__init__(world, session)
-        self.replaced: dict[Any, int] = {}
-        self.stopped: set[Any] = set()
-
-    def _rules(self) -> tuple[int, bool]:
-        """Return the threshold in force and whether nothing is counted."""
-        replaced = self.replaced.get(self.session)
-        threshold = self.world.case.threshold if replaced is None else replaced
-        return threshold, self.session in self.stopped or threshold == 0
 
     def count(self, keys: Sequence[int], lookup: int, now: int, columns: int = 1) -> None:
         """Look keys up in training."""
         feed = {self.world.counted_ids[lookup]: shaped(keys, columns), self.world.clock: now}
         rows = self.session.run(self.world.counted[lookup], feed)
-        admitted = self.oracle.count(keys, COEFFICIENTS[lookup], now, *self._rules())
+        admitted = self.oracle.count(keys, COEFFICIENTS[lookup], now)
         same(self._expected(keys, admitted, 0.0), rows.reshape(-1, self.world.dim))
 
     def read(self, keys: Sequence[int], default: bool) -> None:
         """Look keys up in evaluation."""
         fetched = self.world.read_default if default else self.world.read
         rows = self.session.run(fetched, {self.world.ids: shaped(keys, 1)})
-        admitted = self.oracle.admitted(keys, self._rules()[0])
+        admitted = self.oracle.admitted(keys)
         same(self._expected(keys, admitted, DEFAULT if default else 0.0), rows.reshape(-1, self.world.dim))
 
     def _expected(self, keys: Sequence[int], admitted: np.ndarray, default: float) -> np.ndarray:
@@ -221,19 +234,15 @@ class AdmissionDriver(Driver):
         world, ids = self.world, shaped(keys, 1)
         feed = {world.step_ids: ids, world.factors: gradients[:, None], world.rate: rate, world.clock: now}
         rows, _ = self.session.run([world.step_rows, world.stepped], feed)
-        admitted = self.oracle.count(keys, COEFFICIENTS[0], now, *self._rules())
+        admitted = self.oracle.count(keys, COEFFICIENTS[0], now)
         same(self._expected(keys, admitted, 0.0), rows.reshape(-1, world.dim))
         chosen = [key for key, one in zip(keys, admitted, strict=True) if one]
         self.oracle.update(chosen, gradients[admitted], rate)
 
     def set_threshold(self, threshold: int) -> None:
-        """Replace the threshold of this session; 0 stops counting and keeps it."""
+        """Replace the threshold; 0 stops counting and keeps it."""
         self.session.run(self.world.set_threshold, {self.world.threshold: threshold})
-        if threshold:
-            self.replaced[self.session] = threshold
-            self.stopped.discard(self.session)
-        else:
-            self.stopped.add(self.session)
+        self.oracle.set_threshold(threshold)
 
     def evict(self, how: str, age: int, now: int) -> None:
         """Evict as EvictHook does, by age or by step; the number of rows deleted is compared."""

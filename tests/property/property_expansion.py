@@ -82,6 +82,15 @@ class ExpansionDriver(AdmissionDriver):
         """Return the addresses of this session."""
         return self.places.setdefault(self.session, Places())
 
+    def elsewhere(self) -> list[int]:
+        """Return the addresses of the other session's table."""
+        return [
+            address
+            for session, places in self.places.items()
+            if session is not self.session
+            for address in places.live.values()
+        ]
+
     def look_up_here(self, keys: Sequence[int], gradients: np.ndarray | None, rate: float, now: int) -> None:
         """Look keys up, and with gradients train them in the same run."""
         world, ids = self.world, shaped(keys, 1)
@@ -102,7 +111,7 @@ class ExpansionDriver(AdmissionDriver):
 
     def _count(self, keys: Sequence[int], now: int) -> np.ndarray:
         if self.world.case.threshold >= 0:
-            return self.oracle.count(keys, 1, now, *self._rules())
+            return self.oracle.count(keys, 1, now)
         self.oracle.insert(keys)
         return np.ones(len(keys), bool)
 
@@ -116,7 +125,7 @@ class ExpansionDriver(AdmissionDriver):
         """Look keys up in evaluation."""
         rows = self.session.run(self.world.read, {self.world.ids: shaped(keys, 1)}).reshape(-1, self.world.dim)
         counts = self.world.case.threshold >= 0
-        admitted = self.oracle.admitted(keys, self._rules()[0]) if counts else np.ones(len(keys), bool)
+        admitted = self.oracle.admitted(keys) if counts else np.ones(len(keys), bool)
         same(self._expected(keys, admitted, 0.0), rows)
 
     def at(self, chosen: Sequence[int], bad: int | None, gradients: np.ndarray, rate: float) -> None:
@@ -141,7 +150,7 @@ class ExpansionDriver(AdmissionDriver):
         feed = {world.addresses: addresses, world.ids: shaped([], 1), world.clock: 0, world.values: some}
         self.session.run(world.updated_at, feed | {world.rate: rate})
         if self.world.case.threshold >= 0:
-            self.oracle.count([], 1, 0, *self._rules())  # the update waits for the lookup, which is of nothing
+            self.oracle.count([], 1, 0)  # the update waits for the lookup, which is of nothing
         self.oracle.update(keys, some, rate)
 
     def forget(self) -> None:
@@ -149,8 +158,8 @@ class ExpansionDriver(AdmissionDriver):
         self.here.leave(list(self.oracle.rows))
 
     def replaced_all(self) -> None:
-        """Forget the addresses: the rows are those of a checkpoint now, or none."""
-        self.places.pop(self.session, None)
+        """Note that the rows are those of a checkpoint now, or none."""
+        self.here.leave()
 
 
 def numbers_of(gradients: np.ndarray, count: int) -> np.ndarray:

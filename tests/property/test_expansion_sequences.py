@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-import tensorflow as tf
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
 from property_admission import AdmissionOracle, Case
@@ -29,7 +28,7 @@ class ExpansionSequences(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = expansion_world(_DIM, self.case)
-        self.sessions = [tf.compat.v1.Session(graph=self.world.graph) for _ in range(2)]
+        self.sessions = list(self.world.sessions)
         self.driver = ExpansionDriver(self.world, self.sessions[0])
         self.folder = tempfile.TemporaryDirectory()
         self.saves = 0
@@ -48,7 +47,7 @@ class ExpansionSequences(RuleBasedStateMachine):
 
     @rule(chosen=st.lists(st.integers(0, 30), max_size=5), which=st.integers(0, 1000), seed=SEED)
     def stale(self, chosen: list[int], which: int, seed: int) -> None:
-        gone = sorted(self.driver.here.gone)
+        gone = sorted({*self.driver.here.gone, *self.driver.elsewhere()})
         if gone:
             self.driver.at(chosen, gone[which % len(gone)], numbers(seed, 20, _DIM), 0.5)
 
@@ -109,8 +108,6 @@ class ExpansionSequences(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.driver.check()
-        for session in self.sessions:
-            session.close()
         self.folder.cleanup()
 
 
