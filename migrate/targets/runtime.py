@@ -12,10 +12,14 @@ MODULES = {
     "create_table": "runtime",
     "get_dense_and_sparse_variable": "runtime",
     "sparse_lookup": "runtime",
+    "adadelta": "runtime.optimizers",
     "adagrad": "runtime.optimizers",
     "adam": "runtime.optimizers",
+    "ftrl": "runtime.optimizers",
     "gradient_descent": "runtime.optimizers",
     "lazy_adam": "runtime.optimizers",
+    "momentum": "runtime.optimizers",
+    "rmsprop": "runtime.optimizers",
 }
 
 

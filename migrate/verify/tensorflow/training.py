@@ -21,9 +21,27 @@ _SAME = {
     1: {"GradientDescentOptimizer"},
     2: {"AdagradOptimizer"},
     3: {"LazyAdamOptimizer"},
+    4: {"MomentumOptimizer"},
+    7: {"RMSPropOptimizer"},
+    8: {"RMSPropOptimizer"},
+    9: {"FtrlOptimizer"},
+    11: {"AdadeltaOptimizer"},
     12: {"AdamOptimizer"},
 }
-_KINDS = {0: "no optimizer", 1: "gradient descent", 2: "Adagrad", 3: "lazy Adam", 12: "Adam"}
+_KINDS = {
+    0: "no optimizer",
+    1: "gradient descent",
+    2: "Adagrad",
+    3: "lazy Adam",
+    4: "momentum",
+    7: "RMSProp",
+    8: "centered RMSProp",
+    9: "FTRL",
+    11: "Adadelta",
+    12: "Adam",
+}
+#: optimizer kind -> places of its slots in the order in which the stock optimizer makes them, where it is another
+_SLOTS = {8: (0, 2, 1)}
 
 
 class Training:
@@ -118,7 +136,8 @@ class Training:
             return
         inside = touched[(touched >= 0) & (touched < shape[0])]
         order = np.argsort(touched)
-        slots = snapshot[2][order][: len(inside)]
+        slots = snapshot[2][order][: len(inside)].reshape(len(inside), len(own), width)
+        slots = slots[:, _SLOTS.get(int(snapshot[3][4]), range(len(own)))].reshape(len(inside), -1)
         a, wide = (np.concatenate([_rows(np.asarray(s["variables"][k])) for k in own], axis=1) for s in steps[:2])
         yield compare.compare("optimizer", f"{table} [slots]", a[np.sort(inside)], slots, wide[np.sort(inside)])
 

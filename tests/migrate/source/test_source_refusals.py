@@ -76,12 +76,15 @@ CASES = {
         TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other, var_list=[dense])\n",
         "that of the tables would miss them",
     ),
-    "momentum": (TABLE + "op = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)\n", "MomentumOptimizer"),
-    "ftrl in a branch": (
+    "another optimizer": (
+        TABLE + "op = tf.train.ProximalAdagradOptimizer(0.1).minimize(loss)\n",
+        "no table optimizer computes the same as ProximalAdagradOptimizer",
+    ),
+    "another optimizer in a branch": (
         TABLE
-        + "if a:\n    o = tf.train.AdagradOptimizer(0.1)\nelse:\n    o = tf.train.FtrlOptimizer(0.1)\n"
+        + "if a:\n    o = tf.train.AdagradOptimizer(0.1)\nelse:\n    o = tf.train.AdagradDAOptimizer(0.1, s)\n"
         + "op = o.minimize(loss)\n",
-        "FtrlOptimizer",
+        "AdagradDAOptimizer",
     ),
     "unknown optimizer": (TABLE + "op = make().minimize(loss)\n", "not a stock optimizer"),
     "optimizer handed on": (
@@ -269,17 +272,26 @@ def test_a_table_is_judged_by_the_optimizer_of_its_own_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "module"),
+    ("made", "module", "arguments"),
     [
-        ("tf.train.AdamOptimizer", "adam"),
-        ("tf.compat.v1.train.AdamOptimizer", "adam"),
-        ("tf.contrib.opt.LazyAdamOptimizer", "lazy_adam"),
+        ("tf.train.AdamOptimizer(0.1, epsilon=1e-4)", "adam", "epsilon=1e-4"),
+        ("tf.compat.v1.train.AdamOptimizer(0.1, name='A')", "adam", ""),
+        ("tf.contrib.opt.LazyAdamOptimizer(0.1, 0.8)", "lazy_adam", "beta1=0.8"),
+        (
+            "tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True)",
+            "momentum",
+            "momentum=0.9, use_nesterov=True",
+        ),
+        ("tf.train.RMSPropOptimizer(0.1, 0.8, centered=True)", "rmsprop", "decay=0.8, centered=True"),
+        ("tf.train.AdadeltaOptimizer(0.1, rho=0.9)", "adadelta", "rho=0.9"),
+        ("tf.train.FtrlOptimizer(0.1, -0.6, beta=None)", "ftrl", "learning_rate_power=-0.6"),
     ],
 )
-def test_adam_and_lazy_adam_become_what_computes_the_same(optimizer: str, module: str) -> None:
+def test_stock_optimizers_become_what_computes_the_same(made: str, module: str, arguments: str) -> None:
     table = TABLE.replace("tensorflow.compat.v1", "tensorflow")
-    result = converted(table + f"loss = tf.reduce_sum(e)\nop = {optimizer}(0.1, epsilon=1e-4).minimize(loss)\n")
+    result = converted(table + f"loss = tf.reduce_sum(e)\nop = {made}.minimize(loss)\n")
     assert f"from runtime.optimizers import {module}\n" in result.converted
-    assert f"{module}.create_hash_optimizer(learning_rate=0.1, epsilon=1e-4)" in result.converted
+    carried = f"learning_rate=0.1, {arguments}" if arguments else "learning_rate=0.1"
+    assert f"{module}.create_hash_optimizer({carried})" in result.converted
     assert {table.applicability for table in result.tables} == {Applicability.EXACT}
     assert {f.applicability for f in result.findings if f.rule == "tf-training-step"} == {Applicability.EXACT}

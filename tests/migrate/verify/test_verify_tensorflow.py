@@ -145,6 +145,24 @@ def test_adam_is_equal_in_rows_and_slots(adam: tuple[str, Pair]) -> None:
     assert pair.notes() == ()
 
 
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        "MomentumOptimizer(0.1, 0.9, use_nesterov=True)",
+        "RMSPropOptimizer(0.01, momentum=0.5)",
+        "RMSPropOptimizer(0.01, momentum=0.5, centered=True)",
+        "FtrlOptimizer(0.3, l1_regularization_strength=0.001)",
+        "AdadeltaOptimizer(1.0, epsilon=1e-3)",
+    ],
+)
+def test_other_optimizers_are_equal_in_rows_and_slots(optimizer: str, tmp_path: Path) -> None:
+    path, text = program(tmp_path, optimizer)
+    pair = run(path, text, tmp_path)
+    assert failures(pair) == []
+    assert {"table [table]", "table [slots]"} <= {c.name for c in pair.comparisons()}
+    assert pair.notes() == ()
+
+
 def test_lazy_adam_in_the_place_of_adam_changes_values_and_says_so(adam: tuple[str, Pair], tmp_path: Path) -> None:
     text, pair = adam
     path = tmp_path / "program.py"

@@ -16,6 +16,19 @@ RULE = "tf-optimizer"
 TRAINING = ("minimize", "compute_gradients", "apply_gradients")
 #: What may be read from an optimizer without training anything.
 HARMLESS = {"get_slot", "get_slot_names", "get_name", "variables", "_lr", "_learning_rate"}
+_FTRL = (
+    "learning_rate",
+    "learning_rate_power",
+    "initial_accumulator_value",
+    "l1_regularization_strength",
+    "l2_regularization_strength",
+    "use_locking",
+    "name",
+    "accum_name",
+    "linear_name",
+    "l2_shrinkage_regularization_strength",
+    "beta",
+)
 _ADAM = ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name")
 
 
@@ -41,11 +54,25 @@ STOCK = {
         stateful=True,
     ),
     "train.AdamOptimizer": Stock("adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True),
+    "train.MomentumOptimizer": Stock(
+        "momentum", ("learning_rate", "momentum", "use_locking", "name", "use_nesterov"), (), stateful=True
+    ),
+    "train.RMSPropOptimizer": Stock(
+        "rmsprop",
+        ("learning_rate", "decay", "momentum", "epsilon", "use_locking", "centered", "name"),
+        (),
+        stateful=True,
+    ),
+    "train.AdadeltaOptimizer": Stock(
+        "adadelta", ("learning_rate", "rho", "epsilon", "use_locking", "name"), (), stateful=True
+    ),
+    "train.FtrlOptimizer": Stock("ftrl", _FTRL, (), stateful=True),
     "contrib.opt.LazyAdamOptimizer": Stock(
         "lazy_adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True
     ),
 }
-CARRIED = {"learning_rate", "initial_accumulator_value", "beta1", "beta2", "epsilon"}
+#: Arguments that concern the whole optimizer, not what it computes.
+NOT_CARRIED = {"use_locking", "name", "accum_name", "linear_name"}
 OPTIMIZER = re.compile(
     r"(contrib\.opt\.|train\.)(experimental\.)?\w*Optimizer|contrib\.opt\.\w+|(keras\.)?optimizers\.\w+"
 )
@@ -101,7 +128,13 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Stop:
     if name is not None and OPTIMIZER.fullmatch(name):
         short = name.rpartition(".")[2]
         reason = f"no table optimizer computes the same as {short} yet"
-        return Stop(node, RULE, f"`{text}` trains the tables of this file", reason, "use SGD, Adagrad or Adam")
+        return Stop(
+            node,
+            RULE,
+            f"`{text}` trains the tables of this file",
+            reason,
+            "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
+        )
     reason = "it is not a stock optimizer made in this file, so what it does to a table is not known"
     return Stop(node, RULE, f"`{text}` trains the tables of this file", reason, "make the optimizer in this file")
 
@@ -112,7 +145,7 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker
         reason = "its arguments cannot be read"
         optimizer.stops.append(Stop(call, RULE, f"`{file.tree.source(call)}` trains the tables of this file", reason))
         return Maker(call, name)
-    return Maker(call, name, {k: arg.value for k, arg in bound.items() if k in CARRIED and not is_none(arg)})
+    return Maker(call, name, {k: arg.value for k, arg in bound.items() if k not in NOT_CARRIED and not is_none(arg)})
 
 
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:
