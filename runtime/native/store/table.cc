@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kReserveAtMost = 1 << 16;
 
 // Batches remembered for their updates: a step seldom looks more than a few up before it updates. Each takes some 36 bytes
-// an id, so those of a bulk load are not.
+// an id, so only some are, and those of a bulk load are not.
 constexpr std::size_t kRemembered = 4;
 constexpr std::size_t kRememberedIds = std::size_t{1} << 20;
 
@@ -291,11 +291,16 @@ void Table::account(std::size_t more_bytes) {
 
 void Table::remember(const std::int64_t* keys, Batch batch) {
   if (batch.count() == 0 || batch.count() > kRememberedIds) return;
+  std::size_t ids = batch.count();
   auto found = std::make_unique<Found>(keys, std::move(batch), epoch_);
   const std::lock_guard<std::mutex> lock(recent_mutex_);
   recent_.reserve(kRemembered + 1);
+  for (const FoundPtr& other : recent_) ids += other->batch.count();
+  while (!recent_.empty() && (recent_.size() == kRemembered || ids > kRememberedIds)) {
+    ids -= recent_.front()->batch.count();
+    recent_.erase(recent_.begin());
+  }
   recent_.push_back(std::move(found));
-  if (recent_.size() > kRemembered) recent_.erase(recent_.begin());
 }
 
 // The look-up of exactly these keys, if it was lately and its rows are all still there; it is forgotten then.
