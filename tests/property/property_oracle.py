@@ -73,6 +73,14 @@ class Oracle:
         rows = np.array([self.rows[key] for key in keys.tolist()], np.float32).reshape(shape)
         return keys, rows[:, 0], rows[:, 1:].reshape(len(keys), (shape[1] - 1) * self.dim)
 
+    def compare(self, expected: np.ndarray, got: np.ndarray) -> None:
+        """Assert that the table's values are these, to the last bit."""
+        same(expected, got)
+
+    def compare_slots(self, expected: np.ndarray, got: np.ndarray) -> None:
+        """Assert that the table's slots are these, to the last bit."""
+        same(expected, got)
+
     def _fresh(self, keys: Sequence[int]) -> np.ndarray:
         rows = np.empty((len(keys), 1 + len(self.rule.starts), self.dim), np.float32)
         if keys:
@@ -91,6 +99,14 @@ def _initial(text: str, seed: int, keys: Sequence[int]) -> np.ndarray:
     if unseen:
         known.update(zip(unseen, initial_rows(text, seed, unseen), strict=True))
     return np.array([known[key] for key in keys])
+
+
+def same(expected: np.ndarray, actual: np.ndarray) -> None:
+    """Assert the same shape and bits."""
+    assert expected.shape == actual.shape, (expected.shape, actual.shape)
+    if expected.tobytes() != np.ascontiguousarray(actual).tobytes():
+        np.testing.assert_array_equal(actual, expected)
+        raise AssertionError(f"equal numbers of other bits: {actual!r}, not {expected!r}")
 
 
 def summed(keys: Sequence[int], gradients: np.ndarray) -> tuple[list[int], np.ndarray]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from property_oracle import Oracle
+from property_oracle import Oracle, same
 from property_rules import RULES
 
 import runtime
@@ -203,11 +203,3 @@ def shaped(keys: Sequence[int], columns: int) -> np.ndarray:
     """Return keys as int64 [n / columns, columns], in one column when they do not fit."""
     columns = columns if len(keys) % columns == 0 else 1
     return np.array(keys, np.int64).reshape(-1, columns)
-
-
-def same(expected: np.ndarray, actual: np.ndarray) -> None:
-    """Assert the same shape and bits."""
-    assert expected.shape == actual.shape, (expected.shape, actual.shape)
-    if expected.tobytes() != np.ascontiguousarray(actual).tobytes():
-        np.testing.assert_array_equal(actual, expected)
-        raise AssertionError(f"equal numbers of other bits: {actual!r}, not {expected!r}")
