@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.checkpoint.increments import Increments
+from runtime.checkpoint.seen import mergeable
 
 __all__ = ["NOTHING", "Baseline", "History", "Writer"]
 
@@ -89,7 +90,7 @@ class History:
         """Write the bundle; return the name of what it builds on."""
         before = self._last[2] if self._last and builds_on else None
         now = write(path, before)
-        if before and any(not np.array_equal(a.meta, b.meta) for a, b in zip(before, now, strict=True)):
+        if before and any(not mergeable(a.meta, b.meta) for a, b in zip(before, now, strict=True)):
             # The layout of a table's rows changed: no increment can be merged into the old ones.
             _remove(Path(path), "")
             builds_on, now = None, write(path, None)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.rows import optimizer_kind
 
-__all__ = ["meta_of_rank"]
+__all__ = ["mergeable", "meta_of_rank"]
 
 _MARK = 0x6E656573  # what the native engine begins them with
 _Ints = NDArray[np.int64]
@@ -50,6 +50,15 @@ def meta_of_rank(metas: Sequence[_Ints], rank: int, ranks: int) -> _Ints:
         threshold=next((seen.threshold for seen in known if len(seen.threshold)), known[0].threshold),
     )
     return np.concatenate([metas[0][: _start(metas[0])], _joined(merged)])
+
+
+def mergeable(before: _Ints, now: _Ints) -> bool:
+    """Whether an increment with the meta data `now` can be merged into rows with those of `before`.
+
+    Counters may differ, since every increment holds all of them; but where none are left, merging would leave the old.
+    """
+    one, other = before[: _start(before)], now[: _start(now)]
+    return np.array_equal(one, other) and (len(before) > len(one)) == (len(now) > len(other))
 
 
 def _start(meta: _Ints) -> int:

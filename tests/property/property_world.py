@@ -14,7 +14,7 @@ from property_oracle import Oracle, same
 from property_rules import RULES
 
 import runtime
-from runtime import native
+from runtime import checkpoint, native
 from runtime.initializers import column_blocks, initializer_text
 
 v1 = tf.compat.v1
@@ -49,6 +49,7 @@ class World:
             self.splits = v1.placeholder(tf.int64, [None])
             self._build()
             self.saver = v1.train.Saver(max_to_keep=None)
+            self.incremental = checkpoint.IncrementalSaver(full_every=4, max_to_keep=0)
             self.start = v1.global_variables_initializer()
             self.graph.finalize()
         self.initializer = initializer_text(law, 1, dim)
@@ -156,17 +157,20 @@ class Driver:
         self.session.run(self.world.reset)
         self.oracle.reset()
 
-    def save(self, prefix: Path) -> tuple[str, Oracle]:
-        """Save a checkpoint; return its path and what it holds."""
-        with self.world.graph.as_default():  # elsewhere a Saver looks for eager variables
-            path = self.world.saver.save(self.session, str(prefix), write_meta_graph=False, write_state=False)
+    def save(self, folder: str, number: int, increment: bool) -> tuple[str, Oracle]:
+        """Save a checkpoint, whole or what changed since the one before; return its path and what it holds."""
+        world, path = self.world, f"{folder}/{'steps' if increment else 'whole'}"
+        with world.graph.as_default():  # elsewhere a Saver looks for eager variables
+            saver = world.incremental if increment else world.saver
+            path = saver.save(self.session, path, number, write_meta_graph=False, write_state=False)
         return str(path), self.oracle.copy()
 
     def restore(self, saved: tuple[str, Oracle], session: Any = None) -> None:
         """Restore a checkpoint into this session or go on in another."""
         self.session = session or self.session
         with self.world.graph.as_default():
-            self.world.saver.restore(self.session, saved[0])
+            saver = self.world.incremental if Path(saved[0]).name.startswith("steps") else self.world.saver
+            saver.restore(self.session, saved[0])
         self.oracle = saved[1].copy()
 
     def check(self) -> tuple[np.ndarray, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
@@ -94,10 +93,10 @@ class AdmissionSequences(RuleBasedStateMachine):
     def reset(self) -> None:
         self.driver.reset()
 
-    @rule(target=saved)
-    def save(self) -> tuple[str, AdmissionOracle]:
+    @rule(target=saved, increment=st.sampled_from([True, True, False]))
+    def save(self, increment: bool) -> tuple[str, AdmissionOracle]:
         self.saves += 1
-        path, oracle = self.driver.save(Path(self.folder.name) / f"model-{self.saves}")
+        path, oracle = self.driver.save(self.folder.name, self.saves, increment)
         assert isinstance(oracle, AdmissionOracle)
         return path, oracle
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -120,13 +119,13 @@ class Sequences(RuleBasedStateMachine):
     def reset(self) -> None:
         self.driver.reset()
 
-    @rule(target=saved)
-    def save_rows(self) -> tuple[str, Oracle]:
-        return self.save()
+    @rule(target=saved, increment=st.booleans())
+    def save_rows(self, increment: bool) -> tuple[str, Oracle]:
+        return self.save(increment)
 
-    def save(self) -> tuple[str, Oracle]:
+    def save(self, increment: bool = False) -> tuple[str, Oracle]:
         self.saves += 1
-        return self.driver.save(Path(self.folder.name) / f"model-{self.saves}")
+        return self.driver.save(self.folder.name, self.saves, increment)
 
     @rule(saved=saved, other=st.booleans())
     def restore(self, saved: tuple[str, Oracle], other: bool) -> None:
