@@ -131,6 +131,7 @@ class ExpansionDriver(AdmissionDriver):
     def at(self, chosen: Sequence[int], bad: int | None, gradients: np.ndarray, rate: float) -> None:
         """Read and update by addresses of an earlier lookup; one that is no row's, if there is one, stops all."""
         world = self.world
+        self.look_up_here([], None, 0.0, 0)  # of nothing, at time 0: the update may wait for one like it
         keys = [list(self.here.live)[one % len(self.here.live)] for one in chosen] if self.here.live else []
         addresses = [self.here.live[key] for key in keys]
         if bad is not None and bad not in self.here.live.values():
@@ -149,8 +150,6 @@ class ExpansionDriver(AdmissionDriver):
         some = numbers_of(gradients, len(addresses))
         feed = {world.addresses: addresses, world.ids: shaped([], 1), world.clock: 0, world.values: some}
         self.session.run(world.updated_at, feed | {world.rate: rate})
-        if self.world.case.threshold >= 0:
-            self.oracle.count([], 1, 0)  # the update waits for the lookup, which is of nothing
         self.oracle.update(keys, some, rate)
 
     def forget(self) -> None:
