@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "check.h"
@@ -45,6 +46,27 @@ TEST(parallel_calls_may_nest_and_run_at_once) {
   }
   for (std::thread& caller : callers) caller.join();
   CHECK(total == 4 * 20 * 20);
+}
+
+TEST(pools_are_used_again) {
+  const auto threads = [] {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) count += entry.exists() ? 1 : 0;
+    return count;
+  };
+  parallel::set_thread_count(2);
+  parallel::set_thread_count(3);
+  const std::size_t before = threads();
+  for (std::size_t i = 0; i < 50; ++i) {
+    parallel::set_thread_count(2 + i % 2);
+    std::atomic<int> total{0};
+    parallel::run(100, [&](std::size_t) { ++total; });
+    CHECK(total == 100 && parallel::thread_count() == 2 + i % 2);
+  }
+  CHECK(threads() == before);
+  parallel::set_thread_count(100000);
+  CHECK(parallel::thread_count() == parallel::kMostThreads);
+  parallel::set_thread_count(2);
 }
 
 TEST(fork_child_makes_its_own_pool) {

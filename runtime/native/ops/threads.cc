@@ -63,10 +63,7 @@ void follow_session_threads(TF_OpKernelContext* context) {
   const std::unique_ptr<TF_Buffer, DeleteBuffer> config(TF_NewBuffer());
   checked([&](TF_Status* status) { TF_GetSerializedConfigProto(context, config.get(), status); });
   const int wanted = intra_op_threads(static_cast<const unsigned char*>(config->data), config->length);
-  // A pool is never freed, so it changes only when the number does.
-  if (wanted > 0 && static_cast<std::size_t>(wanted) != parallel::thread_count()) {
-    parallel::set_thread_count(static_cast<std::size_t>(std::min(wanted, 256)));
-  }
+  if (wanted > 0) parallel::set_thread_count(static_cast<std::size_t>(wanted));
 }
 
 void register_thread_ops() {

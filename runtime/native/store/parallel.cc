@@ -52,7 +52,7 @@ inline void relax() noexcept {
 // Threads sleep until a job is queued. The caller always works on its own job, so no job waits for a free thread.
 class Pool {
  public:
-  Pool(std::size_t threads, const Pool* replaced) : owner(getpid()), older(replaced), threads_(threads) {
+  explicit Pool(std::size_t threads) : owner(getpid()), threads_(threads) {
     try {
       for (std::size_t i = 1; i < threads; ++i) std::thread([this] { serve(); }).detach();
     } catch (const std::system_error&) {
@@ -78,7 +78,7 @@ class Pool {
   }
 
   const pid_t owner;
-  const Pool* const older;  // keeps every pool reachable: a leak checker finds none
+  Pool* older = nullptr;  // the one made before; not changed once others can see this one
 
  private:
   void serve() {
@@ -130,17 +130,32 @@ std::size_t configured_threads() noexcept {
   const char* text = std::getenv("RECMIGRATE_NUM_THREADS");
   const long wanted = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
   const std::size_t found = wanted > 0 ? static_cast<std::size_t>(wanted) : std::thread::hardware_concurrency();
-  return std::clamp<std::size_t>(found, 1, 256);
+  return std::clamp<std::size_t>(found, 1, kMostThreads);
 }
 
 std::atomic<Pool*> current{nullptr};
+std::atomic<Pool*> newest{nullptr};
 
-// Null when there is no memory for one. A forked child inherits the pointer but no thread, so it makes its own pool.
-// Pools are never deleted, since their threads may outlive every static object.
+// The pool of so many threads, made when this process has none; null when there is no memory for one. Pools are never
+// deleted, since their threads may outlive every static object, so they are used again. A forked child inherits the
+// pointers but no thread: the pools of another process do not count.
+Pool* pool_of(std::size_t threads) noexcept {
+  Pool* head = newest.load(std::memory_order_acquire);
+  for (Pool* one = head; one != nullptr; one = one->older) {
+    if (one->owner == getpid() && one->threads() == threads) return one;
+  }
+  auto* const fresh = new (std::nothrow) Pool(threads);
+  if (fresh == nullptr) return nullptr;
+  do {
+    fresh->older = head;
+  } while (!newest.compare_exchange_weak(head, fresh, std::memory_order_acq_rel));
+  return fresh;
+}
+
 Pool* pool() noexcept {
   Pool* found = current.load(std::memory_order_acquire);
   while (found == nullptr || found->owner != getpid()) {
-    auto* const fresh = new (std::nothrow) Pool(found == nullptr ? configured_threads() : found->threads(), found);
+    Pool* const fresh = pool_of(found == nullptr ? configured_threads() : found->threads());
     if (fresh == nullptr || current.compare_exchange_strong(found, fresh)) return fresh;
   }
   return found;
@@ -154,7 +169,9 @@ std::size_t thread_count() noexcept {
 }
 
 void set_thread_count(std::size_t threads) {
-  current.store(new Pool(std::max<std::size_t>(threads, 1), current.load()));
+  Pool* const wanted = pool_of(std::clamp<std::size_t>(threads, 1, kMostThreads));
+  if (wanted == nullptr) throw std::bad_alloc();
+  current.store(wanted);
 }
 
 void run(std::size_t count, Task task) {

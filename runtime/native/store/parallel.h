@@ -23,7 +23,10 @@ class Task {
 // Threads that work on one call, the caller among them: RECMIGRATE_NUM_THREADS, else the hardware's.
 [[nodiscard]] std::size_t thread_count() noexcept;
 
-// Replaces the pool by one of `threads` threads (at least 1). Calls that are running go on with the old one.
+inline constexpr std::size_t kMostThreads = 256;
+
+// Goes over to a pool of `threads` threads (1 to kMostThreads). Calls that are running go on with the old one, which is
+// kept for when that number is wanted again. Throws std::bad_alloc.
 void set_thread_count(std::size_t threads);
 
 // Runs task(0) … task(count - 1), each once, on the caller and on idle threads of the pool, and waits for all.
