@@ -111,4 +111,30 @@ TEST(table_refuses_wrong_configurations) {
   CHECK(Table(wrong).size() == 0);
 }
 
+TEST(update_of_many_tables_is_that_of_each_or_none) {
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(3000, 4);
+  std::vector<float> grads = fixtures::gradients(keys.size() * 2, 5);
+  const recmigrate::Update update = fixtures::update(recmigrate::OptimizerKind::adagrad);
+  Table single(fixtures::config(2));
+  Table one(fixtures::config(2));
+  Table two(fixtures::config(2));
+  Table never(fixtures::config(2));
+  insert(one, keys);
+  std::vector<float> spoilt = grads;
+  spoilt[2 * 1234] = NAN;
+  const auto of = [&](Table& table, const std::vector<float>& of_table) {
+    return Table::Gradients{&table, keys.data(), keys.size(), of_table.data()};
+  };
+  single.apply(keys.data(), keys.size(), grads.data(), update);
+  Table::apply_together({of(two, grads), of(one, grads)}, update);
+  CHECK(read(one, keys) == read(single, keys) && read(two, keys) == read(single, keys));
+  for (int i = 0; i < 2; ++i) {
+    CHECK_THROWS(InvalidInput, (Table::apply_together({of(two, grads), of(never, spoilt), of(one, grads)}, update)), "NaN");
+    CHECK(read(one, keys) == read(single, keys) && read(two, keys) == read(single, keys));
+  }
+  CHECK_THROWS(InvalidInput, (Table::apply_together({of(two, grads), of(one, grads), of(two, grads)}, update)), "twice");
+  CHECK(read(two, keys) == read(single, keys));
+  Table::apply_together({}, update);
+}
+
 }  // namespace

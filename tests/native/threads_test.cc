@@ -212,4 +212,30 @@ TEST(threads_may_reset_and_import_beside_look_ups) {
   CHECK(!torn);
 }
 
+// Groups that name the same tables in another order, while others replace those tables' rows: nobody waits for ever.
+TEST(updates_of_many_tables_wait_for_no_one_in_a_circle) {
+  Table one(fixtures::config(2));
+  Table two(fixtures::config(2));
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(300, 1);
+  const std::vector<float> grads = fixtures::gradients(keys.size() * 2, 2);
+  const recmigrate::Update update = fixtures::update(recmigrate::OptimizerKind::adagrad);
+  const Table::Gradients first{&one, keys.data(), keys.size(), grads.data()};
+  const Table::Gradients second{&two, keys.data(), keys.size(), grads.data()};
+  std::vector<std::thread> threads;
+  for (const bool turned : {false, true}) {
+    threads.emplace_back([&, turned] {
+      for (int i = 0; i < 100; ++i) {
+        Table::apply_together(turned ? std::vector{second, first} : std::vector{first, second}, update);
+      }
+    });
+  }
+  for (Table* const table : {&one, &two}) {
+    threads.emplace_back([table] {
+      for (int i = 0; i < 30; ++i) table->reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(one.size() <= keys.size() && two.size() <= keys.size());
+}
+
 }  // namespace

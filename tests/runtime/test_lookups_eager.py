@@ -165,3 +165,26 @@ def test_many_eager_tables_are_updated_in_one_op(mode: Callable[..., Any]) -> No
     for first, second in zip(together, apart, strict=True):
         read = [np.asarray(runtime.sparse_lookup(table, np.arange(4), is_train=False)) for table in (first, second)]
         np.testing.assert_array_equal(*read)
+
+
+def test_an_update_of_many_tables_that_fails_changes_none_of_them() -> None:
+    tables = [make_table(f"whole{n}", dim=2) for n in range(3)]
+    tables.append(runtime.create_table(tf.int64, 2, "whole3", tf.ones_initializer(), max_bytes=20000))
+    optimizer = adagrad.create_hash_optimizer(0.5)
+    before = [np.asarray(runtime.sparse_lookup(table, [1, 2])) for table in tables]
+
+    def slices(value: float, keys: list[int]) -> tf.IndexedSlices:
+        return tf.IndexedSlices(tf.fill([len(keys), 2], value), tf.constant(keys, tf.int64))
+
+    pairs = [(slices(1.0, [1, 2]), table.variable) for table in tables]
+    spoilt = [*pairs[:2], (slices(float("nan"), [1, 2]), tables[2].variable)]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"whole2.*has a NaN.*no row was changed"):
+        optimizer.apply_gradients(spoilt)
+    too_many = [*pairs[:3], (slices(1.0, list(range(5000))), tables[3].variable)]
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"whole3.*max_bytes of 20000"):
+        optimizer.apply_gradients(too_many)
+    for table, rows in zip(tables, before, strict=True):
+        np.testing.assert_array_equal(runtime.sparse_lookup(table, [1, 2]), rows)
+    optimizer.apply_gradients(pairs)
+    for table, rows in zip(tables, before, strict=True):
+        assert np.all(np.asarray(runtime.sparse_lookup(table, [1, 2])) < rows)

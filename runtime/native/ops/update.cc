@@ -8,7 +8,6 @@
 #include "ops/registry.h"
 #include "ops/shapes.h"
 #include "store/errors.h"
-#include "store/parallel.h"
 
 namespace recmigrate::ops {
 namespace {
@@ -114,11 +113,12 @@ void apply_group(void* kernel, TF_OpKernelContext* context) noexcept {
     const int count = TF_NumInputs(context) / 3;
     const std::vector<Member> all = members(context, count);
     const Update update = with_hyper(*static_cast<const Update*>(kernel), context, 3 * count);
-    parallel::run(all.size(), [&](std::size_t i) {
-      const Member& member = all[i];
-      member.table->apply(member.keys->data<std::int64_t>(), member.keys->elements(), member.grads->data<float>(),
-                          update);
-    });
+    std::vector<Table::Gradients> gradients;
+    for (const Member& member : all) {
+      gradients.push_back({member.table.get(), member.keys->data<std::int64_t>(), member.keys->elements(),
+                           member.grads->data<float>()});
+    }
+    Table::apply_together(std::move(gradients), update);
   } catch (...) {
     TF_OpKernelContext_Failure(context, current_failure().get());
   }

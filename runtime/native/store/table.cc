@@ -181,6 +181,15 @@ void Table::read_part(const Batch& batch, std::size_t part, float* out) const no
   for (std::size_t i = 0; i < batch.ids(part); ++i) read_row(rows[numbers[i]], out + positions[i] * dim_);
 }
 
+// Fetches the index lines of keys that a later block asks for.
+void Table::prefetch_lines(const std::int64_t* keys, std::size_t count) const noexcept {
+  const std::unique_ptr<Shard>* const all = state_->shards.data();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t hash = hash_key(keys[i]);
+    static_cast<void>(all[shard_of(hash)]->index.prefetch(hash));
+  }
+}
+
 // Rows of up to kBlock keys, null where there is none, and their shards. The rows are prefetched.
 RECMIGRATE_VECTOR_CLONES
 void Table::find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept {
@@ -249,6 +258,7 @@ void Table::resolve_part(Batch& batch, std::size_t part, bool insert) {
     std::uint8_t shards[kBlock];
     for (std::size_t at = 0; at < distinct; at += kBlock) {
       const std::size_t some = std::min(kBlock, distinct - at);
+      prefetch_lines(keys + at + some, std::min(kBlock, distinct - at - some));
       find_block(keys + at, some, rows + at, shards);
       complete = complete && std::find(rows + at, rows + at + some, nullptr) == rows + at + some;
     }

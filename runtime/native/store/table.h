@@ -94,6 +94,14 @@ class Table {
   // Throws InvalidInput when the table's slots belong to another rule, and for a sum that is not finite unless such rows
   // are to be skipped.
   void apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update);
+  // The same for many tables. Throws before a row of any is changed, also InvalidInput for a table that comes twice.
+  struct Gradients {
+    Table* table;
+    const std::int64_t* keys;
+    std::size_t count;
+    const float* grads;
+  };
+  static void apply_together(std::vector<Gradients> all, const Update& update);
 
   // The addresses of the keys' rows, which are inserted when unseen. Throws InvalidInput unless made with `expansion`.
   void addresses(const std::int64_t* keys, std::size_t count, std::int64_t* out);
@@ -222,6 +230,7 @@ class Table {
   void account(std::size_t more_bytes);
   void remember(const std::int64_t* keys, Batch batch);
   [[nodiscard]] FoundPtr recall(const std::int64_t* ids, std::size_t count);
+  void prefetch_lines(const std::int64_t* keys, std::size_t count) const noexcept;
   void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
   template <typename Body>
   void with_slots(const Update& update, const Body& body);
@@ -258,6 +267,11 @@ class Table {
   void require_dim(const TableMeta& meta) const;
   template <typename Write>
   void write_rows(const Batch& batch, const Write& write);
+  struct Prepared;
+  static void hold_and_apply(const std::vector<Gradients>& all, std::size_t from, const Update& update,
+                             std::vector<std::unique_ptr<Prepared>>& prepared);
+  [[nodiscard]] Batch sum(const Gradients& of, Sums& sums);
+  void require_sound(const Batch& batch, const Sums& sums, const Update& update) const;
   void update_all(const Batch& batch, const Sums& sums, const Update& update);
   void sum_part(const Batch& batch, std::size_t part, const float* grads, Sums& sums) const noexcept;
   void update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept;

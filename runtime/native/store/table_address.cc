@@ -19,6 +19,7 @@ void Table::apply_at(const std::int64_t* addresses, std::size_t count, const flo
       sum_part(part_of, part, grads, sums);
     });
     require_rows(batch, addresses);
+    require_sound(batch, sums, update);
     update_all(batch, sums, update);
   });
 }

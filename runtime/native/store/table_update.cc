@@ -1,6 +1,7 @@
 // Updates, and the slots that come with the first one.
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <utility>
 
 #include "store/address.h"
@@ -12,18 +13,56 @@
 
 namespace recmigrate {
 
+// What can fail of an update, done: the rows of a batch and the sums of their gradients.
+struct Table::Prepared {
+  Prepared(Table& table, const Gradients& gradients)
+      : sums(gradients.count * table.dim_), batch(table.sum(gradients, sums)) {}
+
+  Sums sums;
+  const Batch batch;
+};
+
 void Table::apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update) {
   with_slots(update, [&] {
-    Sums sums(count * dim_);
-    if (const FoundPtr found = recall(keys, count)) {
-      found->batch.for_each_part([&](std::size_t part) { sum_part(found->batch, part, grads, sums); });
-      return update_all(found->batch, sums, update);
-    }
-    const Batch batch(keys, count, IdKind::key, [&](Batch& part_of, std::size_t part) {
-      resolve_part(part_of, part, !skips_absent());
-      sum_part(part_of, part, grads, sums);
-    });
-    update_all(batch, sums, update);
+    const Prepared prepared(*this, {this, keys, count, grads});
+    require_sound(prepared.batch, prepared.sums, update);
+    update_all(prepared.batch, prepared.sums, update);
+  });
+}
+
+void Table::apply_together(std::vector<Gradients> all, const Update& update) {
+  // In one order for all callers: each waits for the tables that come after those it holds.
+  std::sort(all.begin(), all.end(), [](const Gradients& a, const Gradients& b) { return std::less<>()(a.table, b.table); });
+  const auto twice = std::adjacent_find(all.begin(), all.end(), [](const Gradients& a, const Gradients& b) {
+    return a.table == b.table;
+  });
+  if (twice != all.end()) {
+    fail_invalid("table '" + twice->table->name() + "' comes twice in one update; add its gradients up first");
+  }
+  std::vector<std::unique_ptr<Prepared>> prepared(all.size());
+  hold_and_apply(all, 0, update, prepared);
+}
+
+// Takes the tables from number `from` on, one after the other, then updates all.
+void Table::hold_and_apply(const std::vector<Gradients>& all, std::size_t from, const Update& update,
+                           std::vector<std::unique_ptr<Prepared>>& prepared) {
+  if (from < all.size()) {
+    return all[from].table->with_slots(update, [&] { hold_and_apply(all, from + 1, update, prepared); });
+  }
+  parallel::run(all.size(), [&](std::size_t i) { prepared[i] = std::make_unique<Prepared>(*all[i].table, all[i]); });
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].table->require_sound(prepared[i]->batch, prepared[i]->sums, update);
+  parallel::run(all.size(), [&](std::size_t i) { all[i].table->update_all(prepared[i]->batch, prepared[i]->sums, update); });
+}
+
+// The batch of some gradients, which are summed: that of their look-up, or a new one.
+Batch Table::sum(const Gradients& of, Sums& sums) {
+  if (const FoundPtr found = recall(of.keys, of.count)) {
+    found->batch.for_each_part([&](std::size_t part) { sum_part(found->batch, part, of.grads, sums); });
+    return std::move(found->batch);
+  }
+  return Batch(of.keys, of.count, IdKind::key, [&](Batch& part_of, std::size_t part) {
+    resolve_part(part_of, part, !skips_absent());
+    sum_part(part_of, part, of.grads, sums);
   });
 }
 
@@ -120,15 +159,18 @@ void Table::sum_part(const Batch& batch, std::size_t part, const float* grads, S
   if (!all_finite(to, batch.distinct(part) * dim_)) sums.finite = false;
 }
 
-void Table::update_all(const Batch& batch, const Sums& sums, const Update& update) {
+void Table::require_sound(const Batch& batch, const Sums& sums, const Update& update) const {
   if (!sums.finite && update.nonfinite == Nonfinite::error) refuse_nonfinite(batch, sums);
+  if (state_->steps) Deferred::check(update);
+}
+
+void Table::update_all(const Batch& batch, const Sums& sums, const Update& update) {
   if (state_->steps) return update_and_step(batch, sums, update);
   batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums, update); });
 }
 
 // The rows of the batch take the step at once, and all others when they are needed.
 void Table::update_and_step(const Batch& batch, const Sums& sums, const Update& update) {
-  Deferred::check(update);
   Deferred& steps = *state_->steps;
   const std::lock_guard<std::mutex> one(stepping_);
   if (!steps.has_room()) {
