@@ -110,6 +110,16 @@ class AdmissionSequences(RuleBasedStateMachine):
         self.driver.count(keys, 0, now)
         self.driver.evict(how, 10, now)
 
+    @rule(keys=_KEYS, others=_KEYS, seed=SEED, now=st.integers(0, 60), other=st.booleans())
+    def increments(self, keys: list[int], others: list[int], seed: int, now: int, other: bool) -> None:
+        """Save what was evicted, counted and trained since a checkpoint, and go on from it."""
+        self.driver.count(keys, 1, now)
+        self.save(True)
+        self.driver.count(others, 0, now + 45)
+        self.driver.evict("hook", 0, 0)
+        self.driver.train(others, numbers(seed, len(others), _DIM), 0.1, now)
+        self.restore(self.save(True), other, "age", keys, now + 46)
+
     @rule()
     def check(self) -> None:
         self.driver.check()
@@ -125,4 +135,4 @@ class AdmissionSequences(RuleBasedStateMachine):
     ids=lambda case: f"{case.threshold}-{case.bits}-{case.rule}",
 )
 def test_admission_sequences(case: Case) -> None:
-    run(AdmissionSequences, 15, 40, case=case)
+    run(AdmissionSequences, 12, 40, case=case)

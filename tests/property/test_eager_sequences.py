@@ -87,6 +87,15 @@ class EagerSequences(RuleBasedStateMachine):
             self.worlds.reverse()
         self.driver.restore(saved, self.worlds[0])
 
+    @rule(removed=_KEYS, keys=_KEYS, seed=SEED, rate=_RATE, other=st.booleans())
+    def increments(self, removed: list[int], keys: list[int], seed: int, rate: float, other: bool) -> None:
+        """Save what was removed and what was trained since a checkpoint, and go on from it."""
+        self.driver.look_up(removed[::2], True, "eager")
+        self.driver.save(True)
+        self.driver.remove(removed)
+        self.driver.apply(keys, self._numbers(seed, keys), rate, "function")
+        self.restore(self.driver.save(True), other)
+
     @rule()
     def check(self) -> None:
         self.driver.check()
@@ -98,9 +107,9 @@ class EagerSequences(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("name", RULES)
 def test_eager_sequences(name: str) -> None:
-    run(EagerSequences, 15, 30, rule_name=name)
+    run(EagerSequences, 12, 30, rule_name=name)
 
 
 @pytest.mark.parametrize("name", DENSE_RULES)
 def test_sequences_of_optimizers_that_move_every_row(name: str) -> None:
-    run(EagerSequences, 12, 30, rule_name=name, rests=(7, 60, 300))
+    run(EagerSequences, 8, 30, rule_name=name, rests=(7, 60, 300))
