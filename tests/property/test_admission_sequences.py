@@ -120,6 +120,16 @@ class AdmissionSequences(RuleBasedStateMachine):
         self.driver.train(others, numbers(seed, len(others), _DIM), 0.1, now)
         self.restore(self.save(True), other, "age", keys, now + 46)
 
+    @rule(keys=_KEYS, seed=SEED, now=_TIME)
+    def emptied_between(self, keys: list[int], seed: int, now: int) -> None:
+        """An increment of a table that was emptied, and counts nothing yet, leaves no counters of the one before."""
+        self.driver.reset()
+        self.driver.count(keys, 0, now)
+        self.save(True)
+        self.driver.reset()
+        self.import_rows(keys[:1], seed)
+        self.restore(self.save(True), False, "hook", keys, now)
+
     @rule()
     def check(self) -> None:
         self.driver.check()
