@@ -17,6 +17,8 @@ class TableStatus:
     rows: int
     #: Bytes of memory that the table holds: rows, slots and index, with what they have reserved.
     bytes: int
+    #: Rows that were evicted since the table was made: by age, by norm, or because it was full.
+    evicted: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Status:
         width = max((len(table.name) for table in self.tables), default=0)
         lines = [
             f"{table.name:{width}}  dim {table.dim:4}  {table.rows:13,} rows  {table.bytes / 2**20:10,.1f} MiB"
+            + (f"  {table.evicted:,} evicted" if table.evicted else "")
             for table in self.tables
         ]
         return "\n".join([f"{len(lines)} table{'s'[: len(lines) != 1]}, {self.threads} threads", *lines])

@@ -275,12 +275,14 @@ def create_table(
     fusion_optimizer_var: bool = True,
     hashtable_threshold: int = 0,
     max_bytes: int | None = None,
+    when_full: str = "error",
 ) -> Table:
     """Create a table of float32 rows of width `dim`, eager or in the current v1 graph; arguments are Rec SDK's.
 
     `device_vocabulary_size` is a reserve hint in rows, and the fan of initializers that need one; the table grows
-    beyond it, up to `max_bytes` of rows and index, where a lookup fails with ResourceExhaustedError. `init_param`
-    multiplies all initial values. Under a variable scope with reuse, a known name gives the table that exists.
+    beyond it, up to `max_bytes` of rows and index, where a lookup fails with ResourceExhaustedError, or with
+    `when_full="evict"` takes the place of the rows that were not used for longest. `init_param` multiplies all initial
+    values. Under a variable scope with reuse, a known name gives the table that exists.
 
     Raises:
         ValueError: an argument of a wrong type, range or combination, or of a feature that is not there yet; a name

@@ -34,6 +34,7 @@ class TableArguments:
     padding_keys_len: int | None = None
     expands: bool = False
     max_bytes: int | None = None
+    when_full: str = "error"
 
     @property
     def options(self) -> str:
@@ -42,6 +43,7 @@ class TableArguments:
             "padding_keys": ",".join(map(str, self.padding_keys)),
             "expansion": "1" if self.expands else "",
             "max_bytes": str(self.max_bytes or ""),
+            "when_full": "evict" if self.when_full == "evict" else "",
         }
         return ";".join(f"{name}={value}" for name, value in options.items() if value)
 
@@ -71,6 +73,7 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         padding_keys_len=given["padding_keys_len"],
         expands=config.use_dynamic_expansion(),
         max_bytes=None if given["max_bytes"] is None else _checks.integer("max_bytes", given["max_bytes"], 1, 2**60),
+        when_full=_when_full(given),
     )
 
 
@@ -134,6 +137,14 @@ def _padding_keys(keys: int | list[int] | None) -> tuple[int, ...]:
     if keys is None:
         return ()
     return tuple(dict.fromkeys([keys] if isinstance(keys, int) else map(int, keys)))
+
+
+def _when_full(given: Mapping[str, Any]) -> str:
+    choice: str = given["when_full"]
+    _checks.option("when_full", choice, ("error", "evict"))
+    if choice == "evict" and given["max_bytes"] is None:
+        raise ValueError("`when_full='evict'` needs `max_bytes`: a table without a limit is never full")
+    return choice
 
 
 def _check_padding(given: Mapping[str, Any]) -> None:

@@ -56,4 +56,36 @@ TEST(threads_admit_beside_eviction_and_snapshots) {
   CHECK(table.evict_unseen(0, 12) > 0 && table.size() == 0);
 }
 
+// Look-ups that count and such that do not, updates whose steps all rows take, and evictions, in a table that is full.
+TEST(threads_admit_in_a_full_table_that_takes_steps) {
+  auto config = fixtures::config(4);
+  config.parse_options("max_bytes=300000;when_full=evict");
+  Table table(config);
+  std::vector<std::thread> threads;
+  for (std::int64_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&table, t] {
+      auto update = fixtures::update(recmigrate::OptimizerKind::keras_momentum);
+      update.hyper = {0.1F, 0.9F};
+      std::vector<std::int64_t> keys(300);
+      std::vector<float> rows(keys.size() * 4);
+      const std::vector<float> grads(keys.size() * 4, 0.01F);
+      const std::unique_ptr<bool[]> admitted(new bool[keys.size()]);
+      Admission rules;
+      rules.threshold = 2;
+      for (std::int64_t step = 0; step < 40; ++step) {
+        for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = t * 1000000 + step * 100 + static_cast<std::int64_t>(i);
+        rules.now = step;
+        if (t == 0) {
+          table.lookup_or_insert(keys.data(), keys.size(), rows.data());
+        } else {
+          table.lookup_and_admit(keys.data(), keys.size(), rules, rows.data(), admitted.get());
+        }
+        table.apply(keys.data(), keys.size(), grads.data(), update);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(table.evicted() > 1000 && table.bytes() < 330000);
+}
+
 }  // namespace

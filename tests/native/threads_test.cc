@@ -187,6 +187,41 @@ TEST(threads_insert_a_key_once) {
   CHECK(table.size() == 5 * kBatch / 2);
 }
 
+// Windows of ids slide through a small table: an update of rows that another thread's look-up had evicted must touch
+// nothing, and the memory stays within the limit.
+TEST(threads_train_in_a_full_table) {
+  recmigrate::parallel::set_thread_count(2);
+  constexpr std::size_t kLimit = 500000;
+  auto config = fixtures::config(kDim);
+  config.initializer = "16:constant:0:0";
+  config.parse_options("max_bytes=" + std::to_string(kLimit) + ";when_full=evict");
+  Table table(config);
+  std::atomic<bool> torn{false};
+  std::atomic<bool> over{false};
+  const auto body = [&](std::int64_t begin) {
+    std::vector<std::int64_t> keys(300);
+    std::vector<float> rows(keys.size() * kDim);
+    const std::vector<float> grads(keys.size() * kDim, -10.0F);
+    for (std::int64_t step = 0; step < 60; ++step) {
+      for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = begin + step * 100 + static_cast<std::int64_t>(i);
+      table.lookup_or_insert(keys.data(), keys.size(), rows.data());
+      expect_whole_rows(rows, torn);
+      table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::adagrad));
+      if (table.bytes() > kLimit + kLimit / 50) over = true;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::int64_t t = 0; t < 2; ++t) threads.emplace_back(body, t * 1000000);
+  threads.emplace_back([&] {
+    for (int round = 0; round < 10; ++round) {
+      const auto saved = fixtures::snapshot(table);
+      expect_whole_rows(saved.values, torn);
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(!torn && !over && table.evicted() > 1000 && table.size() > 1000);
+}
+
 TEST(threads_may_reset_and_import_beside_look_ups) {
   recmigrate::parallel::set_thread_count(2);
   Table table(fixtures::config(kDim));

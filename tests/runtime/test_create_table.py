@@ -133,3 +133,11 @@ def test_a_table_keeps_within_its_memory() -> None:
         with pytest.raises(tf.errors.ResourceExhaustedError, match=r"table 'small' would need .* max_bytes of 100000"):
             opened.run(refused)
         np.testing.assert_array_equal(opened.run(kept), rows)
+        assert opened.run(table.size()) == 100
+
+
+def test_when_full_is_error_or_evict() -> None:
+    with pytest.raises(ValueError, match="`when_full` must be one of"):
+        make_table("odd", max_bytes=100_000, when_full="wait")
+    with pytest.raises(ValueError, match="`when_full='evict'` needs `max_bytes`"):
+        make_table("endless", when_full="evict")

@@ -46,5 +46,5 @@ def test_text_and_plain_data() -> None:
     )
     assert any(line.startswith("status_text") and "0 rows" in line for line in str(found).splitlines())
     listed = dataclasses.asdict(found)["tables"]
-    assert {"name", "dim", "rows", "bytes"} == set(listed[0])
+    assert {"name", "dim", "rows", "bytes", "evicted"} == set(listed[0])
     assert table.table_name in [each["name"] for each in listed]

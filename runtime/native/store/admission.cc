@@ -1,15 +1,33 @@
 #include "store/admission.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "store/hash.h"
 
 namespace recmigrate {
 
+std::size_t Sightings::places_for(std::size_t more) const noexcept {
+  if (4 * (size_ + more) <= 3 * entries_.size() || more == 0) return entries_.size();
+  return std::max<std::size_t>(16, std::max(entries_.size() * 3 / 2, (size_ + more) * 3 / 2));
+}
+
 void Sightings::reserve(std::size_t more) {
-  if (4 * (size_ + more) <= 3 * entries_.size() || more == 0) return;
+  const std::size_t places = places_for(more);
+  if (places == entries_.size()) return;
   Sightings larger;
-  larger.entries_.resize(std::max<std::size_t>(16, std::max(entries_.size() * 3 / 2, (size_ + more) * 3 / 2)));
+  larger.entries_.resize(places);
   for_each([&larger](std::int64_t key, const Sighting& seen) { larger.put(hash_key(key), key, seen); });
   *this = std::move(larger);
+}
+
+void Sightings::thin(std::size_t more) {
+  if (size_ + more <= most()) return;
+  std::vector<std::pair<std::uint32_t, std::int64_t>> known;
+  for_each([&known](std::int64_t key, const Sighting& seen) { known.emplace_back(seen.last_seen, key); });
+  std::sort(known.begin(), known.end());
+  known.resize(std::min(known.size(), size_ + more - most() + size_ / 20));
+  for (const auto& one : known) erase(hash_key(one.second), one.second);
 }
 
 std::size_t Sightings::place(std::uint64_t hash, std::int64_t key) const noexcept {

@@ -24,6 +24,11 @@ class Sightings {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return entries_.capacity() * sizeof(Entry); }
+  // Keys that fit into that.
+  [[nodiscard]] std::size_t most() const noexcept { return 3 * entries_.size() / 4; }
+
+  // What `bytes` will be after reserve(more).
+  [[nodiscard]] std::size_t bytes_for(std::size_t more) const noexcept { return places_for(more) * sizeof(Entry); }
 
   // Makes room for `more` further keys. Throws std::bad_alloc, and then nothing has changed.
   void reserve(std::size_t more);
@@ -36,6 +41,10 @@ class Sightings {
 
   // Forgets a key; returns false when it was not known.
   bool erase(std::uint64_t hash, std::int64_t key) noexcept;
+
+  // Forgets the keys seen longest ago, so that `more` further keys find room, or as many as there can be, and some beyond.
+  // Among keys of one time the smallest goes first.
+  void thin(std::size_t more);
 
   // Calls visit(key, sighting) for every key, in the order of the hashes' places.
   template <typename Visit>
@@ -56,6 +65,8 @@ class Sightings {
     return ((hash & 0xffffffffU) * entries_.size()) >> 32;
   }
   [[nodiscard]] std::size_t after(std::size_t at) const noexcept { return at + 1 == entries_.size() ? 0 : at + 1; }
+  // Entries after reserve(more).
+  [[nodiscard]] std::size_t places_for(std::size_t more) const noexcept;
   // Where the key is, or the free place where it would go; there is at least one free place.
   [[nodiscard]] std::size_t place(std::uint64_t hash, std::int64_t key) const noexcept;
 

@@ -5,11 +5,11 @@
 
 namespace recmigrate {
 
-std::size_t ShardCapture::freeze(Slot used, const std::vector<Slot>& free) {
+std::size_t ShardCapture::freeze(Slot used, const FreeSlots& free, const Rows& rows) {
   const std::size_t words = (std::size_t{used} + 63) / 64;
   live_.assign(words, ~std::uint64_t{0});
   if (used % 64 != 0) live_.back() = (std::uint64_t{1} << (used % 64)) - 1;
-  for (const Slot slot : free) live_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+  free.for_each(rows, [this](Slot slot) { live_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64)); });
   saved_.assign(words, 0);
   before_.resize(words);
   std::uint32_t count = 0;

@@ -10,7 +10,7 @@ unsigned RowLayout::chunk_shift() const noexcept {
 }
 
 void RowLayout::copy_cells(float* row, const RowLayout& from, const float* old) const noexcept {
-  for (const Cell cell : {Cell::last_step, Cell::count, Cell::last_seen, Cell::version, Cell::generation}) {
+  for (const Cell cell : {Cell::last_step, Cell::count, Cell::last_seen, Cell::version, Cell::generation, Cell::used}) {
     if (has(cell)) write(row, cell, from.has(cell) ? from.read(old, cell) : 0);
   }
 }

@@ -18,6 +18,7 @@ enum class Cell : unsigned {
   last_seen,   // of eviction: when
   version,     // of incremental checkpoints: when the row last changed
   generation,  // of addresses: how often the place was taken or left
+  used,        // of eviction when a table is full: by which batch last
 };
 
 // What a row consists of, in units of four bytes.
@@ -79,6 +80,40 @@ class Rows {
   std::size_t stride_;
   unsigned shift_;
   std::vector<float*> chunks_;
+};
+
+// The slots of removed rows, the last one first. They are linked through the rows themselves: removing takes no memory.
+class FreeSlots {
+ public:
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  void push(Slot slot, const Rows& rows) noexcept {
+    std::memcpy(rows.row(slot), &first_, sizeof first_);
+    first_ = slot;
+    ++size_;
+  }
+  // There is one.
+  [[nodiscard]] Slot pop(const Rows& rows) noexcept {
+    const Slot slot = first_;
+    first_ = after(slot, rows);
+    --size_;
+    return slot;
+  }
+
+  template <typename Visit>
+  void for_each(const Rows& rows, const Visit& visit) const {
+    for (Slot slot = first_; slot != kAbsent; slot = after(slot, rows)) visit(slot);
+  }
+
+ private:
+  [[nodiscard]] static Slot after(Slot slot, const Rows& rows) noexcept {
+    Slot next = kAbsent;
+    std::memcpy(&next, rows.row(slot), sizeof next);
+    return next;
+  }
+
+  Slot first_ = kAbsent;
+  std::size_t size_ = 0;
 };
 
 }  // namespace recmigrate

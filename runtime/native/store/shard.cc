@@ -28,14 +28,13 @@ void Shard::reserve(std::size_t more) {
 
 float* Shard::insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout& layout) noexcept {
   Slot slot = used;
-  if (free.empty()) {
+  if (free.size() == 0) {
     ++used;
   } else {
-    slot = free.back();
-    free.pop_back();
+    slot = free.pop(rows);
   }
   float* const row = rows.row(slot);
-  for (const Cell cell : {Cell::last_step, Cell::count, Cell::last_seen, Cell::version}) {
+  for (const Cell cell : {Cell::last_step, Cell::count, Cell::last_seen, Cell::version, Cell::used}) {
     if (layout.has(cell)) layout.write(row, cell, 0);
   }
   next_generation(row, layout);
@@ -58,7 +57,7 @@ bool Shard::remove(std::uint64_t hash, std::int64_t key, const RowLayout& layout
   const Slot slot = index.erase(hash, key);
   if (slot == kAbsent) return false;
   next_generation(rows.row(slot), layout);
-  free.push_back(slot);
+  free.push(slot, rows);
   return true;
 }
 

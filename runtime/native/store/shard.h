@@ -34,7 +34,7 @@ struct Shard {
     return slot == kAbsent ? nullptr : rows.row(slot);
   }
   [[nodiscard]] std::size_t bytes(const RowLayout& layout) const noexcept {
-    return used * layout.stride() * sizeof(float) + index.bytes() + free.capacity() * sizeof(Slot) + sightings.bytes() +
+    return used * layout.stride() * sizeof(float) + index.bytes() + sightings.bytes() +
            (bloom ? bloom->bytes() : 0);
   }
   // What `reserve(more)` and the insertions will add to `bytes`.
@@ -45,14 +45,14 @@ struct Shard {
   float* insert(std::uint64_t hash, std::int64_t key, const RowLayout& layout, const NewRow& fresh) noexcept;
   // The same, but the values are left to the caller.
   float* insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout& layout) noexcept;
-  // Deletes a key, for whose slot `free` has room; false when it was not there.
+  // Deletes a key; false when it was not there.
   bool remove(std::uint64_t hash, std::int64_t key, const RowLayout& layout) noexcept;
 
   mutable SharedMutex mutex;  // guards everything below
   Index index;
   Rows rows;
   Slot used = 0;  // slots that were ever taken
-  std::vector<Slot> free;
+  FreeSlots free;
   ShardCapture capture;
   Sightings sightings;                   // of keys that have no row
   std::unique_ptr<CountingBloom> bloom;  // counts those instead, when there is one

@@ -70,17 +70,22 @@ Table::Table(const TableConfig& config)
     fail_invalid("table '" + name() + "' is to reserve " + std::to_string(config.reserve) +
                  " rows; it must be 0 or more");
   }
+  if (config.evicts && config.max_bytes == 0) {
+    fail_invalid("table '" + name() + "' is to evict rows when it is full and has no max_bytes; give it one");
+  }
   state_ = std::make_unique<State>(layout(OptimizerKind::none), config.seed);
   for (const std::int64_t key : config.padding_keys) padding_[shard_of(hash_key(key))].push_back({key, nullptr});
   const auto expected = static_cast<std::size_t>(std::min(config.reserve, kReserveAtMost)) / kShards;
   for (const auto& shard : state_->shards) shard->index.reserve(expected);
+  recount();
 }
 
 Table::~Table() = default;
 
 RowLayout Table::layout(OptimizerKind kind) const noexcept {
-  const unsigned generation = config_.expansion ? RowLayout::bit(Cell::generation) : 0U;
-  return {dim_, slot_count(kind), generation | (is_deferred(kind) ? RowLayout::bit(Cell::last_step) : 0U)};
+  const unsigned cells = (config_.expansion ? RowLayout::bit(Cell::generation) : 0U) |
+                         (config_.evicts ? RowLayout::bit(Cell::used) : 0U);
+  return {dim_, slot_count(kind), cells | (is_deferred(kind) ? RowLayout::bit(Cell::last_step) : 0U)};
 }
 
 NewRow Table::new_row() const noexcept {
@@ -162,12 +167,16 @@ void Table::lookup(const std::int64_t* keys, std::size_t count, float* out) cons
 
 // Each distinct key is looked for once, and its row is read while it is near.
 void Table::lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
-  const ReadLock lock(structure_);
-  const StepsGuard steps(*this);
-  remember(keys, Batch(keys, count, IdKind::key, [&](Batch& batch, std::size_t part) {
-             resolve_part(batch, part);
-             read_part(batch, part, out);
-           }));
+  with_room([&] {
+    const ReadLock lock(structure_);
+    const StepsGuard steps(*this);
+    Batch batch = limited() ? resolve(keys, count) : Batch(keys, count, IdKind::key, [&](Batch& whole, std::size_t part) {
+      resolve_part(whole, part);
+      read_part(whole, part, out);
+    });
+    if (limited()) batch.for_each_part([&](std::size_t part) { read_part(batch, part, out); });
+    remember(keys, std::move(batch));
+  });
 }
 
 // out[count, dim] gets the rows of a part's ids.
@@ -243,8 +252,16 @@ void Table::find_or_insert(const std::int64_t* keys, std::size_t count, float** 
 }
 
 // De-duplicates keys, finds their rows and inserts those that are missing.
-Batch Table::resolve(const std::int64_t* keys, std::size_t count) {
-  return Batch(keys, count, IdKind::key, [this](Batch& batch, std::size_t part) { resolve_part(batch, part); });
+Batch Table::resolve(const std::int64_t* keys, std::size_t count, bool insert) {
+  const std::uint32_t stamp = next_stamp();
+  Batch found(keys, count, IdKind::key, [&](Batch& batch, std::size_t part) {
+    resolve_part(batch, part, insert && !limited());
+    if (!config_.evicts) return;
+    const WriteLock lock(state_->shards[part]->mutex);
+    stamp_part(batch, part, stamp);
+  });
+  if (insert && limited()) insert_within_limit(found, stamp);
+  return found;
 }
 
 void Table::resolve_part(Batch& batch, std::size_t part, bool insert) {
@@ -277,10 +294,8 @@ void Table::insert_part(Shard& shard, Batch& batch, std::size_t part) {
     // Looked for again: another thread may have inserted it since.
     if (rows[i] == nullptr && (rows[i] = shard.find(hash_key(keys[i]), keys[i])) == nullptr) missing.push_back(i);
   }
-  if (config_.expansion && shard.used + missing.size() > kAddressedSlots) {
-    fail_limit("a shard of table '" + name() + "' holds at most 268435456 rows that have addresses");
-  }
-  account(shard.bytes_for(missing.size(), state_->layout));
+  require_places(shard, missing.size());
+  const Growth growth(*this, shard);
   shard.reserve(missing.size());
   for (const std::uint32_t i : missing) {
     rows[i] = shard.insert(hash_key(keys[i]), keys[i], state_->layout, fresh);
@@ -289,14 +304,9 @@ void Table::insert_part(Shard& shard, Batch& batch, std::size_t part) {
   }
 }
 
-// Refuses what would go over the table's limit. Other shards may be growing at the same moment: the limit is one of
-// memory, where a few rows more do no harm.
-void Table::account(std::size_t more_bytes) {
-  const std::size_t total = bytes_ += more_bytes;
-  if (config_.max_bytes == 0 || more_bytes == 0 || total <= static_cast<std::size_t>(config_.max_bytes)) return;
-  bytes_ -= more_bytes;
-  fail_limit("table '" + name() + "' would need " + std::to_string(total) + " bytes and has a max_bytes of " +
-             std::to_string(config_.max_bytes) + "; raise it, or evict rows first");
+void Table::require_places(const Shard& shard, std::size_t more) const {
+  if (!config_.expansion || shard.used + more <= kAddressedSlots) return;
+  fail_limit("a shard of table '" + name() + "' holds at most 268435456 rows that have addresses");
 }
 
 void Table::remember(const std::int64_t* keys, Batch batch) {
@@ -332,7 +342,7 @@ void Table::reset() {
     const WriteLock lock(structure_);
     std::swap(state_, fresh);
     ++epoch_;
-    bytes_ = 0;
+    recount();
   }
   const std::lock_guard<std::mutex> lock(recent_mutex_);
   recent_.clear();

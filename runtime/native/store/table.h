@@ -30,7 +30,8 @@ struct TableConfig {
   std::int64_t seed = 0;  // of the initial rows
   std::string initializer;
   std::int64_t reserve = 0;    // rows to expect; a hint
-  std::int64_t max_bytes = 0;  // of rows and index; 0 is no limit
+  std::int64_t max_bytes = 0;  // of rows, counters of keys and index; 0 is no limit
+  bool evicts = false;         // rows when that is reached, those not used for longest, instead of refusing new ones
   bool expansion = false;      // rows have addresses: a cell per row keeps its generation
   std::vector<std::int64_t> padding_keys;  // whose rows no update changes
 
@@ -56,7 +57,9 @@ struct TableMeta {
   [[nodiscard]] static TableMeta from_vector(const std::int64_t* meta, std::size_t count, const std::string& owner);
 };
 
-// Safe for any number of threads. A row is never seen half-written. The same calls in the same order give the same bits
+// With a `max_bytes`, a call that needs more throws LimitReached and inserts nothing, or evicts rows that it does not need
+// itself, waiting for a snapshot under way; the steps of an optimizer that moves all rows (`Deferred`) are not counted. Safe
+// for any number of threads. A row is never seen half-written. The same calls in the same order give the same bits
 // for any number of threads in the pool. When a call throws, every row is as before; keys it was to insert may be there,
 // with their initial rows.
 class Table {
@@ -70,6 +73,8 @@ class Table {
   [[nodiscard]] std::size_t size() const;
   // Of the rows that were ever needed at once, and of the index.
   [[nodiscard]] std::size_t bytes() const;
+  // Rows that were evicted since the table was made, for whatever reason.
+  [[nodiscard]] std::size_t evicted() const noexcept { return evicted_; }
 
   // out[count, dim] = the keys' rows; an unseen key reads its initial row and is not inserted.
   void lookup(const std::int64_t* keys, std::size_t count, float* out) const;
@@ -184,6 +189,7 @@ class Table {
     std::atomic<std::int64_t> threshold{-1};   // replaces those of look-ups when not negative
     std::atomic<bool> frozen{false};           // counts stay as they are
     std::atomic<bool> thinned{false};          // keys were evicted
+    std::atomic<std::uint32_t> batches{0};     // that were stamped
   };
 
   // What a look-up leaves for its update: its ids, and their distinct keys with their rows.
@@ -207,6 +213,32 @@ class Table {
     std::atomic<bool> finite{true};
   };
 
+  // What a batch is to add to the shards.
+  struct Demand {
+    std::size_t rows[kShards] = {};
+    std::size_t bytes[kShards] = {};  // for them and for counters
+
+    void set(const Shard& shard, std::size_t part, std::size_t more_rows, std::size_t counters,
+             const RowLayout& layout) noexcept;
+  };
+  // Thrown when rows are to be evicted for a batch whose own rows were stamped. Nothing was changed.
+  struct Full {
+    Table* table;
+    Demand demand;
+    std::uint32_t stamp;
+  };
+  // What rows are evicted by, in this order.
+  struct Candidate {
+    std::uint32_t used;
+    std::uint32_t last_seen;
+    std::int64_t key;
+    std::size_t shard;
+  };
+  // Keep the count of bytes right, however a call ends: what is about to be added, what one shard grew by, all shards.
+  class Booking;
+  class Growth;
+  class Recount;
+
   // Holds the shards that some ids are in for reading.
   class ReadGuard;
   // Keeps the steps from growing while rows are read. Taken under `structure_`, before any shard.
@@ -218,7 +250,7 @@ class Table {
   [[nodiscard]] NewRow new_row() const noexcept;
   void read_part(const Batch& batch, std::size_t part, float* out) const noexcept;
   void find_or_insert(const std::int64_t* keys, std::size_t count, float** rows);
-  [[nodiscard]] Batch resolve(const std::int64_t* keys, std::size_t count);
+  [[nodiscard]] Batch resolve(const std::int64_t* keys, std::size_t count, bool insert = true);
   void resolve_part(Batch& batch, std::size_t part, bool insert = true);
   void insert_part(Shard& shard, Batch& batch, std::size_t part);
   [[nodiscard]] float* row_at(std::int64_t address) const noexcept;
@@ -227,7 +259,21 @@ class Table {
   void begin_expansion(const Batch& batch, std::size_t* begins) const;
   void expand_part(const Batch& batch, std::size_t part, std::size_t begin, const Expansion& to) const;
   void require_rows(const Batch& batch, const std::int64_t* addresses) const;
-  void account(std::size_t more_bytes);
+  [[nodiscard]] bool limited() const noexcept { return config_.max_bytes != 0; }
+  template <typename Body>
+  static void with_room(const Body& body);
+  void insert_within_limit(Batch& batch, std::uint32_t stamp);
+  void require_places(const Shard& shard, std::size_t more) const;
+  void require_room(const RowLayout& after, const BloomConfig& bloom) const;
+  [[noreturn]] void refuse(std::size_t bytes, const std::string& remedy) const;
+  void recount() noexcept;
+  [[nodiscard]] std::uint32_t next_stamp() noexcept;
+  void stamp_part(const Batch& batch, std::size_t part, std::uint32_t stamp) const noexcept;
+  void make_room(const Full& full);
+  [[nodiscard]] std::vector<Candidate> oldest(std::uint32_t before, std::size_t least) const;
+  [[nodiscard]] std::size_t need_of(std::size_t s, const Demand& demand, std::size_t evicted) const noexcept;
+  [[nodiscard]] bool has_room_to_count(const Shard& shard, std::size_t more) const noexcept;
+  void evict(const std::vector<std::vector<std::int64_t>>& keys);
   void remember(const std::int64_t* keys, Batch batch);
   [[nodiscard]] FoundPtr recall(const std::int64_t* ids, std::size_t count);
   void prefetch_lines(const std::int64_t* keys, std::size_t count) const noexcept;
@@ -260,7 +306,10 @@ class Table {
   void track(const BloomConfig& bloom);
   template <typename Body>
   void with_counters(const BloomConfig& bloom, const Body& body);
-  void admit_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t seen);
+  void count_and_admit(const std::int64_t* keys, std::size_t count, const Admission& rules, float* out, bool* admitted);
+  void find_part(Batch& batch, std::size_t part) const noexcept;
+  void demand_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t stamp, Demand& demand);
+  void admit_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t seen, std::uint32_t stamp);
   [[nodiscard]] Judged judge(const Shard& shard, const Batch& batch, std::size_t part, const Admission& admission) const;
   void require_counters(const SeenKeys& seen) const;
   void restore_seen(State& state, const SeenKeys& seen) const;
@@ -298,14 +347,16 @@ class Table {
   // Whoever replaces or removes rows, gives them other slots or cells, or takes a snapshot, holds `maintenance_` throughout.
   mutable FairMutex maintenance_;
   // Held for reading by every call that uses rows, for writing while the set of rows is replaced, thinned or frozen.
-  // Locks are taken in this order: maintenance_, structure_, stepping_, steps_, shards from the first to the last,
-  // recent_mutex_.
+  // Locks are taken in this order: maintenance_, structure_, stepping_, steps_, filling_, shards from the first to the
+  // last, recent_mutex_.
   mutable SharedMutex structure_;
   std::unique_ptr<State> state_;
+  std::mutex filling_;         // one batch at a time is inserted where there is a limit, or two could take the same places
   std::mutex stepping_;        // one update at a time, when all rows move
   mutable SharedMutex steps_;  // held for writing while a step is added to those of the state
   std::uint64_t epoch_ = 0;  // rows of an earlier epoch may be gone
-  std::atomic<std::size_t> bytes_{0};
+  std::atomic<std::size_t> bytes_{0};  // of the shards, and what is booked
+  std::atomic<std::size_t> evicted_{0};
 
   std::mutex recent_mutex_;
   std::vector<FoundPtr> recent_;  // batches looked up lately, for their updates
@@ -333,6 +384,46 @@ class Table::ReadGuard {
   static_assert(kShards <= 64, "a bit per shard");
   const State& state_;
   const std::uint64_t shards_;
+};
+
+class Table::Recount {
+ public:
+  // While `structure_` is held for writing.
+  explicit Recount(Table& table) noexcept : table_(table) {}
+  ~Recount() { table_.recount(); }
+  Recount(const Recount&) = delete;
+  Recount& operator=(const Recount&) = delete;
+
+ private:
+  Table& table_;
+};
+
+class Table::Growth {
+ public:
+  // While the shard is locked for writing.
+  Growth(Table& table, const Shard& shard) noexcept
+      : table_(table), shard_(shard), before_(shard.bytes(table.state_->layout)) {}
+  ~Growth() { table_.bytes_ += shard_.bytes(table_.state_->layout) - before_; }
+  Growth(const Growth&) = delete;
+  Growth& operator=(const Growth&) = delete;
+
+ private:
+  Table& table_;
+  const Shard& shard_;
+  const std::size_t before_;
+};
+
+class Table::Booking {
+ public:
+  // Throws Full or LimitReached.
+  Booking(Table& table, const Demand& demand, std::uint32_t stamp);
+  ~Booking() { table_.bytes_ -= bytes_; }
+  Booking(const Booking&) = delete;
+  Booking& operator=(const Booking&) = delete;
+
+ private:
+  Table& table_;
+  std::size_t bytes_ = 0;
 };
 
 class Table::StepsGuard {
@@ -369,14 +460,28 @@ class Table::View {
   float* const* found_;
 };
 
+// Calls body() again once rows were evicted for it, from whichever table was full.
+template <typename Body>
+void Table::with_room(const Body& body) {
+  for (;;) {
+    try {
+      return body();
+    } catch (const Full& full) {
+      full.table->make_room(full);
+    }
+  }
+}
+
 template <typename Body>
 void Table::view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body) {
-  const ReadLock lock(structure_);
-  const std::unique_ptr<float*[]> found(insert ? new float*[count] : nullptr);
-  if (insert) find_or_insert(keys, count, found.get());
-  const StepsGuard steps(*this);
-  const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
-  body(View(*this, keys, found.get()));
+  with_room([&] {
+    const ReadLock lock(structure_);
+    const std::unique_ptr<float*[]> found(insert ? new float*[count] : nullptr);
+    if (insert) find_or_insert(keys, count, found.get());
+    const StepsGuard steps(*this);
+    const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
+    body(View(*this, keys, found.get()));
+  });
 }
 
 // Calls body() under `structure_` once the rows have the slots of the update's rule. Where they have to be made, nobody
@@ -399,13 +504,15 @@ void Table::with_slots(const Update& update, const Body& body) {
 template <typename Sink>
 void Table::expand(const std::int64_t* keys, std::size_t count, Sink&& sink) {
   require_addresses();
-  const ReadLock lock(structure_);
-  const Batch batch = resolve(keys, count);
-  const Expansion to = sink(batch.distinct());
-  std::size_t begins[kShards];
-  begin_expansion(batch, begins);
-  const StepsGuard steps(*this);
-  batch.for_each_part([&](std::size_t part) { expand_part(batch, part, begins[part], to); });
+  with_room([&] {
+    const ReadLock lock(structure_);
+    const Batch batch = resolve(keys, count);
+    const Expansion to = sink(batch.distinct());
+    std::size_t begins[kShards];
+    begin_expansion(batch, begins);
+    const StepsGuard steps(*this);
+    batch.for_each_part([&](std::size_t part) { expand_part(batch, part, begins[part], to); });
+  });
 }
 
 template <typename Predicate>
@@ -413,13 +520,13 @@ std::size_t Table::remove_if(const Predicate& predicate) {
   const Maintenance maintenance(maintenance_);
   std::vector<std::vector<std::int64_t>> keys(kShards);
   const WriteLock lock(structure_);
+  const Recount recount(*this);
   std::atomic<std::size_t> removed{0};
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state_->shards[s];
     shard.index.for_each([&](std::int64_t key, Slot slot) {
       if (predicate(key, static_cast<const float*>(shard.rows.row(slot)))) keys[s].push_back(key);
     });
-    shard.free.reserve(shard.free.size() + keys[s].size());
   });
   ++epoch_;
   parallel::run(kShards, [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });

@@ -53,18 +53,20 @@ void Table::expand_part(const Batch& batch, std::size_t part, std::size_t begin,
 
 void Table::addresses(const std::int64_t* keys, std::size_t count, std::int64_t* out) {
   require_addresses();
-  const ReadLock lock(structure_);
-  const Batch batch = resolve(keys, count);
-  batch.for_each_part([&](std::size_t part) {
-    const Shard& shard = *state_->shards[part];
-    const std::size_t begin = batch.begin(part);
-    const ReadLock shard_lock(shard.mutex);
-    for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
-      const std::int64_t key = keys[batch.positions()[i]];
-      const Slot slot = shard.index.find(hash_key(key), key);
-      const std::uint32_t generation = state_->layout.read(shard.rows.row(slot), Cell::generation);
-      out[batch.positions()[i]] = make_address(part, slot, state_->filling, generation);
-    }
+  with_room([&] {
+    const ReadLock lock(structure_);
+    const Batch batch = resolve(keys, count);
+    batch.for_each_part([&](std::size_t part) {
+      const Shard& shard = *state_->shards[part];
+      const std::size_t begin = batch.begin(part);
+      const ReadLock shard_lock(shard.mutex);
+      for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
+        const std::int64_t key = keys[batch.positions()[i]];
+        const Slot slot = shard.index.find(hash_key(key), key);
+        const std::uint32_t generation = state_->layout.read(shard.rows.row(slot), Cell::generation);
+        out[batch.positions()[i]] = make_address(part, slot, state_->filling, generation);
+      }
+    });
   });
 }
 

@@ -91,6 +91,9 @@ void Table::with_counters(const BloomConfig& bloom, const Body& body) {
 void Table::track(const BloomConfig& bloom) {
   RowLayout after = state_->layout;
   after.present |= kSeenCells;
+  if (after == state_->layout && state_->bloom == bloom) return;
+  require_room(after, bloom);
+  const Recount recount(*this);
   if (!(state_->bloom == bloom)) {
     std::vector<std::unique_ptr<CountingBloom>> fresh(kShards);
     for (auto& filter : fresh) {
@@ -109,32 +112,49 @@ void Table::track(const BloomConfig& bloom) {
 void Table::lookup_and_admit(const std::int64_t* keys, std::size_t count, const Admission& admission, float* out,
                              bool* admitted) {
   check(admission);
-  with_counters(admission.bloom, [&] {
-    const Admission rules = in_force(admission);
-    raise(state_->newest, rules.now);
-    const auto seen = static_cast<std::uint32_t>(state_->newest + 1);
-    std::atomic<bool> all{true};
-    Batch batch(keys, count, IdKind::key, [&](Batch& part_of, std::size_t part) {
-      admit_part(part_of, part, rules, seen);
-    });
-    const StepsGuard steps(*this);
-    batch.for_each_part([&](std::size_t part) {
-      const ReadLock shard_lock(state_->shards[part]->mutex);
-      const std::size_t begin = batch.begin(part);
-      for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
-        const std::size_t to = batch.positions()[i];
-        float* const row = batch.rows()[begin + batch.numbers()[i]];
-        admitted[to] = row != nullptr;
-        if (row != nullptr) {
-          read_row(row, out + to * dim_);
-        } else {
-          std::fill_n(out + to * dim_, dim_, 0.0F);
-          all = false;
-        }
-      }
-    });
-    if (all) remember(keys, std::move(batch));
+  with_room([&] {
+    with_counters(admission.bloom, [&] { count_and_admit(keys, count, in_force(admission), out, admitted); });
   });
+}
+
+// The table counts as the rules say; `structure_` is held.
+void Table::count_and_admit(const std::int64_t* keys, std::size_t count, const Admission& rules, float* out,
+                            bool* admitted) {
+  raise(state_->newest, rules.now);
+  const auto seen = static_cast<std::uint32_t>(state_->newest + 1);
+  const std::uint32_t stamp = next_stamp();
+  std::atomic<bool> all{true};
+  Demand demand;
+  std::unique_lock<std::mutex> filling = limited() ? std::unique_lock(filling_) : std::unique_lock<std::mutex>();
+  Batch batch(keys, count, IdKind::key, [&](Batch& part_of, std::size_t part) {
+    if (limited()) {
+      demand_part(part_of, part, rules, stamp, demand);
+    } else {
+      admit_part(part_of, part, rules, seen, stamp);
+    }
+  });
+  if (limited()) {
+    const Booking booking(*this, demand, stamp);
+    batch.for_each_part([&](std::size_t part) { admit_part(batch, part, rules, seen, stamp); });
+  }
+  if (filling) filling.unlock();  // before `steps_`, which others hold when they ask for it
+  const StepsGuard steps(*this);
+  batch.for_each_part([&](std::size_t part) {
+    const ReadLock shard_lock(state_->shards[part]->mutex);
+    const std::size_t begin = batch.begin(part);
+    for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
+      const std::size_t to = batch.positions()[i];
+      float* const row = batch.rows()[begin + batch.numbers()[i]];
+      admitted[to] = row != nullptr;
+      if (row != nullptr) {
+        read_row(row, out + to * dim_);
+      } else {
+        std::fill_n(out + to * dim_, dim_, 0.0F);
+        all = false;
+      }
+    }
+  });
+  if (all) remember(keys, std::move(batch));
 }
 
 // Nothing is changed here, so that what can fail fails before the first count moves. Rows are filled in.
@@ -155,13 +175,11 @@ Table::Judged Table::judge(const Shard& shard, const Batch& batch, std::size_t p
   return judged;
 }
 
-// Counts the keys of a part; afterwards those that are admitted have rows and the others null.
-void Table::admit_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t seen) {
-  Shard& shard = *state_->shards[part];
+// The rows that a part's keys have; the shard is locked.
+void Table::find_part(Batch& batch, std::size_t part) const noexcept {
   const RowLayout& layout = state_->layout;
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
   float** const rows = batch.rows() + batch.begin(part);
-  const WriteLock lock(shard.mutex);
   std::uint8_t shards[kBlock];
   for (std::size_t at = 0; at < batch.distinct(part); at += kBlock) {
     const std::size_t some = std::min(kBlock, batch.distinct(part) - at);
@@ -170,10 +188,33 @@ void Table::admit_part(Batch& batch, std::size_t part, const Admission& admissio
       if (rows[i] != nullptr) __builtin_prefetch(rows[i] + layout.cells_at(), 1);
     }
   }
+}
+
+// What `admit_part` will take; nothing is counted yet.
+void Table::demand_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t stamp, Demand& demand) {
+  const Shard& shard = *state_->shards[part];
+  const WriteLock lock(shard.mutex);
+  find_part(batch, part);
+  stamp_part(batch, part, stamp);
   const Judged judged = judge(shard, batch, part, admission);
-  const std::size_t before = shard.sightings.bytes();
-  if (!shard.bloom) shard.sightings.reserve(judged.waiting.size());
-  account(shard.bytes_for(judged.inserted.size(), layout) + shard.sightings.bytes() - before);
+  const bool counts = shard.bloom == nullptr && !config_.evicts;
+  const std::size_t counters = counts ? shard.sightings.bytes_for(judged.waiting.size()) - shard.sightings.bytes() : 0;
+  demand.set(shard, part, judged.inserted.size(), counters, state_->layout);
+}
+
+// Counts the keys of a part; afterwards those that are admitted have rows and the others null.
+void Table::admit_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t seen, std::uint32_t stamp) {
+  Shard& shard = *state_->shards[part];
+  const RowLayout& layout = state_->layout;
+  const std::int64_t* const keys = batch.keys() + batch.begin(part);
+  float** const rows = batch.rows() + batch.begin(part);
+  const WriteLock lock(shard.mutex);
+  find_part(batch, part);
+  const Judged judged = judge(shard, batch, part, admission);
+  require_places(shard, judged.inserted.size());
+  const Growth growth(*this, shard);
+  const bool forgets = !shard.bloom && !has_room_to_count(shard, judged.waiting.size());
+  if (!shard.bloom && !forgets) shard.sightings.reserve(judged.waiting.size());
   shard.reserve(judged.inserted.size());
   if (shard.capture.active()) save_part(shard, batch, part);
 
@@ -191,16 +232,20 @@ void Table::admit_part(Batch& batch, std::size_t part, const Admission& admissio
     if (shard.bloom) return shard.bloom->add(hash, more(i));
     return add_saturated(shard.sightings.find(hash, keys[i]).count, more(i));
   };
-  for (const std::uint32_t i : judged.waiting) {
-    const std::uint32_t count = count_key(i);
-    if (!shard.bloom && count != 0) shard.sightings.put(hash_key(keys[i]), keys[i], {count, seen});
-  }
   for (const std::uint32_t i : judged.inserted) {
     const std::uint32_t count = count_key(i);
     rows[i] = shard.insert(hash_key(keys[i]), keys[i], layout, new_row());
     layout.write(rows[i], Cell::count, count);
     layout.write(rows[i], Cell::last_seen, seen);
   }
+  if (forgets) shard.sightings.thin(judged.waiting.size());
+  for (const std::uint32_t i : judged.waiting) {
+    const std::uint64_t hash = hash_key(keys[i]);
+    const bool kept = !shard.bloom && (shard.sightings.size() < shard.sightings.most() || !forgets);
+    const std::uint32_t count = count_key(i);
+    if (kept && count != 0) shard.sightings.put(hash, keys[i], {count, seen});
+  }
+  stamp_part(batch, part, stamp);
 }
 
 void Table::lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out,
@@ -249,6 +294,7 @@ std::size_t Table::evict_unseen(std::int64_t age, std::int64_t now) {
   }
   const Maintenance maintenance(maintenance_);
   const WriteLock lock(structure_);
+  const Recount recount(*this);
   const RowLayout& layout = state_->layout;
   const std::int64_t present = now == kNever ? state_->newest.load() : now;
   if (!layout.has(Cell::last_seen) || present == kNever) {
@@ -265,7 +311,6 @@ std::size_t Table::evict_unseen(std::int64_t age, std::int64_t now) {
       if (layout.read(row, Cell::last_seen) == 0) layout.write(row, Cell::last_seen, stamp);
       if (old(layout.read(row, Cell::last_seen))) keys[s].push_back(key);
     });
-    shard.free.reserve(shard.free.size() + keys[s].size());
     shard.sightings.for_each([&](std::int64_t key, const Sighting& seen) {
       if (seen.last_seen != 0 && old(seen.last_seen)) keys[s].push_back(key);
     });
@@ -273,11 +318,12 @@ std::size_t Table::evict_unseen(std::int64_t age, std::int64_t now) {
   ++epoch_;
   parallel::run(kShards, [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
   if (removed != 0) state_->thinned = true;
+  evicted_ += removed;
   return removed;
 }
 
 std::size_t Table::evict_light(float least) {
-  return remove_if([&](std::int64_t, const float* row) {
+  const std::size_t removed = remove_if([&](std::int64_t, const float* row) {
     std::vector<float> value;
     if (state_->steps) {
       value.resize(dim_);
@@ -290,6 +336,8 @@ std::size_t Table::evict_light(float least) {
     state_->thinned = true;
     return true;
   });
+  evicted_ += removed;
+  return removed;
 }
 
 // What a checkpoint keeps besides the cells of rows; those come with the snapshot.

@@ -44,12 +44,15 @@ void TableConfig::parse_options(const std::string& text) {
     const std::string value = option.substr(std::min(equals + 1, option.size()));
     if (key == "max_bytes") {
       max_bytes = number_option(owner, key, value);
+    } else if (key == "when_full") {
+      if (value != "error" && value != "evict") fail_invalid(owner + " has " + option + "; it must be error or evict");
+      evicts = value == "evict";
     } else if (key == "expansion") {
       expansion = number_option(owner, key, value) != 0;
     } else if (key == "padding_keys") {
       padding_keys = keys_option(owner, key, value);
     } else {
-      fail_invalid(owner + " has the unknown option '" + option + "'; known are max_bytes, expansion and padding_keys");
+      fail_invalid(owner + " has the unknown option '" + option + "'; known are max_bytes, when_full, expansion and padding_keys");
     }
   }
 }

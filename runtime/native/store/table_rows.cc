@@ -45,7 +45,7 @@ TableMeta Table::meta() const {
 void Table::begin_snapshot(std::vector<std::size_t>& begins) const {
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state_->shards[s];
-    begins[s + 1] = shard.capture.freeze(shard.used, shard.free);
+    begins[s + 1] = shard.capture.freeze(shard.used, shard.free, shard.rows);
   });
   for (std::size_t s = 0; s < kShards; ++s) begins[s + 1] += begins[s];
 }
@@ -100,16 +100,13 @@ void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::si
   restore_seen(*fresh, meta.seen);
   std::size_t total = 0;
   for (const auto& shard : fresh->shards) total += shard->bytes(fresh->layout);
-  if (config_.max_bytes != 0 && total > static_cast<std::size_t>(config_.max_bytes)) {
-    fail_limit("rows for table '" + name() + "' need " + std::to_string(total) + " bytes and it has a max_bytes of " +
-               std::to_string(config_.max_bytes) + "; raise it");
-  }
+  if (limited() && total > static_cast<std::size_t>(config_.max_bytes)) refuse(total, " for the rows to restore; raise it");
   const Maintenance maintenance(maintenance_);
   {
     const WriteLock lock(structure_);
     std::swap(state_, fresh);
     ++epoch_;
-    bytes_ = total;
+    recount();
   }
 }
 
@@ -117,24 +114,29 @@ void Table::merge(const TableMeta& meta, const std::int64_t* keys, std::size_t c
                   const float* slots) {
   require_dim(meta);
   require_counters(meta.seen);
-  const Maintenance maintenance(maintenance_);
-  const WriteLock lock(structure_);
-  const bool trained = meta.kind != OptimizerKind::none;
-  if (trained && state_->kind != meta.kind) adopt(meta.kind, meta.starts, nullptr);
-  if (meta.seen.tracked) track(meta.seen.bloom);
-  const std::size_t width = trained ? state_->layout.slot_width() : 0;
-  write_rows(resolve(keys, count), [&](float* row, std::size_t from) {
-    copy_row(row, values + from * dim_, dim_);
-    if (width != 0) std::memcpy(row + dim_, slots + from * width, width * sizeof(float));
+  with_room([&] {
+    const Maintenance maintenance(maintenance_);
+    const WriteLock lock(structure_);
+    const Recount recount(*this);
+    const bool trained = meta.kind != OptimizerKind::none;
+    if (trained && state_->kind != meta.kind) adopt(meta.kind, meta.starts, nullptr);
+    if (meta.seen.tracked) track(meta.seen.bloom);
+    const std::size_t width = trained ? state_->layout.slot_width() : 0;
+    write_rows(resolve(keys, count), [&](float* row, std::size_t from) {
+      copy_row(row, values + from * dim_, dim_);
+      if (width != 0) std::memcpy(row + dim_, slots + from * width, width * sizeof(float));
+    });
+    if (!meta.seen.tracked) return;
+    for (const auto& shard : state_->shards) shard->sightings = Sightings();
+    restore_seen(*state_, meta.seen);
   });
-  if (!meta.seen.tracked) return;
-  for (const auto& shard : state_->shards) shard->sightings = Sightings();
-  restore_seen(*state_, meta.seen);
 }
 
 void Table::upsert(const std::int64_t* keys, std::size_t count, const float* values) {
-  const ReadLock lock(structure_);
-  write_rows(resolve(keys, count), [&](float* row, std::size_t from) { copy_row(row, values + from * dim_, dim_); });
+  with_room([&] {
+    const ReadLock lock(structure_);
+    write_rows(resolve(keys, count), [&](float* row, std::size_t from) { copy_row(row, values + from * dim_, dim_); });
+  });
 }
 
 // Calls write(row, i) for the i-th id of the batch, equal ones in input order, under the locks.
@@ -160,10 +162,7 @@ std::size_t Table::remove(const std::int64_t* keys, std::size_t count) {
   const Maintenance maintenance(maintenance_);
   std::atomic<std::size_t> removed{0};
   const WriteLock lock(structure_);
-  batch.for_each_part([&](std::size_t part) {
-    Shard& shard = *state_->shards[part];
-    shard.free.reserve(shard.free.size() + batch.distinct(part));
-  });
+  const Recount recount(*this);
   ++epoch_;
   batch.for_each_part([&](std::size_t part) {
     const std::int64_t* const first = batch.keys() + batch.begin(part);
@@ -172,7 +171,7 @@ std::size_t Table::remove(const std::int64_t* keys, std::size_t count) {
   return removed;
 }
 
-// Removes keys from a shard whose `free` has room for their slots; returns how many were there.
+// Removes keys from a shard; returns how many were there.
 std::size_t Table::remove_from(Shard& shard, const std::int64_t* keys, std::size_t count) noexcept {
   std::size_t removed = 0;
   for (std::size_t i = 0; i < count; ++i) {

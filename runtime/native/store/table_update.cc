@@ -23,10 +23,12 @@ struct Table::Prepared {
 };
 
 void Table::apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update) {
-  with_slots(update, [&] {
-    const Prepared prepared(*this, {this, keys, count, grads});
-    require_sound(prepared.batch, prepared.sums, update);
-    update_all(prepared.batch, prepared.sums, update);
+  with_room([&] {
+    with_slots(update, [&] {
+      const Prepared prepared(*this, {this, keys, count, grads});
+      require_sound(prepared.batch, prepared.sums, update);
+      update_all(prepared.batch, prepared.sums, update);
+    });
   });
 }
 
@@ -40,7 +42,7 @@ void Table::apply_together(std::vector<Gradients> all, const Update& update) {
     fail_invalid("table '" + twice->table->name() + "' comes twice in one update; add its gradients up first");
   }
   std::vector<std::unique_ptr<Prepared>> prepared(all.size());
-  hold_and_apply(all, 0, update, prepared);
+  with_room([&] { hold_and_apply(all, 0, update, prepared); });
 }
 
 // Takes the tables from number `from` on, one after the other, then updates all.
@@ -60,8 +62,14 @@ Batch Table::sum(const Gradients& of, Sums& sums) {
     found->batch.for_each_part([&](std::size_t part) { sum_part(found->batch, part, of.grads, sums); });
     return std::move(found->batch);
   }
+  const bool insert = !skips_absent();
+  if (limited()) {
+    Batch batch = resolve(of.keys, of.count, insert);
+    batch.for_each_part([&](std::size_t part) { sum_part(batch, part, of.grads, sums); });
+    return batch;
+  }
   return Batch(of.keys, of.count, IdKind::key, [&](Batch& part_of, std::size_t part) {
-    resolve_part(part_of, part, !skips_absent());
+    resolve_part(part_of, part, insert);
     sum_part(part_of, part, of.grads, sums);
   });
 }
@@ -86,7 +94,10 @@ void Table::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* fi
   }
   RowLayout after = layout(kind);
   after.present |= state_->layout.present;
-  if (other || !(after == state_->layout)) widen(after, present == kind, starts);
+  if (other || !(after == state_->layout)) {
+    require_room(after, state_->bloom);
+    widen(after, present == kind, starts);
+  }
   if (other) {
     std::fprintf(stderr, "recmigrate: table '%s' was restored with the slots of %s; those of %s start anew\n",
                  name().c_str(), optimizer_name(present), optimizer_name(kind));
@@ -108,11 +119,11 @@ void Table::settle() noexcept {
   if (!state_->steps) return;
   parallel::run(kShards, [this](std::size_t s) {
     const Shard& shard = *state_->shards[s];
-    for (Slot slot = 0; slot < shard.used; ++slot) {
+    shard.index.for_each([&](std::int64_t, Slot slot) {
       float* const row = shard.rows.row(slot);
       catch_up(row, 0);
       state_->layout.write(row, Cell::last_step, 0);
-    }
+    });
   });
   state_->left *= state_->steps->shrinkage();
   state_->steps.reset();
@@ -127,6 +138,7 @@ void Table::catch_up(float* row, std::uint32_t taken) const noexcept {
 
 // The new rows are built beside the old ones: when memory runs out, nothing has changed.
 void Table::widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts) {
+  const Recount recount(*this);
   const RowLayout before = state_->layout;
   auto arena = std::make_unique<Arena>(after.chunk_bytes());
   std::vector<Rows> wider(kShards, Rows(after, *arena));

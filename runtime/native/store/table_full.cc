@@ -1,0 +1,198 @@
+// A table's memory: what counts against its limit, and which rows make room for others when it is full.
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "store/errors.h"
+#include "store/hash.h"
+#include "store/parallel.h"
+#include "store/table.h"
+
+namespace recmigrate {
+namespace {
+
+// Of the rows, at least: what evicting costs is shared by many insertions.
+constexpr std::size_t kOneOf = 20;
+
+}  // namespace
+
+// Takes what is to be added into the table's bytes while it is being added; the shards are counted as they grow.
+Table::Booking::Booking(Table& table, const Demand& demand, std::uint32_t stamp)
+    : table_(table), bytes_(std::accumulate(demand.bytes, demand.bytes + kShards, std::size_t{0})) {
+  const std::size_t total = table_.bytes_ += bytes_;
+  if (total <= static_cast<std::size_t>(table_.config_.max_bytes) || bytes_ == 0) return;
+  table_.bytes_ -= bytes_;
+  if (table_.config_.evicts) throw Full{&table_, demand, stamp};
+  table_.refuse(total, "; raise it, or evict rows first");
+}
+
+void Table::refuse(std::size_t bytes, const std::string& remedy) const {
+  fail_limit("table '" + name() + "' would need " + std::to_string(bytes) + " bytes and has a max_bytes of " +
+             std::to_string(config_.max_bytes) + remedy);
+}
+
+// The caller holds `structure_`.
+void Table::recount() noexcept {
+  std::size_t total = 0;
+  for (const auto& shard : state_->shards) total += shard->bytes(state_->layout);
+  bytes_ = total;
+}
+
+// Refuses another layout of the rows, and filters, that would go over the limit. The caller holds `structure_`.
+void Table::require_room(const RowLayout& after, const BloomConfig& bloom) const {
+  if (config_.max_bytes == 0) return;
+  std::size_t total = bytes_;
+  for (const auto& shard : state_->shards) {
+    total += shard->used * (after.stride() - state_->layout.stride()) * sizeof(float);  // modulo 2^64, should it be less
+    total -= shard->bloom ? shard->bloom->bytes() : 0;
+    total += bloom.max_elements == 0 ? 0 : CountingBloom::bytes_of(bloom, kShards);
+  }
+  if (total > bytes_ && total > static_cast<std::size_t>(config_.max_bytes)) {
+    refuse(total, " with the slots and counters that its rows are to get; raise it");
+  }
+}
+
+// A number that grows from one batch to the next: rows that it was written to were used lately.
+std::uint32_t Table::next_stamp() noexcept {
+  if (!config_.evicts) return 0;
+  std::uint32_t last = state_->batches;
+  while (last != 0xffffffffU && !state_->batches.compare_exchange_weak(last, last + 1)) {
+  }
+  return last == 0xffffffffU ? last : last + 1;
+}
+
+// Notes that the rows of a part are used; those that are null are left out. The shard is locked.
+void Table::stamp_part(const Batch& batch, std::size_t part, std::uint32_t stamp) const noexcept {
+  if (!config_.evicts) return;
+  const std::size_t begin = batch.begin(part);
+  for (std::size_t i = begin; i < begin + batch.distinct(part); ++i) {
+    if (batch.rows()[i] != nullptr) state_->layout.write(batch.rows()[i], Cell::used, stamp);
+  }
+}
+
+void Table::Demand::set(const Shard& shard, std::size_t part, std::size_t more_rows, std::size_t counters,
+                        const RowLayout& layout) noexcept {
+  rows[part] = more_rows;
+  bytes[part] = shard.bytes_for(more_rows, layout) + counters;
+}
+
+// Inserts the keys of a batch that have no row, all of them or none.
+void Table::insert_within_limit(Batch& batch, std::uint32_t stamp) {
+  const auto missing_in = [&](std::size_t part) {
+    float* const* const rows = batch.rows() + batch.begin(part);
+    return static_cast<std::size_t>(std::count(rows, rows + batch.distinct(part), nullptr));
+  };
+  std::size_t wanted = 0;
+  for (std::size_t part = 0; part < kShards; ++part) wanted += missing_in(part);
+  if (wanted == 0) return;
+  const std::lock_guard<std::mutex> filling(filling_);
+  Demand demand;
+  for (std::size_t part = 0; part < kShards; ++part) {
+    const std::size_t missing = missing_in(part);
+    if (missing == 0) continue;
+    const Shard& shard = *state_->shards[part];
+    const ReadLock lock(shard.mutex);
+    demand.set(shard, part, missing, 0, state_->layout);
+  }
+  const Booking booking(*this, demand, stamp);
+  batch.for_each_part([&](std::size_t part) {
+    if (demand.rows[part] == 0) return;
+    insert_part(*state_->shards[part], batch, part);
+    const WriteLock lock(state_->shards[part]->mutex);
+    stamp_part(batch, part, stamp);
+  });
+}
+
+// What shard `s` takes for the rows of a batch once `evicted` of its own are gone.
+std::size_t Table::need_of(std::size_t s, const Demand& demand, std::size_t evicted) const noexcept {
+  const Shard& shard = *state_->shards[s];
+  const std::size_t places = shard.free.size() + evicted;
+  const std::size_t fresh = demand.rows[s] > places ? demand.rows[s] - places : 0;
+  const std::size_t index = shard.index.bytes_for(shard.index.size() - evicted + demand.rows[s]) - shard.index.bytes();
+  return fresh * state_->layout.stride() * sizeof(float) + index;
+}
+
+// Whether a shard may take memory to count further keys that have no row. Where rows are evicted, their memory stays with
+// rows, so it may not when the table is full: then it forgets others. (Shards that grow at the same moment do no harm.)
+bool Table::has_room_to_count(const Shard& shard, std::size_t more) const noexcept {
+  if (!config_.evicts) return true;
+  const std::size_t counters = shard.sightings.bytes_for(more) - shard.sightings.bytes();
+  return counters == 0 || bytes_ + counters <= static_cast<std::size_t>(config_.max_bytes);
+}
+
+// Rows whose last use is old enough that `least` of them are among them, oldest first: those that no batch used since a
+// restore by the time they were last seen, then by key.
+std::vector<Table::Candidate> Table::oldest(std::uint32_t before, std::size_t least) const {
+  const RowLayout& layout = state_->layout;
+  std::vector<std::uint32_t> uses;
+  for (const auto& shard : state_->shards) {
+    shard->index.for_each([&](std::int64_t, Slot slot) {
+      const std::uint32_t used = layout.read(shard->rows.row(slot), Cell::used);
+      if (used < before) uses.push_back(used);
+    });
+  }
+  if (uses.empty()) return {};
+  const auto last = uses.begin() + static_cast<std::ptrdiff_t>(std::min(least, uses.size()) - 1);
+  std::nth_element(uses.begin(), last, uses.end());
+  const std::uint32_t newest = *last;
+  std::vector<std::uint32_t>().swap(uses);
+  std::vector<Candidate> found;
+  for (std::size_t s = 0; s < kShards; ++s) {
+    const Shard& shard = *state_->shards[s];
+    shard.index.for_each([&](std::int64_t key, Slot slot) {
+      const float* const row = shard.rows.row(slot);
+      const std::uint32_t used = layout.read(row, Cell::used);
+      if (used > newest || used >= before) return;
+      found.push_back({used, layout.has(Cell::last_seen) ? layout.read(row, Cell::last_seen) : 0, key, s});
+    });
+  }
+  std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tie(a.used, a.last_seen, a.key) < std::tie(b.used, b.last_seen, b.key);
+  });
+  return found;
+}
+
+// Evicts the rows that were not used for longest, so that a batch fits whose own rows were stamped: a twentieth of all,
+// and of the shards that still lack places as many more as it takes. Throws LimitReached when all of them are too few,
+// and nothing has changed then.
+void Table::make_room(const Full& full) {
+  const Maintenance maintenance(maintenance_);
+  const WriteLock lock(structure_);
+  const Recount recount(*this);
+  // Counters of keys may have gone past the limit by a little; rows then stay as many as they are.
+  const std::size_t limit = std::max<std::size_t>(static_cast<std::size_t>(config_.max_bytes), bytes_);
+  std::size_t rows = 0;
+  for (const auto& shard : state_->shards) rows += shard->index.size();
+  const std::size_t first = rows / kOneOf + 1;
+  for (std::size_t least = first;; least *= 2) {
+    const std::vector<Candidate> candidates = oldest(full.stamp, least);
+    std::vector<std::vector<std::int64_t>> keys(kShards);
+    std::size_t total = bytes_;
+    for (std::size_t s = 0; s < kShards; ++s) total += need_of(s, full.demand, 0);
+    std::size_t chosen = 0;
+    for (const Candidate& one : candidates) {
+      if (chosen >= first && total <= limit) break;
+      std::vector<std::int64_t>& gone = keys[one.shard];
+      if (chosen >= first && full.demand.rows[one.shard] <= state_->shards[one.shard]->free.size() + gone.size()) continue;
+      total -= need_of(one.shard, full.demand, gone.size());
+      gone.push_back(one.key);
+      total += need_of(one.shard, full.demand, gone.size());
+      ++chosen;
+    }
+    if (total <= limit) return evict(keys);
+    if (candidates.size() < least) {
+      refuse(total, ", even without the rows that this batch of ids does not need; raise it, or use smaller batches");
+    }
+  }
+}
+
+// The caller holds `maintenance_` and `structure_`.
+void Table::evict(const std::vector<std::vector<std::int64_t>>& keys) {
+  ++epoch_;
+  std::atomic<std::size_t> removed{0};
+  parallel::run(kShards, [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
+  if (removed != 0) state_->thinned = true;
+  evicted_ += removed;
+}
+
+}  // namespace recmigrate

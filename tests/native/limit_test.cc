@@ -1,0 +1,274 @@
+// A table's limit of memory: exact whatever was refused, and rows evicted for others when it is to evict.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "check.h"
+#include "fixtures.h"
+#include "store/errors.h"
+
+namespace {
+
+using recmigrate::Admission;
+using recmigrate::InvalidInput;
+using recmigrate::kNever;
+using recmigrate::LimitReached;
+using recmigrate::OptimizerKind;
+using recmigrate::Table;
+
+using Ids = std::vector<std::int64_t>;
+
+constexpr std::size_t kColumns = 4;
+
+recmigrate::TableConfig limited(std::size_t bytes, const std::string& options = "") {
+  auto config = fixtures::config(kColumns);
+  config.parse_options((bytes == 0 ? "" : "max_bytes=" + std::to_string(bytes)) + options);
+  return config;
+}
+
+Ids range(std::int64_t begin, std::int64_t end) {
+  Ids keys;
+  for (std::int64_t key = begin; key < end; ++key) keys.push_back(key);
+  return keys;
+}
+
+std::vector<float> look_up(Table& table, const Ids& keys) {
+  std::vector<float> out(keys.size() * kColumns);
+  table.lookup_or_insert(keys.data(), keys.size(), out.data());
+  return out;
+}
+
+void train(Table& table, const Ids& keys, OptimizerKind kind = OptimizerKind::adagrad) {
+  const std::vector<float> grads = fixtures::gradients(keys.size() * kColumns, static_cast<unsigned>(keys.size()));
+  table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(kind));
+}
+
+std::size_t admit(Table& table, const Ids& keys, std::int64_t threshold, std::int64_t now) {
+  std::vector<float> out(keys.size() * kColumns);
+  const std::unique_ptr<bool[]> admitted(new bool[keys.size()]);
+  Admission rules;
+  rules.threshold = threshold;
+  rules.now = now;
+  table.lookup_and_admit(keys.data(), keys.size(), rules, out.data(), admitted.get());
+  return static_cast<std::size_t>(std::count(admitted.get(), admitted.get() + keys.size(), true));
+}
+
+bool has(const Table& table, const Ids& keys) {
+  const std::unique_ptr<bool[]> found(new bool[keys.size()]);
+  table.contains(keys.data(), keys.size(), found.get());
+  return std::all_of(found.get(), found.get() + keys.size(), [](bool one) { return one; });
+}
+
+std::vector<float> rows_of(const Table& table, const Ids& keys) {
+  std::vector<float> out(keys.size() * kColumns);
+  table.lookup(keys.data(), keys.size(), out.data());
+  return out;
+}
+
+// Everything that takes and gives memory, one after the other; with `after` called in between.
+template <typename After>
+void live(Table& table, const After& after) {
+  look_up(table, range(0, 700));
+  after();
+  train(table, range(500, 900));  // with slots
+  after();
+  admit(table, range(800, 1400), 2, 3);  // with counters and cells
+  after();
+  admit(table, range(1000, 1500), 2, 9);
+  after();
+  const Ids some = range(0, 300);
+  table.remove(some.data(), some.size());
+  after();
+  table.evict_unseen(5, 9);
+  after();
+  look_up(table, range(3000, 3200));
+  after();
+  const auto rows = fixtures::snapshot(table);
+  fixtures::import_rows(table, rows);
+  after();
+  look_up(table, range(4000, 4500));
+  after();
+}
+
+TEST(a_limit_is_exact_whatever_was_refused) {
+  Table reference(limited(0));
+  std::size_t most = 0;
+  live(reference, [&] { most = std::max(most, reference.bytes()); });
+  Table enough(limited(most));
+  int calls = 0;
+  live(enough, [&] {
+    const std::size_t bytes = enough.bytes();
+    const std::size_t size = enough.size();
+    CHECK_THROWS(LimitReached, look_up(enough, range(-50000, 0)), "max_bytes of " + std::to_string(most));
+    if (++calls >= 3) CHECK_THROWS(LimitReached, admit(enough, range(-50000, 0), 1, kNever), "max_bytes");
+    const Ids keys = range(-50000, 0);
+    const std::vector<float> values(keys.size() * kColumns);
+    CHECK_THROWS(LimitReached, enough.upsert(keys.data(), keys.size(), values.data()), "max_bytes");
+    CHECK(enough.bytes() == bytes && enough.size() == size && !has(enough, {-1}));
+    CHECK(enough.bytes() <= most);
+  });
+  CHECK(fixtures::sorted_keys(enough) == fixtures::sorted_keys(reference));
+  Table too_small(limited(most - 1));
+  CHECK_THROWS(LimitReached, live(too_small, [] {}), "would need " + std::to_string(most) + " bytes");
+}
+
+TEST(slots_and_counters_that_do_not_fit_are_refused) {
+  Table reference(limited(0));
+  const std::vector<float> initial = look_up(reference, range(0, 2000));
+  for (const char* const options : {"", ";when_full=evict"}) {
+    Table table(limited(reference.bytes() + 4 * 2000, options));
+    CHECK(look_up(table, range(0, 2000)) == initial);
+    const std::size_t bytes = table.bytes();
+    CHECK_THROWS(LimitReached, train(table, {1}), "slots and counters that its rows are to get");
+    CHECK_THROWS(LimitReached, admit(table, {1}, 2, 1), "slots and counters that its rows are to get");
+    CHECK_THROWS(LimitReached, table.set_threshold(2), "slots and counters that its rows are to get");
+    CHECK(table.bytes() == bytes && look_up(table, range(0, 2000)) == initial);
+    train(table, range(0, 2000), OptimizerKind::sgd);  // without slots
+    const auto rows = fixtures::snapshot(table);
+    Table small(limited(bytes / 2, options));
+    CHECK_THROWS(LimitReached, fixtures::import_rows(small, rows), "for the rows to restore");
+    CHECK(small.size() == 0 && small.bytes() < bytes / 4);
+  }
+}
+
+// A window of ids slides on: the rows in it train as they do without a limit, and memory never grows past it.
+TEST(a_full_table_evicts_what_was_not_used_for_longest) {
+  constexpr std::size_t kLimit = 200000;
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adagrad, OptimizerKind::lazy_adam}) {
+    Table table(limited(kLimit, ";when_full=evict"));
+    Table reference(limited(0));
+    std::map<std::int64_t, int> last_use;
+    std::size_t evictions = 0;
+    for (int step = 0; step < 300; ++step) {
+      Ids keys = range(step * 40, step * 40 + 150);
+      for (std::int64_t key = 0; key < 20; ++key) keys.push_back(-1 - key);  // always in use
+      keys.push_back(keys[0]);
+      const std::size_t before = table.evicted();
+      const std::size_t rows = table.size();
+      CHECK(look_up(table, keys) == look_up(reference, keys));
+      if (table.evicted() != before) {
+        ++evictions;
+        CHECK(table.evicted() - before >= rows / 20);
+      }
+      train(table, keys, kind);
+      train(reference, keys, kind);
+      for (const std::int64_t key : keys) last_use[key] = step;
+      CHECK(table.bytes() <= kLimit && has(table, keys));
+      CHECK(rows_of(table, keys) == rows_of(reference, keys));
+    }
+    CHECK(evictions > 5 && evictions < 150 && table.evicted() == last_use.size() - table.size());
+    // What is left is what was used last, but for the rows of shards that were short of places.
+    const Ids left = fixtures::sorted_keys(table);
+    std::size_t older = 0;
+    int oldest = 300;
+    for (const std::int64_t key : left) oldest = std::min(oldest, last_use[key]);
+    for (const auto& one : last_use) older += one.second > oldest && !has(table, {one.first}) ? 1U : 0U;
+    CHECK(older < table.size() / 4 && oldest > 150);
+    CHECK(rows_of(table, left) == rows_of(reference, left));
+    // A key that comes again starts anew, slots too.
+    Table fresh(limited(0));
+    const Ids again = range(0, 50);
+    CHECK(!has(table, {0}) && look_up(table, again) == look_up(fresh, again));
+    train(table, again, kind);
+    train(fresh, again, kind);
+    CHECK(rows_of(table, again) == rows_of(fresh, again));
+  }
+}
+
+TEST(evictions_are_the_same_every_time) {
+  const auto run = [] {
+    Table table(limited(60000, ";when_full=evict"));
+    for (unsigned step = 0; step < 60; ++step) {
+      const Ids keys = fixtures::skewed_keys(200, step);
+      look_up(table, keys);
+      train(table, keys);
+    }
+    CHECK(table.evicted() != 0);
+    return fixtures::snapshot(table);
+  };
+  CHECK(fixtures::same_rows(run(), run()));
+}
+
+TEST(a_batch_that_does_not_fit_alone_changes_nothing) {
+  Table table(limited(60000, ";when_full=evict"));
+  const Ids keys = range(0, 300);
+  look_up(table, keys);
+  train(table, keys);
+  const auto before = fixtures::snapshot(table);
+  const std::size_t bytes = table.bytes();
+  const Ids many = range(200, 20000);
+  const std::vector<float> values(many.size() * kColumns);
+  for (int round = 0; round < 2; ++round) {
+    CHECK_THROWS(LimitReached, look_up(table, many), "even without the rows that this batch of ids does not need");
+    CHECK_THROWS(LimitReached, table.upsert(many.data(), many.size(), values.data()), "smaller batches");
+    CHECK_THROWS(LimitReached, train(table, many), "smaller batches");
+    CHECK(table.bytes() == bytes && table.evicted() == 0);
+  }
+  CHECK_THROWS(LimitReached, admit(table, many, 1, 1), "smaller batches");
+  CHECK(table.bytes() <= 60000 && table.evicted() == 0);
+  CHECK(fixtures::same_rows(fixtures::snapshot(table), before));
+}
+
+// Look-ups leave their rows with the table; those of a batch that were evicted since are neither touched nor brought back.
+TEST(an_update_of_an_evicted_batch_touches_no_other_row) {
+  Table table(limited(60000, ";when_full=evict"));
+  train(table, {1}, OptimizerKind::adagrad);
+  const Ids first = range(1000, 1300);
+  look_up(table, first);
+  std::int64_t next = 2000;
+  while (has(table, {1000})) {
+    look_up(table, range(next, next + 20));
+    next += 20;
+  }
+  look_up(table, first);
+  const Ids between = range(100000, 100400);
+  look_up(table, between);
+  const std::size_t size = table.size();
+  std::map<std::int64_t, std::vector<float>> before;
+  for (const std::int64_t key : fixtures::sorted_keys(table)) before[key] = rows_of(table, {key});
+  const std::set<std::int64_t> batch(first.begin(), first.end());
+  train(table, first);
+  CHECK(table.size() == size && !has(table, first));
+  for (const auto& one : before) CHECK((rows_of(table, {one.first}) == one.second) == (batch.count(one.first) == 0));
+}
+
+TEST(admission_and_eviction_go_together) {
+  constexpr std::size_t kLimit = 120000;
+  Table table(limited(kLimit, ";when_full=evict"));
+  for (std::int64_t step = 0; step < 200; ++step) {
+    const Ids keys = range(step * 50, step * 50 + 100);
+    const std::size_t admitted = admit(table, keys, 2, step);
+    CHECK(step == 0 || admitted == 50);
+    CHECK(table.bytes() <= kLimit);
+    train(table, range(step * 50, step * 50 + 50));
+  }
+  CHECK(table.evicted() > 5000 && table.size() > 300);
+  // Keys that never get a row are forgotten too, where their counters would take more.
+  for (std::int64_t step = 200; step < 300; ++step) admit(table, range(step * 1000, step * 1000 + 300), 2, step);
+  CHECK(table.bytes() <= kLimit && admit(table, {299000}, 2, 300) == 1);
+}
+
+TEST(by_address_rows_are_evicted_and_their_addresses_refused) {
+  Table table(limited(60000, ";when_full=evict;expansion=1"));
+  const auto addresses = [&](const Ids& keys) {
+    Ids at(keys.size());
+    table.addresses(keys.data(), keys.size(), at.data());
+    return at;
+  };
+  const Ids old = addresses({1});
+  for (std::int64_t step = 0; step < 40; ++step) {
+    const Ids at = addresses(range(100 + step * 50, 200 + step * 50));
+    const std::vector<float> grads(at.size() * kColumns, 1.0F);
+    table.apply_at(at.data(), at.size(), grads.data(), fixtures::update(OptimizerKind::adagrad));
+  }
+  std::vector<float> row(kColumns);
+  CHECK(table.evicted() != 0 && !has(table, {1}));
+  CHECK_THROWS(InvalidInput, table.lookup_at(old.data(), 1, row.data()), "evicted");
+}
+
+TEST(wrong_options_are_refused) {
+  CHECK_THROWS(InvalidInput, Table(limited(0, "when_full=evict")), "has no max_bytes");
+  CHECK_THROWS(InvalidInput, limited(1, ";when_full=wait"), "it must be error or evict");
+}
+
+}  // namespace
