@@ -102,6 +102,7 @@ class EagerSequences(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.driver.check()
+        self.driver.compare_unread(eager_world(self.dim, self.rule_name, 2))
         self.folder.cleanup()
 
 
@@ -112,4 +113,4 @@ def test_eager_sequences(name: str) -> None:
 
 @pytest.mark.parametrize("name", DENSE_RULES)
 def test_sequences_of_optimizers_that_move_every_row(name: str) -> None:
-    run(EagerSequences, 8, 30, rule_name=name, rests=(7, 60, 300))
+    run(EagerSequences, 8, 30, rule_name=name, rests=(7, 60, 200))
