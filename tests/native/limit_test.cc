@@ -209,6 +209,19 @@ TEST(a_batch_that_does_not_fit_alone_changes_nothing) {
   CHECK(fixtures::same_rows(fixtures::snapshot(table), before));
 }
 
+TEST(a_batch_never_loses_rows_of_its_own) {
+  Table table(limited(60000, ";when_full=evict"));
+  std::int64_t next = 0;
+  while (table.evicted() == 0) look_up(table, {next++});
+  Ids keys = fixtures::sorted_keys(table);
+  while (table.bytes() < 59900 && table.evicted() < 100) look_up(table, {next++});
+  keys = fixtures::sorted_keys(table);
+  const std::size_t evicted = table.evicted();
+  for (std::int64_t more = 0; more < 400; ++more) keys.push_back(1000000 + more);
+  CHECK_THROWS(LimitReached, look_up(table, keys), "smaller batches");
+  CHECK(table.evicted() == evicted && table.size() == keys.size() - 400);
+}
+
 // Look-ups leave their rows with the table; those of a batch that were evicted since are neither touched nor brought back.
 TEST(an_update_of_an_evicted_batch_touches_no_other_row) {
   Table table(limited(60000, ";when_full=evict"));
