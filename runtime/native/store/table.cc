@@ -297,11 +297,7 @@ void Table::insert_part(Shard& shard, Batch& batch, std::size_t part) {
   require_places(shard, missing.size());
   const Growth growth(*this, shard);
   shard.reserve(missing.size());
-  for (const std::uint32_t i : missing) {
-    rows[i] = shard.insert(hash_key(keys[i]), keys[i], state_->layout, fresh);
-    // It has not been counted up to here, and is not: an old sighting must not take it along when it is evicted.
-    if (shard.sightings.size() != 0) shard.sightings.erase(hash_key(keys[i]), keys[i]);
-  }
+  for (const std::uint32_t i : missing) rows[i] = shard.insert(hash_key(keys[i]), keys[i], state_->layout, fresh);
 }
 
 void Table::require_places(const Shard& shard, std::size_t more) const {
