@@ -16,6 +16,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.framework import auto_control_deps, op_def_registry
 from tensorflow.python.ops import control_flow_util
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
+from tensorflow.python.trackable import resource as trackable_resource
 from tensorflow.python.trackable.base import Trackable
 from tensorflow.python.training.saving.saveable_object import SaveableObject, SaveSpec
 
@@ -154,3 +155,20 @@ def as_written(function: Function) -> Function:
 def track(parent: Any, name: str, child: Any) -> None:
     """Let checkpoints of `parent` keep `child` under `name`, and fill it now from one that was restored before."""
     parent._track_trackable(child, name, overwrite=True)
+
+
+def keep_loaded_resources_when_saved() -> None:
+    """Let saving a loaded SavedModel leave its resources alive.
+
+    TensorFlow's saver copies each resource, and a copy of a loaded one ends the original when it is collected, before
+    the saver has written what the original holds.
+    """
+    restored: Any = trackable_resource.RestoredResource
+    export = restored._export_to_saved_model_graph
+
+    def exported(self: Any, object_map: Any, tensor_map: Any, **options: Any) -> Any:
+        handles = export(self, object_map, tensor_map, **options)
+        object_map[self]._destroy_resource = lambda: None
+        return handles
+
+    restored._export_to_saved_model_graph = exported

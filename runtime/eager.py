@@ -83,6 +83,8 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
                     native.ops().rec_table_import(self.handle, *(restored[part] for part in _PARTS))
 
 
+_tensorflow.keep_loaded_resources_when_saved()
+
 # Lookups that insert may change places too: a new row's values are a function of its key.
 _tensorflow.order_by_handle(
     "Rec",
