@@ -74,6 +74,20 @@ def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
             table.lookups.append(result.op)
 
 
+def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> None:
+    """Refuse a lookup that would train an expanding table, but for which there are no rows and addresses to train.
+
+    Raises:
+        ValueError: there is such a table.
+    """
+    for table in tables:
+        if table.expands and is_grad and is_train is not False:
+            raise ValueError(
+                f"the table `{table.table_name}` expands (use_dynamic_expansion=True), and only sparse_lookup trains "
+                "such a table: look up with it and combine its rows, or give is_train=False or is_grad=False"
+            )
+
+
 def with_gradient(tables: Iterable[Table], is_grad: Any) -> bool:
     """Check `is_grad`, and note at the tables that a lookup trains them if it is true."""
     trains = _checks.boolean("is_grad", is_grad)

@@ -22,7 +22,7 @@ def grouped_lookup(
     at once. A table may come several times. The other arguments are those of `sparse_lookup`, for all of them.
 
     Raises:
-        ValueError: as `sparse_lookup`, or nothing to look up.
+        ValueError: as `sparse_lookup`, nothing to look up, or training a table that expands.
     """
     pairs = [(_ids.require_table(table, "hashtable"), ids) for table, ids in tables_and_ids]
     if not pairs:
@@ -30,6 +30,7 @@ def grouped_lookup(
     members = [table for table, _ in pairs]
     for table in members:
         admission.agree(table, admission.OFF)
+    _ids.refuse_expanding(members, is_train, is_grad)
     trains = _ids.with_gradient(members, is_grad)
     with tf.name_scope(name or "grouped_lookup"), tf.device("/device:CPU:0"):
         flat = [ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids for _, ids in pairs]

@@ -94,6 +94,7 @@ def _each(name: str, value: Any, count: int) -> list[Any]:
 def _run(requests: list[Pooling], is_train: Any, is_grad: Any, settings: dict[str, Any]) -> list[tf.Tensor]:
     members = [one.table for one in requests]
     bags = [one.bags for one in requests]
+    _ids.refuse_expanding(members, is_train, is_grad)
     trains = _ids.with_gradient(members, is_grad)
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:

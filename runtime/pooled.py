@@ -80,7 +80,7 @@ def embedding_lookup_sparse(
         negative_keys: True makes negative ids keys like all others (hashes of 64 bits have them).
 
     Raises:
-        ValueError: an argument of a wrong value.
+        ValueError: an argument of a wrong value, or training a table that expands.
         TypeError: ids or weights that are neither sparse nor ragged.
     """
     del allow_fast_lookup, partition_strategy
@@ -207,6 +207,7 @@ def _pooling(
 
 
 def _pooled(one: Pooling, is_train: Any, is_grad: Any, settings: dict[str, Any]) -> tf.Tensor:
+    _ids.refuse_expanding([one.table], is_train, is_grad)
     trains = _ids.with_gradient([one.table], is_grad)
 
     def run(op: Callable[..., tf.Tensor]) -> tf.Tensor:

@@ -60,7 +60,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         `is_grad=False` only.
 
         Raises:
-            ValueError: no `var_list`, and the graph has no table that it could be.
+            ValueError: no `var_list`, and the graph has no table that it could be; or a table that expands.
         """
         if var_list is None:
             known = tables()
@@ -69,6 +69,9 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             var_list = [table.variable for table in known if table.is_grad is not False]
             if not var_list:
                 self._refuse_frozen(known)
+        for variable in tf.nest.flatten(var_list):
+            if isinstance(variable, Anchor) and variable.table.expands:
+                self._table(variable)  # its gradient is None, of which TensorFlow's message says nothing useful
         pairs: list[tuple[Any, Any]] = super().compute_gradients(loss, var_list, *args, **kwargs)
         return pairs
 

@@ -217,3 +217,30 @@ def test_an_eager_table_is_refused_when_it_is_made() -> None:
             table_named("user")
     finally:
         runtime.terminate_config_initializer()
+
+
+@pytest.mark.usefixtures("expanding")
+@pytest.mark.parametrize("is_train", [True, "tensor"])
+def test_lookups_that_cannot_train_an_expanding_table_are_refused(is_train: Any) -> None:
+    table = table_named("user")
+    ids = tf.RaggedTensor.from_row_splits(tf.constant([1, 2], tf.int64), [0, 2], validate=False)
+    if is_train == "tensor":
+        is_train = v1.placeholder(tf.bool, [])
+    for look_up in (
+        lambda **given: runtime.embedding_lookup_sparse(table, ids, **given),
+        lambda **given: runtime.safe_embedding_lookup_sparse(table, ids, **given),
+        lambda **given: runtime.grouped_lookup([(table, ids.values)], **given)[0],
+        lambda **given: runtime.grouped_embedding_lookup_sparse([(table, ids)], **given)[0],
+    ):
+        with pytest.raises(ValueError, match=r"`user` expands .*only sparse_lookup trains"):
+            look_up(is_train=is_train)
+        assert look_up(is_train=False).shape[-1] == DIM
+        assert look_up(is_train=is_train, is_grad=False).shape[-1] == DIM
+
+
+@pytest.mark.usefixtures("expanding")
+def test_minimizing_by_key_tells_that_the_table_expands() -> None:
+    table = table_named("user")
+    loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1], tf.int64)))
+    with pytest.raises(ValueError, match=r"not compatible with the optimizer .*`user` expands"):
+        lazy_adam.create_hash_optimizer().minimize(loss)
