@@ -7,7 +7,7 @@ import itertools
 import os
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from runtime.admission import AdmissionRules
 
 _instances = itertools.count()
+_NO_COPY = (
+    "cannot be copied or pickled: create another table and fill it with import_rows(*table.snapshot()[:2]), or save "
+    "and restore it with tf.train.Checkpoint"
+)
 _eager_tables: list[weakref.ref[Table]] = []
 
 
@@ -240,6 +244,14 @@ class Table(_tensorflow.Parent):
         slots.set_shape([None, None])
         meta.set_shape([None])
         return keys, values, slots, meta
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        """Refuse: a copy would write into the rows of this table, and free them when it is collected."""
+        raise TypeError(f"the table `{self.table_name}` {_NO_COPY}")
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Refuse to be pickled: the rows lie in this process."""
+        raise TypeError(f"the table `{self.table_name}` {_NO_COPY}")
 
     @contextlib.contextmanager
     def scope(self, name: str) -> Iterator[None]:

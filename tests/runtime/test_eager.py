@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -267,3 +269,13 @@ def test_a_stock_optimizer_is_refused_by_name(stock: Any) -> None:
 def test_a_stock_gather_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="the table `user` holds no rows"):
         tf.nn.embedding_lookup(_filled().variable, [1])
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_table_is_not_copied_since_its_copy_would_end_its_rows(copied: Callable[[Any], Any]) -> None:
+    table = _filled()
+    for part in (table, {"table": table}) if copied is not copy.copy else (table,):
+        with pytest.raises(TypeError, match=r"`user` cannot be copied or pickled: .*import_rows"):
+            copied(part)
+    gc.collect()
+    np.testing.assert_array_equal(runtime.sparse_lookup(table, tf.range(10)), _ROWS)
