@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from runtime import native
 from runtime.checkpoint.bundle import Bundle, CheckpointError
-from runtime.checkpoint.rows import optimizer_kind, optimizer_slots
+from runtime.checkpoint.rows import optimizer_kind, optimizer_slots, part_names, table_names
 from runtime.checkpoint.variables import find_slots, find_variable
 from runtime.table import Table
 
@@ -44,6 +44,7 @@ def warm_start(
     """
     bundle = Bundle(path)
     variable = find_variable(bundle, variable_name or table.table_name)
+    _check_stock(table, bundle, variable)
     if len(bundle.shapes[variable]) != 2 or bundle.shapes[variable][1] != table.dim:
         raise CheckpointError(
             f"`{variable}` of {bundle.path} has shape {bundle.shapes[variable]} and the table `{table.table_name}` "
@@ -63,6 +64,19 @@ def warm_start(
         if bundle.shapes[tensor] != bundle.shapes[variable]:
             raise CheckpointError(f"`{tensor}` of {bundle.path} has not the shape of `{variable}`: it is no slot of it")
     return _fill(table, bundle, tensors, key_offset, kind if slots else None)
+
+
+def _check_stock(table: Table, bundle: Bundle, variable: str) -> None:
+    """Check that `variable` is no part of a table, whose row i is not key i."""
+    parts = {part: name for name in table_names(bundle) for part in part_names(bundle, name).values()}
+    if variable in parts or bundle.shapes[variable][:1] == [0]:
+        owner = (
+            f"a part of the table `{parts[variable]}`" if variable in parts else "of no rows, as a table's anchor is"
+        )
+        raise CheckpointError(
+            f"`{variable}` of {bundle.path} is {owner}, and `{table.table_name}` would get no row or wrong keys of it: "
+            "fill the table with restore_table(table, path, name=…)"
+        )
 
 
 def _fill(table: Table, bundle: Bundle, names: list[str], offset: int, kind: str | None) -> tf.Operation | None:

@@ -33,6 +33,14 @@ def test_warm_start_fills_the_table_at_once(tmp_path: Path) -> None:
     np.testing.assert_array_equal(slots.numpy()[np.argsort(keys)], _VALUES + 100)
 
 
+@pytest.mark.parametrize("name", ["user", "inner/rows/.ATTRIBUTES/values"])
+def test_a_warm_start_from_a_table_is_refused(tmp_path: Path, name: str) -> None:
+    path, table = _saved(tmp_path), make_table()
+    with pytest.raises(checkpoint.CheckpointError, match=r"table.*`user` would get .*restore_table"):
+        checkpoint.warm_start(table, path, name)
+    assert table.size() == 0
+
+
 @pytest.mark.parametrize("name", ["user", "inner"])
 def test_rows_are_found_by_the_name_of_the_table_and_by_its_place(tmp_path: Path, name: str) -> None:
     path = _saved(tmp_path)
