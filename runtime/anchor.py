@@ -98,6 +98,32 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
             name=table.table_name + "/",
             dtype=tf.float32,
         )
+        self._imported_read = self._failing_read()
+
+    def _failing_read(self) -> tf.Tensor:
+        """Make the read that stands for the anchor in an imported meta graph, where it would be a variable of no rows.
+
+        A new Saver there would write, or restore, no rows and say nothing.
+        """
+        message = (
+            f"the variable of the table `{self.table.table_name}`, imported with its meta graph, knows no rows: save "
+            "and restore with the saver that tf.train.import_meta_graph returns"
+        )
+        with (
+            tf.control_dependencies(None),
+            tf.name_scope(f"{self.table.table_name}_use_the_saver_of_import_meta_graph/"),
+        ):
+            with tf.control_dependencies([tf.raw_ops.Assert(condition=tf.constant(False), data=[message])]):
+                handle = tf.identity(self.handle)
+            return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Return what a meta graph keeps of the anchor; the Savers in a meta graph keep the rows."""
+        definition = super().to_proto(export_scope)
+        if definition is not None:
+            scope = self.handle.name.removesuffix(definition.variable_name)
+            definition.snapshot_name = self._imported_read.name.removeprefix(scope)
+        return definition
 
     def _emptied(self) -> tf.Tensor:
         """Empty the table, then give the anchor's value: so the variable's init op resets the rows."""

@@ -11,6 +11,7 @@ import tensorflow as tf
 from runtime_helpers import make_table, rows_of, session
 
 import runtime
+from runtime import checkpoint
 
 v1 = tf.compat.v1
 _ROWS = np.arange(8.0, dtype=np.float32).reshape(2, 4)
@@ -77,3 +78,24 @@ def test_estimator_warm_start(saved: Path) -> None:
     estimator = tf.estimator.Estimator(model, str(saved / "trained"), warm_start_from=settings)
     estimator.train(lambda: tf.data.Dataset.from_tensors(tf.constant([1, 2], tf.int64)), steps=1)
     np.testing.assert_array_equal(np.sort(estimator.get_variable_value("user-values"), axis=None), np.arange(8.0))
+
+
+def test_a_new_saver_of_an_imported_graph_fails_and_names_the_remedy(tmp_path: Path) -> None:
+    path = str(tmp_path / "model")
+    with tf.Graph().as_default(), v1.Session() as session:
+        table = runtime.create_table(tf.int64, 2, "user", v1.ones_initializer())
+        rows = runtime.sparse_lookup(table, tf.constant([1, 2], tf.int64))
+        saver = v1.train.Saver()
+        session.run(v1.global_variables_initializer())
+        session.run(rows)
+        saver.save(session, path)
+    with tf.Graph().as_default(), v1.Session() as session:
+        saver = v1.train.import_meta_graph(path + ".meta")
+        saver.restore(session, path)
+        saver.save(session, path + "-again")
+        new = v1.train.Saver()
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"`user`, imported .*the saver that .*returns"):
+            new.save(session, path + "-new")
+        with pytest.raises(Exception, match="use_the_saver_of_import_meta_graph"):
+            new.restore(session, path)
+    assert len(checkpoint.load_rows(path + "-again", "user").keys) == 2
