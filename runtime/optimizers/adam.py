@@ -34,11 +34,11 @@ def create_hash_optimizer(
     With `nonfinite="skip"`, rows whose gradient is not finite take the step as those without a gradient do.
 
     Raises:
-        ValueError: wrong type or range: beta1 in (0, 1), beta2 in [0, 1], epsilon in (0, 1].
+        ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
     _checks.boolean("use_locking", use_locking)
     scaled = _checks.boolean("scaled_epsilon", scaled_epsilon)
-    settings = lazy_adam.checked(beta1, beta2, epsilon)
+    settings = lazy_adam.checked(beta1, beta2, epsilon, zero=True)
     return (ScaledAdamTableOptimizer if scaled else AdamTableOptimizer)(learning_rate, *settings, name, nonfinite)
 
 

@@ -25,9 +25,11 @@ def create_hash_optimizer(
     """Create the optimizer: `keras.optimizers.Adam` without `amsgrad`.
 
     Raises:
-        ValueError: wrong type or range: beta_1 in (0, 1), beta_2 in [0, 1], epsilon in (0, 1].
+        ValueError: wrong type or range: beta_1 in [0, 1), beta_2 in [0, 1], epsilon in (0, 1].
     """
-    return KerasAdamTableOptimizer(learning_rate, lazy_adam.checked(beta_1, beta_2, epsilon), name, nonfinite)
+    return KerasAdamTableOptimizer(
+        learning_rate, lazy_adam.checked(beta_1, beta_2, epsilon, zero=True), name, nonfinite
+    )
 
 
 class KerasAdamTableOptimizer(KerasTableOptimizer):

@@ -27,10 +27,10 @@ def create_hash_optimizer(
     """Create the optimizer: `keras.optimizers.AdamW` without `amsgrad`.
 
     Raises:
-        ValueError: wrong type or range: weight_decay in [0, 1], beta_1 in (0, 1), beta_2 in [0, 1], epsilon in (0, 1].
+        ValueError: wrong type or range: weight_decay in [0, 1], beta_1 in [0, 1), beta_2 in [0, 1], epsilon in (0, 1].
     """
     decay = _checks.real("weight_decay", weight_decay, 0, 1, whole=True)
-    settings = lazy_adam.checked(beta_1, beta_2, epsilon)
+    settings = lazy_adam.checked(beta_1, beta_2, epsilon, zero=True)
     return KerasAdamWTableOptimizer(learning_rate, settings, decay, name, nonfinite)
 
 

@@ -229,3 +229,18 @@ def test_a_weight_decay_of_everything_is_refused() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be below 1"):
         optimizer.apply_gradients([(_slices(_recorded(1)[0], 0), table.variable)])
     np.testing.assert_array_equal(_read(table), before)
+
+
+@pytest.mark.parametrize("module", [adam, keras_adam])
+def test_a_first_beta_of_zero_trains_as_stock_does(module: Any) -> None:
+    table = _table()
+    reference = _read(table).astype(np.float64)
+    squares = np.zeros_like(reference)
+    name = "beta1" if module is adam else "beta_1"
+    train = _trainer(module.create_hash_optimizer(_RATE, **{name: 0.0}, epsilon=1e-6), table.variable, 0)
+    for number, (ids, values) in enumerate(_recorded(40), 1):
+        train((ids, values))
+        g = tf.math.unsorted_segment_sum(values, ids, _ROWS).numpy().astype(np.float64)
+        squares = 0.999 * squares + 0.001 * g * g
+        reference -= _RATE * np.sqrt(1 - 0.999**number) * g / (np.sqrt(squares) + 1e-6)
+    np.testing.assert_allclose(_read(table), reference, atol=2e-5)
