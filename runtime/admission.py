@@ -226,6 +226,7 @@ def set_threshold(table: Table, threshold: Any) -> tf.Operation:
     Raises:
         ValueError: no integer scalar, or a negative one.
     """
+    _checks.kind("table", table, Table, "a table made by create_table")
     if not tf.is_tensor(threshold):
         _checks.integer("threshold", threshold, 0)
     with table.scope("set_threshold"), table.written():

@@ -27,6 +27,7 @@ def evict_by_age(table: Table, age: Any = None, now: Any = None) -> tf.Tensor:
     Raises:
         ValueError: no integer scalars, or no `age` for a table without `eviction_threshold`.
     """
+    _checks.kind("table", table, Table, "a table made by create_table")
     if age is None:
         age = None if table.admission is None else table.admission.eviction_threshold
     if age is None:

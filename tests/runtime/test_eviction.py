@@ -197,3 +197,9 @@ def test_the_hook_works_in_an_estimator_and_evaluation_sees_what_is_left(tmp_pat
     trained = estimator.Estimator(model_fn, str(tmp_path))
     trained.train(input_fn, hooks=[runtime.EvictHook(True, evict_step_interval=20)])
     assert trained.evaluate(input_fn, steps=1)["size"] == 10
+
+
+def test_what_is_no_table_is_named() -> None:
+    for call in (runtime.evict_by_age, lambda table: runtime.set_threshold(table, 1)):
+        with pytest.raises(ValueError, match=r"para `table`: got None, must be a table made by create_table"):
+            call(None)  # type: ignore[arg-type]
