@@ -81,7 +81,8 @@ def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> No
         ValueError: there is such a table.
     """
     for table in tables:
-        if table.expands and is_grad and is_train is not False:
+        reads = isinstance(is_train, (bool, np.bool_)) and not is_train
+        if table.expands and is_grad and not reads:
             raise ValueError(
                 f"the table `{table.table_name}` expands (use_dynamic_expansion=True), and only sparse_lookup trains "
                 "such a table: look up with it and combine its rows, or give is_train=False or is_grad=False"

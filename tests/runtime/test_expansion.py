@@ -235,6 +235,7 @@ def test_lookups_that_cannot_train_an_expanding_table_are_refused(is_train: Any)
         with pytest.raises(ValueError, match=r"`user` expands .*only sparse_lookup trains"):
             look_up(is_train=is_train)
         assert look_up(is_train=False).shape[-1] == DIM
+        assert look_up(is_train=np.bool_(False)).shape[-1] == DIM
         assert look_up(is_train=is_train, is_grad=False).shape[-1] == DIM
 
 
