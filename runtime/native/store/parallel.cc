@@ -1,5 +1,7 @@
 #include "store/parallel.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <new>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 namespace recmigrate::parallel {
 namespace {
@@ -54,7 +57,12 @@ class Pool {
  public:
   explicit Pool(std::size_t threads) : owner(getpid()), threads_(threads) {
     try {
-      for (std::size_t i = 1; i < threads; ++i) std::thread([this] { serve(); }).detach();
+      helpers_.reserve(threads);
+      for (std::size_t i = 1; i < threads; ++i) {
+        std::thread helper([this] { serve(); });
+        helpers_.push_back({helper.native_handle(), -1});
+        helper.detach();
+      }
     } catch (const std::system_error&) {
       // No more threads to be had: those that started, or the callers alone, do the work.
     }
@@ -65,6 +73,7 @@ class Pool {
   void run(Job& job) noexcept {
     std::unique_lock<std::mutex> lock(mutex_);
     append(job);
+    make_way();
     lock.unlock();
     for (std::size_t i = 1; i < std::min(threads_, job.count); ++i) wake_.notify_one();
     job.work();
@@ -101,6 +110,23 @@ class Pool {
     }
   }
 
+  // Keeps the helpers off the caller's processor. Linux was seen to wake a thread that had slept for a millisecond there,
+  // behind the caller and beside an idle processor, so that the caller did all the work alone.
+  void make_way() noexcept {
+#if defined(__linux__)
+    const int cpu = sched_getcpu();
+    if (cpu < 0 || helpers_.size() > kMostPlaced) return;
+    for (Helper& helper : helpers_) {
+      if (helper.avoids == cpu || pthread_equal(helper.thread, pthread_self()) != 0) continue;
+      cpu_set_t allowed;  // to the caller: what the user has forbidden to it stays forbidden
+      if (pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed) != 0) return;
+      CPU_CLR(static_cast<std::size_t>(cpu), &allowed);
+      if (CPU_COUNT(&allowed) == 0) return;
+      if (pthread_setaffinity_np(helper.thread, sizeof allowed, &allowed) == 0) helper.avoids = cpu;
+    }
+#endif
+  }
+
   void append(Job& job) noexcept {
     Job** end = &first_;
     while (*end != nullptr) end = &(*end)->behind;
@@ -118,8 +144,16 @@ class Pool {
     work_queued_ = first_ != nullptr;
   }
 
+  struct Helper {
+    pthread_t thread;
+    int avoids;  // a processor
+  };
+  // With more threads there are more processors, and telling all of them would take longer than it saves.
+  static constexpr std::size_t kMostPlaced = 8;
+
   const std::size_t threads_;
   std::mutex mutex_;
+  std::vector<Helper> helpers_;
   std::condition_variable wake_;
   std::condition_variable done_;
   Job* first_ = nullptr;
