@@ -62,7 +62,7 @@ def mergeable(before: _Ints, now: _Ints) -> bool:
 
 
 def _start(meta: _Ints) -> int:
-    decays = int(meta[0]) == 2 and int(meta[4]) == optimizer_kind("keras_adamw")
+    decays = int(meta[0]) == 3 or (int(meta[0]) == 2 and int(meta[4]) == optimizer_kind("keras_adamw"))
     return 5 + int(meta[3]) + decays  # what weight decay left of initial rows comes before the counters
 
 

@@ -8,12 +8,15 @@ in Adagrad and Adam.
 from __future__ import annotations
 
 import functools
+import itertools
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from runtime.anchor import EagerAnchor
+from runtime.native import ops
 from runtime.optimizers._base import TableOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
 from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
@@ -21,6 +24,8 @@ from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.optimizers.keras_adamw import KerasAdamWTableOptimizer
 from runtime.optimizers.keras_sgd import KerasSGDTableOptimizer
 
+_numbering = itertools.count(1)
+_numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _REMEDY = "use keras.optimizers.SGD, Adagrad, Adam or AdamW, or train the tables with runtime.optimizers"
 
 
@@ -85,7 +90,17 @@ def update(optimizer: Any, stock: str, anchor: EagerAnchor, gradient: Any, rate:
             "`.indices` and change its `.values`"
         )
     anchor.adapted = True
+    _begin(optimizer, anchor)
     native.update_table(anchor.table, gradient, rate)
+
+
+def _begin(optimizer: Any, anchor: EagerAnchor) -> None:
+    """Tell the table who updates it, so that an optimizer that made no step yet gets slots of its own."""
+    if optimizer not in _numbers:
+        _numbers[optimizer] = next(_numbering)
+    steps = tf.cast(tf.convert_to_tensor(_variable(optimizer.iterations)), tf.int64)
+    with tf.device("/device:CPU:0"), anchor.table.written():
+        ops().rec_table_begin(anchor.table.handle, tf.constant(_numbers[optimizer], tf.int64), steps)
 
 
 def _native(optimizer: Any, stock: str, anchor: EagerAnchor) -> TableOptimizer:

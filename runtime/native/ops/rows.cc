@@ -1,4 +1,4 @@
-// Whole-table ops: size, snapshot, import, upsert and reset.
+// Whole-table ops: size, snapshot, import, upsert, reset, and who updates next.
 #include <algorithm>
 
 #include "ops/kernel.h"
@@ -95,6 +95,11 @@ void remove(TF_OpKernelContext* context) {
   table->remove(keys.data<std::int64_t>(), keys.elements());
 }
 
+void begin(TF_OpKernelContext* context) {
+  const std::shared_ptr<Table> table = table_of(context);
+  table->begin(Input(context, 1, "optimizer").scalar<std::int64_t>(), Input(context, 2, "steps").scalar<std::int64_t>());
+}
+
 void reset(TF_OpKernelContext* context) { table_of(context)->reset(); }
 
 }  // namespace
@@ -122,6 +127,8 @@ void register_row_ops() {
   register_op({"RecTableUpsert", {"handle: int64", "keys: int64", "values: float"}, {}, {}, &no_shape},
               stateless<&upsert>());
   register_op({"RecTableRemove", {"handle: int64", "keys: int64"}, {}, {}, &no_shape}, stateless<&remove>());
+  register_op({"RecTableBegin", {"handle: int64", "optimizer: int64", "steps: int64"}, {}, {}, &no_shape},
+              stateless<&begin>());
   register_op({"RecTableReset", {"handle: int64"}, {}, {}, &no_shape}, stateless<&reset>());
 }
 

@@ -42,6 +42,7 @@ struct TableConfig {
 // What a snapshot says besides its rows; `to_vector` and `from_vector` give the int64 tensor of a checkpoint.
 struct TableMeta {
   static constexpr std::int64_t kVersion = 2;
+  static constexpr std::int64_t kDecayed = 3;  // has `left`, whatever the rule: an earlier one decayed the weights
 
   std::int64_t seed = 0;
   std::int64_t dim = 0;
@@ -50,8 +51,8 @@ struct TableMeta {
   SeenKeys seen;        // those without a row, and in a checkpoint those with one
   double left = 1;      // of the initial value of a row to come, after the weight decay that all rows had
 
-  // [version, seed, dim, slots per row, optimizer kind, bits of each slot's start …, with weight decay of all rows the
-  // bits of `left`, what SeenKeys appends]
+  // [version, seed, dim, slots per row, optimizer kind, bits of each slot's start …, with weight decay of all rows or in
+  // version 3 the bits of `left`, what SeenKeys appends]
   [[nodiscard]] std::vector<std::int64_t> to_vector() const;
   // Reads version 1 too. Throws InvalidInput that names `owner` and the entry.
   [[nodiscard]] static TableMeta from_vector(const std::int64_t* meta, std::size_t count, const std::string& owner);
@@ -107,6 +108,11 @@ class Table {
     const float* grads;
   };
   static void apply_together(std::vector<Gradients> all, const Update& update);
+  // Says which optimizer, a number of its own, updates next, and how many steps it has made so far. Since the table was
+  // made, restored or reset: one without steps, or that comes after another, begins at its next update with slots like
+  // those of new rows, also when it is of another rule. One that comes back goes on with the slots that are there; then
+  // `apply` throws InvalidInput when they are of another rule.
+  void begin(std::int64_t optimizer, std::int64_t steps);
 
   // The addresses of the keys' rows, which are inserted when unseen. Throws InvalidInput unless made with `expansion`.
   void addresses(const std::int64_t* keys, std::size_t count, std::int64_t* out);
@@ -182,6 +188,9 @@ class Table {
     OptimizerKind kind = OptimizerKind::none;
     SlotStarts starts{};
     bool restored = false;  // and not trained since: the first update may be by another rule
+    std::vector<std::int64_t> optimizers;  // that `begin` named, the present one last
+    bool anew = false;                     // slots, at the next update
+    bool in_turn = false;                  // that optimizer had other slots when it updated last
     std::unique_ptr<Deferred> steps;  // of a rule that moves all rows, from its first update on
     double left = 1;                  // of initial values, when `steps` began
     BloomConfig bloom;

@@ -60,8 +60,8 @@ void TableConfig::parse_options(const std::string& text) {
 TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, const std::string& owner) {
   const std::string prefix = "meta data for " + owner;
   if (count < 5) fail_invalid(prefix + " has " + std::to_string(count) + " entries; a snapshot has 5 or more");
-  if (meta[0] != 1 && meta[0] != kVersion) {
-    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this engine reads formats 1 and 2");
+  if (meta[0] < 1 || meta[0] > kDecayed) {
+    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this engine reads formats 1 to 3");
   }
   const Rule& rule = rule_of(static_cast<OptimizerKind>(meta[4]));
   if (static_cast<std::int64_t>(rule.kind) != meta[4]) {
@@ -90,7 +90,7 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
     fail_invalid(prefix + " lets a slot of " + optimizer_name(result.kind) + " start with a NaN or an infinity");
   }
   std::size_t at = 5 + slots;
-  if (meta[0] == kVersion && result.kind == OptimizerKind::keras_adamw) {
+  if (meta[0] == kDecayed || (meta[0] == kVersion && result.kind == OptimizerKind::keras_adamw)) {
     if (count <= at) fail_invalid(prefix + " does not say what weight decay left of initial rows");
     std::memcpy(&result.left, &meta[at++], sizeof result.left);
     if (!(result.left >= 0.0 && result.left <= 1.0)) {
@@ -98,7 +98,7 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
                    " of initial rows; it must be 0 to 1");
     }
   }
-  if (meta[0] == kVersion && count > at) result.seen.read(meta + at, count - at, prefix);
+  if (meta[0] != 1 && count > at) result.seen.read(meta + at, count - at, prefix);
   return result;
 }
 

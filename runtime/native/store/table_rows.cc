@@ -18,14 +18,15 @@ constexpr Slot kSnapshotBlock = 512;
 }  // namespace
 
 std::vector<std::int64_t> TableMeta::to_vector() const {
-  std::vector<std::int64_t> meta = {kVersion, seed, dim, static_cast<std::int64_t>(slot_count(kind)),
-                                    static_cast<std::int64_t>(kind)};
+  const bool decays = kind == OptimizerKind::keras_adamw;
+  std::vector<std::int64_t> meta = {decays || left == 1.0 ? kVersion : kDecayed, seed, dim,
+                                    static_cast<std::int64_t>(slot_count(kind)), static_cast<std::int64_t>(kind)};
   for (std::size_t s = 0; s < slot_count(kind); ++s) {
     std::uint32_t bits = 0;
     std::memcpy(&bits, &starts[s], sizeof bits);
     meta.push_back(bits);
   }
-  if (kind == OptimizerKind::keras_adamw) {
+  if (decays || left != 1.0) {
     std::int64_t bits = 0;
     std::memcpy(&bits, &left, sizeof bits);
     meta.push_back(bits);
@@ -120,6 +121,7 @@ void Table::merge(const TableMeta& meta, const std::int64_t* keys, std::size_t c
     const Recount recount(*this);
     const bool trained = meta.kind != OptimizerKind::none;
     if (trained && state_->kind != meta.kind) adopt(meta.kind, meta.starts, nullptr);
+    if (trained) state_->optimizers.clear();
     if (meta.seen.tracked) track(meta.seen.bloom);
     const std::size_t width = trained ? state_->layout.slot_width() : 0;
     write_rows(resolve(keys, count), [&](float* row, std::size_t from) {

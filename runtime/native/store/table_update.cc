@@ -75,7 +75,7 @@ Batch Table::sum(const Gradients& of, Sums& sums) {
 }
 
 bool Table::ready_for(const Update& update) const {
-  if (state_->kind != update.kind || state_->starts != update.starts || state_->restored) return false;
+  if (state_->kind != update.kind || state_->starts != update.starts || state_->restored || state_->anew) return false;
   if (!is_deferred(update.kind)) return true;
   const StepsGuard steps(*this);
   return state_->steps && state_->steps->fits(update) && !state_->steps->full();
@@ -85,8 +85,13 @@ bool Table::ready_for(const Update& update) const {
 // `maintenance_` and `structure_`.
 void Table::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first) {
   const OptimizerKind present = state_->kind;
-  const bool other = slot_count(present) != 0 && present != kind;
-  if (other && !state_->restored) {
+  const bool anew = state_->anew && first != nullptr;
+  const bool other = (slot_count(present) != 0 || state_->in_turn) && present != kind;
+  if (other && !anew && state_->in_turn) {
+    fail_invalid("table '" + name() + "' is trained by optimizers in turn, and has the slots of " + optimizer_name(present) +
+                 " but none of " + optimizer_name(kind) + " any more: train it with one, or go on with a new one");
+  }
+  if (other && !anew && !state_->restored) {
     fail_invalid("table '" + name() + "' has the slots of optimizer " + optimizer_name(present) + "; " +
                  (first != nullptr ? "an update by " : "rows with those of ") + optimizer_name(kind) +
                  " would misread them: train it with " + optimizer_name(present) +
@@ -94,18 +99,47 @@ void Table::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* fi
   }
   RowLayout after = layout(kind);
   after.present |= state_->layout.present;
-  if (other || !(after == state_->layout)) {
+  if (anew) settle();
+  if (other || (anew && after.slots != 0) || !(after == state_->layout)) {
     require_room(after, state_->bloom);
-    widen(after, present == kind, starts);
+    widen(after, present == kind && !anew, starts);
   }
-  if (other) {
+  if (other && !anew) {
     std::fprintf(stderr, "recmigrate: table '%s' was restored with the slots of %s; those of %s start anew\n",
                  name().c_str(), optimizer_name(present), optimizer_name(kind));
   }
   state_->kind = kind;
   state_->starts = starts;
   state_->restored = first == nullptr && (state_->restored || present == OptimizerKind::none);
+  if (first != nullptr) state_->anew = false;
   if (first != nullptr && is_deferred(kind)) begin_steps(*first);
+}
+
+void Table::begin(std::int64_t optimizer, std::int64_t steps) {
+  const auto present = [&] { return !state_->optimizers.empty() && state_->optimizers.back() == optimizer; };
+  {
+    const ReadLock lock(structure_);
+    if (present()) return;
+  }
+  const Maintenance maintenance(maintenance_);
+  const WriteLock lock(structure_);
+  if (present()) return;
+  std::vector<std::int64_t>& known = state_->optimizers;
+  const bool first = known.empty();
+  const auto before = std::find(known.begin(), known.end(), optimizer);
+  if (before == known.end()) {
+    known.push_back(optimizer);
+    state_->anew = steps == 0 || !first;
+    state_->in_turn = false;
+    return;
+  }
+  std::rotate(before, before + 1, known.end());
+  state_->anew = steps == 0;
+  if (!state_->in_turn && slot_count(state_->kind) != 0) {
+    std::fprintf(stderr, "recmigrate: table '%s' is trained by optimizers in turn, which share one set of slots\n",
+                 name().c_str());
+  }
+  state_->in_turn = true;
 }
 
 void Table::begin_steps(const Update& first) {
