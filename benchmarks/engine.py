@@ -114,7 +114,7 @@ def dims_table(options: argparse.Namespace) -> str:
 
 
 def save_table(options: argparse.Namespace) -> str:
-    """Saver.save and restore beside a plain file of the same size, in turn; without slots and with Adagrad's."""
+    """Saver.save and restore beside a plain file of the same size, in turn, fastest of each; without and with slots."""
     rows: list[Row] = []
     for optimizer, slots in (("sgd", "value"), ("adagrad", "value and slot")):
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:

@@ -190,7 +190,7 @@ def save(keys: int, folder: str, optimizer: str) -> dict[str, Any]:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write and sync a new file, then put it in place of the old one, as a checkpoint does: fresh page cache for both."""
+    """Write and sync a new file, then put it in place of the old one, as a checkpoint does: both need fresh pages."""
     fresh = path.with_name(f"{path.name}.new")
     with fresh.open("wb") as file:
         file.write(content)
