@@ -57,6 +57,17 @@ class EagerAnchor(Anchor, _tensorflow.ResourceVariable):  # type: ignore[misc]
             raise self._refuse_stock_optimizer()
         return None
 
+    @property
+    def _distributed_container(self) -> Any:
+        """Fail: Keras optimizers, but for those of runtime.keras, ask for this before they change any variable."""
+        raise self._refuse_stock_optimizer()
+
+    def _refuse_stock_optimizer(self) -> TypeError:
+        return TypeError(
+            f"{super()._refuse_stock_optimizer()}; "
+            "`import runtime.keras` lets Keras' SGD, Adagrad, Adam and AdamW do it"
+        )
+
     def numpy(self) -> Any:
         """Fail: Keras would take it for the rows (`get_weights`, `save_weights("x.h5")`) and lose them."""
         raise TypeError(

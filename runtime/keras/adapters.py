@@ -81,7 +81,7 @@ def update(optimizer: Any, stock: str, anchor: EagerAnchor, gradient: Any, rate:
     """Update the table of `anchor` as `optimizer`, of the stock class `stock`, would a variable that holds all rows.
 
     Raises:
-        TypeError: the optimizer has no native form, or uses moving averages; a dense gradient.
+        TypeError: the optimizer has no native form; a dense gradient.
     """
     native = _native(optimizer, stock, anchor)
     if not isinstance(gradient, tf.IndexedSlices):
@@ -104,13 +104,18 @@ def _begin(optimizer: Any, anchor: EagerAnchor) -> None:
 
 
 def _native(optimizer: Any, stock: str, anchor: EagerAnchor) -> TableOptimizer:
-    name = type(optimizer).__name__
+    name, table = type(optimizer).__name__, anchor.table.table_name
     if stock not in NATIVE:
-        raise TypeError(f"Keras {name} cannot update the table `{anchor.table.table_name}` sparsely: {_REMEDY}")
+        raise TypeError(f"Keras {name} cannot update the table `{table}` sparsely: {_REMEDY}")
     if getattr(optimizer, "use_ema", None):
         raise TypeError(
-            f"Keras {name} with use_ema cannot update the table `{anchor.table.table_name}`, since it would move "
+            f"Keras {name} with use_ema cannot update the table `{table}`, since it would move "
             "the average of every row at every step: leave use_ema out"
+        )
+    if getattr(optimizer, "gradient_accumulation_steps", None):  # Keras 3 makes matrices of the gradients
+        raise TypeError(
+            f"Keras {name} with gradient_accumulation_steps cannot update the table `{table}`: leave it out and train "
+            "with larger batches"
         )
     decays = optimizer.weight_decay and optimizer._use_weight_decay(anchor)
     return NATIVE[stock](optimizer, float(optimizer.weight_decay) if decays else 0.0)
@@ -119,15 +124,16 @@ def _native(optimizer: Any, stock: str, anchor: EagerAnchor) -> TableOptimizer:
 def adapt(keras: Any) -> None:
     """Let the stock optimizers of a Keras (`tf.keras`, `keras` or `tf_keras`) update tables; once is enough."""
     base = keras.optimizers.Optimizer
-    for name in dir(keras.optimizers):
+    for name in ["Optimizer", *dir(keras.optimizers)]:  # what a user's own optimizer inherits comes first
         stock: Any = getattr(keras.optimizers, name)
-        if not (isinstance(stock, type) and issubclass(stock, base)) or stock is base:
+        if not (isinstance(stock, type) and issubclass(stock, base)):
             continue
-        if "update_step" in vars(stock):
+        if "update_step" in vars(stock) and stock is not base:
             _replace(stock, "update_step", functools.partial(_adapted, name))
+        _replace(stock, "build", _refusing)
+        _replace(stock, "_var_key", _of_anchors)
         _replace(stock, "_apply_weight_decay", _but_for_tables)
         if hasattr(keras, "Variable"):  # Keras 3
-            _replace(stock, "build", _without_accumulation)
             _replace(stock, "_clip_gradients", _clipping_sparsely)
             if hasattr(stock, "check_finite"):
                 _replace(stock, "check_finite", _of_values)
@@ -141,19 +147,38 @@ def _replace(stock: type, name: str, adapted: Callable[[Callable[..., Any]], Cal
         setattr(stock, name, after)
 
 
-def _without_accumulation(stock_build: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse to add up gradients of several steps: Keras 3 makes matrices of them, and a table has none."""
+def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse an optimizer that cannot update a table while it is built, before it changes any variable."""
 
-    def build(self: Any, variables: Any) -> Any:
-        anchors = [anchor for anchor in map(_variable, variables) if isinstance(anchor, EagerAnchor)]
-        if anchors and self.gradient_accumulation_steps:
-            raise TypeError(
-                f"Keras {type(self).__name__} with gradient_accumulation_steps cannot update the table "
-                f"`{anchors[0].table.table_name}`: leave it out and train with larger batches"
-            )
-        return stock_build(self, variables)
+    def build(self: Any, variables: Any, *args: Any, **kwargs: Any) -> Any:
+        delegates = hasattr(self, "inner_optimizer") or hasattr(self, "_inner_optimizers")
+        for anchor in () if delegates else map(_variable, variables):
+            if isinstance(anchor, EagerAnchor):
+                _native(self, _stock_of(self, anchor), anchor)
+        return stock_build(self, variables, *args, **kwargs)
 
     return build
+
+
+def _stock_of(optimizer: Any, anchor: EagerAnchor) -> str:
+    """Return the stock class that `optimizer` updates as: it is one, or inherits from one."""
+    stock: str | None = getattr(type(optimizer).update_step, "stock", None)
+    if stock is None:
+        raise TypeError(
+            f"Keras {type(optimizer).__name__} has an update_step of its own, which cannot update the table "
+            f"`{anchor.table.table_name}`: {_REMEDY}"
+        )
+    return stock
+
+
+def _of_anchors(stock_key: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the key of an anchor, which tells others that they cannot update it."""
+
+    def var_key(self: Any, variable: Any) -> Any:
+        anchor = _variable(variable)
+        return anchor._unique_id if isinstance(anchor, EagerAnchor) else stock_key(self, variable)
+
+    return var_key
 
 
 def _of_values(stock_check: Callable[..., Any]) -> Callable[..., Any]:
@@ -207,4 +232,5 @@ def _adapted(stock: str, stock_step: Callable[..., Any]) -> Callable[..., Any]:
             return None
         return stock_step(self, gradient, variable, *(() if learning_rate is None else (learning_rate,)))
 
+    update_step.stock = stock  # type: ignore[attr-defined]
     return update_step

@@ -1,0 +1,137 @@
+"""Keras optimizers that cannot update a table say so before they change any variable."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime.keras
+
+K = tf.keras
+_KERAS_3 = hasattr(K, "Variable")
+
+
+class OwnStep(K.optimizers.SGD):  # type: ignore[misc]
+    """A user's optimizer."""
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any = None) -> None:
+        variable.assign_sub(gradient)
+
+
+class FromScratch(K.optimizers.Optimizer):  # type: ignore[misc]
+    """Another, which inherits no update."""
+
+    def __init__(self) -> None:
+        super().__init__(**({"learning_rate": 0.1} if _KERAS_3 else {"name": "own"}))
+        self._learning_rate = self._learning_rate if _KERAS_3 else self._build_learning_rate(0.1)
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any = None) -> None:
+        variable.assign_sub(gradient)
+
+    def get_config(self) -> dict[str, Any]:
+        return {}
+
+
+class Renamed(K.optimizers.SGD):  # type: ignore[misc]
+    """A user's optimizer that updates as the stock one does."""
+
+
+def _step(optimizer: Any, table: Any, weight: tf.Variable) -> None:
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1, 2])) * weight)
+    variables = [weight, table.variable]
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+
+
+def _refused(make: Callable[[], Any], message: str) -> None:
+    table = runtime.create_table(tf.int64, 4, "user", tf.ones_initializer())
+    weight = tf.Variable(tf.ones([4]))
+    with pytest.raises(TypeError, match=message):
+        _step(make(), table, weight)
+    np.testing.assert_array_equal(weight, np.ones(4))
+    assert (runtime.sparse_lookup(table, tf.constant([1]), is_train=False).numpy() == 1).all()
+
+
+def _names() -> list[str]:
+    classes = {name: getattr(K.optimizers, name) for name in dir(K.optimizers)}
+    base, wraps = K.optimizers.Optimizer, ("LossScaleOptimizer", "MultiOptimizer")
+    return [
+        n
+        for n, c in classes.items()
+        if isinstance(c, type) and issubclass(c, base) and c is not base and n not in wraps
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(set(_names()) - set(runtime.keras.adapters.NATIVE)))
+def test_stock_optimizers_without_a_form_for_tables(name: str) -> None:
+    _refused(
+        getattr(K.optimizers, name), f"Keras {name} cannot update the table `user` sparsely: use keras.optimizers.SGD"
+    )
+
+
+@pytest.mark.parametrize("make", [OwnStep, FromScratch])
+def test_optimizers_with_an_update_of_their_own(make: Any) -> None:
+    _refused(
+        make, f"Keras {make.__name__} has an update_step of its own, which cannot update the table `user`: use keras"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: K.optimizers.Adam(amsgrad=True), "amsgrad"),
+        (lambda: K.optimizers.SGD(weight_decay=0.1), "weight_decay"),
+        (lambda: K.optimizers.SGD(use_ema=True), "use_ema"),
+        *([(lambda: K.optimizers.SGD(gradient_accumulation_steps=2), "larger batches")] if _KERAS_3 else []),
+    ],
+)
+def test_settings_that_a_table_cannot_honour(make: Any, message: str) -> None:
+    _refused(make, message)
+
+
+def _each_by_another() -> Any:
+    optimizers = {True: K.optimizers.SGD(0.5), False: K.optimizers.Adam()}
+    return K.optimizers.MultiOptimizer(lambda variable: optimizers[variable.shape[0] == 0])
+
+
+@pytest.mark.parametrize("make", [lambda: Renamed(0.5), *([_each_by_another] if _KERAS_3 else [])])
+def test_what_ends_in_a_stock_update_is_taken(make: Any) -> None:
+    table = runtime.create_table(tf.int64, 4, "user", tf.ones_initializer())
+    weight = tf.Variable(tf.ones([4]))
+    _step(make(), table, weight)
+    assert (runtime.sparse_lookup(table, tf.constant([1]), is_train=False).numpy() == 0.5).all()
+    assert (weight.numpy() < 1).all()
+
+
+_WITHOUT_ADAPTERS = """
+import json, sys, tensorflow as tf
+import runtime
+texts = {}
+for name in json.loads(sys.argv[1]):
+    table, weight = runtime.create_table(tf.int64, 4, "user", tf.ones_initializer()), tf.Variable(tf.ones([4]))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1, 2])) * weight)
+    variables = [weight, table.variable]
+    gradients = tape.gradient(loss, variables)
+    try:
+        getattr(tf.keras.optimizers, name)().apply_gradients(zip(gradients, variables))
+    except TypeError as error:
+        texts[name] = str(error) if weight.numpy().min() == 1 else "changed"
+print(json.dumps(texts))
+"""
+
+
+def test_optimizers_of_a_keras_that_was_not_adapted() -> None:
+    command = [sys.executable, "-c", _WITHOUT_ADAPTERS, json.dumps(_names())]
+    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert sorted(said) == sorted(_names())
+    for text in said.values():
+        assert "a stock optimizer cannot update the table `user`: apply its gradient with create_hash_optimizer" in text
+        assert "`import runtime.keras` lets Keras' SGD, Adagrad, Adam and AdamW do it" in text
