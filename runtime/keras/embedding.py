@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,9 @@ def embedding_class(keras: Any) -> type:
             for argument, remedy in _ABSENT.items():
                 if kwargs.pop(argument, None):
                     raise ValueError(f"{name} does not support `{argument}`: {remedy}")
-            if input_dim <= 0 or output_dim <= 0:
-                raise ValueError(f"{name} needs input_dim and output_dim above 0: got {input_dim} and {output_dim}")
+            for argument, size in {"input_dim": input_dim, "output_dim": output_dim}.items():
+                if not isinstance(size, Integral) or isinstance(size, bool) or size <= 0:
+                    raise ValueError(f"{name} needs an integer above 0 as `{argument}`: got {size!r}")
             if legacy:
                 kwargs["autocast"] = False
                 if "input_shape" not in kwargs:
@@ -84,8 +86,13 @@ def embedding_class(keras: Any) -> type:
                 self._table().import_rows(np.arange(len(matrix)), matrix)
 
         def build(self, input_shape: Any = None) -> None:
-            """Make the table, named like the layer."""
+            """Make the table, named like the layer.
+
+            Raises:
+                RuntimeError: inside a tf.distribute strategy.
+            """
             if self.table is None:
+                self._require_one_process()
                 with tf.init_scope():
                     self.table = create_table(
                         tf.int64,
@@ -97,12 +104,25 @@ def embedding_class(keras: Any) -> type:
                     _track_weight(keras, legacy, self, self.table.variable)
             self.built = True
 
+        def _require_one_process(self) -> None:
+            one = not legacy and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
+            if tf.distribute.has_strategy() and not one:
+                raise RuntimeError(
+                    f"the table of the layer `{self.name}` does not run inside a tf.distribute strategy yet: build, "
+                    "compile and fit the model outside of strategy.scope(), in one process"
+                )
+
         def _table(self) -> Table:
             assert self.table is not None
             return self.table
 
         def call(self, inputs: Any, training: Any = None) -> tf.Tensor:
-            """Return the rows of integer `inputs`, in the compute dtype of the layer."""
+            """Return the rows of integer `inputs`, in the compute dtype of the layer.
+
+            Raises:
+                RuntimeError: inside a tf.distribute strategy.
+            """
+            self._require_one_process()
             if not isinstance(inputs, tf.RaggedTensor):
                 inputs = tf.convert_to_tensor(inputs)
             if inputs.dtype not in (tf.int32, tf.int64):

@@ -319,6 +319,36 @@ def test_arguments_that_a_table_cannot_honour(settings: dict[str, Any], message:
         runtime.keras.Embedding(41, 4, **settings)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ((4, 4.5), r"Embedding needs an integer above 0 as `output_dim`: got 4\.5"),
+        ((None, 4), "an integer above 0 as `input_dim`: got None"),
+        (("a", 4), "an integer above 0 as `input_dim`: got 'a'"),
+        ((0, 4), "an integer above 0 as `input_dim`: got 0"),
+        ((4, True), "an integer above 0 as `output_dim`: got True"),
+    ],
+)
+def test_sizes_that_are_none(sizes: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        runtime.keras.Embedding(*sizes)
+    assert runtime.keras.Embedding(np.int64(4), np.int32(2))(np.array([1])).shape == (1, 2)
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_a_strategy_is_refused(built: bool) -> None:
+    layer = runtime.keras.Embedding(41, 4, name="user")
+    if built:
+        layer(_IDS)
+    message = "the table of the layer `user` does not run inside a tf.distribute strategy yet: build, compile and fit"
+    with tf.distribute.MirroredStrategy(["/cpu:0"]).scope(), pytest.raises(RuntimeError, match=message):
+        _fit(_functional(layer), "sgd")
+    if _LEGACY:
+        return
+    with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
+        _fit(_functional(layer), "sgd")
+
+
 def test_xla_is_left_out_or_refused() -> None:
     model = _sequential(_ours())
     if not _LEGACY:
