@@ -71,8 +71,10 @@ class EagerAnchor(Anchor, _tensorflow.ResourceVariable):  # type: ignore[misc]
     def numpy(self) -> Any:
         """Fail: Keras would take it for the rows (`get_weights`, `save_weights("x.h5")`) and lose them."""
         raise TypeError(
-            f"the variable of the table `{self.table.table_name}` holds no rows: read them with table.snapshot(), and "
-            "save a Keras model as `.keras`, `.weights.h5` or a TensorFlow checkpoint"
+            f"the variable of the table `{self.table.table_name}` holds no rows: read them with table.snapshot(), "
+            "save a Keras model as `.keras`, `.weights.h5` or a TensorFlow checkpoint, and instead of get_weights() or "
+            "EarlyStopping(restore_best_weights=True), which wants arrays, keep the best epoch with "
+            "ModelCheckpoint('best.weights.h5', save_best_only=True, save_weights_only=True) and load_weights()"
         )
 
     def scatter_add(self, *args: Any, **kwargs: Any) -> Any:

@@ -288,6 +288,25 @@ def test_weights_as_arrays_are_refused(tmp_path: Path) -> None:
             model.save_weights(str(tmp_path / "x.h5"))
 
 
+def test_restore_best_weights_is_refused_and_what_it_recommends_works(tmp_path: Path) -> None:
+    model = _sequential(_ours())
+    model.compile(optimizer="adam", loss="mse")
+    fit = {"x": _IDS, "y": _LABELS, "epochs": 3, "verbose": 0}
+    worst = {"monitor": "loss", "mode": "max"}
+    stopping = K.callbacks.EarlyStopping(**worst, patience=1, restore_best_weights=True)
+    with pytest.raises(TypeError, match=r"EarlyStopping\(restore_best_weights=True\), .* ModelCheckpoint\('best"):
+        model.fit(**fit, callbacks=[stopping])
+    path = str(tmp_path / "best.weights.h5")
+    kept = K.callbacks.ModelCheckpoint(path, **worst, save_best_only=True, save_weights_only=True)
+    after = []
+    note = K.callbacks.LambdaCallback(on_epoch_end=lambda *_: after.append(model.layers[0](_IDS).numpy()))
+    model.fit(**fit, callbacks=[kept, note])
+    assert len(after) == 3
+    model.load_weights(path)
+    np.testing.assert_array_equal(model.layers[0](_IDS), after[0])
+    assert np.abs(after[2] - after[0]).max() > 1e-4
+
+
 @pytest.mark.parametrize(
     ("optimizer", "message"),
     [
