@@ -8,7 +8,9 @@ branch of the graph.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
@@ -26,72 +28,118 @@ _INERT = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class _Reads:
-    """What an op depends on, by name: sources of data, and updates of tables."""
+class _Reads(NamedTuple):
+    """What an op depends on: sources of data and updates of tables, each a bit of the graph's numbering."""
 
-    sources: frozenset[str]
-    updates: frozenset[str]
+    sources: int
+    updates: int
 
     def is_step_of(self, update: _Reads) -> bool:
-        return bool(self.sources) and self.sources <= update.sources
+        return bool(self.sources) and not self.sources & ~update.sources
 
 
-# Of lookups and updates: a walk of the graph for each pair of them would be quadratic. Names keep no graph alive.
-_reads: WeakKeyDictionary[tf.Graph, dict[str, _Reads]] = WeakKeyDictionary()
+@dataclass
+class _Known:
+    """What is known of a graph, by the names of ops, which keep no graph alive."""
+
+    bits: dict[str, int] = field(default_factory=dict)  # of sources and updates
+    reads: dict[str, _Reads] = field(default_factory=dict)  # of lookups and updates
+
+    def bit(self, op: tf.Operation) -> int:
+        return self.bits.setdefault(op.name, 1 << len(self.bits))
+
+
+_known: WeakKeyDictionary[tf.Graph, _Known] = WeakKeyDictionary()
 
 
 def lookup_added(lookup: tf.Operation, updates: list[tf.Operation]) -> None:
     """Let the updates that exist already wait for a new lookup of their table."""
     if not updates or _tensorflow.in_control_flow(lookup):
         return
-    reads = _reads_of(lookup)
-    for update in updates:
-        if update.name not in reads.updates and reads.is_step_of(_reads_of(update)):
+    own, *others = _reads_of([lookup, *updates])
+    for update, reads in zip(updates, others, strict=True):
+        if not own.updates & _known[lookup.graph].bit(update) and own.is_step_of(reads):
             _tensorflow.add_control_inputs(update, [lookup])
 
 
-def update_added(update: tf.Operation, lookups: list[tf.Operation]) -> None:
-    """Let a new update wait for the lookups of its table that exist already."""
-    if not _tensorflow.in_control_flow(update):
-        _wait(update, lookups)
+def updates_added(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> None:
+    """Let each new update wait for the lookups of its table that exist already."""
+    _wait(waits)
 
 
 def admission_added(lookup: tf.Operation, earlier: list[tf.Operation]) -> None:
     """Let a new lookup that counts its keys wait for those of its table that exist, so that runs are alike."""
-    if not _tensorflow.in_control_flow(lookup):
-        _wait(lookup, earlier)
+    _wait([(lookup, earlier)])
 
 
-def _wait(op: tf.Operation, earlier: list[tf.Operation]) -> None:
-    reads = _reads_of(op)
-    waits = [one for one in earlier if not _tensorflow.in_control_flow(one) and _reads_of(one).is_step_of(reads)]
-    _tensorflow.add_control_inputs(op, waits)
+def _wait(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> None:
+    """Let each op wait for those of the earlier ones that belong to its step; no op may have consumers yet."""
+    free = [
+        (op, [one for one in earlier if not _tensorflow.in_control_flow(one)])
+        for op, earlier in waits
+        if not _tensorflow.in_control_flow(op)
+    ]
+    ops = list(dict.fromkeys(one for op, earlier in free for one in (op, *earlier)))
+    reads = dict(zip(ops, _reads_of(ops), strict=True))
+    for op, earlier in free:
+        _tensorflow.add_control_inputs(op, [one for one in earlier if reads[one].is_step_of(reads[op])])
 
 
-def _reads_of(op: tf.Operation) -> _Reads:
-    """Walk the graph from `op` once: the control edges that are added here later bring it no further source."""
-    known = _reads.setdefault(op.graph, {})
-    if op.name not in known:
-        before = _ancestors(op)
-        known[op.name] = _Reads(
-            sources=frozenset(one.name for one in before if _is_source(one)),
-            updates=frozenset(one.name for one in before if one.type.startswith("RecApply")),
-        )
-    return known[op.name]
+def _reads_of(ops: list[tf.Operation]) -> list[_Reads]:
+    """Walk once what the ops depend on, but for those known: edges that are added here bring them no further source."""
+    if not ops:
+        return []
+    known = _known.setdefault(ops[0].graph, _Known())
+    new = [op for op in ops if op.name not in known.reads]
+    if new:
+        before = _before(new, known)
+        known.reads.update((op.name, before[op]) for op in new)
+    return [known.reads[op.name] for op in ops]
 
 
-def _ancestors(op: tf.Operation) -> set[tf.Operation]:
-    found: set[tf.Operation] = set()
-    pending = [op]
+def _before(ops: list[tf.Operation], known: _Known) -> dict[tf.Operation, _Reads]:
+    """Return what each of `ops`, and of the ops they depend on, has before it.
+
+    The graph may have grown edges since the last walk, so nothing but the ops asked for outlasts this one.
+    """
+    inputs, ordered, cyclic = _inputs_first(ops)
+    own = {op: _own(op, known) for op in ordered}
+    before = dict.fromkeys(ordered, _Reads(0, 0))
+    changed = True
+    while changed:
+        changed = False
+        for op in ordered:
+            sources = updates = 0
+            for one in inputs[op]:
+                sources |= before[one].sources | own[one].sources
+                updates |= before[one].updates | own[one].updates
+            if (sources, updates) != before[op]:
+                before[op] = _Reads(sources, updates)
+                changed = cyclic  # a loop of v1 control flow brings its end before its start
+    return before
+
+
+def _inputs_first(
+    ops: list[tf.Operation],
+) -> tuple[dict[tf.Operation, list[tf.Operation]], list[tf.Operation], bool]:
+    """Return the inputs of all that `ops` depend on, these ops, each after its inputs, and whether there is a cycle."""
+    inputs: dict[tf.Operation, list[tf.Operation]] = {}
+    ordered: dict[tf.Operation, None] = {}
+    cyclic = False
+    pending = [(op, False) for op in ops]
     while pending:
-        current = pending.pop()
-        for before in [tensor.op for tensor in current.inputs] + list(current.control_inputs):
-            if before not in found:
-                found.add(before)
-                pending.append(before)
-    return found
+        op, done = pending.pop()
+        if done:
+            ordered[op] = None
+        elif op not in inputs:
+            inputs[op] = list(dict.fromkeys([*(tensor.op for tensor in op.inputs), *op.control_inputs]))
+            pending.append((op, True))
+            pending += [(one, False) for one in inputs[op]]
+        else:
+            cyclic = cyclic or op not in ordered
+    return inputs, list(ordered), cyclic
 
 
-def _is_source(op: tf.Operation) -> bool:
-    return op.type in _PLACEHOLDERS or not _tensorflow.stateful_types(op) <= _INERT
+def _own(op: tf.Operation, known: _Known) -> _Reads:
+    source = op.type in _PLACEHOLDERS or not _tensorflow.stateful_types(op) <= _INERT
+    return _Reads(known.bit(op) if source else 0, known.bit(op) if op.type.startswith("RecApply") else 0)

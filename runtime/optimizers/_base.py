@@ -27,6 +27,14 @@ def session_graph() -> tf.Graph | None:
         return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
 
+def record_updates(updates: Iterable[tuple[tf.Operation, Table]]) -> None:
+    """Let the new updates of tables in a graph run after the lookups of their step."""
+    in_graph = [(update, table) for update, table in updates if table.graph is not None]
+    ordering.updates_added([(update, table.lookups) for update, table in in_graph])
+    for update, table in in_graph:
+        table.updates.append(update)
+
+
 class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     """Updates the rows of tables; `compute_gradients`, `apply_gradients` and `minimize` as in any v1 Optimizer.
 
@@ -158,13 +166,15 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             ValueError: a dense gradient, or a rate that is no real scalar.
         """
         with tf.device("/device:CPU:0"):
-            return self._update_table(table, self._slices(gradient, table), self._scalar(rate))
+            return self._update_tables([(self._slices(gradient, table), table)], self._scalar(rate))[0]
 
     def _update_tables(self, slices: list[tuple[tf.IndexedSlices, Table]], rate: tf.Tensor) -> list[tf.Operation]:
         """Update many eager tables in one op, since theirs would run one after another; a graph does not need it."""
         distinct = {id(table): table for _, table in slices}
         if len(distinct) < max(len(slices), 2) or any(table.graph is not None for _, table in slices):
-            return [self._update_table(table, gradient, rate) for gradient, table in slices]
+            updates = [self._update_table(table, gradient, rate) for gradient, table in slices]
+            record_updates(zip(updates, (table for _, table in slices), strict=True))
+            return updates
         with contextlib.ExitStack() as stack:
             for _, table in slices:
                 stack.enter_context(table.written())
@@ -185,11 +195,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             keys = tf.cast(gradient.indices, tf.int64)
             values = tf.cast(gradient.values, tf.float32)
             with table.written():
-                update = self._native_update(table, keys, values, rate)
-        if table.graph is not None:
-            ordering.update_added(update, table.lookups)
-            table.updates.append(update)
-        return update
+                return self._native_update(table, keys, values, rate)
 
     #: The native rule, and what its slots start with.
     rule: str

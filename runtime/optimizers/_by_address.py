@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import expansion, native, ordering
+from runtime import expansion, native
 from runtime.anchor import Anchor
-from runtime.optimizers._base import INCOMPATIBLE, TableOptimizer
+from runtime.optimizers._base import INCOMPATIBLE, TableOptimizer, record_updates
 from runtime.table import Table
 
 
@@ -37,7 +37,9 @@ class AddressOptimizer(TableOptimizer):
         self._prepare()
         with tf.name_scope(name or self.get_name()) as scope, tf.device("/device:CPU:0"):
             rate = self._rate(global_step)
-            updates = [self._update_at(table, *_joined(pairs), rate) for table, pairs in _by_table(checked)]
+            together = _by_table(checked)
+            updates = [self._update_at(table, *_joined(pairs), rate) for table, pairs in together]
+            record_updates(zip(updates, (table for table, _ in together), strict=True))
             done = self._end(updates, global_step, scope)
         self._collect(done)
         return done
@@ -65,7 +67,7 @@ class AddressOptimizer(TableOptimizer):
     def _update_at(self, table: Table, values: tf.Tensor, places: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
         with tf.name_scope("update_" + table.table_name):
             hyper = tf.stack([tf.cast(value, tf.float32) for value in self._hyper(rate)])
-            update = native.ops().rec_apply_at(
+            return native.ops().rec_apply_at(
                 table.handle,
                 places,
                 values,
@@ -74,9 +76,6 @@ class AddressOptimizer(TableOptimizer):
                 starts=self.starts,
                 on_nonfinite=self._nonfinite,
             )
-        ordering.update_added(update, table.lookups)
-        table.updates.append(update)
-        return update
 
 
 _Pair = tuple[tf.Tensor, tf.Tensor]
