@@ -96,11 +96,10 @@ def update(optimizer: Any, stock: str, anchor: EagerAnchor, gradient: Any, rate:
 
 def _begin(optimizer: Any, anchor: EagerAnchor) -> None:
     """Tell the table who updates it, so that an optimizer that made no step yet gets slots of its own."""
-    if optimizer not in _numbers:
-        _numbers[optimizer] = next(_numbering)
+    number = _numbers.setdefault(optimizer, next(_numbering))  # at once: threads may share an optimizer
     steps = tf.cast(tf.convert_to_tensor(_variable(optimizer.iterations)), tf.int64)
     with tf.device("/device:CPU:0"), anchor.table.written():
-        ops().rec_table_begin(anchor.table.handle, tf.constant(_numbers[optimizer], tf.int64), steps)
+        ops().rec_table_begin(anchor.table.handle, tf.constant(number, tf.int64), steps)
 
 
 def _native(optimizer: Any, stock: str, anchor: EagerAnchor) -> TableOptimizer:
