@@ -95,7 +95,7 @@ class Gradient {
     grads_.require_shape({static_cast<std::int64_t>(bags_.count()), static_cast<std::int64_t>(table_->dim())});
   }
 
-  void find_distinct() { distinct_.emplace(bags_.keys(), bags_.ids()); }
+  void find_distinct() { distinct_.emplace(*table_, bags_.keys(), bags_.ids()); }
 
   void allocate(TF_OpKernelContext* context, Ports ports) {
     const auto count = static_cast<std::int64_t>(distinct_->size());
@@ -113,12 +113,16 @@ class Gradient {
         divide_first ? divided(rules_, bags_, grads_.data<float>(), dim) : std::vector<float>();
     const float* const grads = divide_first ? own.data() : grads_.data<float>();
     sum_by_key(bags_, *distinct_, grads, dim, writable<std::int64_t>(keys_), writable<float>(sums_));
+    if (weights_ != 0) weigh(grads);
+    const bool found = distinct_->ids().epoch != Table::kNoRows;
+    if (max_norm_ == nullptr && !found) return;
+    Table::FoundPtr alone = distinct_->alone(writable<std::int64_t>(keys_));
     if (max_norm_ != nullptr) {
-      visit_rows(*table_, writable<std::int64_t>(keys_), distinct_->size(), false, [&](const RowReader& reader) {
+      table_->view_found(*alone, [&](const RowReader& reader) {
         clip_sums(reader, distinct_->size(), *max_norm_, dim, writable<float>(sums_));
       });
     }
-    if (weights_ != 0) weigh(grads);
+    if (found) table_->leave_found(std::move(alone));
   }
 
  private:
@@ -126,7 +130,7 @@ class Gradient {
     const std::size_t dim = table_->dim();
     auto* const out = writable<float>(weight_grads_);
     std::fill_n(out, weights_, 0.0F);
-    visit_rows(*table_, bags_.keys(), bags_.ids(), false, [&](const RowReader& reader) {
+    table_->view_found(distinct_->ids(), [&](const RowReader& reader) {
       bags_.for_ranges([&](std::size_t begin, std::size_t end) {
         RowWindow rows(reader, bags_.begin(begin), bags_.begin(end), max_norm_, dim);
         for (std::size_t bag = begin; bag < end; ++bag) weigh_bag(rules_, bags_, bag, rows, grads + bag * dim, dim, out);

@@ -34,12 +34,18 @@ struct DistinctPart {
 // The distinct keys of a batch, in an order that depends on nothing but the batch.
 class DistinctKeys {
  public:
-  DistinctKeys(const std::int64_t* keys, std::size_t count)
-      : batch_(keys, count, IdKind::key, [](Batch&, std::size_t) {}) {
+  // Those of a look-up that lately inserted these keys into the table are taken from there.
+  DistinctKeys(Table& table, const std::int64_t* keys, std::size_t count) : found_(table.take_found(keys, count)) {
     for (std::size_t part = 0; part < kShards; ++part) {
       begins_[part] = size_;
-      size_ += batch_.distinct(part);
+      size_ += found_->batch.distinct(part);
     }
+  }
+
+  // The whole batch, and its distinct keys alone, with their rows if the look-up left them.
+  [[nodiscard]] const Table::Found& ids() const noexcept { return *found_; }
+  [[nodiscard]] Table::FoundPtr alone(const std::int64_t* keys) const {
+    return std::make_unique<Table::Found>(keys, found_->batch.distinct_only(), found_->epoch);
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -47,15 +53,16 @@ class DistinctKeys {
   // Calls body(part) for every part, from several threads.
   template <typename Body>
   void for_each_part(const Body& body) const {
-    batch_.for_each_part([&](std::size_t part) {
-      const std::size_t begin = batch_.begin(part);
-      body(DistinctPart{batch_.keys() + begin, batch_.distinct(part), batch_.positions() + begin,
-                        batch_.numbers() + begin, batch_.ids(part), begins_[part]});
+    const Batch& batch = found_->batch;
+    batch.for_each_part([&](std::size_t part) {
+      const std::size_t begin = batch.begin(part);
+      body(DistinctPart{batch.keys() + begin, batch.distinct(part), batch.positions() + begin, batch.numbers() + begin,
+                        batch.ids(part), begins_[part]});
     });
   }
 
  private:
-  Batch batch_;
+  Table::FoundPtr found_;
   std::size_t begins_[kShards] = {};
   std::size_t size_ = 0;
 };

@@ -129,7 +129,7 @@ void find_shards(const std::int64_t* ids, std::size_t count, IdKind kind, std::u
 
 }  // namespace
 
-Batch::Batch(const std::int64_t* ids, std::size_t count, IdKind kind)
+Batch::Batch(IdKind kind, std::size_t count)
     : kind_(kind),
       count_(checked(count)),
       memory_(Scratch::bytes_of<std::int64_t>(count) + Scratch::bytes_of<float*>(count) +
@@ -138,8 +138,26 @@ Batch::Batch(const std::int64_t* ids, std::size_t count, IdKind kind)
       rows_(memory_.take<float*>(count)),
       firsts_(memory_.take<std::uint32_t>(count)),
       positions_(memory_.take<std::uint32_t>(count)),
-      numbers_(memory_.take<std::uint32_t>(count)) {
-  sort(ids);
+      numbers_(memory_.take<std::uint32_t>(count)) {}
+
+Batch::Batch(const std::int64_t* ids, std::size_t count, IdKind kind) : Batch(kind, count) { sort(ids); }
+
+Batch Batch::distinct_only() const {
+  Batch result(kind_, distinct());
+  std::uint32_t next = 0;
+  for (std::size_t part = 0; part < kShards; ++part) {
+    result.begins_[part] = next;
+    result.distinct_[part] = distinct_[part];
+    std::copy_n(&keys_[begins_[part]], distinct_[part], &result.keys_[next]);
+    std::copy_n(&rows_[begins_[part]], distinct_[part], &result.rows_[next]);
+    std::iota(&result.numbers_[next], &result.numbers_[next] + distinct_[part], 0U);
+    next += distinct_[part];
+  }
+  result.begins_[kShards] = next;
+  std::iota(result.positions_, result.positions_ + next, 0U);
+  std::iota(result.firsts_, result.firsts_ + next, 0U);
+  result.order_parts();
+  return result;
 }
 
 std::size_t Batch::distinct() const noexcept {
@@ -176,10 +194,9 @@ void Batch::sort(const std::int64_t* ids) {
   for (std::size_t part = 0; part < kShards; ++part) {
     begins_[part] = next;
     for (std::size_t s = 0; s < segments; ++s) next += std::exchange(places[s * kShards + part], next);
-    if (next != begins_[part]) order_.push_back(static_cast<std::uint8_t>(part));
   }
   begins_[kShards] = next;
-  std::sort(order_.begin(), order_.end(), [this](std::uint8_t a, std::uint8_t b) { return this->ids(a) > this->ids(b); });
+  order_parts();
   parallel::ranges(count_, kSegment, [&](std::size_t begin, std::size_t end) {
     std::uint32_t* const to = &places[begin / kSegment * kShards];
     std::uint32_t* const positions = positions_;
@@ -190,6 +207,13 @@ void Batch::sort(const std::int64_t* ids) {
       keys[at] = ids[i];
     }
   });
+}
+
+void Batch::order_parts() {
+  for (std::size_t part = 0; part < kShards; ++part) {
+    if (ids(part) != 0) order_.push_back(static_cast<std::uint8_t>(part));
+  }
+  std::sort(order_.begin(), order_.end(), [this](std::uint8_t a, std::uint8_t b) { return this->ids(a) > this->ids(b); });
 }
 
 void Batch::number(std::size_t part) {

@@ -42,6 +42,9 @@ class Batch {
     });
   }
 
+  // The distinct keys of this batch, part by part, as a batch of their own with the same rows. Throws std::bad_alloc.
+  [[nodiscard]] Batch distinct_only() const;
+
   [[nodiscard]] IdKind kind() const noexcept { return kind_; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t begin(std::size_t part) const noexcept { return begins_[part]; }
@@ -75,8 +78,10 @@ class Batch {
   }
 
  private:
+  Batch(IdKind kind, std::size_t count);
   Batch(const std::int64_t* ids, std::size_t count, IdKind kind);
 
+  void order_parts();
   void sort(const std::int64_t* ids);
   void number(std::size_t part);
 

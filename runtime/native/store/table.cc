@@ -240,15 +240,15 @@ void Table::View::read(std::size_t begin, std::size_t count, float* scratch, con
   }
 }
 
-// rows[count] = the rows of keys, inserted where they are missing.
-void Table::find_or_insert(const std::int64_t* keys, std::size_t count, float** rows) {
-  const Batch batch = resolve(keys, count);
+std::unique_ptr<float*[]> Table::rows_by_id(const Batch& batch) {
+  std::unique_ptr<float*[]> rows(new float*[batch.count()]);
   batch.for_each_part([&](std::size_t part) {
     const std::size_t begin = batch.begin(part);
     for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
       rows[batch.positions()[i]] = batch.rows()[begin + batch.numbers()[i]];
     }
   });
+  return rows;
 }
 
 // De-duplicates keys, finds their rows and inserts those that are missing.
@@ -307,8 +307,11 @@ void Table::require_places(const Shard& shard, std::size_t more) const {
 
 void Table::remember(const std::int64_t* keys, Batch batch) {
   if (batch.count() == 0 || batch.count() > kRememberedIds) return;
-  std::size_t ids = batch.count();
-  auto found = std::make_unique<Found>(keys, std::move(batch), epoch_);
+  leave_found(std::make_unique<Found>(keys, std::move(batch), epoch_));
+}
+
+void Table::leave_found(FoundPtr found) {
+  std::size_t ids = found->batch.count();
   const std::lock_guard<std::mutex> lock(recent_mutex_);
   recent_.reserve(kRemembered + 1);
   for (const FoundPtr& other : recent_) ids += other->batch.count();
@@ -319,16 +322,27 @@ void Table::remember(const std::int64_t* keys, Batch batch) {
   recent_.push_back(std::move(found));
 }
 
-// The look-up of exactly these keys, if it was lately and its rows are all still there; it is forgotten then.
-Table::FoundPtr Table::recall(const std::int64_t* ids, std::size_t count) {
+// The look-up of exactly these keys, if it was lately; it is forgotten then.
+Table::FoundPtr Table::take_recent(const std::int64_t* ids, std::size_t count) {
   const std::lock_guard<std::mutex> lock(recent_mutex_);
   for (auto at = recent_.rbegin(); at != recent_.rend(); ++at) {
     if (!(*at)->is_for(ids, count)) continue;
     FoundPtr found = std::move(*at);
     recent_.erase(std::next(at).base());
-    return found->epoch == epoch_ ? std::move(found) : nullptr;
+    return found;
   }
   return nullptr;
+}
+
+// The same if its rows are all still there. The caller holds `structure_`.
+Table::FoundPtr Table::recall(const std::int64_t* ids, std::size_t count) {
+  FoundPtr found = take_recent(ids, count);
+  return found && found->epoch == epoch_ ? std::move(found) : nullptr;
+}
+
+Table::FoundPtr Table::take_found(const std::int64_t* keys, std::size_t count) {
+  if (FoundPtr found = take_recent(keys, count)) return found;
+  return std::make_unique<Found>(keys, Batch(keys, count, IdKind::key, [](Batch&, std::size_t) {}), kNoRows);
 }
 
 void Table::reset() {

@@ -89,6 +89,27 @@ class Table {
   template <typename Body>
   void view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body);
 
+  // What a look-up that inserts leaves with the table for what follows of its step: its ids, and their distinct keys with
+  // their rows.
+  struct Found {
+    Found(const std::int64_t* keys, Batch keys_with_rows, std::uint64_t now);
+
+    [[nodiscard]] bool is_for(const std::int64_t* keys, std::size_t count) const noexcept;
+
+    std::unique_ptr<std::int64_t[]> ids;
+    Batch batch;
+    std::uint64_t epoch;  // the rows are there while it is the table's; kNoRows: they were not looked for
+  };
+  using FoundPtr = std::unique_ptr<Found>;
+  static constexpr std::uint64_t kNoRows = ~std::uint64_t{0};
+  // Takes what a look-up of exactly these keys left, or de-duplicates them.
+  [[nodiscard]] FoundPtr take_found(const std::int64_t* keys, std::size_t count);
+  // Leaves it for an update of its ids.
+  void leave_found(FoundPtr found);
+  // As `view` without inserting; rows that were found are not looked for again.
+  template <typename Body>
+  void view_found(const Found& found, const Body& body);
+
   // found[i] = whether keys[i] has a row.
   void contains(const std::int64_t* keys, std::size_t count, bool* found) const;
 
@@ -201,18 +222,6 @@ class Table {
     std::atomic<std::uint32_t> batches{0};     // that were stamped
   };
 
-  // What a look-up leaves for its update: its ids, and their distinct keys with their rows.
-  struct Found {
-    Found(const std::int64_t* keys, Batch keys_with_rows, std::uint64_t now);
-
-    [[nodiscard]] bool is_for(const std::int64_t* keys, std::size_t count) const noexcept;
-
-    std::unique_ptr<std::int64_t[]> ids;
-    Batch batch;
-    std::uint64_t epoch;
-  };
-  using FoundPtr = std::unique_ptr<Found>;
-
   // The gradients of a batch by distinct key; those of a part start where its keys do.
   struct Sums {
     explicit Sums(std::size_t floats) : memory(Scratch::bytes_of<float>(floats)), rows(memory.take<float>(floats)) {}
@@ -258,7 +267,7 @@ class Table {
   void add_seen(SeenKeys& seen) const;
   [[nodiscard]] NewRow new_row() const noexcept;
   void read_part(const Batch& batch, std::size_t part, float* out) const noexcept;
-  void find_or_insert(const std::int64_t* keys, std::size_t count, float** rows);
+  [[nodiscard]] static std::unique_ptr<float*[]> rows_by_id(const Batch& batch);
   [[nodiscard]] Batch resolve(const std::int64_t* keys, std::size_t count, bool insert = true);
   void resolve_part(Batch& batch, std::size_t part, bool insert = true);
   void insert_part(Shard& shard, Batch& batch, std::size_t part);
@@ -284,6 +293,7 @@ class Table {
   [[nodiscard]] bool has_room_to_count(const Shard& shard, std::size_t more) const noexcept;
   void evict(const std::vector<std::vector<std::int64_t>>& keys);
   void remember(const std::int64_t* keys, Batch batch);
+  [[nodiscard]] FoundPtr take_recent(const std::int64_t* ids, std::size_t count);
   [[nodiscard]] FoundPtr recall(const std::int64_t* ids, std::size_t count);
   void prefetch_lines(const std::int64_t* keys, std::size_t count) const noexcept;
   void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
@@ -485,12 +495,25 @@ template <typename Body>
 void Table::view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body) {
   with_room([&] {
     const ReadLock lock(structure_);
-    const std::unique_ptr<float*[]> found(insert ? new float*[count] : nullptr);
-    if (insert) find_or_insert(keys, count, found.get());
+    std::unique_ptr<float*[]> found;
+    if (insert) {
+      Batch batch = resolve(keys, count);
+      found = rows_by_id(batch);
+      remember(keys, std::move(batch));
+    }
     const StepsGuard steps(*this);
     const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
     body(View(*this, keys, found.get()));
   });
+}
+
+template <typename Body>
+void Table::view_found(const Found& found, const Body& body) {
+  const ReadLock lock(structure_);
+  const std::unique_ptr<float*[]> rows = found.epoch == epoch_ ? rows_by_id(found.batch) : nullptr;
+  const StepsGuard steps(*this);
+  const ReadGuard guard(*state_, ReadGuard::shards_of(found.ids.get(), found.batch.count()));
+  body(View(*this, found.ids.get(), rows.get()));
 }
 
 // Calls body() under `structure_` once the rows have the slots of the update's rule. Where they have to be made, nobody
