@@ -28,6 +28,7 @@ __all__ = [
     "ResourceVariable",
     "SaveSpec",
     "SaveableObject",
+    "Trackable",
     "add_control_inputs",
     "as_written",
     "compiled_by_xla",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
 
@@ -28,6 +28,13 @@ class Anchor:
         )
 
     gather_nd = sparse_read
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        """Refuse: the copy would stand for the same rows."""
+        raise TypeError(
+            f"the variable of the table `{self.table.table_name}` cannot be copied: create another table and fill it "
+            "with import_rows(*table.snapshot()[:2])"
+        )
 
     def _refuse_stock_optimizer(self) -> TypeError:
         return TypeError(

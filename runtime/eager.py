@@ -9,7 +9,7 @@ before it also across `tf.cond`, `tf.while_loop` and inner functions, and the lo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -77,10 +77,46 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
         if restored:
             self._initialize()
             with self.written():
+                self._check_width(restored)
                 if self.saved_as is not None:
                     self.saved_as.restore(self.handle, restored)
                 else:
                     native.ops().rec_table_import(self.handle, *(restored[part] for part in _PARTS))
+
+    def _check_width(self, restored: Mapping[str, tf.Tensor]) -> None:
+        for part, rows in restored.items():
+            if part.endswith("values"):
+                message = (
+                    f"the checkpoint's rows of the table `{self._attributes['table_name']}` are not {self._dim} wide: "
+                    "create the table with the dim it was saved with"
+                )
+                tf.debugging.assert_equal(tf.shape(rows)[1], self._dim, message=message)
+
+    def _copy_trackable_to_cpu(self, object_map: MutableMapping[Any, Any]) -> None:
+        """Note the rows of this moment: an asynchronous tf.train.Checkpoint writes them in its thread, later."""
+        rows = self._serialize_to_tensors()
+        if self not in object_map:
+            object_map[self] = _Noted(rows)
+        else:
+            object_map[self].note(rows)
+
+
+class _Noted(_tensorflow.Trackable):  # type: ignore[misc]
+    """The rows of a table at the moment when an asynchronous checkpoint was asked for."""
+
+    def __init__(self, rows: Mapping[str, tf.Tensor]) -> None:
+        # TensorFlow notes the first save eagerly and later ones in a tf.function, which reaches only variables.
+        self._parts = {
+            part: tf.Variable(tensor, trainable=False, shape=tf.TensorShape(None)) for part, tensor in rows.items()
+        }
+
+    def note(self, rows: Mapping[str, tf.Tensor]) -> None:
+        """Take the place of what was noted before."""
+        for part, tensor in rows.items():
+            self._parts[part].assign(tensor)
+
+    def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
+        return {part: variable.read_value() for part, variable in self._parts.items()}
 
 
 _tensorflow.keep_loaded_resources_when_saved()

@@ -71,10 +71,12 @@ def _check_stock(table: Table, bundle: Bundle, variable: str) -> None:
     parts = {part: name for name in table_names(bundle) for part in part_names(bundle, name).values()}
     if variable in parts or bundle.shapes[variable][:1] == [0]:
         owner = (
-            f"a part of the table `{parts[variable]}`" if variable in parts else "of no rows, as a table's anchor is"
+            f"is a part of the table `{parts[variable]}`"
+            if variable in parts
+            else "holds no rows, as the variable that stands for a table does"
         )
         raise CheckpointError(
-            f"`{variable}` of {bundle.path} is {owner}, and `{table.table_name}` would get no row or wrong keys of it: "
+            f"`{variable}` of {bundle.path} {owner}, and `{table.table_name}` would get no row or wrong keys of it: "
             "fill the table with restore_table(table, path, name=…)"
         )
 

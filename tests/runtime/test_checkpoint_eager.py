@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +120,43 @@ def _rows(keys: Any, values: Any) -> dict[int, bytes]:
 
 def _state(table: runtime.Table, dense: tf.Variable) -> tuple[dict[int, bytes], float]:
     return _rows(*table.snapshot()[:2]), float(dense[0])
+
+
+def _rows_in(path: str) -> np.ndarray:
+    return np.asarray(tf.train.load_checkpoint(path).get_tensor("inner/rows/.ATTRIBUTES/values"))
+
+
+def test_an_asynchronous_checkpoint_holds_the_rows_of_the_moment_of_save(tmp_path: Path) -> None:
+    table, step = make_table(), tf.Variable(0.0)
+    saver = tf.train.Checkpoint(inner=table, step=step)
+    options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
+    paths = []
+    for number in range(3):  # another number of rows each time
+        table.import_rows(np.arange(number + 1), np.full((number + 1, 4), number))
+        step.assign(number)
+        paths.append(saver.save(str(tmp_path / "model"), options=options))
+        table.import_rows(np.arange(9), np.full((9, 4), -1))  # after the save returned
+        table.resource._restore_from_tensors(  # type: ignore[union-attr]
+            dict(zip(("keys", "values", "slots", "meta"), make_table(f"empty{number}").snapshot(), strict=True))
+        )
+    fresh, restored = make_table("user"), tf.Variable(-1.0)
+    tf.train.Checkpoint(inner=fresh, step=restored).restore(_waited(saver, paths[2]))
+    assert (restored.numpy(), fresh.size().numpy()) == (2, 3)
+    for number, path in enumerate(paths):
+        np.testing.assert_array_equal(_rows_in(path), np.full((number + 1, 4), number))
+
+
+def _waited(saver: tf.train.Checkpoint, path: str) -> str:
+    saver.restore(path)  # waits for the thread that writes
+    return path
+
+
+def test_restoring_rows_of_another_width_names_the_table_and_the_remedy(tmp_path: Path) -> None:
+    path = _saved(tmp_path)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="table `user` are not 3 wide: create the table with"):
+        tf.train.Checkpoint(inner=make_table(dim=3)).restore(path)
+
+
+def test_the_variable_of_a_table_is_not_copied() -> None:
+    with pytest.raises(TypeError, match="variable of the table `user` cannot be copied"):
+        copy.deepcopy(make_table().variable)
