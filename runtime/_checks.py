@@ -31,6 +31,25 @@ def text(name: str, value: Any, longest: int = 255) -> str:
     return value
 
 
+def items(name: str, value: Any, each: str) -> list[Any]:
+    """Return what the list or other iterable `value` holds; `each` says in words what that is."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return list(value)
+    except TypeError as error:
+        raise ValueError(f"Invalid parameter type of para `{name}`: got {value!r}, must be a list of {each}") from error
+
+
+def pairs(name: str, value: Any, each: str) -> list[tuple[Any, Any]]:
+    """Return a list of pairs; `each` says in words what one is."""
+    found = items(name, value, each)
+    for one in found:
+        if not isinstance(one, (tuple, list)) or len(one) != 2:
+            raise ValueError(f"`{name}` must be a list of {each}: it holds {one!r}")
+    return [(first, second) for first, second in found]
+
+
 def length(name: str, value: Sized, low: int, high: int) -> None:
     """Demand `low <= len(value) <= high`."""
     if len(value) < low:

@@ -58,6 +58,7 @@ def evict_by_norm(table: Table, l2_weight_threshold: float) -> tf.Tensor:
     Raises:
         ValueError: no number, or a negative one.
     """
+    _checks.kind("table", table, Table, "a table made by create_table")
     _checks.real("l2_weight_threshold", l2_weight_threshold, 0, 3.4e38, whole=True)
     with table.scope("evict"), table.written():
         return native.ops().rec_evict_light(table.handle, tf.constant(l2_weight_threshold, tf.float32))

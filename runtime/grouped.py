@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tensorflow, admission, native
+from runtime import _checks, _ids, _tensorflow, admission, native
 from runtime.lookup import dense_keys
 from runtime.table import Table
 
@@ -24,7 +24,10 @@ def grouped_lookup(
     Raises:
         ValueError: as `sparse_lookup`, nothing to look up, or training a table that expands.
     """
-    pairs = [(_ids.require_table(table, "hashtable"), ids) for table, ids in tables_and_ids]
+    given = _checks.pairs("tables_and_ids", tables_and_ids, "pairs (table, ids)")
+    pairs = [(_ids.require_table(table, "hashtable"), ids) for table, ids in given]
+    if name is not None:
+        _checks.text("name", name)
     if not pairs:
         raise ValueError("grouped_lookup has nothing to look up: give it at least one pair (table, ids)")
     members = [table for table, _ in pairs]

@@ -37,6 +37,7 @@ def grouped_embedding_lookup_sparse(
         ValueError: as `embedding_lookup_sparse`, nothing to look up, or a list of another length.
         TypeError: ids or weights that are neither sparse nor ragged.
     """
+    _named(name)
     settings = {"negative_keys": _checks.boolean("negative_keys", negative_keys)}
     with tf.name_scope(name or "grouped_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         return _run(_requests(pooled.plain, lookups, combiner, max_norm), is_train, is_grad, settings)
@@ -61,15 +62,21 @@ def grouped_safe_embedding_lookup_sparse(
         ValueError: as `safe_embedding_lookup_sparse`, nothing to look up, or a list of another length.
         TypeError: ids or weights that are neither sparse nor ragged.
     """
+    _named(name)
     settings = pooled.safe_settings(default_id)
     with tf.name_scope(name or "grouped_embedding_lookup"), tf.device("/device:CPU:0"):
         return _run(_requests(pooled.safe, lookups, combiner, max_norm), is_train, is_grad, settings)
 
 
+def _named(name: Any) -> None:
+    if name is not None:
+        _checks.text("name", name)
+
+
 def _requests(
     check: Callable[..., Pooling], lookups: Sequence[Sequence[Any]], combiner: Any, max_norm: Any
 ) -> list[Pooling]:
-    lookups = list(lookups)
+    lookups = _checks.items("lookups", lookups, "(table, ids) or (table, ids, weights)")
     if not lookups:
         raise ValueError("a grouped lookup has nothing to look up: give it at least one (table, ids)")
     requests = []

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from runtime import _checks
+
 # Standard deviation of a unit normal cut at two standard deviations; TensorFlow divides by it as well.
 _CUT_STDDEV = 0.87962566103423978
 _MODULES = ("tensorflow", "keras", "tf_keras")
@@ -53,7 +55,7 @@ def column_blocks(blocks: Sequence[tuple[int, Any]]) -> ColumnBlocks:
     Raises:
         ValueError: no block, or a width below 1. Widths that do not sum to `dim` fail in `create_table`.
     """
-    pairs = tuple((width, initializer) for width, initializer in blocks)
+    pairs = _checks.pairs("blocks", blocks, "pairs (width, initializer)")
     if not pairs or any(not isinstance(w, (int, np.integer)) or isinstance(w, bool) or w < 1 for w, _ in pairs):
         raise ValueError(f"column_blocks needs (width, initializer) pairs with widths of at least 1: got {blocks!r}")
     return ColumnBlocks(tuple((int(width), initializer) for width, initializer in pairs))
@@ -136,7 +138,7 @@ def _constant(initializer: Any) -> _Law:
             f"a constant initializer of shape {value.shape} cannot initialise a table that grows: use a scalar, and "
             "import_rows for rows with values of their own"
         )
-    return _Law("constant", float(value), 0.0)
+    return _Law("constant", _number(value), 0.0)
 
 
 def _uniform(initializer: Any) -> _Law:
@@ -151,7 +153,14 @@ def _normal(kind: str) -> Callable[[Any], _Law]:
 def _scalar(value: Any) -> float:
     if isinstance(value, (tf.Tensor, tf.Variable)) or np.ndim(value) != 0:
         raise ValueError(f"an initializer's parameter must be a Python number: got {value!r}")
-    return float(value)
+    return _number(value)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"an initializer's parameter must be a Python number: got {value!r}") from error
 
 
 def _variance_scaling(initializer: Any, shape: tuple[int, int]) -> _Law:

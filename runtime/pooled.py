@@ -85,6 +85,8 @@ def embedding_lookup_sparse(
     """
     del allow_fast_lookup, partition_strategy
     _ids.require_table(table, "table")
+    if name is not None:
+        _checks.text("name", name)
     with tf.name_scope(name or f"{table.table_name}_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         settings = {"negative_keys": _checks.boolean("negative_keys", negative_keys)}
         return _pooled(plain(table, sp_ids, sp_weights, combiner, max_norm), is_train, is_grad, settings)
@@ -116,6 +118,8 @@ def safe_embedding_lookup_sparse(
     """
     del allow_fast_lookup, partition_strategy
     _ids.require_table(table, "table")
+    if name is not None:
+        _checks.text("name", name)
     settings = safe_settings(default_id)
     with tf.name_scope(name or f"{table.table_name}_embedding_lookup"), tf.device("/device:CPU:0"):
         return _pooled(safe(table, sparse_ids, sparse_weights, combiner, max_norm), is_train, is_grad, settings)
@@ -183,6 +187,10 @@ def _bags(ids: Any, weights: Any, table: Table) -> _Bags:
             "ragged row per example"
         )
     keys = _ids.integers(ids.values, f"the table `{table.table_name}`")
+    if weights is not None and not (weights.dtype.is_floating or weights.dtype.is_integer):
+        raise ValueError(
+            f"the weights for the table `{table.table_name}` are {weights.dtype.name}: they must be real numbers"
+        )
     values = tf.zeros([0]) if weights is None else tf.cast(weights.values, tf.float32)
     if weights is not None:
         keys.shape.assert_is_compatible_with(values.shape)
@@ -201,9 +209,23 @@ def _pooling(
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINERS:
         raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
-    norm = tf.zeros([0]) if max_norm is None else tf.reshape(tf.cast(max_norm, tf.float32), [1])
+    norm = tf.zeros([0]) if max_norm is None else _norm(max_norm, table)
     admission.agree(table, admission.OFF)
     return Pooling(table, bags, rows, combiner, norm, finish)
+
+
+def _norm(max_norm: Any, table: Table) -> tf.Tensor:
+    """Return the greatest norm as float32 [1]."""
+    try:
+        norm = tf.convert_to_tensor(max_norm)
+    except (TypeError, ValueError):
+        norm = tf.constant("")
+    plain = not isinstance(max_norm, float) or max_norm == max_norm
+    if not plain or not (norm.dtype.is_floating or norm.dtype.is_integer) or norm.shape.num_elements() not in (1, None):
+        raise ValueError(
+            f"`max_norm` {max_norm!r} of the table `{table.table_name}` must be None or a real scalar, and no NaN"
+        )
+    return tf.reshape(tf.cast(norm, tf.float32), [1])
 
 
 def _pooled(one: Pooling, is_train: Any, is_grad: Any, settings: dict[str, Any]) -> tf.Tensor:

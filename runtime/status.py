@@ -32,11 +32,15 @@ class Status:
     def __str__(self) -> str:
         width = max((len(table.name) for table in self.tables), default=0)
         lines = [
-            f"{table.name:{width}}  dim {table.dim:4}  {table.rows:13,} rows  {table.bytes / 2**20:10,.1f} MiB"
+            f"{table.name:{width}}  dim {table.dim:4}  {table.rows:13,} rows  {_size(table.bytes)}"
             + (f"  {table.evicted:,} evicted" if table.evicted else "")
             for table in self.tables
         ]
         return "\n".join([f"{len(lines)} table{'s'[: len(lines) != 1]}, {self.threads} threads", *lines])
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**20:10,.1f} MiB" if count >= 2**20 else f"{count / 2**10:10,.1f} KiB"
 
 
 def status() -> Status:

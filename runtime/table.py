@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _tensorflow, native, table_arguments
+from runtime import _checks, _tensorflow, native, table_arguments
 from runtime.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
 from runtime.eager import TableResource
 from runtime.initializers import initializer_text, table_seed
@@ -219,9 +219,9 @@ class Table(_tensorflow.Parent):
             ValueError: keys that are no integers, or shapes that do not fit.
         """
         with self.scope("import_rows"):
-            keys = tf.convert_to_tensor(keys)
-            values = tf.convert_to_tensor(values, tf.float32)
             owner = f"of rows for the table `{self.table_name}`"
+            keys = _given("keys", owner, keys, None)
+            values = _given("values", owner, values, tf.float32)
             if keys.dtype not in (tf.int32, tf.int64):
                 raise ValueError(f"`keys` {owner} are {keys.dtype.name}: they must be int32 or int64")
             if not keys.shape.is_compatible_with([None]):
@@ -325,8 +325,18 @@ def tables(graph: tf.Graph | None = None) -> list[Table]:
     with tf.init_scope():
         if graph is None and tf.executing_eagerly():
             return [table for table in (reference() for reference in _eager_tables) if table is not None]
+    if graph is not None:
+        _checks.kind("graph", graph, tf.Graph, "a tf.Graph or None")
     graph = graph or tf.compat.v1.get_default_graph()
     return [anchor.table for anchor in graph.get_collection(HASHTABLE_COLLECTION) if isinstance(anchor, Anchor)]
+
+
+def _given(name: str, owner: str, value: Any, dtype: Any) -> tf.Tensor:
+    try:
+        return tf.convert_to_tensor(value, dtype)
+    except (TypeError, ValueError) as error:
+        kind = "int32 or int64" if dtype is None else dtype.name
+        raise ValueError(f"`{name}` {owner} are {value!r}: they must be a tensor or array of {kind}") from error
 
 
 def _reused(known: Table, arguments: table_arguments.TableArguments, reuse: bool) -> Table:

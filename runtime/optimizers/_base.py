@@ -35,6 +35,11 @@ def record_updates(updates: Iterable[tuple[tf.Operation, Table]]) -> None:
         table.updates.append(update)
 
 
+def _check_step(global_step: Any) -> None:
+    if global_step is not None and not hasattr(global_step, "assign_add"):
+        raise ValueError(f"`global_step` must be an integer scalar variable or None: got {global_step!r}")
+
+
 class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     """Updates the rows of tables; `compute_gradients`, `apply_gradients` and `minimize` as in any v1 Optimizer.
 
@@ -78,6 +83,8 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             if not var_list:
                 self._refuse_frozen(known)
         for variable in tf.nest.flatten(var_list):
+            if isinstance(variable, Table):
+                self._table(variable)
             if isinstance(variable, Anchor) and variable.table.expands:
                 self._table(variable)  # its gradient is None, of which TensorFlow's message says nothing useful
         pairs: list[tuple[Any, Any]] = super().compute_gradients(loss, var_list, *args, **kwargs)
@@ -98,7 +105,11 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             raise RuntimeError(
                 f"{self.get_name()} does not run inside a tf.distribute strategy yet: train in one process"
             )
-        pairs = [(gradient, self._table(variable)) for gradient, variable in grads_and_vars]
+        given = _checks.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
+        if not given:
+            raise ValueError(f"{self.get_name()} has nothing to apply: give it pairs (gradient, table.variable)")
+        _check_step(global_step)
+        pairs = [(gradient, self._table(variable)) for gradient, variable in given]
         for _, table in pairs:
             table.require_here()
         self._refuse_frozen([table for gradient, table in pairs if gradient is None and table.is_grad is False])
@@ -213,6 +224,10 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         )
 
     def _table(self, variable: Any) -> Table:
+        if isinstance(variable, Table):
+            raise ValueError(
+                f"{self.get_name()} got the table `{variable.table_name}` itself: give its variable, table.variable"
+            )
         if not isinstance(variable, Anchor):
             raise ValueError(
                 f"{self.get_name()} updates tables only and `{getattr(variable, 'name', variable)}` is none: apply its "
@@ -235,11 +250,26 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
                 f"the gradient of the table `{table.table_name}` is no longer tf.IndexedSlices but {gradient!r}: "
                 "process `gradient.values` and keep `gradient.indices`, and look up before a tf.while_loop"
             )
+        indices, values = gradient.indices, gradient.values
+        owner = f"of the gradient of the table `{table.table_name}`"
+        if not indices.dtype.is_integer or not indices.shape.is_compatible_with([None]):
+            raise ValueError(
+                f"the indices {owner} are {indices.dtype.name} of shape {indices.shape}: they must be keys, int64 [n]"
+            )
+        wanted = [indices.shape.num_elements(), table.dim]
+        if not values.dtype.is_floating or not values.shape.is_compatible_with(wanted):
+            raise ValueError(
+                f"the values {owner} are {values.dtype.name} of shape {values.shape}: they must be floats of shape "
+                f"{wanted}, one row for each key"
+            )
         return gradient
 
     @staticmethod
     def _scalar(rate: Any) -> tf.Tensor:
-        tensor = tf.convert_to_tensor(rate)
+        try:
+            tensor = tf.convert_to_tensor(rate)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"`learning_rate` must be a real scalar: got {rate!r}") from error
         if not (tensor.dtype.is_floating or tensor.dtype.is_integer) or tensor.shape.rank not in (0, None):
             raise ValueError(f"`learning_rate` must be a real scalar: got {rate!r}")
         return tf.cast(tensor, tf.float32)

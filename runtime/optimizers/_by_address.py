@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import expansion, native
+from runtime import _checks, expansion, native
 from runtime.anchor import Anchor
 from runtime.optimizers._base import INCOMPATIBLE, TableOptimizer, record_updates
 from runtime.table import Table
@@ -27,7 +27,8 @@ class AddressOptimizer(TableOptimizer):
             ValueError: addresses that no lookup gave, a table's anchor in their place, shapes that do not fit, or no
                 gradient at all.
         """
-        checked = [self._checked(gradient, addresses) for gradient, addresses in grads_and_vars if gradient is not None]
+        given = _checks.pairs("grads_and_vars", grads_and_vars, "pairs (gradient of rows, addresses)")
+        checked = [self._checked(gradient, addresses) for gradient, addresses in given if gradient is not None]
         if not checked:
             raise ValueError(
                 f"{self.get_name()} has no gradient for any address: the loss must depend on a training lookup, and "

@@ -38,7 +38,7 @@ def create_hash_optimizer(
     """
     _checks.boolean("use_locking", use_locking)
     scaled = _checks.boolean("scaled_epsilon", scaled_epsilon)
-    settings = lazy_adam.checked(beta1, beta2, epsilon, zero=True)
+    settings = lazy_adam.checked(beta1, beta2, epsilon)
     return (ScaledAdamTableOptimizer if scaled else AdamTableOptimizer)(learning_rate, *settings, name, nonfinite)
 
 

@@ -27,9 +27,7 @@ def create_hash_optimizer(
     Raises:
         ValueError: wrong type or range: beta_1 in [0, 1), beta_2 in [0, 1], epsilon in (0, 1].
     """
-    return KerasAdamTableOptimizer(
-        learning_rate, lazy_adam.checked(beta_1, beta_2, epsilon, zero=True), name, nonfinite
-    )
+    return KerasAdamTableOptimizer(learning_rate, lazy_adam.checked(beta_1, beta_2, epsilon), name, nonfinite)
 
 
 class KerasAdamTableOptimizer(KerasTableOptimizer):

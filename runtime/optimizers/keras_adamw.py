@@ -30,7 +30,7 @@ def create_hash_optimizer(
         ValueError: wrong type or range: weight_decay in [0, 1], beta_1 in [0, 1), beta_2 in [0, 1], epsilon in (0, 1].
     """
     decay = _checks.real("weight_decay", weight_decay, 0, 1, whole=True)
-    settings = lazy_adam.checked(beta_1, beta_2, epsilon, zero=True)
+    settings = lazy_adam.checked(beta_1, beta_2, epsilon)
     return KerasAdamWTableOptimizer(learning_rate, settings, decay, name, nonfinite)
 
 

@@ -27,27 +27,27 @@ def create_hash_optimizer(
     """Create the optimizer; `use_fusion_optim` changes nothing, the update is one op anyway.
 
     Raises:
-        ValueError: wrong type or range: beta1 in (0, 1), beta2 in [0, 1], epsilon in (0, 1].
+        ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
     _checks.boolean("use_fusion_optim", use_fusion_optim)
     betas = checked(beta1, beta2, epsilon)
     return LazyAdamTableOptimizer(learning_rate, *betas, name, nonfinite)
 
 
-def checked(beta1: Any, beta2: Any, epsilon: Any, zero: bool = False) -> tuple[float, float, float]:
+def checked(beta1: Any, beta2: Any, epsilon: Any) -> tuple[float, float, float]:
     """Return the arguments as floats.
 
     Raises:
-        ValueError: wrong type or range: beta1 in (0, 1), or with `zero` in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
+        ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
-    _open("beta1", _checks.real("beta1", beta1, 0, 1, whole=zero), (1,) if zero else (0, 1))
+    _open("beta1", _checks.real("beta1", beta1, 0, 1, whole=True), 1)
     _checks.real("beta2", beta2, 0, 1, whole=True)
-    _open("epsilon", _checks.real("epsilon", epsilon, 0, 1, whole=True), (0,))
+    _open("epsilon", _checks.real("epsilon", epsilon, 0, 1, whole=True), 0)
     return float(beta1), float(beta2), float(epsilon)
 
 
-def _open(name: str, value: float, excluded: tuple[int, ...]) -> None:
-    if value in excluded:
+def _open(name: str, value: float, excluded: int) -> None:
+    if value == excluded:
         side = "less than or equal to 0" if value == 0 else "bigger than or equal to 1"
         raise ValueError(f"`{name}` is {side}: got {value!r}")
 

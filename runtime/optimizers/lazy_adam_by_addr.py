@@ -20,7 +20,7 @@ def create_hash_optimizer_by_address(
     """Create the optimizer; its pairs are (gradient of rows, addresses).
 
     Raises:
-        ValueError: wrong type or range: beta1 in (0, 1), beta2 in [0, 1], epsilon in (0, 1].
+        ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
     return LazyAdamAddressOptimizer(learning_rate, *lazy_adam.checked(beta1, beta2, epsilon), name, nonfinite)
 

@@ -66,11 +66,11 @@ def _adagrad_decay(w: Array, g: Array, s: dict[str, Array], t: int) -> Array:
     return w - 0.1 * g / np.sqrt(s["a"])
 
 
-def _lazy_adam(decay: float) -> Rule:
+def _lazy_adam(decay: float, beta1: float = 0.8) -> Rule:
     def rule(w: Array, g: Array, s: dict[str, Array], t: int) -> Array:
-        s["m"] = 0.8 * s["m"] + 0.2 * g
+        s["m"] = beta1 * s["m"] + (1 - beta1) * g
         s["v"] = 0.95 * s["v"] + 0.05 * g * g
-        rate = 0.1 * np.sqrt(1 - 0.95**t) / (1 - 0.8**t)
+        rate = 0.1 * np.sqrt(1 - 0.95**t) / (1 - beta1**t)
         return w - 0.1 * decay * w - rate * s["m"] / (np.sqrt(s["v"]) + 1e-5)
 
     return rule
@@ -130,6 +130,16 @@ _CASES: dict[str, tuple[Callable[[Any], Any], Rule, dict[str, float]]] = {
     ),
     "lazy_adam": (lambda step: lazy_adam.create_hash_optimizer(0.1, **_ADAM), _lazy_adam(0), {"m": 0, "v": 0}),
     "adamw": (lambda step: adamw.create_hash_optimizer(0.1, 0.05, **_ADAM), _lazy_adam(0.05), {"m": 0, "v": 0}),
+    "lazy_adam_beta1_0": (
+        lambda step: lazy_adam.create_hash_optimizer(0.1, **{**_ADAM, "beta1": 0}),
+        _lazy_adam(0, 0),
+        {"m": 0, "v": 0},
+    ),
+    "adamw_beta1_0": (
+        lambda step: adamw.create_hash_optimizer(0.1, 0.05, **{**_ADAM, "beta1": 0.0}),
+        _lazy_adam(0.05, 0),
+        {"m": 0, "v": 0},
+    ),
     "rmsprop": (
         lambda step: rmsprop.create_hash_optimizer(0.1, **_RMSPROP),
         _rmsprop(False),

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.usefixtures("graph")
         (gradient_descent, {"learning_rate": 0.1, "weight_decay": 1.0}, "is bigger than 0.01"),
         (gradient_descent, {"learning_rate": 0.1, "nonfinite": "drop"}, "must be one of"),
         (gradient_descent, {"learning_rate": 0.1, "use_fusion_optim": 1}, "Invalid parameter type"),
-        (lazy_adam, {"beta1": 0.0}, "`beta1` is less than"),
+        (lazy_adam, {"beta1": -0.1}, "`beta1` is less than"),
         (lazy_adam, {"beta1": 1.0}, "`beta1` is bigger than"),
         (lazy_adam, {"beta1": "a"}, "`beta1` is not float"),
         (lazy_adam, {"beta2": 1.1}, "`beta2` is bigger than 1"),

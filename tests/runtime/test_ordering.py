@@ -133,22 +133,24 @@ def test_one_walk_orders_the_updates_of_many_tables(monkeypatch: pytest.MonkeyPa
         assert set(table.lookups) <= set(table.updates[0].control_inputs)
 
 
-def test_ids_out_of_a_v1_loop_know_the_sources_inside() -> None:
+@pytest.mark.parametrize("reads", [0, 1])
+def test_ids_out_of_a_v1_loop_know_the_sources_inside(reads: int) -> None:
     tf.compat.v1.disable_control_flow_v2()
     try:
         table = make_table()
-        fed, other = (tf.compat.v1.placeholder(tf.int64, []) for _ in range(2))
+        feeds = [tf.compat.v1.placeholder(tf.int64, []) for _ in range(2)]
 
-        def body(i: tf.Tensor, last: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            return i + 1, other + 0 * i, total + last  # the last turn brings what the one before read
+        def exchanged(i: tf.Tensor, one: tf.Tensor, two: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            return i + 1, two, one
 
-        looped = tf.compat.v1.while_loop(lambda i, *_: i < 3, body, [tf.constant(0, tf.int64), fed, fed])
-        runtime.sparse_lookup(table, [looped[2]])
-        train = _minimize(table, runtime.sparse_lookup(table, [fed]))
+        looped = tf.compat.v1.while_loop(lambda i, *_: i < 3, exchanged, [tf.constant(0, tf.int64), *feeds])
+        for each in (1, 2, 1):
+            runtime.sparse_lookup(table, [looped[each]])
+        train = _minimize(table, runtime.sparse_lookup(table, [feeds[reads]]))
     finally:
         tf.compat.v1.enable_control_flow_v2()
     with session() as opened:
-        opened.run(train, {fed: 1})  # `other` is not demanded
+        opened.run(train, {feeds[reads]: 1})  # the other is not demanded
         assert opened.run(table.size()) == 1
 
 

@@ -45,6 +45,9 @@ def test_text_and_plain_data() -> None:
         == f"{len(found.tables)} table{'s'[: len(found.tables) != 1]}, {found.threads} threads"
     )
     assert any(line.startswith("status_text") and "0 rows" in line for line in str(found).splitlines())
+    line = next(line for line in str(found).splitlines() if line.startswith("status_text"))
+    assert line.endswith(" KiB")  # an empty table is not "0.0 MiB"
+    assert " 0.0 " not in line
     listed = dataclasses.asdict(found)["tables"]
     assert {"name", "dim", "rows", "bytes", "evicted"} == set(listed[0])
     assert table.table_name in [each["name"] for each in listed]

@@ -66,15 +66,24 @@ Update with_hyper(const Update& kernel, TF_OpKernelContext* context, int index) 
   return update;
 }
 
+// Throws InvalidInput with the table's name unless ids are [n] and grads [n, dim].
+void require_fitting(const Table& table, const Input& ids, const Input& grads) {
+  try {
+    ids.require_rank(1);
+    grads.require_shape({static_cast<std::int64_t>(ids.elements()), static_cast<std::int64_t>(table.dim())});
+  } catch (const InvalidInput& failure) {
+    fail_invalid("the update of table '" + table.name() + "' does not fit: " + failure.what());
+  }
+}
+
 // Inputs are handle, keys [n] or addresses [n], grads [n, dim], hyper.
 template <bool kByAddress>
 void apply(void* kernel, TF_OpKernelContext* context) noexcept {
   try {
     const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
     const Input ids(context, 1, kByAddress ? "addresses" : "keys");
-    ids.require_rank(1);
     const Input grads(context, 2, "grads");
-    grads.require_shape({static_cast<std::int64_t>(ids.elements()), static_cast<std::int64_t>(table->dim())});
+    require_fitting(*table, ids, grads);
     const Update update = with_hyper(*static_cast<const Update*>(kernel), context, 3);
     if constexpr (kByAddress) {
       table->apply_at(ids.data<std::int64_t>(), ids.elements(), grads.data<float>(), update);
@@ -100,10 +109,8 @@ std::vector<Member> members(TF_OpKernelContext* context, int count) {
     Member& member = all[static_cast<std::size_t>(i)];
     member.table = find_table(Input(context, i, "handle").scalar<std::int64_t>());
     member.keys = std::make_unique<Input>(context, count + i, "keys");
-    member.keys->require_rank(1);
     member.grads = std::make_unique<Input>(context, 2 * count + i, "grads");
-    const auto rows = static_cast<std::int64_t>(member.keys->elements());
-    member.grads->require_shape({rows, static_cast<std::int64_t>(member.table->dim())});
+    require_fitting(*member.table, *member.keys, *member.grads);
   }
   return all;
 }
