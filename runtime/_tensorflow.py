@@ -18,6 +18,7 @@ from tensorflow.python.ops import control_flow_util
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 from tensorflow.python.trackable import resource as trackable_resource
 from tensorflow.python.trackable.base import Trackable
+from tensorflow.python.training import checkpoint_utils, warm_starting_util
 from tensorflow.python.training.saving.saveable_object import SaveableObject, SaveSpec
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "add_control_inputs",
     "as_written",
     "compiled_by_xla",
+    "extend_warm_starts",
     "global_seed",
     "in_control_flow",
     "order_by_handle",
@@ -173,3 +175,20 @@ def keep_loaded_resources_when_saved() -> None:
         return handles
 
     restored._export_to_saved_model_graph = exported
+
+
+def extend_warm_starts(
+    complete: Callable[[Any, Any], list[tuple[str, Any]]], listed: Callable[[Any, dict[str, Any]], dict[str, Any]]
+) -> None:
+    """Let `complete` give the pairs of `init_from_checkpoint`, and `listed` the variables of `WarmStartSettings`."""
+    initialize: Any = checkpoint_utils._init_from_checkpoint
+    group: Any = warm_starting_util._get_grouped_variables
+
+    def initialized(path: Any, assignment_map: Any) -> None:
+        initialize(path, complete(path, assignment_map))
+
+    def grouped(variables: Any) -> dict[str, Any]:
+        return listed(variables, group(variables))
+
+    checkpoint_utils._init_from_checkpoint = initialized
+    warm_starting_util._get_grouped_variables = grouped

@@ -109,6 +109,8 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
     def __init__(self, table: Table) -> None:
         """Make the variable named exactly `table.table_name`, in GLOBAL_VARIABLES and the hash-table collection."""
         self.table = table
+        #: The variable scope that it was made in, which its name does not bear.
+        self.made_in: str = tf.compat.v1.get_variable_scope().name
         self._save_specs: list[_tensorflow.SaveSpec] | None = None
         # A name that ends with a slash is taken as it is, also below scopes and when a scope of that name exists.
         super().__init__(

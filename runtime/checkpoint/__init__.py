@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtime.checkpoint import scopes as _scopes  # noqa: F401 - importing reaches into warm starts
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.incremental import IncrementalSaver
 from runtime.checkpoint.loading import check, latest_complete, load_rows

@@ -1,0 +1,82 @@
+"""Warm starts of TensorFlow's own that name a scope or a pattern: they reach the tables there, too."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tensorflow
+from runtime.anchor import GraphAnchor
+from runtime.checkpoint.bundle import CheckpointError
+from runtime.table import Table, tables
+
+__all__: list[str] = []
+
+
+def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
+    """Return the pairs of `init_from_checkpoint`, with the tables that names and scopes stand for."""
+    pairs = list(assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map)
+    known = {table.table_name: table for table in tables() if isinstance(table.variable, GraphAnchor)}
+    if not known:
+        return pairs
+    shapes = dict(tf.train.list_variables(path))
+    found: list[tuple[str, Any]] = []
+    for tensor, target in pairs:
+        named = known[target].variable if isinstance(target, str) and target in known else target
+        found.append((_rows_of(tensor, named, shapes) if isinstance(named, GraphAnchor) else tensor, named))
+    asked = {target.table.table_name for _, target in found if isinstance(target, GraphAnchor)}
+    for tensor, target in pairs:
+        if isinstance(target, str) and target not in known and tensor.endswith("/"):
+            for table in known.values():
+                source = _source(table, tensor, target.rpartition("/")[0])
+                if source is not None and table.is_save and table.table_name not in asked:
+                    asked.add(table.table_name)
+                    found += [(source, table.variable)] if _is_there(table, source, path, shapes) else []
+    return found
+
+
+def _rows_of(tensor: str, anchor: GraphAnchor, shapes: Mapping[str, Any]) -> str:
+    tensor = tensor.removesuffix(":0")
+    if anchor.table.is_save and tensor in shapes and f"{tensor}-keys" not in shapes:
+        raise CheckpointError(
+            f"`{tensor}` of the checkpoint is an ordinary variable and no table: leave it out of this warm start and "
+            f"fill the table `{anchor.table.table_name}` with runtime.checkpoint.warm_start(table, path)"
+        )
+    return tensor
+
+
+def _source(table: Table, tensor: str, scope: str) -> str | None:
+    """Return its name in the checkpoint; None if it is not in `scope`, by name or by where it was made."""
+    name, made = table.table_name, table.variable.made_in
+    if not scope or name.startswith(scope + "/"):
+        inner = name.removeprefix(scope).removeprefix("/")
+        return inner if tensor == "/" else tensor + inner
+    return name if f"{made}/".startswith(scope + "/") else None
+
+
+def _is_there(table: Table, source: str, path: Any, shapes: Mapping[str, Any]) -> bool:
+    if f"{source}-keys" in shapes:
+        return True
+    warnings.warn(
+        f"the warm start from {path} leaves out the table `{table.table_name}`, of which it holds no rows as "
+        f"`{source}`: name it, as {{name: table.variable}}, or fill it with runtime.checkpoint.warm_start",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False
+
+
+def _listed(variables: Any, grouped: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Add the tables that a pattern of WarmStartSettings matches: their variables are not trainable."""
+    if isinstance(variables, str):
+        for table in tables():
+            if isinstance(table.variable, GraphAnchor) and table.is_save and re.match(variables, table.variable.name):
+                grouped.setdefault(table.table_name, [table.variable])
+    return grouped
+
+
+_tensorflow.extend_warm_starts(_with_tables, _listed)
