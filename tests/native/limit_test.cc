@@ -116,19 +116,82 @@ TEST(slots_and_counters_that_do_not_fit_are_refused) {
   Table reference(limited(0));
   const std::vector<float> initial = look_up(reference, range(0, 2000));
   for (const char* const options : {"", ";when_full=evict"}) {
+    const bool evicts = *options != 0;
     Table table(limited(reference.bytes() + 4 * 2000, options));
     CHECK(look_up(table, range(0, 2000)) == initial);
     const std::size_t bytes = table.bytes();
-    CHECK_THROWS(LimitReached, train(table, {1}), "slots and counters that its rows are to get");
+    CHECK_THROWS(LimitReached, train(table, evicts ? range(0, 2000) : Ids{1}), "slots and counters that its rows are to get");
     CHECK_THROWS(LimitReached, admit(table, {1}, 2, 1), "slots and counters that its rows are to get");
     CHECK_THROWS(LimitReached, table.set_threshold(2), "slots and counters that its rows are to get");
     CHECK(table.bytes() == bytes && look_up(table, range(0, 2000)) == initial);
     train(table, range(0, 2000), OptimizerKind::sgd);  // without slots
     const auto rows = fixtures::snapshot(table);
-    Table small(limited(bytes / 2, options));
+    Table small(limited(evicts ? 1000 : bytes / 2, options));
     CHECK_THROWS(LimitReached, fixtures::import_rows(small, rows), "for the rows to restore");
     CHECK(small.size() == 0 && small.bytes() < bytes / 4);
   }
+}
+
+TEST(slots_of_the_first_update_make_room_for_themselves) {
+  for (const OptimizerKind kind : {OptimizerKind::adagrad, OptimizerKind::lazy_adam}) {
+    Table reference(limited(0));
+    look_up(reference, range(0, 2000));
+    const std::size_t limit = reference.bytes() + 4 * 2000;
+    Table table(limited(limit, ";when_full=evict"));
+    look_up(table, range(0, 2000));
+    const Ids removed = range(500, 600);
+    table.remove(removed.data(), removed.size());
+    Ids batch = range(0, 100);  // the oldest but for those that the update needs
+    look_up(table, range(1000, 1100));
+    train(table, batch, kind);
+    train(reference, batch, kind);
+    CHECK(table.bytes() <= limit && table.bytes() > limit / 10 * 8 && table.evicted() > 500);
+    CHECK(has(table, batch) && has(table, range(1000, 1100)) && !has(table, {100}));
+    CHECK(table.evicted() + table.size() == 1900);
+    const Ids left = fixtures::sorted_keys(table);
+    CHECK(left.size() == table.size() && rows_of(table, left) == rows_of(reference, left));
+    for (std::int64_t step = 0; step < 20; ++step) {
+      batch = range(step * 30, step * 30 + 200);
+      look_up(table, batch);
+      train(table, batch, kind);
+      CHECK(table.bytes() <= limit && has(table, batch));
+    }
+    Table group(limited(limit, ";when_full=evict"));
+    look_up(group, range(0, 2000));
+    batch = range(0, 100);
+    const std::vector<float> grads = fixtures::gradients(batch.size() * kColumns, 100);
+    Table::apply_together({{&group, batch.data(), batch.size(), grads.data()}}, fixtures::update(kind));
+    CHECK(group.bytes() <= limit && has(group, batch) && rows_of(group, batch) == rows_of(reference, batch));
+  }
+}
+
+TEST(rows_that_are_restored_make_room) {
+  Table source(limited(0));
+  admit(source, range(0, 1000), 1, 5);
+  admit(source, range(300, 500), 1, 9);
+  train(source, range(0, 1000), OptimizerKind::lazy_adam);
+  const auto rows = fixtures::snapshot(source);
+  const std::size_t limit = source.bytes() / 2;
+  Table table(limited(limit, ";when_full=evict"));
+  fixtures::import_rows(table, rows);
+  CHECK(table.bytes() <= limit && table.size() > 250 && table.evicted() + table.size() == 1000);
+  const Ids left = fixtures::sorted_keys(table);
+  CHECK(rows_of(table, left) == rows_of(source, left) && has(table, range(950, 1000)));
+  train(table, left, OptimizerKind::lazy_adam);
+  train(source, left, OptimizerKind::lazy_adam);
+  CHECK(rows_of(table, left) == rows_of(source, left));
+
+  // Rows with slots come into a table that has none.
+  constexpr std::size_t kLimit = 200000;
+  Table merged(limited(kLimit, ";when_full=evict"));
+  const Ids old = range(5000, 15000);
+  std::size_t inserted = 0;
+  while (inserted < old.size() && merged.evicted() == 0) look_up(merged, {old[inserted++]});
+  const std::size_t some = 100;
+  auto meta = rows.meta;
+  meta.seen = {};
+  merged.merge(meta, rows.keys.data(), some, rows.values.data(), rows.slots.data());
+  CHECK(merged.bytes() <= kLimit && merged.evicted() > 500 && has(merged, Ids(rows.keys.begin(), rows.keys.begin() + some)));
 }
 
 // A window of ids slides on: the rows in it train as they do without a limit, and memory never grows past it.

@@ -283,6 +283,9 @@ class Table {
   void insert_within_limit(Batch& batch, std::uint32_t stamp);
   void require_places(const Shard& shard, std::size_t more) const;
   void require_room(const RowLayout& after, const BloomConfig& bloom) const;
+  [[nodiscard]] std::size_t bytes_with(const RowLayout& after, const BloomConfig& bloom) const noexcept;
+  void make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count);
+  void compact();
   [[noreturn]] void refuse(std::size_t bytes, const std::string& remedy) const;
   void recount() noexcept;
   [[nodiscard]] std::uint32_t next_stamp() noexcept;
@@ -298,11 +301,12 @@ class Table {
   void prefetch_lines(const std::int64_t* keys, std::size_t count) const noexcept;
   void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
   template <typename Body>
-  void with_slots(const Update& update, const Body& body);
+  void with_slots(const Update& update, const std::int64_t* keys, std::size_t count, const Body& body);
   [[nodiscard]] bool ready_for(const Update& update) const;
   // Whether a key that has no row may have lost it since it was looked up.
   [[nodiscard]] bool skips_absent() const noexcept { return state_->thinned || state_->layout.has(Cell::count); }
-  void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first);
+  void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
+             std::size_t count);
   void begin_steps(const Update& first);
   void settle() noexcept;
   // The value of a row as it is after all steps.
@@ -333,6 +337,11 @@ class Table {
   void require_counters(const SeenKeys& seen) const;
   void restore_seen(State& state, const SeenKeys& seen) const;
   void require_dim(const TableMeta& meta) const;
+  [[nodiscard]] std::unique_ptr<State> filled(const TableMeta& meta, const std::int64_t* keys, std::size_t count,
+                                              const float* values, const float* slots) const;
+  struct Restored;
+  [[nodiscard]] static std::size_t bytes_of(const State& state) noexcept;
+  [[nodiscard]] std::unique_ptr<State> fitted(std::unique_ptr<State> whole, Restored rows) const;
   template <typename Write>
   void write_rows(const Batch& batch, const Write& write);
   struct Prepared;
@@ -516,10 +525,11 @@ void Table::view_found(const Found& found, const Body& body) {
   body(View(*this, found.ids.get(), rows.get()));
 }
 
-// Calls body() under `structure_` once the rows have the slots of the update's rule. Where they have to be made, nobody
+// Calls body() under `structure_` once the rows have the slots of the update's rule, which are made at the expense of
+// other rows than those of `keys` if need be. Where they have to be made, nobody
 // else can change them again until the update is done, so it waits for one snapshot at most.
 template <typename Body>
-void Table::with_slots(const Update& update, const Body& body) {
+void Table::with_slots(const Update& update, const std::int64_t* keys, std::size_t count, const Body& body) {
   {
     const ReadLock lock(structure_);
     if (ready_for(update)) return body();
@@ -527,7 +537,7 @@ void Table::with_slots(const Update& update, const Body& body) {
   const Maintenance maintenance(maintenance_);
   if (!ready_for(update)) {
     const WriteLock lock(structure_);
-    adopt(update.kind, update.starts, &update);
+    adopt(update.kind, update.starts, &update, keys, count);
   }
   const ReadLock lock(structure_);
   body();

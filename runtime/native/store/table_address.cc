@@ -11,7 +11,7 @@
 namespace recmigrate {
 
 void Table::apply_at(const std::int64_t* addresses, std::size_t count, const float* grads, const Update& update) {
-  with_slots(update, [&] {
+  with_slots(update, nullptr, 0, [&] {
     require_addresses();
     Sums sums(count * dim_);
     const Batch batch(addresses, count, IdKind::address, [&](Batch& part_of, std::size_t part) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "store/errors.h"
 #include "store/hash.h"
@@ -38,18 +39,88 @@ void Table::recount() noexcept {
   bytes_ = total;
 }
 
-// Refuses another layout of the rows, and filters, that would go over the limit. The caller holds `structure_`.
-void Table::require_room(const RowLayout& after, const BloomConfig& bloom) const {
-  if (config_.max_bytes == 0) return;
+// What the table would take with another layout of the rows, and filters.
+std::size_t Table::bytes_with(const RowLayout& after, const BloomConfig& bloom) const noexcept {
   std::size_t total = bytes_;
   for (const auto& shard : state_->shards) {
     total += shard->used * (after.stride() - state_->layout.stride()) * sizeof(float);  // modulo 2^64, should it be less
     total -= shard->bloom ? shard->bloom->bytes() : 0;
     total += bloom.max_elements == 0 ? 0 : CountingBloom::bytes_of(bloom, kShards);
   }
+  return total;
+}
+
+// Refuses those that would go over the limit. The caller holds `structure_`.
+void Table::require_room(const RowLayout& after, const BloomConfig& bloom) const {
+  if (config_.max_bytes == 0) return;
+  const std::size_t total = bytes_with(after, bloom);
   if (total > bytes_ && total > static_cast<std::size_t>(config_.max_bytes)) {
     refuse(total, " with the slots and counters that its rows are to get; raise it");
   }
+}
+
+// The same for a layout of the rows, but evicts those that were not used for longest, never those of `keys`, and gives
+// back their places, where rows may move: those that have addresses may not. The caller holds `maintenance_` and
+// `structure_`.
+void Table::make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count) {
+  const auto limit = static_cast<std::size_t>(config_.max_bytes);
+  const std::size_t width = after.stride() * sizeof(float);
+  const std::size_t total = bytes_with(after, state_->bloom);
+  if (!config_.evicts || config_.expansion || total <= std::max<std::size_t>(limit, bytes_)) {
+    return require_room(after, state_->bloom);
+  }
+  std::size_t rows = 0;
+  std::size_t places = 0;
+  for (const auto& shard : state_->shards) {
+    rows += shard->index.size();
+    places += shard->used;
+  }
+  const std::size_t fixed = total - places * width;
+  const std::size_t fit = fixed < limit ? (limit - fixed) / width : 0;
+  std::vector<std::vector<std::int64_t>> gone(kShards);
+  if (rows > fit) {
+    const std::uint32_t stamp = next_stamp();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t hash = hash_key(keys[i]);
+      float* const row = state_->shards[shard_of(hash)]->find(hash, keys[i]);
+      if (row != nullptr) state_->layout.write(row, Cell::used, stamp);
+    }
+    const std::vector<Candidate> candidates = oldest(stamp, rows - fit + rows / kOneOf);
+    if (candidates.size() < rows - fit) {
+      refuse(fixed + (rows - candidates.size()) * width, " with the slots and counters that its rows are to get, even "
+             "without the rows that this batch of ids does not need; raise it, or use smaller batches");
+    }
+    const std::size_t fewer = std::min(candidates.size(), rows - fit + rows / kOneOf);
+    for (std::size_t i = 0; i < fewer; ++i) gone[candidates[i].shard].push_back(candidates[i].key);
+  }
+  const Recount recount(*this);
+  evict(gone);
+  compact();
+}
+
+// Moves rows into the places of removed ones, so that none are left; their addresses change.
+void Table::compact() {
+  ++epoch_;
+  parallel::run(kShards, [&](std::size_t s) {
+    Shard& shard = *state_->shards[s];
+    const auto rows = static_cast<Slot>(shard.index.size());
+    std::vector<Slot> places;
+    std::vector<std::pair<std::int64_t, Slot>> moved;
+    shard.free.for_each(shard.rows, [&](Slot slot) {
+      if (slot < rows) places.push_back(slot);
+    });
+    shard.index.for_each([&](std::int64_t key, Slot slot) {
+      if (slot >= rows) moved.emplace_back(key, slot);
+    });
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      const auto [key, from] = moved[i];
+      std::copy_n(shard.rows.row(from), state_->layout.stride(), shard.rows.row(places[i]));
+      shard.index.erase(hash_key(key), key);
+      shard.index.insert(hash_key(key), key, places[i]);
+    }
+    shard.free = FreeSlots();
+    shard.used = rows;
+  });
 }
 
 // A number that grows from one batch to the next: rows that it was written to were used lately.

@@ -1,5 +1,6 @@
 // Whole-table traffic: snapshot, import, upsert, deletion and the meta data that goes with a checkpoint.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -72,10 +73,16 @@ void Table::require_dim(const TableMeta& meta) const {
                std::to_string(dim_));
 }
 
-void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
-                        const float* slots) {
-  require_dim(meta);
-  require_counters(meta.seen);
+// Rows that are to be restored, with the counters of `meta`.
+struct Table::Restored {
+  TableMeta meta;
+  std::vector<std::int64_t> keys;
+  std::vector<float> values;
+  std::vector<float> slots;
+};
+
+std::unique_ptr<Table::State> Table::filled(const TableMeta& meta, const std::int64_t* keys, std::size_t count,
+                                            const float* values, const float* slots) const {
   const Batch batch(keys, count, IdKind::key, [](Batch&, std::size_t) {});
   if (batch.distinct() != count) {
     fail_invalid("rows for table '" + name() + "' hold key " + std::to_string(keys[batch.first_repeated()]) + " twice");
@@ -99,14 +106,86 @@ void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::si
     }
   });
   restore_seen(*fresh, meta.seen);
+  return fresh;
+}
+
+std::size_t Table::bytes_of(const State& state) noexcept {
   std::size_t total = 0;
-  for (const auto& shard : fresh->shards) total += shard->bytes(fresh->layout);
-  if (limited() && total > static_cast<std::size_t>(config_.max_bytes)) refuse(total, " for the rows to restore; raise it");
+  for (const auto& shard : state.shards) total += shard->bytes(state.layout);
+  return total;
+}
+
+// Of rows to restore that are too many, those that fit: the ones seen last, of equal ones the largest keys, as `oldest` has
+// it. Throws LimitReached when none does.
+std::unique_ptr<Table::State> Table::fitted(std::unique_ptr<State> whole, Restored rows) const {
+  const auto limit = static_cast<std::size_t>(config_.max_bytes);
+  while (bytes_of(*whole) > limit && !rows.keys.empty()) {
+    const RowLayout& layout = whole->layout;
+    std::vector<std::pair<std::uint32_t, std::size_t>> order;  // when seen, and which row
+    for (std::size_t i = 0; i < rows.keys.size(); ++i) {
+      const std::uint64_t hash = hash_key(rows.keys[i]);
+      const float* const row = whole->shards[shard_of(hash)]->find(hash, rows.keys[i]);
+      order.emplace_back(layout.has(Cell::last_seen) ? layout.read(row, Cell::last_seen) : 0, i);
+    }
+    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : rows.keys[a.second] > rows.keys[b.second];
+    });
+    const std::size_t fewer = (bytes_of(*whole) - limit) / (layout.stride() * sizeof(float)) + 1;
+    const std::size_t left = rows.keys.size() - std::min(fewer, rows.keys.size());
+    std::vector<std::int64_t> gone;
+    for (std::size_t i = left; i < order.size(); ++i) gone.push_back(rows.keys[order[i].second]);
+    std::sort(gone.begin(), gone.end());
+    order.resize(left);
+    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const std::size_t width = layout.slot_width();
+    Restored kept;
+    for (const auto& one : order) {
+      const auto at = static_cast<std::ptrdiff_t>(one.second);
+      const auto dim = static_cast<std::ptrdiff_t>(dim_);
+      const auto wide = static_cast<std::ptrdiff_t>(width);
+      kept.keys.push_back(rows.keys[one.second]);
+      kept.values.insert(kept.values.end(), rows.values.begin() + at * dim, rows.values.begin() + (at + 1) * dim);
+      if (wide != 0) kept.slots.insert(kept.slots.end(), rows.slots.begin() + at * wide, rows.slots.begin() + (at + 1) * wide);
+    }
+    kept.meta = rows.meta;
+    kept.meta.seen.keys.clear();
+    kept.meta.seen.sightings.clear();
+    for (std::size_t i = 0; i < rows.meta.seen.keys.size(); ++i) {
+      if (std::binary_search(gone.begin(), gone.end(), rows.meta.seen.keys[i])) continue;
+      kept.meta.seen.keys.push_back(rows.meta.seen.keys[i]);
+      kept.meta.seen.sightings.push_back(rows.meta.seen.sightings[i]);
+    }
+    rows = std::move(kept);
+    whole = filled(rows.meta, rows.keys.data(), rows.keys.size(), rows.values.data(), rows.slots.data());
+    whole->thinned = true;
+  }
+  if (bytes_of(*whole) > limit) refuse(bytes_of(*whole), " for the rows to restore; raise it");
+  return whole;
+}
+
+void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
+                        const float* slots) {
+  require_dim(meta);
+  require_counters(meta.seen);
+  auto fresh = filled(meta, keys, count, values, slots);
+  const std::size_t total = bytes_of(*fresh);
+  std::size_t gone = 0;
+  if (limited() && total > static_cast<std::size_t>(config_.max_bytes)) {
+    if (!config_.evicts) refuse(total, " for the rows to restore; raise it");
+    const std::size_t width = fresh->layout.slot_width();
+    fresh = fitted(std::move(fresh), {meta, {keys, keys + count}, {values, values + count * dim_},
+                                      {slots, slots + count * width}});
+    gone = count;
+    for (const auto& shard : fresh->shards) gone -= shard->index.size();
+    std::fprintf(stderr, "recmigrate: table '%s' was restored without %zu of %zu rows, to stay within its max_bytes\n",
+                 name().c_str(), gone, count);
+  }
   const Maintenance maintenance(maintenance_);
   {
     const WriteLock lock(structure_);
     std::swap(state_, fresh);
     ++epoch_;
+    evicted_ += gone;
     recount();
   }
 }
@@ -120,7 +199,7 @@ void Table::merge(const TableMeta& meta, const std::int64_t* keys, std::size_t c
     const WriteLock lock(structure_);
     const Recount recount(*this);
     const bool trained = meta.kind != OptimizerKind::none;
-    if (trained && state_->kind != meta.kind) adopt(meta.kind, meta.starts, nullptr);
+    if (trained && state_->kind != meta.kind) adopt(meta.kind, meta.starts, nullptr, keys, count);
     if (trained) state_->optimizers.clear();
     if (meta.seen.tracked) track(meta.seen.bloom);
     const std::size_t width = trained ? state_->layout.slot_width() : 0;

@@ -24,7 +24,7 @@ struct Table::Prepared {
 
 void Table::apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update) {
   with_room([&] {
-    with_slots(update, [&] {
+    with_slots(update, keys, count, [&] {
       const Prepared prepared(*this, {this, keys, count, grads});
       require_sound(prepared.batch, prepared.sums, update);
       update_all(prepared.batch, prepared.sums, update);
@@ -49,7 +49,8 @@ void Table::apply_together(std::vector<Gradients> all, const Update& update) {
 void Table::hold_and_apply(const std::vector<Gradients>& all, std::size_t from, const Update& update,
                            std::vector<std::unique_ptr<Prepared>>& prepared) {
   if (from < all.size()) {
-    return all[from].table->with_slots(update, [&] { hold_and_apply(all, from + 1, update, prepared); });
+    const Gradients& own = all[from];
+    return own.table->with_slots(update, own.keys, own.count, [&] { hold_and_apply(all, from + 1, update, prepared); });
   }
   parallel::run(all.size(), [&](std::size_t i) { prepared[i] = std::make_unique<Prepared>(*all[i].table, all[i]); });
   for (std::size_t i = 0; i < all.size(); ++i) all[i].table->require_sound(prepared[i]->batch, prepared[i]->sums, update);
@@ -83,7 +84,8 @@ bool Table::ready_for(const Update& update) const {
 
 // Gives the rows the slots of a rule, and begins to count its steps when the first update is there. The caller holds
 // `maintenance_` and `structure_`.
-void Table::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first) {
+void Table::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
+                  std::size_t count) {
   const OptimizerKind present = state_->kind;
   const bool anew = state_->anew && first != nullptr;
   const bool other = (slot_count(present) != 0 || state_->in_turn) && present != kind;
@@ -101,7 +103,7 @@ void Table::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* fi
   after.present |= state_->layout.present;
   if (anew) settle();
   if (other || (anew && after.slots != 0) || !(after == state_->layout)) {
-    require_room(after, state_->bloom);
+    make_room_for(after, keys, count);
     widen(after, present == kind && !anew, starts);
   }
   if (other && !anew) {
