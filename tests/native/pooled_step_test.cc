@@ -6,6 +6,7 @@
 #include "fixtures.h"
 #include "ops/row_access.h"
 
+namespace pooled_step {
 namespace {
 
 using recmigrate::kBlock;
@@ -136,3 +137,4 @@ TEST(a_pooled_step_is_right_when_the_table_changes_in_between) {
 }
 
 }  // namespace
+}  // namespace pooled_step
