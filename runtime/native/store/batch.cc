@@ -216,13 +216,19 @@ void Batch::order_parts() {
   std::sort(order_.begin(), order_.end(), [this](std::uint8_t a, std::uint8_t b) { return this->ids(a) > this->ids(b); });
 }
 
-void Batch::number(std::size_t part) {
+void Batch::start_numbers() { numbering_of_thread().forget(); }  // what one that ran out of memory left
+
+std::pair<const std::int64_t*, std::size_t> Batch::number(std::size_t part, std::size_t from, std::size_t some) {
   Numbering& numbering = numbering_of_thread();
-  const std::uint32_t first = begins_[part];
-  numbering.forget();  // what one that ran out of memory left
-  numbering.number(&keys_[first], &positions_[first], ids(part), &numbers_[first], &firsts_[first]);
+  const std::uint32_t before = numbering.distinct();
+  numbering.number(&keys_[from], &positions_[from], some, &numbers_[from], &firsts_[begins_[part]]);
+  return {numbering.keys() + before, numbering.distinct() - before};
+}
+
+void Batch::end_numbers(std::size_t part) {
+  Numbering& numbering = numbering_of_thread();
   distinct_[part] = numbering.distinct();
-  std::copy_n(numbering.keys(), numbering.distinct(), &keys_[first]);
+  std::copy_n(numbering.keys(), numbering.distinct(), &keys_[begins_[part]]);
   numbering.forget();
 }
 

@@ -1,9 +1,11 @@
 // De-duplication of one batch of ids: parts that share no key, each the ids of one shard.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "store/parallel.h"
@@ -35,9 +37,22 @@ class Batch {
   // Calls then(batch, part) once the keys of a part are known, from several threads. The ids are not needed any more
   // afterwards. Throws LimitReached for 2^32 - 1 ids or more, std::bad_alloc, and what `then` throws.
   template <typename Then>
-  Batch(const std::int64_t* ids, std::size_t count, IdKind kind, const Then& then) : Batch(ids, count, kind) {
+  Batch(const std::int64_t* ids, std::size_t count, IdKind kind, const Then& then)
+      : Batch(ids, count, kind, [](std::size_t, const std::int64_t*, std::size_t) {}, then) {}
+
+  // The same; while the ids of a part are numbered, ahead(part, keys, some) is told each distinct key once, so that what
+  // `then` will look for has come from memory.
+  template <typename Ahead, typename Then>
+  Batch(const std::int64_t* ids, std::size_t count, IdKind kind, const Ahead& ahead, const Then& then)
+      : Batch(ids, count, kind) {
     for_each_part([&](std::size_t part) {
-      number(part);
+      start_numbers();
+      for (std::size_t at = begins_[part]; at < begins_[part + 1]; at += kNumbered) {
+        const std::size_t some = std::min<std::size_t>(kNumbered, begins_[part + 1] - at);
+        const auto [fresh, found] = number(part, at, some);
+        ahead(part, fresh, found);
+      }
+      end_numbers(part);
       then(*this, part);
     });
   }
@@ -83,7 +98,13 @@ class Batch {
 
   void order_parts();
   void sort(const std::int64_t* ids);
-  void number(std::size_t part);
+  // The distinct keys of one part are numbered by the thread that calls these, some ids after the other; those that are
+  // new among them are returned, and how many they are.
+  static void start_numbers();
+  std::pair<const std::int64_t*, std::size_t> number(std::size_t part, std::size_t from, std::size_t some);
+  void end_numbers(std::size_t part);
+
+  static constexpr std::size_t kNumbered = 64;
 
   IdKind kind_;
   std::size_t count_;

@@ -170,10 +170,11 @@ void Table::lookup_or_insert(const std::int64_t* keys, std::size_t count, float*
   with_room([&] {
     const ReadLock lock(structure_);
     const StepsGuard steps(*this);
-    Batch batch = limited() ? resolve(keys, count) : Batch(keys, count, IdKind::key, [&](Batch& whole, std::size_t part) {
+    const auto read = [&](Batch& whole, std::size_t part) {
       resolve_part(whole, part);
       read_part(whole, part, out);
-    });
+    };
+    Batch batch = limited() ? resolve(keys, count) : Batch(keys, count, IdKind::key, Fetch{*this}, read);
     if (limited()) batch.for_each_part([&](std::size_t part) { read_part(batch, part, out); });
     remember(keys, std::move(batch));
   });
@@ -188,15 +189,6 @@ void Table::read_part(const Batch& batch, std::size_t part, float* out) const no
   const ReadLock lock(state_->shards[part]->mutex);
   if (state_->steps == nullptr) return spread_rows(out, positions, rows, numbers, batch.ids(part), dim_);
   for (std::size_t i = 0; i < batch.ids(part); ++i) read_row(rows[numbers[i]], out + positions[i] * dim_);
-}
-
-// Fetches the index lines of keys that a later block asks for.
-void Table::prefetch_lines(const std::int64_t* keys, std::size_t count) const noexcept {
-  const std::unique_ptr<Shard>* const all = state_->shards.data();
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t hash = hash_key(keys[i]);
-    static_cast<void>(all[shard_of(hash)]->index.prefetch(hash));
-  }
 }
 
 // Rows of up to kBlock keys, null where there is none, and their shards. The rows are prefetched.
@@ -254,7 +246,7 @@ std::unique_ptr<float*[]> Table::rows_by_id(const Batch& batch) {
 // De-duplicates keys, finds their rows and inserts those that are missing.
 Batch Table::resolve(const std::int64_t* keys, std::size_t count, bool insert) {
   const std::uint32_t stamp = next_stamp();
-  Batch found(keys, count, IdKind::key, [&](Batch& batch, std::size_t part) {
+  Batch found(keys, count, IdKind::key, Fetch{*this}, [&](Batch& batch, std::size_t part) {
     resolve_part(batch, part, insert && !limited());
     if (!config_.evicts) return;
     const WriteLock lock(state_->shards[part]->mutex);
@@ -262,6 +254,12 @@ Batch Table::resolve(const std::int64_t* keys, std::size_t count, bool insert) {
   });
   if (insert && limited()) insert_within_limit(found, stamp);
   return found;
+}
+
+void Table::Fetch::operator()(std::size_t part, const std::int64_t* keys, std::size_t count) const noexcept {
+  const Shard& shard = *table.state_->shards[part];
+  const ReadLock lock(shard.mutex);
+  for (std::size_t i = 0; i < count; ++i) static_cast<void>(shard.index.prefetch(hash_key(keys[i])));
 }
 
 void Table::resolve_part(Batch& batch, std::size_t part, bool insert) {
@@ -275,7 +273,6 @@ void Table::resolve_part(Batch& batch, std::size_t part, bool insert) {
     std::uint8_t shards[kBlock];
     for (std::size_t at = 0; at < distinct; at += kBlock) {
       const std::size_t some = std::min(kBlock, distinct - at);
-      prefetch_lines(keys + at + some, std::min(kBlock, distinct - at - some));
       find_block(keys + at, some, rows + at, shards);
       complete = complete && std::find(rows + at, rows + at + some, nullptr) == rows + at + some;
     }

@@ -298,7 +298,11 @@ class Table {
   void remember(const std::int64_t* keys, Batch batch);
   [[nodiscard]] FoundPtr take_recent(const std::int64_t* ids, std::size_t count);
   [[nodiscard]] FoundPtr recall(const std::int64_t* ids, std::size_t count);
-  void prefetch_lines(const std::int64_t* keys, std::size_t count) const noexcept;
+  // Fetches the index lines of keys that a part will look for.
+  struct Fetch {
+    const Table& table;
+    void operator()(std::size_t part, const std::int64_t* keys, std::size_t count) const noexcept;
+  };
   void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
   template <typename Body>
   void with_slots(const Update& update, const std::int64_t* keys, std::size_t count, const Body& body);

@@ -69,7 +69,7 @@ Batch Table::sum(const Gradients& of, Sums& sums) {
     batch.for_each_part([&](std::size_t part) { sum_part(batch, part, of.grads, sums); });
     return batch;
   }
-  return Batch(of.keys, of.count, IdKind::key, [&](Batch& part_of, std::size_t part) {
+  return Batch(of.keys, of.count, IdKind::key, Fetch{*this}, [&](Batch& part_of, std::size_t part) {
     resolve_part(part_of, part, insert);
     sum_part(part_of, part, of.grads, sums);
   });
