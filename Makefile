@@ -15,7 +15,7 @@ demo: export TF_ENABLE_ONEDNN_OPTS = 0
 help:
 	@echo "make demo        convert, prove and train the example models; writes demo-output/report.html"
 	@echo "make test        all tests (TensorFlow 2.15.1, Paddle 2.6.2 as the oracle, native tests under sanitizers)"
-	@echo "make test-tf221  the native, runtime and property tests again on TensorFlow 2.21, same compiled library"
+	@echo "make test-tf221  the native, runtime, rewriter and property tests again on TensorFlow 2.21, same compiled library"
 	@echo "make lint types  ruff, mypy --strict"
 	@echo "make bench       the yardstick benchmarks (see benchmarks/README.md)"
 	@echo "make clean       remove the environments and everything built"
@@ -53,9 +53,9 @@ $(TF221)/.locked: constraints/tf221.txt
 	@touch $@
 
 test-tf221: setup $(TF221)/.locked
-	@echo "==> native, runtime and property tests on TensorFlow 2.21 with $$(sha256sum $(NATIVE) | cut -c1-12) (the library tested above)"
+	@echo "==> native, runtime, rewriter and property tests on TensorFlow 2.21 with $$(sha256sum $(NATIVE) | cut -c1-12) (the library tested above)"
 	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python -m pytest --hypothesis-profile=quick \
-	  tests/native/test_ops*.py tests/runtime tests/property/test_*sequences.py tests/property/test_bad_input.py
+	  tests/native/test_ops*.py tests/runtime tests/rewriter tests/property/test_*sequences.py tests/property/test_bad_input.py
 
 # `pip install .` as a user does it: an isolated build, a non-editable install, run from another directory.
 wheel-test: setup

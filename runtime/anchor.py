@@ -107,7 +107,7 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
     optional_restore = False
 
     def __init__(self, table: Table) -> None:
-        """Make the variable named exactly `table.table_name`, in GLOBAL_VARIABLES and the hash-table collection."""
+        """Make the variable named exactly `table.graph_name`, in GLOBAL_VARIABLES and the hash-table collection."""
         self.table = table
         #: The variable scope that it was made in, which its name does not bear.
         self.made_in: str = tf.compat.v1.get_variable_scope().name
@@ -117,7 +117,7 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
             initial_value=self._emptied,
             trainable=False,
             collections=[tf.compat.v1.GraphKeys.GLOBAL_VARIABLES, HASHTABLE_COLLECTION],
-            name=table.table_name + "/",
+            name=table.graph_name + "/",
             dtype=tf.float32,
         )
         self._imported_read = self._failing_read()
@@ -149,8 +149,12 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
 
     def _emptied(self) -> tf.Tensor:
         """Empty the table, then give the anchor's value: so the variable's init op resets the rows."""
-        emptied = native.ops().rec_table_reset(self.table.created, name="reset")
-        with tf.control_dependencies([emptied, self.table.filled.initializer]):
+        filled = native.ops().rec_table_reset(self.table.created, name="reset")
+        if self.table.first_rows is not None:
+            with tf.control_dependencies([filled]):
+                keys, values = self.table.first_rows()
+                filled = native.ops().rec_table_upsert(self.table.created, keys, values)
+        with tf.control_dependencies([filled, self.table.filled.initializer]):
             return tf.zeros([0, self.table.dim])
 
     @property

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
@@ -35,8 +35,16 @@ class Table(_tensorflow.Parent):
     `tf.function`, and is saved by `tf.train.Checkpoint(table=table)`.
     """
 
-    def __init__(self, arguments: table_arguments.TableArguments) -> None:
+    def __init__(
+        self,
+        arguments: table_arguments.TableArguments,
+        below: str = "",
+        first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]] | None = None,
+    ) -> None:
         """Make handle and anchor, in eager mode or in the current graph; call `create_table` instead.
+
+        `below` goes before the name in the names of a graph's ops, where another op has the table's name; `first_rows`
+        makes keys [n] and values [n, dim] that the init op fills the table with.
 
         Raises:
             RuntimeError: in eager mode after `init(use_dynamic_expansion=True)`.
@@ -48,6 +56,9 @@ class Table(_tensorflow.Parent):
                 "without it, and train the table by its variable with create_hash_optimizer of runtime.optimizers"
             )
         self.arguments = arguments
+        #: The name of its anchor and the scope of its ops in a graph.
+        self.graph_name = below + arguments.name
+        self.first_rows = first_rows
         #: The v1 graph that it belongs to; None for an eager table.
         self.graph: Any = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         #: Holds the rows of an eager table.
@@ -82,7 +93,7 @@ class Table(_tensorflow.Parent):
             self._add_to_graph(attributes)
 
     def _add_to_graph(self, attributes: dict[str, Any]) -> None:
-        with tf.name_scope(self.table_name + "/"), tf.device("/device:CPU:0"):
+        with tf.name_scope(self.graph_name + "/"), tf.device("/device:CPU:0"):
             self.created: tf.Tensor = native.ops().rec_table_handle(**attributes, name="created")
             # Init op and restore note here which table they filled, and everything else reads it: where the parts of a
             # graph become functions with kernels of their own, a lookup must find that table or fail, not a fresh one.
@@ -257,7 +268,7 @@ class Table(_tensorflow.Parent):
     def scope(self, name: str) -> Iterator[None]:
         """Place ops on the host, where the table is, below `<table>/<name>`."""
         self.require_here()
-        with tf.name_scope(f"{self.table_name}/"), tf.name_scope(name), tf.device("/device:CPU:0"):
+        with tf.name_scope(f"{self.graph_name}/"), tf.name_scope(name), tf.device("/device:CPU:0"):
             yield
 
     def __repr__(self) -> str:
@@ -363,3 +374,18 @@ def _check_new(name: str, reuse: Any) -> None:
     except KeyError:
         return
     raise ValueError(f"the graph has an operation `{name}` already: give the table another name")
+
+
+def table_for_variable(
+    name: str, rows: int, dim: int, below: str, first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]]
+) -> Table:
+    """Create the table that takes the place of a variable [rows, dim] of the current graph, under its name.
+
+    `below` is the scope of its ops, since the variable has its name. The init op fills it with `first_rows`; ids beyond
+    them read zeros.
+    """
+    arguments = table_arguments.TableArguments(
+        tf.int64, dim, name, tf.compat.v1.zeros_initializer(), rows, is_save=True, init_param=1.0
+    )
+    with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
+        return Table(arguments, below, first_rows)

@@ -1,0 +1,36 @@
+"""The only module of the rewriter that touches TensorFlow names which are not public; a test guards each."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+__all__ = ["control_flow_of", "replace_controls", "update_input"]
+
+
+def update_input(op: tf.Operation, number: int, tensor: tf.Tensor) -> None:
+    """Let a data input of an op in a live graph read another tensor; TensorFlow checks neither type nor cycles."""
+    op._update_input(number, tensor)
+
+
+def replace_controls(op: tf.Operation, before: Sequence[tf.Operation]) -> None:
+    """Let an op in a live graph wait for these ops only."""
+    op._remove_all_control_inputs()
+    op._add_control_inputs(list(before))
+
+
+@contextlib.contextmanager
+def control_flow_of(op: tf.Operation) -> Iterator[None]:
+    """Build ops in the v1 control-flow context of `op`."""
+    context: Any = op._get_control_flow_context()
+    if context is None:
+        yield
+        return
+    context.Enter()
+    try:
+        yield
+    finally:
+        context.Exit()

@@ -1,0 +1,72 @@
+"""What must hold after a rewrite; a rewrite for which it does not is taken back."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from rewriter.graph import GraphView, Tensor
+from rewriter.plan import Plan
+
+__all__ = ["RewriteError", "check"]
+
+
+class RewriteError(RuntimeError):
+    """A rewritten graph breaks a post-condition; the rewrite was taken back."""
+
+
+def check(before: GraphView, after: GraphView, plan: Plan) -> None:
+    """Compare the graph after a rewrite with the one before: the plan's edits are there and nothing else changed.
+
+    Dangling edges are refused when `after` is indexed.
+
+    Raises:
+        RewriteError: names the first op at fault.
+    """
+    _check_edges(before, after, plan)
+    _check_untouched(before, after, plan)
+    _check_acyclic(after)
+
+
+def _check_edges(before: GraphView, after: GraphView, plan: Plan) -> None:
+    for edit in plan.inputs:
+        new = after.inputs(edit.use.op)[edit.use.input]
+        op, _, output = edit.old.partition(":")
+        old = Tensor(op, int(output))
+        if new == old:
+            raise RewriteError(f"`{edit.use.op}` still reads `{edit.old}` at input {edit.use.input}")
+        had, has = before.shape(old), after.shape(new)
+        if not has.is_compatible_with(had):
+            raise RewriteError(f"`{edit.use.op}` read {had} and would read {has} at input {edit.use.input}")
+    for wait in plan.controls:
+        left = set(wait.old) & set(after.controls(wait.op))
+        if left:
+            raise RewriteError(f"`{wait.op}` still waits for `{min(left)}`")
+
+
+def _check_untouched(before: GraphView, after: GraphView, plan: Plan) -> None:
+    edited = {edit.use.op for edit in plan.inputs} | {wait.op for wait in plan.controls}
+    for name, node in before.nodes.items():
+        if name not in after:
+            raise RewriteError(f"`{name}` is gone")
+        if name not in edited and after.nodes[name] != node:
+            raise RewriteError(f"`{name}` changed, which no edit asked for")
+
+
+def _check_acyclic(view: GraphView) -> None:
+    """Take ops away whose inputs are all away (Kahn's algorithm); loops of tf.while_loop are cut at NextIteration."""
+    missing = {
+        name: len(view.inputs(name)) + len(view.controls(name)) if view.type(name) != "NextIteration" else 0
+        for name in view.nodes
+    }
+    ready = deque(name for name, count in missing.items() if count == 0)
+    while ready:
+        op = ready.popleft()
+        for after in (*(use.op for use in view.users(op)), *view.waiting(op)):
+            if view.type(after) == "NextIteration":
+                continue
+            missing[after] -= 1
+            if missing[after] == 0:
+                ready.append(after)
+    stuck = [name for name, count in missing.items() if count > 0]
+    if stuck:
+        raise RewriteError(f"`{stuck[0]}` would depend on itself")

@@ -1,0 +1,76 @@
+"""What was found in a graph, as data: variables that are tables, their lookups and updates, and why one stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rewriter.graph import Tensor
+
+__all__ = ["Lookup", "Refusal", "StaticAnswer", "Table", "Update"]
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A gather of rows: `rows` has the shape of `ids` with the table's dim behind."""
+
+    op: str
+    ids: Tensor
+    rows: Tensor
+    trains: bool
+
+
+@dataclass(frozen=True)
+class Update:
+    """A sparse step of a stock optimizer: the sum of `values` per distinct one of `indices`, by a native rule.
+
+    `hyper` are the rule's numbers in its order: tensors of the graph, or constants. `ops` is what the step consists of
+    that writes: all who wait for one of them wait for the moved update instead.
+    """
+
+    rule: str
+    values: Tensor
+    indices: Tensor
+    hyper: tuple[Tensor | float, ...]
+    starts: tuple[float, ...]
+    slots: tuple[str, ...]
+    ops: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StaticAnswer:
+    """An op that asks the variable what is known without it: its shape (`shape`), or whether it is set (`set`)."""
+
+    op: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A variable [rows, dim] of which the graph only gathers, and updates, single rows."""
+
+    name: str
+    rows: int
+    dim: int
+    initial: Tensor
+    initializer: str
+    lookups: tuple[Lookup, ...]
+    updates: tuple[Update, ...] = ()
+    answers: tuple[StaticAnswer, ...] = ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that the table stands for: itself and the slots of its updates."""
+        return (self.name, *dict.fromkeys(slot for update in self.updates for slot in update.slots))
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a variable that is looked up stays as it is; `path` leads from it to the op at fault."""
+
+    table: str
+    reason: str
+    path: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        way = " → ".join(self.path)
+        return f"`{self.table}` stays a variable: {self.reason}" + (f" ({way})" if way else "")

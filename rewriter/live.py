@@ -1,0 +1,151 @@
+"""Applies a plan to a live tf.Graph before its first session: adds tables, lookups and updates, then moves the edges.
+
+Nothing can be taken out of a tf.Graph: what is replaced stays in it and is run by nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter import _tensorflow
+from rewriter.checks import RewriteError
+from rewriter.facts import StaticAnswer, Table, Update
+from rewriter.graph import Tensor
+from rewriter.plan import ControlEdit, InputEdit, Plan
+from runtime import sparse_lookup
+from runtime.optimizers.by_rule import update_by_rule
+from runtime.table import Table as RuntimeTable
+from runtime.table import table_for_variable
+
+__all__ = ["SCOPE", "apply_plan"]
+
+#: Ops that a rewrite adds are below this scope.
+SCOPE = "recmigrate/"
+
+
+def apply_plan(graph: tf.Graph, plan: Plan) -> Callable[[], None]:
+    """Carry the plan out; return what takes all edges and collections back to where they were.
+
+    Raises:
+        RuntimeError: the graph is finalized: a session has started.
+        RewriteError: a part has another type than the tensor that it stands for; all is taken back.
+    """
+    if graph.finalized:
+        raise RuntimeError(
+            "the graph is finalized: rewrite it before the session starts (GraphModifierHook does it in `begin`)"
+        )
+    undo = contextlib.ExitStack()
+    with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
+        undo.callback(
+            _restore_collections, graph, {name: list(graph.get_collection_ref(name)) for name in graph.collections}
+        )
+        parts = _Parts(graph)
+        for table in plan.tables:
+            parts.add(table)
+        for edit in plan.inputs:
+            _edit_input(graph, edit, parts.tensor(edit.by), undo)
+        for wait in plan.controls:
+            _edit_controls(graph, wait, parts.op(wait.by), undo)
+        _leave_collections(graph, {name for table in plan.tables for name in table.variables})
+        return undo.pop_all().close
+
+
+class _Parts:
+    """The ops that a plan's tables need, made in the graph, by the names that the plan calls them."""
+
+    def __init__(self, graph: tf.Graph) -> None:
+        self._graph = graph
+        self._parts: dict[str, Any] = {}
+
+    def tensor(self, part: str) -> tf.Tensor:
+        """Return a part that gives a value."""
+        return self._parts[part]
+
+    def op(self, part: str) -> tf.Operation:
+        """Return the op of a part."""
+        found = self._parts[part]
+        return found.op if isinstance(found, tf.Tensor) else found
+
+    def add(self, table: Table) -> None:
+        """Make the table, its lookups and then its updates, which wait for the lookups of their step."""
+        made = table_for_variable(
+            table.name,
+            table.rows,
+            table.dim,
+            SCOPE,
+            lambda: (tf.range(table.rows, dtype=tf.int64), self._take(table.initial)),
+        )
+        self._parts[f"{table.name}/initializer"] = made.variable.initializer
+        with _name_scope(f"{SCOPE}{table.name}/"):
+            for i, lookup in enumerate(table.lookups):
+                ids = self._take(lookup.ids)
+                with _branch(self._graph.get_operation_by_name(lookup.op)):
+                    self._parts[f"{table.name}/lookup/{i}"] = sparse_lookup(made, ids, is_train=lookup.trains)
+            for i, update in enumerate(table.updates):
+                self._parts[f"{table.name}/update/{i}"] = self._update(made, update)
+            for answer in table.answers:
+                self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(table, answer)
+
+    def _update(self, made: RuntimeTable, update: Update) -> tf.Operation:
+        hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]
+        values, indices = self._take(update.values), self._take(update.indices)
+        with _branch(self._graph.get_operation_by_name(update.ops[0])):
+            slices = tf.IndexedSlices(values, indices)
+            return update_by_rule(made, slices, update.rule, hyper, update.starts)
+
+    def _answer(self, table: Table, answer: StaticAnswer) -> tf.Tensor:
+        kept = self._graph.get_operation_by_name(answer.op).outputs[0]
+        value = True if answer.kind == "set" else [table.rows, table.dim]
+        return tf.constant(value, kept.dtype)
+
+    def _take(self, tensor: Tensor) -> tf.Tensor:
+        return self._graph.get_tensor_by_name(str(tensor))
+
+
+def _edit_input(graph: tf.Graph, edit: InputEdit, new: tf.Tensor, undo: contextlib.ExitStack) -> None:
+    op = graph.get_operation_by_name(edit.use.op)
+    old = op.inputs[edit.use.input]
+    if new.dtype != old.dtype:
+        raise RewriteError(f"`{op.name}` reads {old.dtype.name} and would read {new.dtype.name} at {edit.use.input}")
+    undo.callback(_tensorflow.update_input, op, edit.use.input, old)
+    _tensorflow.update_input(op, edit.use.input, new)
+
+
+def _edit_controls(graph: tf.Graph, edit: ControlEdit, new: tf.Operation, undo: contextlib.ExitStack) -> None:
+    op = graph.get_operation_by_name(edit.op)
+    before = list(op.control_inputs)
+    undo.callback(_tensorflow.replace_controls, op, before)
+    _tensorflow.replace_controls(op, [*(one for one in before if one.name not in edit.old), new])
+
+
+def _leave_collections(graph: tf.Graph, names: set[str]) -> None:
+    """Take variables out of all collections: nobody initializes, saves or trains them any more."""
+    for name in graph.collections:
+        held = graph.get_collection_ref(name)
+        held[:] = [item for item in held if not _is_variable(item, names)]
+
+
+def _restore_collections(graph: tf.Graph, before: dict[str, list[Any]]) -> None:
+    for name in graph.collections:
+        graph.get_collection_ref(name)[:] = before.get(name, [])
+
+
+def _is_variable(item: Any, names: set[str]) -> bool:
+    return isinstance(item, tf.Variable) and item.op.name in names
+
+
+@contextlib.contextmanager
+def _name_scope(name: str) -> Iterator[None]:
+    with tf.name_scope(name):
+        yield
+
+
+@contextlib.contextmanager
+def _branch(op: tf.Operation) -> Iterator[None]:
+    """Build where `op` is: in the same branch of a v1 tf.cond."""
+    with _tensorflow.control_flow_of(op):
+        yield

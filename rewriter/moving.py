@@ -1,0 +1,44 @@
+"""`rewrite`: judge a live graph, plan, apply, check; or only plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.checks import RewriteError, check
+from rewriter.graph import GraphView
+from rewriter.live import apply_plan
+from rewriter.plan import Plan, make_plan
+
+__all__ = ["rewrite"]
+
+
+def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool = False) -> Plan:
+    """Let tables of the runtime take the place of variables of `graph` (default: the current one) that are looked up.
+
+    Args:
+        graph: a v1 graph before its first session.
+        tables: "auto" for every variable that is only looked up and updated by rows, or a list of variables' names.
+        dry_run: plan, and change nothing.
+
+    Returns:
+        The plan, with what moved, and what did not and why.
+
+    Raises:
+        ValueError: `tables` names what is no variable.
+        RuntimeError: the graph is finalized.
+        RewriteError: the rewritten graph would be wrong; it is as it was before.
+    """
+    graph = graph or tf.compat.v1.get_default_graph()
+    before = GraphView.of(graph)
+    plan = make_plan(before, tables)
+    if dry_run or not plan.tables:
+        return plan
+    undo = apply_plan(graph, plan)
+    try:
+        check(before, GraphView.of(graph), plan)
+    except RewriteError:
+        undo()
+        raise
+    return plan

@@ -1,0 +1,76 @@
+"""Sparse steps that are written out in several ops: gradient descent and Adam of `tf.compat.v1.train`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rewriter.facts import Update
+from rewriter.graph import GraphView, Tensor
+from rewriter.matching import Match, Mismatch, Node, match, node
+from rewriter.patterns.duplicates import before_summing
+
+__all__ = ["adam_update", "descent_update"]
+
+_SCATTERED = {
+    "ResourceScatterAdd": node("Mul", node("Neg", "values"), "rate"),
+    "ResourceScatterSub": node("Mul", "values", "rate"),
+    "ScatterAdd": node("Mul", node("Neg", "values"), "rate"),
+    "ScatterSub": node("Mul", "values", "rate"),
+}
+_READ = "ReadVariableOp|ScatterAdd"
+_ADAM = node(
+    "RealDiv",
+    node("Mul", "rate", node(_READ, label="m")),
+    node("AddV2|Add", node("Sqrt", node(_READ, label="v")), "epsilon"),
+)
+_FIRST = node("Mul", "values", node("Sub", "one", "beta"))
+_SECOND = node("Mul", node("Mul", "values", "values"), node("Sub", "one", "beta"))
+
+VariableOf = Callable[[Tensor], str]
+
+
+def descent_update(view: GraphView, op: str) -> Update | Mismatch:
+    """Return the update that a scatter of `-rate * gradient` (or a subtraction of `rate * gradient`) is."""
+    _, indices, change = view.inputs(op)
+    found = match(view, change.op, _SCATTERED[view.type(op)])
+    if isinstance(found, Mismatch):
+        return found
+    values, indices = before_summing(view, found.tensors["values"], indices)
+    return Update("sgd", values, indices, (found.tensors["rate"], 0.0), (), (), (op,))
+
+
+def adam_update(
+    view: GraphView, op: str, variable_of: VariableOf, start_of: Callable[[str], float]
+) -> Update | Mismatch:
+    """Return the update that `variable -= rate * m / (sqrt(v) + epsilon)` is, where m and v are Adam's moments."""
+    found = match(view, view.inputs(op)[1].op, _ADAM)
+    if isinstance(found, Mismatch):
+        return found
+    first = _moment(view, found.ops["m"], _FIRST)
+    second = _moment(view, found.ops["v"], _SECOND)
+    if isinstance(first, Mismatch) or isinstance(second, Mismatch):
+        return first if isinstance(first, Mismatch) else second  # type: ignore[return-value]
+    (to_m, mean), (to_v, square) = first, second
+    if mean.tensors["values"] != square.tensors["values"]:
+        return Mismatch(op, "its two moments are of different gradients", 2)
+    values, indices = before_summing(view, mean.tensors["values"], view.inputs(to_m)[1])
+    slots = tuple(variable_of(view.inputs(scatter)[0]) for scatter in (to_m, to_v))
+    hyper = (found.tensors["rate"], mean.tensors["beta"], square.tensors["beta"], found.tensors["epsilon"])
+    writes = dict.fromkeys((op, found.ops["m"], found.ops["v"], to_m, to_v))
+    return Update("adam", values, indices, hyper, tuple(map(start_of, slots)), slots, tuple(writes))
+
+
+def _moment(view: GraphView, read: str, pattern: Node) -> tuple[str, Match] | Mismatch:
+    """Return the scatter into a moment that `read` waits for, or is, and what it adds."""
+    scatters = [op for op in (read, *view.controls(read)) if view.type(op) in ("ResourceScatterAdd", "ScatterAdd")]
+    if not scatters:
+        return Mismatch(read, "no scatter into the moment comes before it", 2)
+    found = match(view, view.inputs(scatters[0])[2].op, pattern)
+    if isinstance(found, Mismatch):
+        return found
+    decays = [op for op in view.controls(scatters[0]) if view.type(op) in ("AssignVariableOp", "Assign")]
+    expected = node("Mul", node("ReadVariableOp|Identity"), "beta")
+    decayed = [match(view, view.inputs(op)[1].op, expected) for op in decays]
+    if not any(isinstance(one, Match) and one.tensors["beta"] == found.tensors["beta"] for one in decayed):
+        return Mismatch(scatters[0], "the moment does not decay by its beta before", 3)
+    return scatters[0], found

@@ -1,0 +1,18 @@
+"""Stock optimizers sum the gradients of equal ids before their sparse step; the native update does that itself."""
+
+from __future__ import annotations
+
+from rewriter.graph import GraphView, Tensor
+from rewriter.matching import ANY, Mismatch, match, node
+
+_SUMMED = node("UnsortedSegmentSum", "values", node("Unique|UniqueV2", label="unique"), ANY)
+
+
+def before_summing(view: GraphView, values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    """Return values and indices as they were before `_deduplicate_indexed_slices`, or as they are."""
+    found = match(view, values.op, _SUMMED)
+    if isinstance(found, Mismatch) or indices != Tensor(found.ops["unique"], 0):
+        return values, indices
+    if view.inputs(values.op)[1] != Tensor(found.ops["unique"], 1):
+        return values, indices
+    return found.tensors["values"], view.inputs(found.ops["unique"])[0]

@@ -1,0 +1,86 @@
+"""The plan: which tables move, which inputs then read something else, and what stays and why, as data."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from rewriter.facts import Refusal, Table
+from rewriter.graph import GraphView, Use
+from rewriter.tables import find_tables
+
+__all__ = ["ControlEdit", "InputEdit", "Plan", "make_plan"]
+
+
+@dataclass(frozen=True)
+class InputEdit:
+    """The data input `use` reads the part called `by` instead of the tensor `old`."""
+
+    use: Use
+    old: str
+    by: str
+
+
+@dataclass(frozen=True)
+class ControlEdit:
+    """`op` waits for the part called `by` instead of the ops `old`."""
+
+    op: str
+    old: tuple[str, ...]
+    by: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a rewrite does. Parts, the ops that it adds, are called `<table>/lookup/<n>`, `<table>/update/<n>`, …"""
+
+    tables: tuple[Table, ...]
+    refusals: tuple[Refusal, ...]
+    inputs: tuple[InputEdit, ...]
+    controls: tuple[ControlEdit, ...]
+
+    def to_json(self) -> str:
+        """Return the plan as JSON."""
+        return json.dumps(dataclasses.asdict(self), indent=2, default=str)
+
+    def summary(self) -> str:
+        """Return what moves and what stays, a line each."""
+        moved = [
+            f"`{table.name}` [{table.rows}, {table.dim}] becomes a table: {len(table.lookups)} lookup(s), "
+            + (", ".join(update.rule for update in table.updates) or "no update")
+            for table in self.tables
+        ]
+        return "\n".join([*moved, *map(str, self.refusals)])
+
+
+def make_plan(view: GraphView, tables: Any = "auto") -> Plan:
+    """Judge the variables of a graph (`tables`: "auto" for all that are looked up, or names) and list the edits.
+
+    Raises:
+        ValueError: a name that is no variable of the graph.
+    """
+    found, refusals = find_tables(view, None if tables == "auto" else list(tables))
+    inputs = [edit for table in found for edit in _inputs(view, table)]
+    controls = [edit for table in found for edit in _controls(view, table)]
+    return Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls))
+
+
+def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
+    parts = [(lookup.op, f"{table.name}/lookup/{i}") for i, lookup in enumerate(table.lookups)]
+    parts += [(answer.op, f"{table.name}/{answer.kind}/{answer.op}") for answer in table.answers]
+    return [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
+
+
+def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
+    replaced = {lookup.op: f"{table.name}/lookup/{i}" for i, lookup in enumerate(table.lookups)}
+    replaced |= {op: f"{table.name}/update/{i}" for i, update in enumerate(table.updates) for op in update.ops}
+    replaced[table.initializer] = f"{table.name}/initializer"
+    inside = {op for update in table.updates for op in update.ops}
+    waits: dict[tuple[str, str], list[str]] = {}
+    for op, part in replaced.items():
+        for waiting in view.waiting(op):
+            if waiting not in inside:
+                waits.setdefault((waiting, part), []).append(op)
+    return [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]

@@ -1,0 +1,162 @@
+"""Finds the variables that are tables: every use must be a lookup, an update, or what a table can answer as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import tensorflow as tf
+
+from rewriter.facts import Lookup, Refusal, StaticAnswer, Table, Update
+from rewriter.graph import GraphView, Tensor, Use
+from rewriter.matching import Mismatch
+from rewriter.patterns.composed import adam_update, descent_update
+from rewriter.patterns.fused import FUSED, fused_update
+
+__all__ = ["find_tables"]
+
+_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+_GATHERS = ("ResourceGather", "GatherV2", "Gather")
+_SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterSub")
+_SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
+_ASSIGNMENTS = ("AssignVariableOp", "Assign")
+_SET = ("VarIsInitializedOp", "IsVariableInitialized")
+_SHAPES = ("VariableShape", "Shape")
+_READS = ("ReadVariableOp", "Identity")
+
+
+class _Refused(Exception):
+    """Carries a reason out of the walk over a variable's uses."""
+
+    def __init__(self, reason: str, *path: str) -> None:
+        super().__init__(reason)
+        self.reason, self.path = reason, path
+
+
+@dataclass
+class _Uses:
+    """What was met among the uses of one variable."""
+
+    lookups: list[tuple[str, Tensor]] = field(default_factory=list)
+    updates: list[Update] = field(default_factory=list)
+    answers: list[StaticAnswer] = field(default_factory=list)
+    assignments: list[str] = field(default_factory=list)
+
+
+def find_tables(view: GraphView, names: Iterable[str] | None = None) -> tuple[list[Table], list[Refusal]]:
+    """Judge every variable that is looked up, or those of `names`; the same order as in the graph.
+
+    Raises:
+        ValueError: `names` has one that is no variable of the graph.
+    """
+    variables = view.of_type(*_VARIABLES)
+    wanted = variables if names is None else list(names)
+    unknown = sorted(set(wanted) - set(variables))
+    if unknown:
+        raise ValueError(f"the graph has no variable `{unknown[0]}`: give names of variables whose rows it looks up")
+    finder = _Finder(view)
+    tables, refusals = [], []
+    for name in wanted:
+        try:
+            table = finder.judge(name, asked=names is not None)
+            tables += [table] if table else []
+        except _Refused as refused:
+            refusals.append(Refusal(name, refused.reason, refused.path))
+    return tables, refusals
+
+
+class _Finder:
+    """Walks the uses of variables; facts that are asked for again are kept."""
+
+    def __init__(self, view: GraphView) -> None:
+        self.view = view
+
+    def judge(self, name: str, asked: bool) -> Table | None:
+        """Return the table that a variable is; None for one that nobody looks up."""
+        if not asked and not self._looked_up(name):
+            return None
+        rows, dim = self._size(name)
+        uses = _Uses()
+        for use in self.view.users(name):
+            self._use(name, use, uses, (name,))
+        if not uses.lookups:
+            raise _Refused("nothing looks its rows up")
+        assign = self._initial(name, uses)
+        trained = {op for update in uses.updates for op in self.view.ancestors([update.indices])}
+        lookups = tuple(Lookup(op, ids, Tensor(op), ids.op in trained) for op, ids in uses.lookups)
+        return Table(
+            name, rows, dim, self.view.inputs(assign)[1], assign, lookups, tuple(uses.updates), tuple(uses.answers)
+        )
+
+    def _looked_up(self, name: str) -> bool:
+        direct = self.view.users(name)
+        behind = [further for use in direct if self.view.type(use.op) in _READS for further in self.view.users(use.op)]
+        return any(self.view.type(use.op) in _GATHERS and use.input == 0 for use in (*direct, *behind))
+
+    def _size(self, name: str) -> tuple[int, int]:
+        kind = tf.as_dtype(self.view.attribute(name, "dtype").type)
+        shape = tf.TensorShape(self.view.attribute(name, "shape").shape)
+        if kind != tf.float32:
+            raise _Refused(f"it is {kind.name}, and tables hold float32")
+        if shape.rank != 2 or not shape.is_fully_defined():
+            raise _Refused(f"its shape is {shape}, and a table's is [rows, dim]")
+        return int(shape[0]), int(shape[1])
+
+    def _use(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> None:
+        """Sort one use of the variable, or of what reads it whole, in; raise for what a table cannot do."""
+        op, kind = use.op, self.view.type(use.op)
+        path = (*path, op)
+        if kind in _GATHERS and use.input == 0:
+            uses.lookups.append((op, self._ids(op, path)))
+        elif kind in FUSED and use.input == 0:
+            self._update(fused_update(self.view, op, name, self._variable, self._start), uses, path)
+        elif kind in _SCATTERS and use.input == 0:
+            self._update(descent_update(self.view, op), uses, path)
+        elif kind in _SUBTRACTIONS and use.input == 0:
+            self._update(adam_update(self.view, op, self._variable, self._start), uses, path)
+        elif kind in _ASSIGNMENTS and use.input == 0:
+            uses.assignments.append(op)
+        elif kind in _SET or kind in _SHAPES:
+            uses.answers.append(StaticAnswer(op, "set" if kind in _SET else "shape"))
+        elif kind in _READS:
+            for further in self.view.users(op):
+                self._use(name, further, uses, path)
+        else:
+            raise _Refused(f"{kind} `{op}` uses it whole", *path)
+
+    def _ids(self, op: str, path: tuple[str, ...]) -> Tensor:
+        axis = self.view.number(self.view.inputs(op)[2]) if self.view.type(op) == "GatherV2" else np.int32(0)
+        if axis is None or int(axis) != 0 or self.view.attribute(op, "batch_dims").i != 0:
+            raise _Refused(f"`{op}` gathers along another axis than rows", *path)
+        return self.view.inputs(op)[1]
+
+    @staticmethod
+    def _update(found: Update | Refusal | Mismatch, uses: _Uses, path: tuple[str, ...]) -> None:
+        if isinstance(found, Refusal):
+            raise _Refused(found.reason, *found.path)
+        if isinstance(found, Mismatch):
+            raise _Refused(f"`{path[-1]}` is no update of a known optimizer: at `{found.op}` {found.reason}", *path)
+        uses.updates.append(found)
+
+    def _initial(self, name: str, uses: _Uses) -> str:
+        if len(uses.assignments) != 1:
+            others = ", ".join(f"`{op}`" for op in uses.assignments)
+            raise _Refused(f"{len(uses.assignments)} ops set it whole, not its initializer alone: {others}")
+        return uses.assignments[0]
+
+    def _variable(self, tensor: Tensor) -> str:
+        if self.view.type(tensor.op) not in _VARIABLES:
+            raise _Refused(f"`{tensor}` holds a slot and is no variable", tensor.op)
+        return tensor.op
+
+    def _start(self, slot: str) -> float:
+        """Return the number that all of a slot starts with."""
+        assigned = [
+            use.op for use in self.view.users(slot) if self.view.type(use.op) in _ASSIGNMENTS and use.input == 0
+        ]
+        for op in assigned:
+            value = self.view.number(self.view.inputs(op)[1])
+            if value is not None:
+                return float(value)
+        raise _Refused(f"its slot `{slot}` does not start with one number", slot)

@@ -1,0 +1,40 @@
+"""Fails loudly when a TensorFlow lacks the private names, or the behaviour, that rewriter/_tensorflow.py relies on."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from rewriter import _tensorflow
+
+
+def test_an_input_of_a_live_graph_can_be_moved(graph: tf.Graph) -> None:
+    x, y = tf.constant(1.0), tf.constant(2.0)
+    total = tf.add(x, x)
+    _tensorflow.update_input(total.op, 1, y)
+    with tf.compat.v1.Session() as session:
+        assert session.run(total) == 3.0
+
+
+def test_control_edges_can_be_replaced(graph: tf.Graph) -> None:
+    first, second = tf.no_op(), tf.no_op()
+    with tf.control_dependencies([first]):
+        last = tf.no_op()
+    _tensorflow.replace_controls(last, [second])
+    assert last.control_inputs == [second]
+
+
+def test_ops_can_be_built_beside_one_in_a_branch(graph: tf.Graph) -> None:
+    tf.compat.v1.disable_control_flow_v2()
+    try:
+        inside: list[tf.Tensor] = []
+
+        def branch() -> tf.Tensor:
+            inside.append(tf.identity(1.0))
+            return inside[0]
+
+        tf.cond(tf.compat.v1.placeholder(tf.bool, []), branch, lambda: 0.0)
+    finally:
+        tf.compat.v1.enable_control_flow_v2()
+    with _tensorflow.control_flow_of(inside[0].op):
+        beside = tf.identity(2.0)
+    assert beside.op._get_control_flow_context() is inside[0].op._get_control_flow_context() is not None

@@ -1,0 +1,86 @@
+"""What stays a variable, and the reason with the way to the op at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from rewriter import rewrite
+
+v1 = tf.compat.v1
+
+
+def _matmul(table: Any, rows: Any) -> Any:
+    return tf.matmul(rows, table, transpose_b=True, name="scores")
+
+
+def _decay(table: Any, rows: Any) -> Any:
+    return tf.nn.l2_loss(table, name="decay")
+
+
+def _assigned(table: Any, rows: Any) -> Any:
+    return v1.assign(table, table * 0.5, name="shrink")
+
+
+def _along_columns(table: Any, rows: Any) -> Any:
+    return tf.gather(table, [0], axis=1, name="columns")
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize(
+    ("use", "at"), [(_matmul, "scores"), (_decay, "decay"), (_assigned, "mul"), (_along_columns, "columns")]
+)
+def test_a_table_that_is_used_whole_stays(
+    graph: tf.Graph, use: Callable[[Any, Any], Any], at: str, use_resource: bool
+) -> None:
+    table = v1.get_variable("user", [10, 4], use_resource=use_resource)
+    rows = v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None]))
+    use(table, rows)
+    before = graph.as_graph_def()
+    plan = rewrite(graph)
+    assert plan.tables == ()
+    (refusal,) = plan.refusals
+    assert refusal.table == "user"
+    assert refusal.path[0] == "user"
+    assert refusal.path[-1] == at
+    assert graph.as_graph_def() == before
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "reason"),
+    [([10, 4], tf.float64, "it is float64, and tables hold float32"), ([10], tf.float32, "its shape is (10,)")],
+)
+def test_a_variable_that_no_table_could_hold_stays(graph: tf.Graph, shape: Any, dtype: Any, reason: str) -> None:
+    v1.nn.embedding_lookup(v1.get_variable("user", shape, dtype), v1.placeholder(tf.int64, [None]))
+    (refusal,) = rewrite(graph).refusals
+    assert reason in str(refusal)
+
+
+def test_an_update_that_nobody_knows_is_named(graph: tf.Graph) -> None:
+    table = v1.get_variable("user", [10, 4], use_resource=True)
+    ids = v1.placeholder(tf.int64, [None])
+    v1.nn.embedding_lookup(table, ids)
+    table.scatter_sub(tf.IndexedSlices(tf.zeros([1, 4], name="nothing"), tf.constant([1])), name="mine")
+    (refusal,) = rewrite(graph).refusals
+    assert "is no update of a known optimizer: at `nothing` it is Const, not Mul" in str(refusal)
+
+
+def test_dense_variables_are_not_mentioned(graph: tf.Graph) -> None:
+    tf.matmul(v1.placeholder(tf.float32, [None, 10]), v1.get_variable("weights", [10, 4], use_resource=True))
+    plan = rewrite(graph)
+    assert (plan.tables, plan.refusals) == ((), ())
+
+
+def test_a_name_that_is_no_variable_is_an_error(graph: tf.Graph) -> None:
+    with pytest.raises(ValueError, match="the graph has no variable `usr`"):
+        rewrite(graph, ["usr"])
+
+
+def test_a_finalized_graph_is_left_alone(graph: tf.Graph) -> None:
+    v1.nn.embedding_lookup(v1.get_variable("user", [10, 4]), v1.placeholder(tf.int64, [None]))
+    graph.finalize()
+    with pytest.raises(RuntimeError, match="the graph is finalized: rewrite it before the session starts"):
+        rewrite(graph)
