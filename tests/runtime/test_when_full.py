@@ -89,3 +89,40 @@ def test_a_restored_table_goes_on_evicting(tmp_path: Path) -> None:
         runtime.sparse_lookup(other, np.arange(start, start + 50))
         assert _status("restored_bounded").bytes <= 60_000
     assert _status("restored_bounded").evicted > 100
+
+
+@pytest.mark.parametrize("optimizer", [adagrad, adam])
+def test_slots_of_a_first_update_take_the_place_of_rows_that_were_not_used_for_longest(optimizer: Any) -> None:
+    limit, name = 400_000, f"first_{optimizer.__name__.rpartition('.')[2]}"
+    table = make_table(name, dim=8, initializer=v1.ones_initializer(), max_bytes=limit, when_full="evict")
+    for start in range(0, 7000, 500):
+        runtime.sparse_lookup(table, np.arange(start, start + 500))
+    assert (_status(name).rows, _status(name).evicted) == (7000, 0)
+    last = np.arange(6500, 7000)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, last)))
+    train = optimizer.create_hash_optimizer(0.1)
+    train.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+    status = _status(name)
+    assert status.bytes <= limit + 16 * 4096 * (optimizer is adam)
+    assert status.rows + status.evicted == 7000 and 500 <= status.rows < 6500
+    keys, values, slots, _ = (part.numpy() for part in table.snapshot())
+    assert set(last) <= set(keys)
+    assert slots.shape == (len(keys), 8 * (2 if optimizer is adam else 1))
+    trained = np.isin(keys, last)
+    assert (values[trained] != 1).all() and (values[~trained] == 1).all()
+    # The longest unused went first: what is left of the others came later than most of what is gone.
+    assert np.median(keys[~trained]) > np.median(np.setdiff1d(np.arange(7000), keys))
+
+
+def test_a_checkpoint_larger_than_the_limit_is_restored_as_far_as_it_fits(tmp_path: Path, capfd: Any) -> None:
+    table = make_table("large", initializer=v1.ones_initializer())
+    runtime.sparse_lookup(table, np.arange(5000))
+    path = tf.train.Checkpoint(table=table).write(str(tmp_path / "model"))
+    other = make_table("small", initializer=v1.zeros_initializer(), max_bytes=60_000, when_full="evict")
+    tf.train.Checkpoint(table=other).read(path)
+    status = _status("small")
+    assert 50_000 < status.bytes <= 60_000 and status.rows + status.evicted == 5000
+    keys, values, *_ = other.snapshot()
+    assert (values.numpy() == 1).all() and len(set(keys.numpy())) == status.rows
+    assert "small" in capfd.readouterr().err

@@ -345,7 +345,8 @@ class Table {
                                               const float* values, const float* slots) const;
   struct Restored;
   [[nodiscard]] static std::size_t bytes_of(const State& state) noexcept;
-  [[nodiscard]] std::unique_ptr<State> fitted(std::unique_ptr<State> whole, Restored rows) const;
+  [[nodiscard]] std::unique_ptr<State> fitted(std::unique_ptr<State> whole, const Restored& rows) const;
+  [[nodiscard]] static std::vector<std::size_t> newest_first(const State& state, const std::vector<std::int64_t>& keys);
   template <typename Write>
   void write_rows(const Batch& batch, const Write& write);
   struct Prepared;

@@ -79,6 +79,38 @@ struct Table::Restored {
   std::vector<std::int64_t> keys;
   std::vector<float> values;
   std::vector<float> slots;
+
+  // Those of these numbers, in their order here, with their counters and those of keys that have no row.
+  [[nodiscard]] Restored only(std::vector<std::size_t> kept) const {
+    std::sort(kept.begin(), kept.end());
+    Restored result;
+    for (const std::size_t i : kept) {
+      result.keys.push_back(keys[i]);
+      append_row(values, i, result.values);
+      append_row(slots, i, result.slots);
+    }
+    std::vector<std::int64_t> had = keys;
+    std::vector<std::int64_t> has = result.keys;
+    std::sort(had.begin(), had.end());
+    std::sort(has.begin(), has.end());
+    result.meta = meta;
+    result.meta.seen.keys.clear();
+    result.meta.seen.sightings.clear();
+    for (std::size_t i = 0; i < meta.seen.keys.size(); ++i) {
+      const std::int64_t key = meta.seen.keys[i];
+      if (std::binary_search(had.begin(), had.end(), key) && !std::binary_search(has.begin(), has.end(), key)) continue;
+      result.meta.seen.keys.push_back(key);
+      result.meta.seen.sightings.push_back(meta.seen.sightings[i]);
+    }
+    return result;
+  }
+
+ private:
+  void append_row(const std::vector<float>& from, std::size_t number, std::vector<float>& to) const {
+    const std::size_t width = from.size() / keys.size();
+    const auto begin = from.begin() + static_cast<std::ptrdiff_t>(number * width);
+    to.insert(to.end(), begin, begin + static_cast<std::ptrdiff_t>(width));
+  }
 };
 
 std::unique_ptr<Table::State> Table::filled(const TableMeta& meta, const std::int64_t* keys, std::size_t count,
@@ -115,48 +147,33 @@ std::size_t Table::bytes_of(const State& state) noexcept {
   return total;
 }
 
-// Of rows to restore that are too many, those that fit: the ones seen last, of equal ones the largest keys, as `oldest` has
-// it. Throws LimitReached when none does.
-std::unique_ptr<Table::State> Table::fitted(std::unique_ptr<State> whole, Restored rows) const {
+// The numbers of keys, those first whose rows were seen last, of equal ones the largest keys, as `oldest` has it.
+std::vector<std::size_t> Table::newest_first(const State& state, const std::vector<std::int64_t>& keys) {
+  std::vector<std::pair<std::uint32_t, std::size_t>> seen;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::uint64_t hash = hash_key(keys[i]);
+    const float* const row = state.shards[shard_of(hash)]->find(hash, keys[i]);
+    seen.emplace_back(state.layout.has(Cell::last_seen) ? state.layout.read(row, Cell::last_seen) : 0, i);
+  }
+  std::sort(seen.begin(), seen.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : keys[a.second] > keys[b.second];
+  });
+  std::vector<std::size_t> order;
+  for (const auto& one : seen) order.push_back(one.second);
+  return order;
+}
+
+// Of rows to restore that are too many, as many as fit. Throws LimitReached when none does.
+std::unique_ptr<Table::State> Table::fitted(std::unique_ptr<State> whole, const Restored& rows) const {
   const auto limit = static_cast<std::size_t>(config_.max_bytes);
-  while (bytes_of(*whole) > limit && !rows.keys.empty()) {
-    const RowLayout& layout = whole->layout;
-    std::vector<std::pair<std::uint32_t, std::size_t>> order;  // when seen, and which row
-    for (std::size_t i = 0; i < rows.keys.size(); ++i) {
-      const std::uint64_t hash = hash_key(rows.keys[i]);
-      const float* const row = whole->shards[shard_of(hash)]->find(hash, rows.keys[i]);
-      order.emplace_back(layout.has(Cell::last_seen) ? layout.read(row, Cell::last_seen) : 0, i);
-    }
-    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first > b.first : rows.keys[a.second] > rows.keys[b.second];
-    });
-    const std::size_t fewer = (bytes_of(*whole) - limit) / (layout.stride() * sizeof(float)) + 1;
-    const std::size_t left = rows.keys.size() - std::min(fewer, rows.keys.size());
-    std::vector<std::int64_t> gone;
-    for (std::size_t i = left; i < order.size(); ++i) gone.push_back(rows.keys[order[i].second]);
-    std::sort(gone.begin(), gone.end());
-    order.resize(left);
-    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    const std::size_t width = layout.slot_width();
-    Restored kept;
-    for (const auto& one : order) {
-      const auto at = static_cast<std::ptrdiff_t>(one.second);
-      const auto dim = static_cast<std::ptrdiff_t>(dim_);
-      const auto wide = static_cast<std::ptrdiff_t>(width);
-      kept.keys.push_back(rows.keys[one.second]);
-      kept.values.insert(kept.values.end(), rows.values.begin() + at * dim, rows.values.begin() + (at + 1) * dim);
-      if (wide != 0) kept.slots.insert(kept.slots.end(), rows.slots.begin() + at * wide, rows.slots.begin() + (at + 1) * wide);
-    }
-    kept.meta = rows.meta;
-    kept.meta.seen.keys.clear();
-    kept.meta.seen.sightings.clear();
-    for (std::size_t i = 0; i < rows.meta.seen.keys.size(); ++i) {
-      if (std::binary_search(gone.begin(), gone.end(), rows.meta.seen.keys[i])) continue;
-      kept.meta.seen.keys.push_back(rows.meta.seen.keys[i]);
-      kept.meta.seen.sightings.push_back(rows.meta.seen.sightings[i]);
-    }
-    rows = std::move(kept);
-    whole = filled(rows.meta, rows.keys.data(), rows.keys.size(), rows.values.data(), rows.slots.data());
+  const std::vector<std::size_t> order = newest_first(*whole, rows.keys);
+  std::size_t left = order.size();
+  while (bytes_of(*whole) > limit && left > 0) {
+    // In proportion: an index takes more than its rows do, and grows by steps.
+    const double share = static_cast<double>(limit) / static_cast<double>(bytes_of(*whole));
+    left = std::min(left - 1, static_cast<std::size_t>(static_cast<double>(left) * share));
+    const Restored kept = rows.only({order.begin(), order.begin() + static_cast<std::ptrdiff_t>(left)});
+    whole = filled(kept.meta, kept.keys.data(), kept.keys.size(), kept.values.data(), kept.slots.data());
     whole->thinned = true;
   }
   if (bytes_of(*whole) > limit) refuse(bytes_of(*whole), " for the rows to restore; raise it");
