@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -39,6 +41,10 @@ class GraphView:
         Raises:
             ValueError: two nodes of one name, or an input that no node gives.
         """
+        with _uncollected():
+            self._build(definition)
+
+    def _build(self, definition: Any) -> None:
         self.definition = definition
         self.nodes: dict[str, Any] = {node.name: node for node in definition.node}
         if len(self.nodes) != len(definition.node):
@@ -175,6 +181,18 @@ class GraphView:
     def functions(self) -> dict[str, Any]:
         """The FunctionDefs of the graph's library, by name."""
         return {one.signature.name: one for one in self.definition.library.function}
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep Python from looking for garbage: it would search all of a large graph again for every few objects made."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _one_number(constant: Any) -> Any:

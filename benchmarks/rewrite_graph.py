@@ -1,0 +1,87 @@
+"""How long the rewriter takes over large v1 graphs, TensorFlow's own export counted apart.
+
+python -m benchmarks.rewrite_graph [--ops 20000,200000] [--tables 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from benchmarks.common import markdown_table
+
+Result = TypeVar("Result")
+FIELDS, DIM = 4, 8
+
+
+def build(ops: int, tables: int) -> Any:
+    """Return a v1 graph of about `ops` ops: towers over lookups of `tables` variables, trained by Adagrad."""
+    import tensorflow.compat.v1 as tf
+
+    graph = tf.Graph()
+    with graph.as_default():
+        outputs = []
+        for number in range(tables):
+            ids = tf.placeholder(tf.int64, [None, FIELDS])
+            table = tf.get_variable(f"table_{number}", [1000, DIM], use_resource=True)
+            outputs.append(tf.reduce_sum(tf.nn.embedding_lookup(table, ids)))
+        loss = tf.add_n(outputs)
+        tf.train.AdagradOptimizer(0.1).minimize(loss)
+        value = tf.placeholder(tf.float32, [8, 8])
+        while len(graph.get_operations()) < ops:
+            value = tf.raw_ops.Tanh(x=tf.raw_ops.AddV2(x=value, y=value))
+    return graph
+
+
+def timed(times: dict[str, float], name: str, body: Callable[[], Result]) -> Result:
+    """Run `body` and add its seconds to `times[name]`."""
+    start = time.perf_counter()
+    result = body()
+    times[name] = times.get(name, 0.0) + time.perf_counter() - start
+    return result
+
+
+def measure(ops: int, tables: int) -> dict[str, float]:
+    """Return the seconds of each part of one rewrite."""
+    from rewriter.checks import check
+    from rewriter.graph import GraphView
+    from rewriter.live import apply_plan
+    from rewriter.plan import make_plan
+
+    graph = build(ops, tables)
+    times: dict[str, float] = {}
+    definition = timed(times, "export", lambda: graph.as_graph_def(add_shapes=True))
+    view = timed(times, "analyse", lambda: GraphView(definition))
+    plan = timed(times, "analyse", lambda: make_plan(view))
+    if len(plan.tables) != tables:
+        raise SystemExit(f"{len(plan.tables)} of {tables} tables move: {plan.summary()}")
+    timed(times, "apply", lambda: apply_plan(graph, plan))
+    rewritten = timed(times, "export", lambda: graph.as_graph_def(add_shapes=True))
+    timed(times, "check", lambda: check(view, GraphView(rewritten), plan))
+    times["ours"] = times["analyse"] + times["apply"] + times["check"]
+    return {"ops": len(view.nodes), **times}
+
+
+def main(arguments: list[str]) -> int:
+    """Print a table; ratios to TensorFlow's two exports, which any rewrite needs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ops", default="20000,200000", help="numbers of ops")
+    parser.add_argument("--tables", type=int, default=20)
+    options = parser.parse_args(arguments)
+    rows: list[list[Any]] = []
+    for ops in map(int, options.ops.split(",")):
+        got = measure(ops, options.tables)
+        parts = [got[name] for name in ("analyse", "apply", "check", "ours", "export")]
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+        rows.append([f"{int(got['ops']):,}", *parts, got["ours"] / got["export"], f"{peak:,.0f}"])
+    head = ("ops", "analyse s", "apply s", "check s", "together s", "TensorFlow's exports s", "÷", "peak MiB")
+    print(markdown_table(head, rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
