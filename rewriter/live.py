@@ -84,7 +84,12 @@ class _Parts:
             for i, lookup in enumerate(table.lookups):
                 ids = self._take(lookup.ids)
                 with _branch(self._graph.get_operation_by_name(lookup.op)):
-                    self._parts[f"{table.name}/lookup/{i}"] = sparse_lookup(made, ids, is_train=lookup.trains)
+                    rows = sparse_lookup(made, ids, is_train=lookup.trains)
+                    part = f"{table.name}/lookup/{i}"
+                    self._parts[part] = rows
+                    self._parts[part + "/rows"] = _of_any_number(tf.reshape(rows, [-1, table.dim]))
+                    self._parts[part + "/moved"] = _moved_away(lookup.op, rows)
+                    self._parts[part + "/numbers"] = tf.reshape(tf.range(tf.size(ids, ids.dtype)), tf.shape(ids))
             for i, update in enumerate(table.updates):
                 self._parts[f"{table.name}/update/{i}"] = self._update(made, update)
             for answer in table.answers:
@@ -104,6 +109,17 @@ class _Parts:
 
     def _take(self, tensor: Tensor) -> tf.Tensor:
         return self._graph.get_tensor_by_name(str(tensor))
+
+
+def _of_any_number(rows: tf.Tensor) -> tf.Tensor:
+    """Forget how many rows there are: TensorFlow gives an edge to another tensor only if their static shapes agree."""
+    return tf.compat.v1.placeholder_with_default(rows, [None, *rows.shape[1:]])
+
+
+def _moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
+    """Fail, in whoever fetches a gather that cannot be made to read the table, with what to fetch instead."""
+    text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
+    return tf.raw_ops.Assert(condition=tf.constant(False), data=[text])
 
 
 def _edit_input(graph: tf.Graph, edit: InputEdit, new: tf.Tensor, undo: contextlib.ExitStack) -> None:

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from rewriter.facts import Refusal, Table
+from rewriter.facts import Lookup, Refusal, Table
 from rewriter.graph import GraphView, Use
 from rewriter.tables import find_tables
 
@@ -16,11 +16,12 @@ __all__ = ["ControlEdit", "InputEdit", "Plan", "make_plan"]
 
 @dataclass(frozen=True)
 class InputEdit:
-    """The data input `use` reads the part called `by` instead of the tensor `old`."""
+    """The data input `use` reads the part called `by` instead of the tensor `old`; of its shape if `same_shape`."""
 
     use: Use
     old: str
     by: str
+    same_shape: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,20 @@ def make_plan(view: GraphView, tables: Any = "auto") -> Plan:
 def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
     parts = [(lookup.op, f"{table.name}/lookup/{i}") for i, lookup in enumerate(table.lookups)]
     parts += [(answer.op, f"{table.name}/{answer.kind}/{answer.op}") for answer in table.answers]
-    return [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
+    edits = [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
+    return edits + [edit for i, lookup in enumerate(table.lookups) for edit in _fetches(view, table, i, lookup)]
+
+
+def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list[InputEdit]:
+    """Let the gather itself, which the author may fetch, pick one after another of the rows that the lookup found.
+
+    A ResourceGather takes no rows: it will say what to fetch instead (embedding_lookup has an Identity behind it).
+    """
+    if view.type(lookup.op) == "ResourceGather":
+        return []
+    parts = (f"{table.name}/lookup/{number}/{part}" for part in ("rows", "numbers"))
+    inputs = view.inputs(lookup.op)
+    return [InputEdit(Use(lookup.op, i), str(inputs[i]), part, same_shape=i != 0) for i, part in enumerate(parts)]
 
 
 def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
@@ -83,4 +97,6 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
         for waiting in view.waiting(op):
             if waiting not in inside:
                 waits.setdefault((waiting, part), []).append(op)
-    return [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
+    edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
+    resources = ((i, lookup.op) for i, lookup in enumerate(table.lookups) if view.type(lookup.op) == "ResourceGather")
+    return edits + [ControlEdit(op, (), f"{table.name}/lookup/{i}/moved") for i, op in resources]

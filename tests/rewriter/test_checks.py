@@ -39,7 +39,7 @@ def test_an_edge_that_is_left_is_found(graph: tf.Graph) -> None:
 
 def test_a_control_edge_that_is_left_is_found(graph: tf.Graph) -> None:
     before, plan = _applied(graph)
-    wait = plan.controls[-1]
+    wait = next(one for one in plan.controls if one.old)
     _tensorflow.replace_controls(graph.get_operation_by_name(wait.op), [graph.get_operation_by_name(wait.old[0])])
     with pytest.raises(RewriteError, match=f"`{wait.op}` still waits for"):
         check(before, GraphView.of(graph), plan)

@@ -84,3 +84,17 @@ def test_a_finalized_graph_is_left_alone(graph: tf.Graph) -> None:
     graph.finalize()
     with pytest.raises(RuntimeError, match="the graph is finalized: rewrite it before the session starts"):
         rewrite(graph)
+
+
+def test_a_fetched_gather_that_cannot_read_the_table_says_what_to_fetch(graph: tf.Graph) -> None:
+    table = v1.get_variable("user", [10, 4], use_resource=True)
+    gather = tf.gather(table, [1, 2])
+    rows = gather + 0.0
+    rewrite(graph)
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        assert session.run(rows).shape == (2, 4)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="reads a variable that has become a table: fetch `rec"
+        ):
+            session.run(gather)
