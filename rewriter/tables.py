@@ -14,9 +14,10 @@ from rewriter.matching import Mismatch
 from rewriter.patterns.composed import adam_update, descent_update
 from rewriter.patterns.fused import FUSED, fused_update
 
-__all__ = ["find_tables"]
+__all__ = ["VARIABLES", "find_tables"]
 
-_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+#: Types of ops that are variables.
+VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _GATHERS = ("ResourceGather", "GatherV2", "Gather")
 _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterSub")
 _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
@@ -50,7 +51,7 @@ def find_tables(view: GraphView, names: Iterable[str] | None = None) -> tuple[li
     Raises:
         ValueError: `names` has one that is no variable of the graph.
     """
-    variables = view.of_type(*_VARIABLES)
+    variables = view.of_type(*VARIABLES)
     wanted = variables if names is None else list(names)
     unknown = sorted(set(wanted) - set(variables))
     if unknown:
@@ -146,7 +147,7 @@ class _Finder:
         return uses.assignments[0]
 
     def _variable(self, tensor: Tensor) -> str:
-        if self.view.type(tensor.op) not in _VARIABLES:
+        if self.view.type(tensor.op) not in VARIABLES:
             raise _Refused(f"`{tensor}` holds a slot and is no variable", tensor.op)
         return tensor.op
 

@@ -1,0 +1,103 @@
+"""Graph files: every kind that TensorFlow writes is read, and what `migrate graph` says about it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from click.testing import CliRunner
+
+from migrate.cli.main import cli
+from migrate.errors import MigrateError
+from rewriter.explain import explain
+from rewriter.files import read_graph
+from rewriter.graph import GraphView
+
+v1 = tf.compat.v1
+
+
+def _run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, ["graph", *arguments])
+    if isinstance(result.exception, MigrateError):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """One graph in every kind of file."""
+    with tf.Graph().as_default() as graph:
+        table = v1.get_variable("model/user", [300, 4], use_resource=True)
+        rows = v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None]))
+        v1.train.AdamOptimizer().minimize(tf.reduce_sum(tf.square(rows)))
+        v1.train.export_meta_graph(str(tmp_path / "model.meta"))
+        tf.io.write_graph(graph, str(tmp_path), "model.pb", as_text=False)
+        tf.io.write_graph(graph, str(tmp_path), "model.pbtxt")
+    return {kind: tmp_path / f"model.{kind}" for kind in ("meta", "pb", "pbtxt")}
+
+
+@pytest.mark.parametrize("kind", ["meta", "pb", "pbtxt"])
+def test_every_kind_of_file_is_judged_alike(files: dict[str, Path], kind: str) -> None:
+    code, output = _run(str(files[kind]))
+    assert (code, output) == (0, "`model/user` [300, 4] becomes a table: 1 lookup(s), adam\n")
+    code, output = _run(str(files[kind]), "--json", "--tables", "model/user")
+    assert json.loads(output)["tables"][0]["updates"][0]["rule"] == "adam"
+
+
+def test_a_saved_model_is_read(tmp_path: Path) -> None:
+    with tf.Graph().as_default():
+        table = v1.get_variable("user", [10, 4], use_resource=True)
+        ids = v1.placeholder(tf.int64, [None])
+        rows = v1.nn.embedding_lookup(table, ids)
+        scores = tf.matmul(rows, table, transpose_b=True, name="scores")
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            v1.saved_model.simple_save(session, str(tmp_path / "saved"), {"ids": ids}, {"scores": scores})
+    for path in (tmp_path / "saved", tmp_path / "saved" / "saved_model.pb"):
+        code, output = _run(str(path))
+        assert code == 1
+        assert output.startswith("`user` stays a variable: ")
+
+
+def test_explain_tells_the_way_and_the_reason(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        table = v1.get_variable("user", [10, 4], use_resource=True)
+        rows = v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None], "ids"))
+        tf.nn.l2_loss(table, name="decay")
+        tf.tanh(rows, name="hidden")
+        view = GraphView.of(graph)
+        tf.io.write_graph(graph, str(tmp_path), "graph.pb", as_text=False)
+    assert _run(str(tmp_path / "graph.pb"), "--explain", "hidden:0") == (0, explain(view, "hidden:0") + "\n")
+    text = explain(view, "hidden:0")
+    assert text.startswith("`hidden:0` comes from the variable `user` (user → embedding_lookup → ")
+    assert "`user` stays a variable: L2Loss `decay` uses it whole" in text
+    assert explain(view, "ids") == "`ids` is computed from no variable: there is nothing to move"
+    with pytest.raises(ValueError, match="the graph has no tensor `hiden`"):
+        explain(view, "hiden")
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        (None, "absent.pb", "absent.pb does not exist: give a .pb"),
+        (b"\xff\xff\xff", "torn.pb", "torn.pb is no GraphDef"),
+        (b"no such field", "torn.pbtxt", "torn.pbtxt is no GraphDef"),
+        (b"\xff\xff\xff", "torn.meta", "torn.meta is no MetaGraphDef"),
+        (b"\xff\xff\xff", "saved_model.pb", "saved_model.pb is no SavedModel"),
+        (b'node { name: "a" op: "Identity" input: "b" }', "cut.pbtxt", "`a` reads `b`, which the graph does not have"),
+    ],
+)
+def test_bad_files_are_named(tmp_path: Path, content: Any, name: str, message: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(MigrateError) as error:
+        _run(str(tmp_path / name))
+    assert message in str(error.value)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"holds no saved_model\.pb"):
+        read_graph(tmp_path)
