@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rewriter.hook import GraphModifierHook
+from rewriter.hook import GraphModifierHook, modify_graph_and_start_emb_cache
 from rewriter.moving import rewrite
 
-__all__ = ["GraphModifierHook", "rewrite"]
+__all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache", "rewrite"]

@@ -10,9 +10,31 @@ import tensorflow as tf
 from rewriter.moving import rewrite
 from rewriter.plan import Plan
 
-__all__ = ["GraphModifierHook"]
+__all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache"]
 
 _log = logging.getLogger("rewriter")
+
+
+def modify_graph_and_start_emb_cache(dump_graph: bool = False, tables: Any = "auto") -> Plan:
+    """Rewrite the current graph before its session, as GraphModifierHook does; Rec SDK's name for plain sessions.
+
+    There is no cache to start: a table is there with the session that uses it.
+
+    Raises:
+        ValueError, RuntimeError, RewriteError: see `rewriter.rewrite`.
+    """
+    graph = tf.compat.v1.get_default_graph()
+    _write(graph, "before", dump_graph)
+    plan = rewrite(graph, tables)
+    for line in plan.summary().splitlines():
+        _log.info("%s", line)
+    _write(graph, "after", dump_graph)
+    return plan
+
+
+def _write(graph: tf.Graph, when: str, wanted: bool) -> None:
+    if wanted:
+        tf.io.write_graph(graph, "export_graph", f"{when}.pbtxt")
 
 
 class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -30,15 +52,5 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
 
     def begin(self) -> None:
         """Rewrite the current graph, which is not finalized yet."""
-        if not self._modify:
-            return
-        graph = tf.compat.v1.get_default_graph()
-        self._write(graph, "before")
-        self.plan = rewrite(graph, self._tables)
-        for line in self.plan.summary().splitlines():
-            _log.info("%s", line)
-        self._write(graph, "after")
-
-    def _write(self, graph: tf.Graph, when: str) -> None:
-        if self._dump:
-            tf.io.write_graph(graph, "export_graph", f"{when}.pbtxt")
+        if self._modify:
+            self.plan = modify_graph_and_start_emb_cache(self._dump, self._tables)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from rewriter_models import BATCH, DIM, FIELDS, OPTIMIZERS, ROWS, batches, build
+from rewriter_models import BATCH, DIM, FIELDS, OPTIMIZERS, ROWS, batches, build, train
 
-from rewriter import GraphModifierHook
+from rewriter import GraphModifierHook, modify_graph_and_start_emb_cache
 
 v1 = tf.compat.v1
 
@@ -40,6 +40,16 @@ def test_the_graph_can_be_left_as_it_is(graph: tf.Graph) -> None:
     before = graph.as_graph_def()
     GraphModifierHook(modify_graph=False).begin()
     assert graph.as_graph_def() == before
+
+
+def test_a_plain_session_calls_the_rewriter_itself(graph: tf.Graph) -> None:
+    ids, labels, loss, step = build()
+    plan = modify_graph_and_start_emb_cache()
+    assert [table.name for table in plan.tables] == ["model/user"]
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        losses = [session.run([loss, step], {ids: one, labels: two})[0] for one, two in batches(3)]
+    assert losses == pytest.approx(train("adagrad", moved=False, steps=3).losses.tolist(), rel=1e-5)
 
 
 def test_two_graphs_in_one_process(tmp_path: Path) -> None:
