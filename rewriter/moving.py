@@ -10,6 +10,7 @@ from rewriter.checks import RewriteError, check
 from rewriter.graph import GraphView
 from rewriter.live import apply_plan
 from rewriter.plan import Plan, make_plan
+from runtime.table import tables as runtime_tables
 
 __all__ = ["rewrite"]
 
@@ -32,7 +33,7 @@ def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool =
     """
     graph = graph or tf.compat.v1.get_default_graph()
     before = GraphView.of(graph)
-    plan = make_plan(before, tables)
+    plan = make_plan(before, tables, [table.table_name for table in runtime_tables(graph)])
     if dry_run or not plan.tables:
         return plan
     undo = apply_plan(graph, plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,13 +57,15 @@ class Plan:
         return "\n".join([*moved, *map(str, self.refusals)])
 
 
-def make_plan(view: GraphView, tables: Any = "auto") -> Plan:
+def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()) -> Plan:
     """Judge the variables of a graph (`tables`: "auto" for all that are looked up, or names) and list the edits.
+
+    Those of `moved` became tables before: what is left of them in the graph is run by nobody.
 
     Raises:
         ValueError: a name that is no variable of the graph.
     """
-    found, refusals = find_tables(view, None if tables == "auto" else list(tables))
+    found, refusals = find_tables(view, None if tables == "auto" else list(tables), moved)
     inputs = [edit for table in found for edit in _inputs(view, table)]
     controls = [edit for table in found for edit in _controls(view, table)]
     return Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,8 +45,10 @@ class _Uses:
     assignments: list[str] = field(default_factory=list)
 
 
-def find_tables(view: GraphView, names: Iterable[str] | None = None) -> tuple[list[Table], list[Refusal]]:
-    """Judge every variable that is looked up, or those of `names`; the same order as in the graph.
+def find_tables(
+    view: GraphView, names: Iterable[str] | None = None, moved: Collection[str] = ()
+) -> tuple[list[Table], list[Refusal]]:
+    """Judge every variable that is looked up, or those of `names`, in this order, but for those that `moved` before.
 
     Raises:
         ValueError: `names` has one that is no variable of the graph.
@@ -58,7 +60,7 @@ def find_tables(view: GraphView, names: Iterable[str] | None = None) -> tuple[li
         raise ValueError(f"the graph has no variable `{unknown[0]}`: give names of variables whose rows it looks up")
     finder = _Finder(view)
     tables, refusals = [], []
-    for name in wanted:
+    for name in (one for one in wanted if one not in moved):
         try:
             table = finder.judge(name, asked=names is not None)
             tables += [table] if table else []
