@@ -6,7 +6,7 @@ Nothing can be taken out of a tf.Graph: what is replaced stays in it and is run 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -15,8 +15,11 @@ from rewriter import _tensorflow
 from rewriter.checks import RewriteError
 from rewriter.facts import StaticAnswer, Table, Update
 from rewriter.graph import Tensor
+from rewriter.live_savers import build_saver, let_restore_stock
 from rewriter.plan import ControlEdit, InputEdit, Plan
+from rewriter.savers import SaverPart
 from runtime import sparse_lookup
+from runtime.checkpoint.stock import StockVariable
 from runtime.optimizers.by_rule import update_by_rule
 from runtime.table import Table as RuntimeTable
 from runtime.table import table_for_variable
@@ -46,12 +49,23 @@ def apply_plan(graph: tf.Graph, plan: Plan) -> Callable[[], None]:
         parts = _Parts(graph)
         for table in plan.tables:
             parts.add(table)
-        for edit in plan.inputs:
-            _edit_input(graph, edit, parts.tensor(edit.by), undo)
-        for wait in plan.controls:
-            _edit_controls(graph, wait, parts.op(wait.by), undo)
+        _edit(graph, plan, parts, undo)
         _leave_collections(graph, {name for table in plan.tables for name in table.variables})
         return undo.pop_all().close
+
+
+def _edit(graph: tf.Graph, plan: Plan, parts: _Parts, undo: contextlib.ExitStack) -> None:
+    """Move the edges of tables, then build Savers anew, which save what is now there, and move theirs."""
+    first = set(parts.names)
+    for saving in (False, True):
+        if saving:
+            parts.add_savers(plan.savers)
+        for edit in plan.inputs:
+            if (edit.by not in first) == saving:
+                _edit_input(graph, edit, parts.tensor(edit.by), undo)
+        for wait in plan.controls:
+            if (wait.by not in first) == saving:
+                _edit_controls(graph, wait, parts.op(wait.by), undo)
 
 
 class _Parts:
@@ -60,6 +74,19 @@ class _Parts:
     def __init__(self, graph: tf.Graph) -> None:
         self._graph = graph
         self._parts: dict[str, Any] = {}
+        self._made: dict[str, RuntimeTable] = {}
+        self._stocks: dict[str, StockVariable] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The parts that are there."""
+        return list(self._parts)
+
+    def add_savers(self, savers: Iterable[SaverPart]) -> None:
+        """Build the Savers' ops that tables are in."""
+        with _name_scope(f"{SCOPE}savers/"):
+            for saver in savers:
+                self._parts |= build_saver(self._graph, saver, self._made, self._stocks)
 
     def tensor(self, part: str) -> tf.Tensor:
         """Return a part that gives a value."""
@@ -79,6 +106,7 @@ class _Parts:
             SCOPE,
             lambda: (tf.range(table.rows, dtype=tf.int64), self._take(table.initial)),
         )
+        self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
         self._parts[f"{table.name}/initializer"] = made.variable.initializer
         with _name_scope(f"{SCOPE}{table.name}/"):
             for i, lookup in enumerate(table.lookups):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewriter.facts import Lookup, Refusal, Table
-from rewriter.graph import GraphView, Use
+from rewriter.graph import GraphView, Tensor, Use
+from rewriter.savers import SaverPart, find_savers
 from rewriter.tables import find_tables
 
 __all__ = ["ControlEdit", "InputEdit", "Plan", "make_plan"]
@@ -42,6 +43,7 @@ class Plan:
     refusals: tuple[Refusal, ...]
     inputs: tuple[InputEdit, ...]
     controls: tuple[ControlEdit, ...]
+    savers: tuple[SaverPart, ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as JSON."""
@@ -68,7 +70,10 @@ def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()
     found, refusals = find_tables(view, None if tables == "auto" else list(tables), moved)
     inputs = [edit for table in found for edit in _inputs(view, table)]
     controls = [edit for table in found for edit in _controls(view, table)]
-    return Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls))
+    savers = find_savers(view, found)
+    inputs += [edit for saver in savers for edit in _saver_inputs(view, saver)]
+    controls += [edit for saver in savers for edit in _saver_controls(view, saver)]
+    return Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls), savers)
 
 
 def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
@@ -103,3 +108,25 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
     resources = ((i, lookup.op) for i, lookup in enumerate(table.lookups) if view.type(lookup.op) == "ResourceGather")
     return edits + [ControlEdit(op, (), f"{table.name}/lookup/{i}/moved") for i, op in resources]
+
+
+def _saver_inputs(view: GraphView, saver: SaverPart) -> list[InputEdit]:
+    """List who reads what a RestoreV2 restores beside tables."""
+    return [
+        InputEdit(use, str(Tensor(saver.op, number)), f"saver/{saver.op}/{number}")
+        for number, _, _ in saver.kept
+        for use in (view.uses(Tensor(saver.op, number)) if saver.restores else ())
+    ]
+
+
+def _saver_controls(view: GraphView, saver: SaverPart) -> list[ControlEdit]:
+    replaced = {saver.op: f"saver/{saver.op}"}
+    replaced |= {
+        op: f"{saved.table}/restore/{saver.op}" for saved in saver.tables for op in saved.assignments if saver.restores
+    }
+    waits: dict[tuple[str, str], list[str]] = {}
+    for op, part in replaced.items():
+        for waiting in view.waiting(op):
+            if waiting not in replaced:
+                waits.setdefault((waiting, part), []).append(op)
+    return [ControlEdit(op, tuple(old), part) for (op, part), old in waits.items()]

@@ -13,6 +13,7 @@ from rewriter.graph import GraphView, Tensor, Use
 from rewriter.matching import Mismatch
 from rewriter.patterns.composed import adam_update, descent_update
 from rewriter.patterns.fused import FUSED, fused_update
+from rewriter.savers import restored_by, why_not_saved
 
 __all__ = ["VARIABLES", "find_tables"]
 
@@ -88,9 +89,17 @@ class _Finder:
         assign = self._initial(name, uses)
         trained = {op for update in uses.updates for op in self.view.ancestors([update.indices])}
         lookups = tuple(Lookup(op, ids, Tensor(op), ids.op in trained) for op, ids in uses.lookups)
-        return Table(
+        table = Table(
             name, rows, dim, self.view.inputs(assign)[1], assign, lookups, tuple(uses.updates), tuple(uses.answers)
         )
+        self._check_savers(table)
+        return table
+
+    def _check_savers(self, table: Table) -> None:
+        unfit = why_not_saved(self.view, table.variables)
+        if unfit:
+            reason, op = unfit
+            raise _Refused(reason, table.name, op)
 
     def _looked_up(self, name: str) -> bool:
         direct = self.view.users(name)
@@ -119,7 +128,9 @@ class _Finder:
         elif kind in _SUBTRACTIONS and use.input == 0:
             self._update(adam_update(self.view, op, self._variable, self._start), uses, path)
         elif kind in _ASSIGNMENTS and use.input == 0:
-            uses.assignments.append(op)
+            uses.assignments += [] if restored_by(self.view, op) else [op]
+        elif kind == "SaveV2":
+            pass  # `_check_savers` has its say when the slots are known
         elif kind in _SET or kind in _SHAPES:
             uses.answers.append(StaticAnswer(op, "set" if kind in _SET else "shape"))
         elif kind in _READS:

@@ -7,7 +7,9 @@ a resource only from its inputs, or from a resolver; only `control_flow_util` te
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import tensorflow as tf
@@ -18,7 +20,7 @@ from tensorflow.python.ops import control_flow_util
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 from tensorflow.python.trackable import resource as trackable_resource
 from tensorflow.python.trackable.base import Trackable
-from tensorflow.python.training import checkpoint_utils, warm_starting_util
+from tensorflow.python.training import checkpoint_utils, saver, warm_starting_util
 from tensorflow.python.training.saving.saveable_object import SaveableObject, SaveSpec
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "add_control_inputs",
     "as_written",
     "compiled_by_xla",
+    "extend_savers",
     "extend_warm_starts",
     "global_seed",
     "in_control_flow",
@@ -192,3 +195,30 @@ def extend_warm_starts(
 
     checkpoint_utils._init_from_checkpoint = initialized
     warm_starting_util._get_grouped_variables = grouped
+
+
+def extend_savers(reader: Callable[[Any], Callable[[Any, Any], list[Any]] | None]) -> None:
+    """Let Savers restore of an item that has a `reader` its first tensor, and take the others from the reader.
+
+    It gets the prefix and that tensor and returns the tensors of all the item's specs.
+    """
+    builder: Any = saver.BulkSaverBuilder
+    read_all = builder.bulk_restore
+
+    def restored(self: Any, prefix: Any, items: Any, *settings: Any) -> list[Any]:
+        readers = [reader(item) for item in items]
+        specs = [item.specs[:1] if read else item.specs for item, read in zip(items, readers, strict=True)]
+        tensors = iter(read_all(self, prefix, [_Specs(some) for some in specs], *settings))
+        found: list[Any] = []
+        for some, read in zip(specs, readers, strict=True):
+            found += read(prefix, next(tensors)) if read else itertools.islice(tensors, len(some))
+        return found
+
+    builder.bulk_restore = restored
+
+
+@dataclass(frozen=True)
+class _Specs:
+    """What of a saveable object tells what to read."""
+
+    specs: list[Any]

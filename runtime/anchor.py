@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
@@ -109,6 +110,8 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
     def __init__(self, table: Table) -> None:
         """Make the variable named exactly `table.graph_name`, in GLOBAL_VARIABLES and the hash-table collection."""
         self.table = table
+        #: Gives the tensors of `specs` from a checkpoint's prefix and the first of them; None to restore each by name.
+        self.reader: Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]] | None = None
         #: The variable scope that it was made in, which its name does not bear.
         self.made_in: str = tf.compat.v1.get_variable_scope().name
         self._save_specs: list[_tensorflow.SaveSpec] | None = None
@@ -167,14 +170,19 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
         """The tensors that a Saver writes: the anchor, then keys, values, slots and meta from one snapshot."""
         if self._save_specs is None:
             with tf.control_dependencies(None):
-                tensors = [("", self.value())]
-                if self.table.is_save:
-                    tensors += zip(("-keys", "-values", "-slots", "-meta"), self.table.snapshot(), strict=True)
-            name = self.table.table_name
+                tensors = self.saved(self.table.table_name)
             self._save_specs = [
-                _tensorflow.SaveSpec(tensor, "", name + suffix, device=self.device) for suffix, tensor in tensors
+                _tensorflow.SaveSpec(tensor, "", name, device=self.device) for name, tensor in tensors.items()
             ]
         return self._save_specs
+
+    def saved(self, name: str) -> dict[str, tf.Tensor]:
+        """Return new tensors to save, by their names in a checkpoint in which the table is called `name`."""
+        tensors = {name: self.value()}
+        if self.table.is_save:
+            parts = zip(("-keys", "-values", "-slots", "-meta"), self.table.snapshot(), strict=True)
+            tensors |= {name + suffix: tensor for suffix, tensor in parts}
+        return tensors
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
         """Replace the table's rows by those of the checkpoint (tensors in the order of `specs`)."""
@@ -217,3 +225,6 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
         width = tf.compat.v1.assert_equal(tf.shape(values)[1], table.dim, message=message)
         with tf.control_dependencies([width]):
             return native.ops().rec_table_import(table.created, keys, values, slots, meta)
+
+
+_tensorflow.extend_savers(lambda item: item.reader if isinstance(item, GraphAnchor) else None)

@@ -137,3 +137,20 @@ def test_an_estimator_trains_evaluates_and_predicts_as_without_the_hook(optimize
     assert np.abs(stock - moved_losses).max() <= 1e-5 * np.abs(stock).max()
     assert loss == pytest.approx(stock_loss, rel=1e-5)
     np.testing.assert_allclose(scores, stock_scores, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+@pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
+def test_an_estimator_resumes_a_model_that_was_trained_without_the_hook(optimizer: str, tmp_path: Path) -> None:
+    found = {}
+    for moved in (False, True):
+        folder = str(tmp_path / str(moved))
+        tf.estimator.Estimator(_model(optimizer), model_dir=folder).train(_data(20))
+        hooks = [GraphModifierHook()] if moved else []
+        before = tf.estimator.Estimator(_model(optimizer), model_dir=folder).evaluate(_data(5), hooks=hooks)["loss"]
+        losses = _Losses()
+        estimator = tf.estimator.Estimator(_model(optimizer), model_dir=folder)
+        estimator.train(_data(20), hooks=[*hooks, losses])
+        found[moved] = [before, *losses.seen, estimator.evaluate(_data(5), hooks=hooks)["loss"]]
+    assert len(found[False]) == 22
+    assert found[True] == pytest.approx(found[False], rel=1e-5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import tensorflow as tf
 from runtime_helpers import make_table
@@ -51,3 +53,27 @@ def test_xla_is_seen_while_tracing() -> None:
         for compiled in (True, False):
             tf.function(note, jit_compile=compiled).get_concrete_function()
     assert seen == [True, False]
+
+
+def test_savers_take_what_they_restore_from_one_place(tmp_path: Path) -> None:
+    anchor = make_table().variable
+    other = tf.compat.v1.get_variable("other", [2], use_resource=True)
+    seen: list[str] = []
+
+    def read(prefix: tf.Tensor, first: tf.Tensor) -> list[tf.Tensor]:
+        seen.append(first.name)
+        types = [spec.dtype for spec in anchor.specs[1:]]
+        names = [spec.name for spec in anchor.specs[1:]]
+        parts = tf.raw_ops.RestoreV2(prefix=prefix, tensor_names=names, shape_and_slices=[""] * 4, dtypes=types)
+        return [first, *parts]
+
+    anchor.reader = read
+    saver = tf.compat.v1.train.Saver([anchor, other])
+    assert len(seen) == 1
+    with tf.compat.v1.Session() as session:
+        session.run(tf.compat.v1.global_variables_initializer())
+        before = session.run(other)
+        path = saver.save(session, str(tmp_path / "model"))
+        session.run(other.assign([7.0, 7.0]))
+        saver.restore(session, path)
+        assert session.run(other).tolist() == before.tolist()

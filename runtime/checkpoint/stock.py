@@ -1,0 +1,70 @@
+"""Checkpoints of before a table took the place of a variable: its rows and slots, read where a Saver restores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import tensorflow as tf
+
+from runtime.checkpoint.rows import optimizer_kind
+from runtime.table import Table
+
+__all__ = ["StockVariable"]
+
+_SUFFIXES = ("-keys", "-values", "-slots", "-meta")
+_TYPES = (tf.int64, tf.float32, tf.float32, tf.int64)
+
+
+@dataclass(frozen=True)
+class StockVariable:
+    """The variable [rows, dim] that `table` stands for: row i has key i.
+
+    `optimizer` is the one that trains the table in this graph, `None` where none does; then its slots are left out.
+    `starts` is what they start with.
+    """
+
+    table: Table
+    rows: int
+    optimizer: str | None
+    starts: tuple[float, ...]
+
+    def read(self, prefix: tf.Tensor, first: tf.Tensor, name: str, slots: Sequence[str]) -> list[tf.Tensor]:
+        """Return anchor, keys, values, slots and meta from a checkpoint of the table or of the variable.
+
+        `first` is the tensor `name` of the checkpoint `prefix`: the anchor, which has no rows, or the variable; that
+        decides when it runs. `slots` are the names of the variable's slots, in a row's order; with none the slots start
+        afresh.
+        """
+
+        def of_table() -> list[tf.Tensor]:
+            return list(_restored(prefix, [name + suffix for suffix in _SUFFIXES], _TYPES))
+
+        def of_variable() -> list[tf.Tensor]:
+            return self._rows(prefix, first, slots)
+
+        with tf.device("/device:CPU:0"):
+            parts = tf.cond(tf.equal(tf.shape(first)[0], 0), of_table, of_variable)
+        return [first, *parts]
+
+    def _rows(self, prefix: tf.Tensor, variable: tf.Tensor, slots: Sequence[str]) -> list[tf.Tensor]:
+        name, shape = self.table.table_name, [self.rows, self.table.dim]
+        message = (
+            f"the checkpoint's variable `{name}` has another shape than {shape}, which that of the model had: restore "
+            "a checkpoint of this model"
+        )
+        kind = self.optimizer if slots else None
+        with tf.control_dependencies([tf.compat.v1.assert_equal(tf.shape(variable), shape, message=message)]):
+            values = tf.identity(variable)
+        parts = _restored(prefix, slots, [tf.float32] * len(slots)) if slots else [tf.zeros([self.rows, 0])]
+        starts = np.array(self.starts if kind else (), np.float32).view(np.uint32).astype(np.int64)
+        meta = [2, self.table.seed, self.table.dim, len(slots), optimizer_kind(kind or "none"), *starts]
+        return [tf.range(self.rows, dtype=tf.int64), values, tf.concat(parts, 1), tf.constant(meta, tf.int64)]
+
+
+def _restored(prefix: tf.Tensor, names: Sequence[str], types: Sequence[tf.DType]) -> Sequence[tf.Tensor]:
+    restored: Sequence[tf.Tensor] = tf.raw_ops.RestoreV2(
+        prefix=prefix, tensor_names=list(names), shape_and_slices=[""] * len(names), dtypes=list(types)
+    )
+    return restored
