@@ -11,7 +11,7 @@ __all__ = ["Lookup", "Refusal", "StaticAnswer", "Table", "Update"]
 
 @dataclass(frozen=True)
 class Lookup:
-    """A gather of rows: `rows` has the shape of `ids` with the table's dim behind."""
+    """A gather of rows, of the shape of `ids` with the table's dim behind, or what pools such rows."""
 
     op: str
     ids: Tensor

@@ -10,6 +10,7 @@ from typing import Any
 
 from rewriter.facts import Lookup, Refusal, Table
 from rewriter.graph import GraphView, Tensor, Use
+from rewriter.patterns.pooled import SEGMENTS
 from rewriter.savers import SaverPart, find_savers
 from rewriter.tables import find_tables
 
@@ -77,16 +78,23 @@ def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()
 
 
 def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
-    parts = [(lookup.op, f"{table.name}/lookup/{i}") for i, lookup in enumerate(table.lookups)]
+    parts = list(_replaced(view, table).items())
     parts += [(answer.op, f"{table.name}/{answer.kind}/{answer.op}") for answer in table.answers]
     edits = [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
     return edits + [edit for i, lookup in enumerate(table.lookups) for edit in _fetches(view, table, i, lookup)]
 
 
+def _replaced(view: GraphView, table: Table) -> dict[str, str]:
+    """Return the lookups that parts replace; a pooled one stays, and reads the rows that its lookup found."""
+    lookups = enumerate(table.lookups)
+    return {one.op: f"{table.name}/lookup/{i}" for i, one in lookups if view.type(one.op) not in SEGMENTS}
+
+
 def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list[InputEdit]:
     """Let the gather itself, which the author may fetch, pick one after another of the rows that the lookup found.
 
-    A ResourceGather takes no rows: it will say what to fetch instead (embedding_lookup has an Identity behind it).
+    So do the segments of a pooled lookup, which pool on. A ResourceGather takes no rows: it will say what to fetch
+    instead (embedding_lookup has an Identity behind it).
     """
     if view.type(lookup.op) == "ResourceGather":
         return []
@@ -96,7 +104,7 @@ def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list
 
 
 def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
-    replaced = {lookup.op: f"{table.name}/lookup/{i}" for i, lookup in enumerate(table.lookups)}
+    replaced = _replaced(view, table)
     replaced |= {op: f"{table.name}/update/{i}" for i, update in enumerate(table.updates) for op in update.ops}
     replaced[table.initializer] = f"{table.name}/initializer"
     inside = {op for update in table.updates for op in update.ops}

@@ -13,6 +13,7 @@ from rewriter.graph import GraphView, Tensor, Use
 from rewriter.matching import Mismatch
 from rewriter.patterns.composed import adam_update, descent_update
 from rewriter.patterns.fused import FUSED, fused_update
+from rewriter.patterns.pooled import SEGMENTS
 from rewriter.savers import restored_by, why_not_saved
 
 __all__ = ["VARIABLES", "find_tables"]
@@ -20,6 +21,7 @@ __all__ = ["VARIABLES", "find_tables"]
 #: Types of ops that are variables.
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _GATHERS = ("ResourceGather", "GatherV2", "Gather")
+_LOOKUPS = (*_GATHERS, *SEGMENTS)
 _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterSub")
 _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
@@ -104,7 +106,7 @@ class _Finder:
     def _looked_up(self, name: str) -> bool:
         direct = self.view.users(name)
         behind = [further for use in direct if self.view.type(use.op) in _READS for further in self.view.users(use.op)]
-        return any(self.view.type(use.op) in _GATHERS and use.input == 0 for use in (*direct, *behind))
+        return any(self.view.type(use.op) in _LOOKUPS and use.input == 0 for use in (*direct, *behind))
 
     def _size(self, name: str) -> tuple[int, int]:
         kind = tf.as_dtype(self.view.attribute(name, "dtype").type)
@@ -119,7 +121,7 @@ class _Finder:
         """Sort one use of the variable, or of what reads it whole, in; raise for what a table cannot do."""
         op, kind = use.op, self.view.type(use.op)
         path = (*path, op)
-        if kind in _GATHERS and use.input == 0:
+        if kind in _LOOKUPS and use.input == 0:
             uses.lookups.append((op, self._ids(op, path)))
         elif kind in FUSED and use.input == 0:
             self._update(fused_update(self.view, op, name, self._variable, self._start), uses, path)
