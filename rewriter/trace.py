@@ -1,0 +1,121 @@
+"""Which line of the user's code built an op: of a live graph, or of a SavedModel that was saved with it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from google.protobuf.message import DecodeError
+from tensorflow.core.framework import graph_debug_info_pb2
+
+__all__ = ["saved_sources", "source_of", "sources_of"]
+
+# What an API call of TensorFlow passes through on its way from the user's line: by the name of an installed package,
+# since a SavedModel may come from another machine.
+_LIBRARIES = re.compile(
+    r"/(site|dist)-packages/(tensorflow|tensorflow_estimator|keras|tf_keras|tf_slim|wrapt|absl)(/|$)"
+    r"|/lib(64)?/python[\d.]+/(?!(site|dist)-packages/)"
+    r"|__autograph_generated_file"
+    r"|^<(frozen |__array_function__)"
+)
+_HERE = Path(__file__).parents[1]
+_FOLDERS = tuple(
+    os.path.join(os.path.realpath(folder), "")
+    for folder in (_HERE / "rewriter", _HERE / "runtime", _HERE / "migrate", Path(tf.__file__).parent)
+)
+_PYTHON = os.path.join(sysconfig.get_path("stdlib"), "")
+
+
+class _Frame(NamedTuple):
+    file: str
+    line: int
+    function: str
+
+
+def source_of(op: tf.Operation) -> str | None:
+    """Return the user's line that built an op of a live graph, such as `model.py:123 in build_model`.
+
+    It is the innermost frame outside of TensorFlow, Keras, this package and Python's library; the path is relative when
+    the file is below the working directory. None for an op that was imported, or that no line of the user's built.
+    """
+    stack = op.traceback
+    return None if stack is None else _users_line(_Frame(f.filename, f.lineno, f.name) for f in _inwards(stack))
+
+
+def sources_of(graph: tf.Graph, ops: Iterable[str]) -> dict[str, str]:
+    """Return `source_of` for those of the named ops that have one; ops that the graph does not have are left out."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(ops):
+        try:
+            source = source_of(graph.get_operation_by_name(name))
+        except KeyError:
+            continue
+        if source:
+            found[name] = source
+    return found
+
+
+def saved_sources(folder: str | Path) -> dict[str, str]:
+    """Return the sources of the ops of a SavedModel's functions; empty when it was saved without `save_debug_info`.
+
+    An op of the name in several functions comes with the line of the first.
+    """
+    info = graph_debug_info_pb2.GraphDebugInfo()
+    try:
+        info.ParseFromString((Path(folder) / "debug" / "saved_model_debug_info.pb").read_bytes())
+    except (OSError, DecodeError):
+        return {}
+    found: dict[str, str] = {}
+    for key, stack in sorted(_stacks(info).items()):
+        source = _users_line(reversed(stack))
+        if source:
+            found.setdefault(key.partition("@")[0], source)
+    return found
+
+
+def _inwards(stack: Any) -> Iterator[Any]:
+    """Walk the frames innermost first: most stacks are left long before their end."""
+    return (stack[number] for number in range(len(stack) - 1, -1, -1))
+
+
+def _stacks(info: Any) -> dict[str, list[_Frame]]:
+    """Return the frames by `op@function`, whichever of the two forms of TensorFlow they are in."""
+    stacks = {key: stack for key, stack in info.traces.items()}
+    stacks |= {key: info.traces_by_id[number] for key, number in info.name_to_trace_id.items()}
+    return {key: [_frame(info, one) for one in _frames(info, stack)] for key, stack in stacks.items()}
+
+
+def _frames(info: Any, stack: Any) -> list[Any]:
+    return [*stack.file_line_cols, *(info.frames_by_id[number] for number in stack.frame_id)]
+
+
+def _frame(info: Any, one: Any) -> _Frame:
+    return _Frame(info.files[one.file_index], one.line, one.func)
+
+
+def _users_line(frames: Iterable[_Frame]) -> str | None:
+    frame = next((frame for frame in frames if _is_users(frame.file)), None)
+    if frame is None:
+        return None
+    place = f"{_relative(frame.file)}:{frame.line}"
+    return place if frame.function in ("", "<module>") else f"{place} in {frame.function}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users(file: str) -> bool:
+    if _LIBRARIES.search(file):
+        return False
+    if file.startswith(_PYTHON) and "-packages" not in file:
+        return False
+    return file.startswith("<") or not os.path.realpath(file).startswith(_FOLDERS)
+
+
+def _relative(file: str) -> str:
+    here = os.path.join(os.getcwd(), "")
+    return Path(file.removeprefix(here)).as_posix()
