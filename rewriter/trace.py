@@ -26,10 +26,10 @@ _LIBRARIES = re.compile(
 )
 _HERE = Path(__file__).parents[1]
 _FOLDERS = tuple(
-    os.path.join(os.path.realpath(folder), "")
+    f"{folder.resolve()}/"
     for folder in (_HERE / "rewriter", _HERE / "runtime", _HERE / "migrate", Path(tf.__file__).parent)
 )
-_PYTHON = os.path.join(sysconfig.get_path("stdlib"), "")
+_PYTHON = f"{sysconfig.get_path('stdlib')}/"
 
 
 class _Frame(NamedTuple):
@@ -86,7 +86,7 @@ def _inwards(stack: Any) -> Iterator[Any]:
 
 def _stacks(info: Any) -> dict[str, list[_Frame]]:
     """Return the frames by `op@function`, whichever of the two forms of TensorFlow they are in."""
-    stacks = {key: stack for key, stack in info.traces.items()}
+    stacks = dict(info.traces.items())
     stacks |= {key: info.traces_by_id[number] for key, number in info.name_to_trace_id.items()}
     return {key: [_frame(info, one) for one in _frames(info, stack)] for key, stack in stacks.items()}
 
@@ -117,5 +117,4 @@ def _is_users(file: str) -> bool:
 
 
 def _relative(file: str) -> str:
-    here = os.path.join(os.getcwd(), "")
-    return Path(file.removeprefix(here)).as_posix()
+    return Path(file.removeprefix(f"{Path.cwd()}/")).as_posix()

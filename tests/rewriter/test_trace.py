@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+import trace_models
+from trace_models import line_of
 
 from rewriter.trace import saved_sources, source_of, sources_of
-from tests.rewriter import trace_models
-from tests.rewriter.trace_models import line_of
 
 v1 = tf.compat.v1
 
