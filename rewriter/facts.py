@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from rewriter.graph import Tensor
 
-__all__ = ["Lookup", "Refusal", "StaticAnswer", "Table", "Update"]
+__all__ = ["Lookup", "NewRows", "Refusal", "StaticAnswer", "Table", "Update"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,26 @@ class StaticAnswer:
 
 
 @dataclass(frozen=True)
+class NewRows:
+    """How a row starts whose id the variable did not have: `kind` and numbers as the runtime's initializers have them.
+
+    `constant` (a), `normal` and `truncated_normal` (mean a, standard deviation b), `uniform` (from a to b);
+    `assumption` says what was not known.
+    """
+
+    kind: str
+    a: float
+    b: float
+    seed: int | None = None
+    assumption: str = ""
+
+    def __str__(self) -> str:
+        if self.kind == "constant":
+            return f"{self.a:g}"
+        return f"{self.kind}({self.a:g}, {self.b:g})"
+
+
+@dataclass(frozen=True)
 class Table:
     """A variable [rows, dim] of which the graph only gathers, and updates, single rows."""
 
@@ -56,6 +76,7 @@ class Table:
     lookups: tuple[Lookup, ...]
     updates: tuple[Update, ...] = ()
     answers: tuple[StaticAnswer, ...] = ()
+    new_rows: NewRows = NewRows("constant", 0.0, 0.0)
 
     @property
     def variables(self) -> tuple[str, ...]:

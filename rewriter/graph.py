@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -13,6 +14,9 @@ import networkx as nx
 import tensorflow as tf
 
 __all__ = ["GraphView", "Tensor", "Use"]
+
+
+_ARITHMETIC = {"Mul": operator.mul, "Add": operator.add, "AddV2": operator.add, "Sub": operator.sub}
 
 
 class Tensor(NamedTuple):
@@ -128,7 +132,7 @@ class GraphView:
     def number(self, tensor: Tensor) -> Any:
         """Return the number that all elements of a tensor are, found without evaluating it; None where there is none.
 
-        It sees Const, Fill, Identity and Mul, which is what initializers of slots, axes and settings are made of.
+        It sees Const, Fill, Identity and arithmetic, which is what initializers, axes and settings are made of.
         """
         kind, inputs = self.type(tensor.op), self.inputs(tensor.op)
         if kind == "Const":
@@ -137,10 +141,10 @@ class GraphView:
             return self.number(inputs[0])
         if kind == "Fill":
             return self.number(inputs[1])
-        if kind != "Mul":
+        if kind not in _ARITHMETIC:
             return None
         one, other = (self.number(given) for given in inputs)
-        return None if one is None or other is None else one * other
+        return None if one is None or other is None else _ARITHMETIC[kind](one, other)
 
     def ancestors(self, tensors: Iterable[Tensor], stop: Callable[[str], bool] = lambda _: False) -> list[str]:
         """Return the ops that the tensors are computed from, nearest first, not looking behind ops where `stop`."""

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from rewriter import _tensorflow
 from rewriter.checks import RewriteError
-from rewriter.facts import StaticAnswer, Table, Update
+from rewriter.facts import NewRows, StaticAnswer, Table, Update
 from rewriter.graph import Tensor
 from rewriter.live_savers import build_saver, let_restore_stock
 from rewriter.plan import ControlEdit, InputEdit, Plan
@@ -105,6 +105,7 @@ class _Parts:
             table.dim,
             SCOPE,
             lambda: (tf.range(table.rows, dtype=tf.int64), self._take(table.initial)),
+            _initializer(table.new_rows),
         )
         self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
         self._parts[f"{table.name}/initializer"] = made.variable.initializer
@@ -137,6 +138,19 @@ class _Parts:
 
     def _take(self, tensor: Tensor) -> tf.Tensor:
         return self._graph.get_tensor_by_name(str(tensor))
+
+
+def _initializer(rows: NewRows) -> Any:
+    """Return the runtime's initializer of new rows: a row is a function of the table's seed and the key."""
+    initializers = tf.compat.v1
+    if rows.kind == "constant":
+        return initializers.constant_initializer(rows.a)
+    kinds = {
+        "normal": initializers.random_normal_initializer,
+        "truncated_normal": initializers.truncated_normal_initializer,
+        "uniform": initializers.random_uniform_initializer,
+    }
+    return kinds[rows.kind](rows.a, rows.b, seed=rows.seed)
 
 
 def _of_any_number(rows: tf.Tensor) -> tf.Tensor:

@@ -55,6 +55,8 @@ class Plan:
         moved = [
             f"`{table.name}` [{table.rows}, {table.dim}] becomes a table: {len(table.lookups)} lookup(s), "
             + (", ".join(update.rule for update in table.updates) or "no update")
+            + f"; new ids start as {table.new_rows}"
+            + (f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else "")
             for table in self.tables
         ]
         return "\n".join([*moved, *map(str, self.refusals)])

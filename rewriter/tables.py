@@ -13,6 +13,7 @@ from rewriter.graph import GraphView, Tensor, Use
 from rewriter.matching import Mismatch
 from rewriter.patterns.composed import adam_update, descent_update
 from rewriter.patterns.fused import FUSED, fused_update
+from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.savers import restored_by, why_not_saved
 
@@ -91,9 +92,9 @@ class _Finder:
         assign = self._initial(name, uses)
         trained = {op for update in uses.updates for op in self.view.ancestors([update.indices])}
         lookups = tuple(Lookup(op, ids, Tensor(op), ids.op in trained) for op, ids in uses.lookups)
-        table = Table(
-            name, rows, dim, self.view.inputs(assign)[1], assign, lookups, tuple(uses.updates), tuple(uses.answers)
-        )
+        initial = self.view.inputs(assign)[1]
+        found = (lookups, tuple(uses.updates), tuple(uses.answers), new_rows(self.view, initial))
+        table = Table(name, rows, dim, initial, assign, *found)
         self._check_savers(table)
         return table
 

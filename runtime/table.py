@@ -377,15 +377,19 @@ def _check_new(name: str, reuse: Any) -> None:
 
 
 def table_for_variable(
-    name: str, rows: int, dim: int, below: str, first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]]
+    name: str,
+    rows: int,
+    dim: int,
+    below: str,
+    first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]],
+    initializer: Any = None,
 ) -> Table:
     """Create the table that takes the place of a variable [rows, dim] of the current graph, under its name.
 
-    `below` is the scope of its ops, since the variable has its name. The init op fills it with `first_rows`; ids beyond
-    them read zeros.
+    `below` is the scope of its ops, since the variable has its name. The init op fills it with `first_rows`; rows of
+    ids beyond them start by `initializer`, with None at zero.
     """
-    arguments = table_arguments.TableArguments(
-        tf.int64, dim, name, tf.compat.v1.zeros_initializer(), rows, is_save=True, init_param=1.0
-    )
+    new = tf.compat.v1.zeros_initializer() if initializer is None else initializer
+    arguments = table_arguments.TableArguments(tf.int64, dim, name, new, rows, is_save=True, init_param=1.0)
     with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
         return Table(arguments, below, first_rows)

@@ -1,0 +1,126 @@
+"""Initializers: the distribution that a variable's rows are drawn from at its start, so that rows of new ids are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import tensorflow as tf
+
+from rewriter.facts import NewRows
+from rewriter.graph import GraphView, Tensor
+from rewriter.matching import Match, Mismatch, match, node
+
+__all__ = ["new_rows"]
+
+_FORMS = {"RandomNormal": "normal", "TruncatedNormal": "truncated_normal", "RandomUniform": "uniform"}
+#: Ops that draw numbers of mean 0 and deviation 1, or between 0 and 1, and how the runtime calls that.
+_DRAWS = {"RandomStandardNormal": "normal", "TruncatedNormal": "truncated_normal", "RandomUniform": "uniform"} | {
+    f"Stateless{form}{version}": kind for form, kind in _FORMS.items() for version in ("", "V2")
+}
+_UNKNOWN = {"Const": "it is an array of given rows", "RestoreV2": "it reads a checkpoint"}
+# What only hands values on, perhaps not all of them, or in another order.
+_SAME = ("Identity", "StopGradient", "Reshape", "EnsureShape", "CheckNumerics", "Slice", "Transpose")
+_ORTHOGONAL = node("Mul", node("Qr", label="qr"), node("Sign"))
+_UNIT = "RandomUniform|StatelessRandomUniform|StatelessRandomUniformV2"
+_UNIFORM = node("AddV2|Add", node("Mul", node(_UNIT, label="draw"), "width"), "low")
+_WIDTH = node("Sub", "high", "low")
+# The `seed` attribute of an op to which the author gave a seed in a graph without one.
+_NO_GRAPH_SEED = 87654321
+
+
+def new_rows(view: GraphView, initial: Tensor) -> NewRows:
+    """Return how rows of ids beyond the variable's start: as `initial` is made, or at zero with the reason why."""
+    found = _law(view, initial)
+    if isinstance(found, NewRows):
+        if math.isfinite(found.a) and math.isfinite(found.b):
+            return found
+        found = Mismatch(initial.op, f"it is {found}", 0)
+    return NewRows("constant", 0.0, 0.0, assumption=f"`{found.op}` is of no known distribution: {found.reason}")
+
+
+def _law(view: GraphView, tensor: Tensor) -> NewRows | Mismatch:
+    """Return the distribution that each value of a tensor has, whatever multiplies and shifts it on its way."""
+    kind, inputs = view.type(tensor.op), view.inputs(tensor.op)
+    if kind in _DRAWS:
+        return NewRows(_DRAWS[kind], 0.0, 1.0, _seed(view, tensor.op))
+    number = view.number(tensor)
+    if number is not None:
+        return NewRows("constant", float(number), 0.0)
+    if kind in _SAME:
+        return _law(view, inputs[0])
+    if kind == "Mul" and (orthogonal := _orthogonal(view, tensor.op)):
+        return orthogonal
+    if kind in ("AddV2", "Add") and (uniform := _uniform(view, tensor.op)):
+        return uniform
+    if kind in ("Mul", "AddV2", "Add", "Sub", "RealDiv"):
+        return _changed(view, tensor.op, kind)
+    return Mismatch(tensor.op, _UNKNOWN.get(kind, f"it is {kind}"), 0)
+
+
+def _uniform(view: GraphView, op: str) -> NewRows | None:
+    """Return the uniform distribution with the limits that the author gave, not rounded by a subtraction."""
+    found = match(view, op, _UNIFORM)
+    width = match(view, found.tensors["width"].op, _WIDTH) if isinstance(found, Match) else found
+    if isinstance(found, Mismatch) or isinstance(width, Mismatch):
+        return None
+    low, high = view.number(found.tensors["low"]), view.number(width.tensors["high"])
+    if low is None or high is None or view.number(width.tensors["low"]) != low:
+        return None
+    return NewRows("uniform", float(low), float(high), _seed(view, found.ops["draw"]))
+
+
+def _orthogonal(view: GraphView, op: str) -> NewRows | None:
+    """Return the distribution of the single values of a random orthogonal matrix, which has no further rows."""
+    found = match(view, op, _ORTHOGONAL)
+    if isinstance(found, Mismatch):
+        return None
+    shape = view.shape(Tensor(found.ops["qr"]))
+    if not shape.is_fully_defined():
+        return None
+    note = f"`{found.ops['qr']}` makes orthogonal rows, and new ones are of their size only"
+    return NewRows("normal", 0.0, float(max(shape)) ** -0.5, assumption=note)
+
+
+def _changed(view: GraphView, op: str, kind: str) -> NewRows | Mismatch:
+    """Multiply or shift the distribution of one input by the number that the other is."""
+    one, other = view.inputs(op)
+    number, drawn = view.number(other), one
+    if number is None and kind != "RealDiv":
+        number, drawn = view.number(one), other
+    if number is None:
+        return Mismatch(op, "neither of its inputs is a number", 0)
+    law = _law(view, drawn)
+    if isinstance(law, Mismatch):
+        return law
+    if kind == "Mul":
+        return _scaled(law, float(number))
+    if kind == "RealDiv":
+        return _scaled(law, 1.0 / float(number)) if number else Mismatch(op, "it divides by zero", 0)
+    if kind == "Sub":
+        return _shifted(law, -float(number)) if drawn == one else _shifted(_scaled(law, -1.0), float(number))
+    return _shifted(law, float(number))
+
+
+def _scaled(law: NewRows, factor: float) -> NewRows:
+    if law.kind == "uniform":
+        low, high = sorted((law.a * factor, law.b * factor))
+        return replace(law, a=low, b=high)
+    return replace(law, a=law.a * factor, b=law.b * abs(factor))
+
+
+def _shifted(law: NewRows, by: float) -> NewRows:
+    return replace(law, a=law.a + by, b=law.b + by if law.kind == "uniform" else law.b)
+
+
+def _seed(view: GraphView, op: str) -> int | None:
+    """Return the seed that the author, or Keras, gave to a draw; None where it follows from the graph's."""
+    if not view.type(op).startswith("Stateless"):
+        given = int(view.attribute(op, "seed").i) == _NO_GRAPH_SEED
+        return int(view.attribute(op, "seed2").i) if given else None
+    for source in view.ancestors(view.inputs(op)[1:2]):
+        if view.type(source) == "Const":
+            values = tf.make_ndarray(view.nodes[source].attr["value"].tensor).ravel()
+            if values.dtype.kind == "i" and values.size:
+                return int(values[0])
+    return None
