@@ -12,11 +12,11 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter import _tensorflow
-from rewriter.checks import RewriteError
+from rewriter.edges import edit_controls, edit_input
 from rewriter.facts import NewRows, StaticAnswer, Table, Update
 from rewriter.graph import Tensor
 from rewriter.live_savers import build_saver, let_restore_stock
-from rewriter.plan import ControlEdit, InputEdit, Plan
+from rewriter.plan import Plan
 from rewriter.savers import SaverPart
 from runtime import sparse_lookup
 from runtime.checkpoint.stock import StockVariable
@@ -62,10 +62,10 @@ def _edit(graph: tf.Graph, plan: Plan, parts: _Parts, undo: contextlib.ExitStack
             parts.add_savers(plan.savers)
         for edit in plan.inputs:
             if (edit.by not in first) == saving:
-                _edit_input(graph, edit, parts.tensor(edit.by), undo)
+                edit_input(graph, edit, parts.tensor(edit.by), undo)
         for wait in plan.controls:
             if (wait.by not in first) == saving:
-                _edit_controls(graph, wait, parts.op(wait.by), undo)
+                edit_controls(graph, wait, parts.op(wait.by), undo)
 
 
 class _Parts:
@@ -162,22 +162,6 @@ def _moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
     """Fail, in whoever fetches a gather that cannot be made to read the table, with what to fetch instead."""
     text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
     return tf.raw_ops.Assert(condition=tf.constant(False), data=[text])
-
-
-def _edit_input(graph: tf.Graph, edit: InputEdit, new: tf.Tensor, undo: contextlib.ExitStack) -> None:
-    op = graph.get_operation_by_name(edit.use.op)
-    old = op.inputs[edit.use.input]
-    if new.dtype != old.dtype:
-        raise RewriteError(f"`{op.name}` reads {old.dtype.name} and would read {new.dtype.name} at {edit.use.input}")
-    undo.callback(_tensorflow.update_input, op, edit.use.input, old)
-    _tensorflow.update_input(op, edit.use.input, new)
-
-
-def _edit_controls(graph: tf.Graph, edit: ControlEdit, new: tf.Operation, undo: contextlib.ExitStack) -> None:
-    op = graph.get_operation_by_name(edit.op)
-    before = list(op.control_inputs)
-    undo.callback(_tensorflow.replace_controls, op, before)
-    _tensorflow.replace_controls(op, [*(one for one in before if one.name not in edit.old), new])
 
 
 def _leave_collections(graph: tf.Graph, names: set[str]) -> None:
