@@ -11,12 +11,17 @@ __all__ = ["Lookup", "NewRows", "Refusal", "StaticAnswer", "Table", "Update"]
 
 @dataclass(frozen=True)
 class Lookup:
-    """A gather of rows, of the shape of `ids` with the table's dim behind, or what pools such rows."""
+    """A gather of rows, of the shape of `ids` with the table's dim behind, or what pools such rows.
+
+    `rule` and `source` (the user's line, empty where it is not known) are for readers, here and in all that follows.
+    """
 
     op: str
     ids: Tensor
     rows: Tensor
     trains: bool
+    rule: str = "lookup"
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Update:
     starts: tuple[float, ...]
     slots: tuple[str, ...]
     ops: tuple[str, ...]
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class StaticAnswer:
 
     op: str
     kind: str
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,7 @@ class Table:
     updates: tuple[Update, ...] = ()
     answers: tuple[StaticAnswer, ...] = ()
     new_rows: NewRows = NewRows("constant", 0.0, 0.0)
+    source: str = ""
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -86,12 +94,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a variable that is looked up stays as it is; `path` leads from it to the op at fault."""
+    """Why a variable that is looked up stays as it is; `path` leads from it to the op at fault, `source` built that."""
 
     table: str
     reason: str
     path: tuple[str, ...] = field(default=())
+    source: str = ""
 
     def __str__(self) -> str:
         way = " → ".join(self.path)
-        return f"`{self.table}` stays a variable: {self.reason}" + (f" ({way})" if way else "")
+        built = f", built at {self.source}" if self.source else ""
+        return f"`{self.table}` stays a variable: {self.reason}" + (f" ({way})" if way else "") + built

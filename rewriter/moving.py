@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import tensorflow as tf
@@ -9,7 +10,9 @@ import tensorflow as tf
 from rewriter.checks import RewriteError, check
 from rewriter.graph import GraphView
 from rewriter.live import apply_plan
+from rewriter.origins import with_sources
 from rewriter.plan import Plan, make_plan
+from rewriter.trace import sources_of
 from runtime.table import tables as runtime_tables
 
 __all__ = ["rewrite"]
@@ -34,6 +37,7 @@ def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool =
     graph = graph or tf.compat.v1.get_default_graph()
     before = GraphView.of(graph)
     plan = make_plan(before, tables, [table.table_name for table in runtime_tables(graph)])
+    plan = with_sources(plan, functools.partial(sources_of, graph))
     if dry_run or not plan.tables:
         return plan
     undo = apply_plan(graph, plan)

@@ -10,6 +10,7 @@ from typing import Any
 
 from rewriter.facts import Lookup, Refusal, Table
 from rewriter.graph import GraphView, Tensor, Use
+from rewriter.origins import table_line, with_rules
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.savers import SaverPart, find_savers
 from rewriter.tables import find_tables
@@ -19,21 +20,31 @@ __all__ = ["ControlEdit", "InputEdit", "Plan", "make_plan"]
 
 @dataclass(frozen=True)
 class InputEdit:
-    """The data input `use` reads the part called `by` instead of the tensor `old`; of its shape if `same_shape`."""
+    """The data input `use` reads the part called `by` instead of the tensor `old`; of its shape if `same_shape`.
+
+    `rule` of `table` asks for it (of several tables, separated by commas, when they share a Saver); `source` is the
+    user's line that built the op.
+    """
 
     use: Use
     old: str
     by: str
     same_shape: bool = True
+    rule: str = ""
+    table: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True)
 class ControlEdit:
-    """`op` waits for the part called `by` instead of the ops `old`."""
+    """`op` waits for the part called `by` instead of the ops `old`; the rest is as in InputEdit."""
 
     op: str
     old: tuple[str, ...]
     by: str
+    rule: str = ""
+    table: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,13 +63,7 @@ class Plan:
 
     def summary(self) -> str:
         """Return what moves and what stays, a line each."""
-        moved = [
-            f"`{table.name}` [{table.rows}, {table.dim}] becomes a table: {len(table.lookups)} lookup(s), "
-            + (", ".join(update.rule for update in table.updates) or "no update")
-            + f"; new ids start as {table.new_rows}"
-            + (f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else "")
-            for table in self.tables
-        ]
+        moved = [table_line(table) for table in self.tables]
         return "\n".join([*moved, *map(str, self.refusals)])
 
 
@@ -76,7 +81,7 @@ def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()
     savers = find_savers(view, found)
     inputs += [edit for saver in savers for edit in _saver_inputs(view, saver)]
     controls += [edit for saver in savers for edit in _saver_controls(view, saver)]
-    return Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls), savers)
+    return with_rules(view, Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls), savers))
 
 
 def _inputs(view: GraphView, table: Table) -> list[InputEdit]:

@@ -43,7 +43,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 def test_every_kind_of_file_is_judged_alike(files: dict[str, Path], kind: str) -> None:
     code, output = _run(str(files[kind]))
     assert code == 0
-    assert output.startswith("`model/user` [300, 4] becomes a table: 1 lookup(s), adam; new ids start as uniform(-0.14")
+    assert output.startswith("`model/user` [300, 4] becomes a table: 1 lookup, adam; new ids start as uniform(-0.14")
     code, output = _run(str(files[kind]), "--json", "--tables", "model/user")
     assert json.loads(output)["tables"][0]["updates"][0]["rule"] == "adam"
 

@@ -1,0 +1,129 @@
+"""Where a plan's edits come from: the rule and the table that ask for each, and the user's line that built the op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from rewriter.facts import Table
+from rewriter.graph import GraphView
+from rewriter.patterns.pooled import SEGMENTS
+
+if TYPE_CHECKING:
+    from rewriter.plan import ControlEdit, InputEdit, Plan
+
+__all__ = ["table_line", "with_rules", "with_sources"]
+
+Edit = TypeVar("Edit", "InputEdit", "ControlEdit")
+#: Returns the lines of those of the ops that have one.
+Sources = Callable[[Iterable[str]], Mapping[str, str]]
+
+
+def with_rules(view: GraphView, plan: Plan) -> Plan:
+    """Return the plan with the rule of every lookup, and the rule and the table of every edit."""
+    tables = tuple(_with_rules(view, table) for table in plan.tables)
+    plan = replace(plan, tables=tables)
+    origins = _origins(plan)
+    names = sorted((table.name for table in tables), key=len, reverse=True)
+
+    def told(edit: Edit) -> Edit:
+        rule, table = _origin(edit.by, origins, names)
+        return replace(edit, rule=rule, table=table)
+
+    return replace(plan, inputs=tuple(map(told, plan.inputs)), controls=tuple(map(told, plan.controls)))
+
+
+def with_sources(plan: Plan, sources: Sources) -> Plan:
+    """Return the plan with the user's lines in it; `sources` is asked once, for all ops that the plan speaks of."""
+    found = sources(_ops(plan))
+
+    def line(*ops: str) -> str:
+        return next((found[op] for op in ops if op in found), "")
+
+    return replace(
+        plan,
+        tables=tuple(_with_sources(table, line) for table in plan.tables),
+        refusals=tuple(replace(one, source=line(*reversed(one.path), one.table)) for one in plan.refusals),
+        inputs=tuple(replace(edit, source=line(edit.use.op)) for edit in plan.inputs),
+        controls=tuple(replace(edit, source=line(edit.op)) for edit in plan.controls),
+    )
+
+
+def table_line(table: Table) -> str:
+    """Return what becomes of a table, in a line."""
+    count = len(table.lookups)
+    lookups = f"{count} lookup{'' if count == 1 else 's'}{_places(one.source for one in table.lookups)}"
+    rules = dict.fromkeys(update.rule for update in table.updates)
+    updates = ", ".join(
+        rule + _places(update.source for update in table.updates if update.rule == rule) for rule in rules
+    )
+    assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
+    return (
+        f"`{table.name}` [{table.rows}, {table.dim}] becomes a table: {lookups}, {updates or 'no update'}"
+        f"; new ids start as {table.new_rows}{assumed}"
+    )
+
+
+def _places(sources: Iterable[str], most: int = 4) -> str:
+    places = list(dict.fromkeys(source.partition(" in ")[0] for source in sources if source))
+    shown = ", ".join(places[:most]) + (", …" if len(places) > most else "")
+    return f" ({shown})" if places else ""
+
+
+def _with_rules(view: GraphView, table: Table) -> Table:
+    kinds = ("pooled lookup" if view.type(lookup.op) in SEGMENTS else "lookup" for lookup in table.lookups)
+    return replace(
+        table, lookups=tuple(replace(lookup, rule=kind) for lookup, kind in zip(table.lookups, kinds, strict=True))
+    )
+
+
+def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
+    """Return rule and table by the part that an edit brings in."""
+    found: dict[str, tuple[str, str]] = {}
+    for table in plan.tables:
+        found[f"{table.name}/initializer"] = "initializer", table.name
+        for i, lookup in enumerate(table.lookups):
+            found[f"{table.name}/lookup/{i}"] = lookup.rule, table.name
+        for i, update in enumerate(table.updates):
+            found[f"{table.name}/update/{i}"] = f"update by {update.rule}", table.name
+        for answer in table.answers:
+            found[f"{table.name}/{answer.kind}/{answer.op}"] = "answer", table.name
+    for saver in plan.savers:
+        found[f"saver/{saver.op}"] = "saver", ", ".join(saved.table for saved in saver.tables)
+        for saved in saver.tables:
+            found[f"{saved.table}/restore/{saver.op}"] = "saver", saved.table
+    return found
+
+
+def _origin(part: str, origins: Mapping[str, tuple[str, str]], names: Sequence[str]) -> tuple[str, str]:
+    """Find the part, or what it is a piece of (`user/lookup/0/rows`); else read the part's name."""
+    piece = part
+    while piece:
+        if piece in origins:
+            return origins[piece]
+        piece = piece.rpartition("/")[0]
+    table = next((name for name in names if part.startswith(f"{name}/")), "")
+    return part.removeprefix(f"{table}/").partition("/")[0], table
+
+
+def _ops(plan: Plan) -> Iterable[str]:
+    for table in plan.tables:
+        yield table.name
+        yield from (lookup.op for lookup in table.lookups)
+        yield from (answer.op for answer in table.answers)
+        yield from (update.ops[0] for update in table.updates)
+    for refusal in plan.refusals:
+        yield from (refusal.table, *refusal.path)
+    yield from (edit.use.op for edit in plan.inputs)
+    yield from (edit.op for edit in plan.controls)
+
+
+def _with_sources(table: Table, line: Callable[..., str]) -> Table:
+    return replace(
+        table,
+        source=line(table.name),
+        lookups=tuple(replace(one, source=line(one.op)) for one in table.lookups),
+        updates=tuple(replace(one, source=line(one.ops[0])) for one in table.updates),
+        answers=tuple(replace(one, source=line(one.op)) for one in table.answers),
+    )
