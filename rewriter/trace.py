@@ -62,21 +62,17 @@ def sources_of(graph: tf.Graph, ops: Iterable[str]) -> dict[str, str]:
 
 
 def saved_sources(folder: str | Path) -> dict[str, str]:
-    """Return the sources of the ops of a SavedModel's functions; empty when it was saved without `save_debug_info`.
+    """Return the sources of the ops in a SavedModel's functions, by `op@function`.
 
-    An op of the name in several functions comes with the line of the first.
+    It is empty when the model was saved without `save_debug_info`. Of ops outside of functions TensorFlow saves none.
     """
     info = graph_debug_info_pb2.GraphDebugInfo()
     try:
         info.ParseFromString((Path(folder) / "debug" / "saved_model_debug_info.pb").read_bytes())
     except (OSError, DecodeError):
         return {}
-    found: dict[str, str] = {}
-    for key, stack in sorted(_stacks(info).items()):
-        source = _users_line(reversed(stack))
-        if source:
-            found.setdefault(key.partition("@")[0], source)
-    return found
+    lines = {key: _users_line(reversed(stack)) for key, stack in _stacks(info).items()}
+    return {key: line for key, line in lines.items() if line}
 
 
 def _inwards(stack: Any) -> Iterator[Any]:

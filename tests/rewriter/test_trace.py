@@ -94,5 +94,5 @@ def test_a_saved_model(with_info: bool, tmp_path: Path) -> None:
     module.rows = tf.function(lambda given: trace_models._looked_up(module.table, given), input_signature=signature)
     options = tf.saved_model.SaveOptions(**{"save_debug_info": with_info})
     tf.saved_model.save(module, str(tmp_path), options=options)
-    sources = saved_sources(tmp_path)
-    assert sources.get("plain_rows") == (of("plain lookup", "_looked_up") if with_info else None)
+    found = {source for key, source in saved_sources(tmp_path).items() if key.startswith("plain_rows@")}
+    assert found == ({of("plain lookup", "_looked_up")} if with_info else set())
