@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from rewriter.hook import GraphModifierHook, modify_graph_and_start_emb_cache
 from rewriter.moving import rewrite
+from rewriter.pipeline import move_ids
 
-__all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache", "rewrite"]
+__all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache", "move_ids", "rewrite"]

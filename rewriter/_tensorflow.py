@@ -8,7 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["control_flow_of", "replace_controls", "update_input"]
+from runtime._tensorflow import in_control_flow, stateful_types
+
+__all__ = ["control_flow_of", "in_control_flow", "inputs_called", "replace_controls", "stateful_types", "update_input"]
 
 
 def update_input(op: tf.Operation, number: int, tensor: tf.Tensor) -> None:
@@ -34,3 +36,14 @@ def control_flow_of(op: tf.Operation) -> Iterator[None]:
         yield
     finally:
         context.Exit()
+
+
+def inputs_called(op: tf.Operation, name: str) -> list[int]:
+    """Return the numbers of the data inputs that an op's definition calls so; a list of tensors has several."""
+    first = 0
+    for argument in op.op_def.input_arg:
+        count = op.get_attr(argument.number_attr) if argument.number_attr else 1
+        if argument.name == name:
+            return list(range(first, first + count))
+        first += count
+    return []

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
 
 from rewriter.graph import GraphView, Tensor
-from rewriter.plan import Plan
+from rewriter.plan import ControlEdit, InputEdit
 
-__all__ = ["RewriteError", "check"]
+__all__ = ["Edits", "RewriteError", "check"]
+
+
+class Edits(Protocol):
+    """A plan, as far as it is checked."""
+
+    @property
+    def inputs(self) -> Sequence[InputEdit]: ...
+
+    @property
+    def controls(self) -> Sequence[ControlEdit]: ...
 
 
 class RewriteError(RuntimeError):
     """A rewritten graph breaks a post-condition; the rewrite was taken back."""
 
 
-def check(before: GraphView, after: GraphView, plan: Plan) -> None:
+def check(before: GraphView, after: GraphView, plan: Edits) -> None:
     """Compare the graph after a rewrite with the one before: the plan's edits are there and nothing else changed.
 
     Dangling edges are refused when `after` is indexed.
@@ -27,7 +39,7 @@ def check(before: GraphView, after: GraphView, plan: Plan) -> None:
     _check_acyclic(after)
 
 
-def _check_edges(before: GraphView, after: GraphView, plan: Plan) -> None:
+def _check_edges(before: GraphView, after: GraphView, plan: Edits) -> None:
     for edit in plan.inputs:
         new = after.inputs(edit.use.op)[edit.use.input]
         op, _, output = edit.old.partition(":")
@@ -43,7 +55,7 @@ def _check_edges(before: GraphView, after: GraphView, plan: Plan) -> None:
             raise RewriteError(f"`{wait.op}` still waits for `{min(left)}`")
 
 
-def _check_untouched(before: GraphView, after: GraphView, plan: Plan) -> None:
+def _check_untouched(before: GraphView, after: GraphView, plan: Edits) -> None:
     edited = {edit.use.op for edit in plan.inputs} | {wait.op for wait in plan.controls}
     for name, node in before.nodes.items():
         if name not in after:

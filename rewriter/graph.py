@@ -146,8 +146,13 @@ class GraphView:
         one, other = (self.number(given) for given in inputs)
         return None if one is None or other is None else _ARITHMETIC[kind](one, other)
 
-    def ancestors(self, tensors: Iterable[Tensor], stop: Callable[[str], bool] = lambda _: False) -> list[str]:
-        """Return the ops that the tensors are computed from, nearest first, not looking behind ops where `stop`."""
+    def ancestors(
+        self, tensors: Iterable[Tensor], stop: Callable[[str], bool] = lambda _: False, controls: bool = False
+    ) -> list[str]:
+        """Return the ops that the tensors are computed from, nearest first, not looking behind ops where `stop`.
+
+        Those that they wait for count with `controls`.
+        """
         found: dict[str, None] = {}
         pending = deque(tensor.op for tensor in tensors)
         while pending:
@@ -157,6 +162,7 @@ class GraphView:
             found[op] = None
             if not stop(op):
                 pending.extend(tensor.op for tensor in self._inputs[op])
+                pending.extend(self._controls[op] if controls else ())
         return list(found)
 
     def path(self, start: str, end: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.moving import rewrite
+from rewriter.pipeline import PipelinePlan, move_ids
 from rewriter.plan import Plan
 
 __all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache"]
@@ -15,21 +16,28 @@ __all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache"]
 _log = logging.getLogger("rewriter")
 
 
-def modify_graph_and_start_emb_cache(dump_graph: bool = False, tables: Any = "auto") -> Plan:
-    """Rewrite the current graph before its session, as GraphModifierHook does; Rec SDK's name for plain sessions.
+def modify_graph_and_start_emb_cache(
+    full_graph: tf.Graph | None = None, dump_graph: bool = False, tables: Any = "auto", move_ids: bool = True
+) -> Plan:
+    """Rewrite a graph (default: the current one) before its session, as GraphModifierHook does.
 
-    There is no cache to start: a table is there with the session that uses it.
+    It has Rec SDK's name, for plain sessions. There is no cache to start: a table is there with the session that uses
+    it. See GraphModifierHook for the arguments.
 
     Raises:
         ValueError, RuntimeError, RewriteError: see `rewriter.rewrite`.
     """
-    graph = tf.compat.v1.get_default_graph()
-    _write(graph, "before", dump_graph)
+    return _modify(full_graph or tf.compat.v1.get_default_graph(), dump_graph, tables, move_ids)[0]
+
+
+def _modify(graph: tf.Graph, dump: bool, tables: Any, ids: bool) -> tuple[Plan, PipelinePlan]:
+    _write(graph, "before", dump)
     plan = rewrite(graph, tables)
-    for line in plan.summary().splitlines():
+    pipeline = move_ids(graph) if ids else PipelinePlan()
+    for line in [*plan.summary().splitlines(), *pipeline.summary().splitlines()]:
         _log.info("%s", line)
-    _write(graph, "after", dump_graph)
-    return plan
+    _write(graph, "after", dump)
+    return plan, pipeline
 
 
 def _write(graph: tf.Graph, when: str, wanted: bool) -> None:
@@ -38,19 +46,33 @@ def _write(graph: tf.Graph, when: str, wanted: bool) -> None:
 
 
 class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Moves a model to tables without touching its source; see `rewriter.rewrite`."""
+    """Moves a model to tables without touching its source; see `rewriter.rewrite` and `rewriter.move_ids`."""
 
-    def __init__(self, dump_graph: bool = False, modify_graph: bool = True, tables: Any = "auto") -> None:
+    def __init__(
+        self, dump_graph: bool = False, modify_graph: bool = True, tables: Any = "auto", move_ids: bool = True
+    ) -> None:
         """Take what to move: `tables` is "auto" or a list of variables' names.
 
         `modify_graph=False` leaves the graph as it is; `dump_graph=True` writes it to `./export_graph` as pbtxt before
-        and after.
+        and after; `move_ids=False` leaves the computation of ids in the graph.
         """
-        self._dump, self._modify, self._tables = dump_graph, modify_graph, tables
+        self._dump, self._modify, self._tables, self._move_ids = dump_graph, modify_graph, tables, move_ids
         #: What was done to the graph of the last session.
         self.plan: Plan | None = None
+        #: What was done to its datasets.
+        self.pipeline = PipelinePlan()
 
     def begin(self) -> None:
         """Rewrite the current graph, which is not finalized yet."""
         if self._modify:
-            self.plan = modify_graph_and_start_emb_cache(self._dump, self._tables)
+            graph = tf.compat.v1.get_default_graph()
+            self.plan, self.pipeline = _modify(graph, self._dump, self._tables, self._move_ids)
+
+    def before_run(self, run_context: Any) -> None:
+        """Refuse to feed what moved ids are computed from: the step reads them ready from the dataset.
+
+        Raises:
+            ValueError: names the tensor.
+        """
+        if self.pipeline.moved:
+            self.pipeline.require_unfed(run_context.original_args.feed_dict)

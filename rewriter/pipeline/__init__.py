@@ -1,0 +1,8 @@
+"""Moves the computation of ids from the graph into tf.data: what the next step looks up is ready when it starts."""
+
+from __future__ import annotations
+
+from rewriter.pipeline.moving import move_ids
+from rewriter.pipeline.plan import PipelinePlan
+
+__all__ = ["PipelinePlan", "move_ids"]

@@ -1,0 +1,86 @@
+"""The function that a dataset maps over its elements: the ops that computed ids in the graph, cut out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.graph import GraphView
+from rewriter.pipeline.cones import CAPTURED, GETTERS
+from rewriter.pipeline.facts import Inputs
+from rewriter.pipeline.iterators import Element
+
+__all__ = ["Computed"]
+
+
+class Computed:
+    """What a family's datasets compute in addition, as a function of their elements."""
+
+    def __init__(self, graph: tf.Graph, view: GraphView, family: Inputs) -> None:
+        self._graph, self._cuts = graph, family.cuts
+        self._getters = family.getters
+        self._definition = _definition(view, family)
+        self._captured = list(_captured(view, family))
+
+    def applied(self, variant: tf.Tensor, element: Element) -> tf.Tensor:
+        """Return the dataset of the extended elements of the dataset `variant`."""
+        specs = tuple(map(tf.TensorSpec, element.shapes, element.types))
+        dataset = tf.data.experimental.from_variant(variant, specs)
+        extended = dataset.map(self._call, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        return tf.data.experimental.to_variant(extended.prefetch(tf.data.AUTOTUNE))
+
+    def factory(self, one_shot: tf.Operation, element: Element) -> Any:
+        """Return the function that makes the dataset of a one-shot iterator, as it was and then extended."""
+        made = one_shot.get_attr("dataset_factory").name
+
+        def extended() -> tf.Tensor:
+            # A call without state and inputs would be folded to a constant, and no dataset can be one.
+            (variant,) = tf.raw_ops.StatefulPartitionedCall(args=[], Tout=[tf.variant], f=made)
+            return self.applied(variant, element)
+
+        return tf.function(extended, autograph=False).get_concrete_function()
+
+    def _call(self, *components: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        inputs = {f"{getter}:{i}": one for getter in self._getters for i, one in enumerate(components)}
+        inputs |= {f"{op}:0": tf.identity(self._graph.get_tensor_by_name(f"{op}:0")) for op in self._captured}
+        names = [str(cut) for cut in self._cuts]
+        used = {name: tensor for name, tensor in inputs.items() if name in self._read}
+        found = tf.graph_util.import_graph_def(self._definition, used, names, name="ids")
+        return (*components, *found)
+
+    @property
+    def _read(self) -> set[str]:
+        return {_full(name) for node in self._definition.node for name in node.input if not name.startswith("^")}
+
+
+def _full(name: str) -> str:
+    return name if ":" in name else f"{name}:0"
+
+
+def _definition(view: GraphView, family: Inputs) -> Any:
+    """Return the GraphDef of what is computed, with the constants it needs, free of devices and of neighbours."""
+    ends = (*GETTERS, *CAPTURED)
+    needed = view.ancestors(family.cuts, lambda op: view.type(op) in ends, controls=True)
+    inside = {op for op in needed if view.type(op) not in ends}
+    definition = tf.compat.v1.GraphDef()
+    definition.versions.CopyFrom(view.definition.versions)
+    definition.library.CopyFrom(view.definition.library)
+    for name in inside:
+        node = definition.node.add()
+        node.CopyFrom(view.nodes[name])
+        node.device = ""
+        kept = [text for text in node.input if not text.startswith("^") or text[1:] in inside]
+        del node.input[:]
+        node.input.extend(kept)
+        for attribute in ("_class", "_output_shapes"):
+            node.attr.pop(attribute, None)
+    return definition
+
+
+def _captured(view: GraphView, family: Inputs) -> Iterator[str]:
+    ends = (*GETTERS, *CAPTURED)
+    for op in view.ancestors(family.cuts, lambda op: view.type(op) in ends, controls=True):
+        if view.type(op) in CAPTURED:
+            yield op

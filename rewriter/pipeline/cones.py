@@ -1,0 +1,123 @@
+"""Finds what the ids of lookups are computed from, and which of it a dataset could compute as well."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from rewriter.graph import GraphView, Tensor
+
+__all__ = ["GETTERS", "Cone", "Origin", "through_branches"]
+
+#: Types of the ops that read an element of an iterator.
+GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+_ENTRANCES = ("Switch", "RefSwitch", "Enter", "RefEnter")
+# Stateful by declaration, yet the same in a dataset: a check of the ids, and a table that is filled once.
+_MOVABLE = frozenset({"Assert", "HashTable", "HashTableV2", "LookupTableFind", "LookupTableFindV2"})
+#: Ops that a dataset's function captures: they stay in the graph.
+CAPTURED = ("HashTableV2", "HashTable")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where ids come from: the ops that read elements, or the reason why a dataset cannot compute them, with a path."""
+
+    getters: frozenset[str]
+    reason: str = ""
+    path: tuple[str, ...] = ()
+
+
+def through_branches(view: GraphView, tensor: Tensor) -> Tensor:
+    """Return the tensor outside of v1 branches and loops that one inside is let in from."""
+    while view.type(tensor.op) in _ENTRANCES:
+        tensor = view.inputs(tensor.op)[0]
+    return tensor
+
+
+@dataclass
+class Cone:
+    """All ops that some tensors are computed from, back to the elements of iterators; control edges count.
+
+    `types_run` gives the types of the stateful ops that running an op runs, `in_branch` whether an op stands inside a
+    v1 tf.cond or tf.while_loop.
+    """
+
+    view: GraphView
+    types_run: Callable[[str], set[str]]
+    in_branch: Callable[[str], bool]
+    _reasons: dict[str, tuple[str, str]] = field(default_factory=dict)  # by op: why, and the op at fault
+    _before: dict[str, str] = field(default_factory=dict)  # by op: the next one on the way to the op at fault
+    _getters: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def explore(self, tensors: Iterable[Tensor]) -> None:
+        """Walk back from tensors, once over each op, and find what reaches which op."""
+        ops = self._ancestors(tensors)
+        within = set(ops)
+        faults = [(op, reason) for op in ops if (reason := self._fault(op))]
+        for op, reason in faults:
+            self._reasons.setdefault(op, (reason, op))
+        for op, user in self._forward([op for op, _ in faults], within):
+            if user not in self._reasons:
+                self._reasons[user], self._before[user] = self._reasons[op], op
+        for getter in (op for op in ops if self.view.type(op) in GETTERS):
+            own = frozenset([getter])
+            self._getters[getter] = own
+            for _, user in self._forward([getter], within):
+                self._getters[user] = self._getters.get(user, frozenset()) | own
+
+    def origin(self, tensor: Tensor) -> Origin:
+        """Say where an explored tensor comes from."""
+        getters = self._getters.get(tensor.op, frozenset())
+        if tensor.op not in self._reasons:
+            return Origin(getters)
+        reason, _ = self._reasons[tensor.op]
+        return Origin(getters, reason, tuple(self._way(tensor.op)))
+
+    def movable(self, op: str) -> bool:
+        """Whether a dataset can compute `op` from its element: nothing else comes in but constants."""
+        found = self._getters.get(op, frozenset())
+        return op not in self._reasons and len(found) == 1 and self.view.type(op) not in GETTERS
+
+    def computed(self, tensors: Iterable[Tensor]) -> list[str]:
+        """Return the movable ops behind explored tensors, nearest first."""
+        found = self._ancestors(tensors)
+        return [op for op in found if self.movable(op)]
+
+    def behind(self, tensor: Tensor) -> list[str]:
+        """Return all ops that an explored tensor is computed from."""
+        return self._ancestors([tensor])
+
+    def _ancestors(self, tensors: Iterable[Tensor]) -> list[str]:
+        return self.view.ancestors(tensors, lambda op: self.view.type(op) in GETTERS, controls=True)
+
+    def _forward(self, starts: Iterable[str], within: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Go from ops to those computed from them, breadth first, and yield each step the first time it gets there."""
+        found = dict.fromkeys(starts)
+        pending = deque(found)
+        while pending:
+            op = pending.popleft()
+            for user in (*(use.op for use in self.view.users(op)), *self.view.waiting(op)):
+                if user in within and user not in found:
+                    found[user] = None
+                    pending.append(user)
+                    yield op, user
+
+    def _fault(self, op: str) -> str:
+        kind = self.view.type(op)
+        if kind in GETTERS:
+            return ""
+        if kind in _PLACEHOLDERS:
+            return f"`{op}` is fed, so only the step knows it"
+        if self.in_branch(op):
+            return f"`{op}` stands inside a branch or a loop of TensorFlow 1"
+        stateful = sorted(self.types_run(op) - _MOVABLE)
+        return f"{stateful[0]} `{op}` has a state, or is random" if stateful else ""
+
+    def _way(self, op: str) -> Iterator[str]:
+        way = [op]
+        while op in self._before:
+            op = self._before[op]
+            way.append(op)
+        return reversed(way)

@@ -1,0 +1,47 @@
+"""What was found of the ids of lookups, as data: what the dataset can compute, and why the rest stays in the graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rewriter.graph import Tensor
+
+__all__ = ["IdsOf", "Inputs", "Staying"]
+
+
+@dataclass(frozen=True)
+class IdsOf:
+    """The ids that a lookup of a table reads: data input number `input` of `op`."""
+
+    table: str
+    op: str
+    input: int
+
+
+@dataclass(frozen=True)
+class Staying:
+    """Why the ids of a lookup stay in the graph; `path` leads from the op at fault to the lookup."""
+
+    ids: IdsOf
+    reason: str
+    path: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        way = " → ".join(self.path)
+        return f"the ids of `{self.ids.op}` stay in the graph: {self.reason}" + (f" ({way})" if way else "")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Iterators that hand their elements to each other's readers, and are therefore extended alike.
+
+    `getters` are the ops that read an element, `sources` those that make an iterator (IteratorV2, OneShotIterator) and
+    `handles` those that take one by its string handle. `cuts` are the tensors, computed from the elements that a getter
+    reads, that the elements bring along; in `computed` are the ops for them, which move into the datasets.
+    """
+
+    getters: tuple[str, ...]
+    sources: tuple[str, ...]
+    handles: tuple[str, ...]
+    cuts: tuple[Tensor, ...]
+    computed: tuple[str, ...]

@@ -1,0 +1,97 @@
+"""Finds the iterators of a graph: what makes them, who reads them, and which hand their elements to each other's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from rewriter.graph import GraphView, Tensor
+
+__all__ = ["MAKERS", "Element", "Family", "element_of", "families"]
+
+_SOURCES = ("IteratorV2", "Iterator", "OneShotIterator")
+_HANDLES = ("IteratorFromStringHandleV2", "IteratorFromStringHandle")
+#: Types of the ops that give an iterator its dataset.
+MAKERS = ("MakeIterator",)
+_SAVERS = ("SerializeIterator", "DeserializeIterator")
+_NAMERS = ("IteratorToStringHandle",)
+_GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
+
+
+@dataclass(frozen=True)
+class Element:
+    """Types and static shapes of the tensors that an element consists of."""
+
+    types: tuple[tf.DType, ...]
+    shapes: tuple[tf.TensorShape, ...]
+
+    def fits(self, other: Element) -> bool:
+        """Whether elements of the one may be read as those of the other."""
+        pairs = zip(self.shapes, other.shapes, strict=True) if self.types == other.types else ()
+        return self.types == other.types and all(one.is_compatible_with(two) for one, two in pairs)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Iterators whose elements may come out of each other's readers; `reason` says why they cannot be extended."""
+
+    sources: tuple[str, ...]
+    handles: tuple[str, ...]
+    getters: tuple[str, ...]
+    reason: str = ""
+    fault: str = ""
+
+
+def element_of(view: GraphView, op: str) -> Element:
+    """Return what an iterator's op, or one that reads an element, says of the element."""
+    types = view.attribute(op, "output_types").list.type
+    shapes = view.attribute(op, "output_shapes").list.shape
+    return Element(tuple(map(tf.as_dtype, types)), tuple(map(tf.TensorShape, shapes)))
+
+
+def families(view: GraphView, getters: Iterable[str]) -> list[Family]:
+    """Return the iterators that these ops read; each iterator is in one family.
+
+    An iterator that is taken by its string handle may be any whose elements fit.
+    """
+    handles, sources = view.of_type(*_HANDLES), view.of_type(*_SOURCES)
+    joined = {op: [op] for op in (*handles, *sources)}
+    for handle in handles:
+        for other in (*sources, *handles):
+            if joined[other] is not joined[handle] and element_of(view, handle).fits(element_of(view, other)):
+                joined[handle] += joined[other]
+                joined |= dict.fromkeys(joined[other], joined[handle])
+    wanted = {id(joined[op]): joined[op] for op in (_iterator(view, getter) for getter in getters) if op in joined}
+    return [_family(view, members) for members in wanted.values()]
+
+
+def iterator_of(view: GraphView, getter: str) -> str:
+    """Return the op that gives `getter` its iterator."""
+    return _iterator(view, getter)
+
+
+def _iterator(view: GraphView, getter: str) -> str:
+    return view.inputs(getter)[0].op
+
+
+def _family(view: GraphView, members: list[str]) -> Family:
+    sources = tuple(op for op in members if view.type(op) in _SOURCES)
+    handles = tuple(op for op in members if view.type(op) in _HANDLES)
+    uses = [use.op for op in members for use in view.users(op)]
+    getters = tuple(dict.fromkeys(op for op in uses if view.type(op) in _GETTERS))
+    known = (*_GETTERS, *MAKERS, *_SAVERS, *_NAMERS)
+    for op in uses:
+        if view.type(op) not in known:
+            return Family(sources, handles, getters, f"{view.type(op)} `{op}` uses the iterator in its own way", op)
+    for op in sources:
+        makers = [use.op for use in view.users(op) if view.type(use.op) in MAKERS]
+        if view.type(op) != "OneShotIterator" and not makers:
+            return Family(sources, handles, getters, f"nothing in the graph gives `{op}` a dataset", op)
+    return Family(sources, handles, getters)
+
+
+def variant_of(view: GraphView, maker: str) -> Tensor:
+    """Return the dataset that a MakeIterator makes an iterator of."""
+    return view.inputs(maker)[0]

@@ -1,0 +1,84 @@
+"""`move_ids`: plan the id pipeline of a live graph, apply, check."""
+
+from __future__ import annotations
+
+import contextlib
+
+import tensorflow as tf
+
+from rewriter import _tensorflow
+from rewriter.checks import RewriteError, check
+from rewriter.edges import edit_controls, edit_input
+from rewriter.graph import GraphView, Tensor
+from rewriter.pipeline.facts import IdsOf
+from rewriter.pipeline.live import PipelineParts
+from rewriter.pipeline.plan import PipelinePlan, plan_pipeline
+from runtime.table import tables as runtime_tables
+
+__all__ = ["move_ids"]
+
+
+def move_ids(graph: tf.Graph | None = None, dry_run: bool = False) -> PipelinePlan:
+    """Let the datasets of `graph` (default: the current one) compute the ids that tables look up, ahead of the step.
+
+    Args:
+        graph: a v1 graph before its first session.
+        dry_run: plan, and change nothing.
+
+    Returns:
+        The plan, with the lookups whose ids moved, and why those of others did not.
+
+    Raises:
+        RuntimeError: the graph is finalized.
+        RewriteError: the graph would be wrong; it is as it was before.
+    """
+    graph = graph or tf.compat.v1.get_default_graph()
+    lookups = _lookups(graph)
+    if not lookups:
+        return PipelinePlan()
+    before = GraphView.of(graph)
+    plan = plan_pipeline(
+        before,
+        lookups,
+        lambda op: _tensorflow.stateful_types(graph.get_operation_by_name(op)),
+        lambda op: _tensorflow.in_control_flow(graph.get_operation_by_name(op)),
+        lambda tensor: _carried(graph, tensor),
+    )
+    if dry_run or not plan.extended:
+        return plan
+    undo = _apply(graph, before, plan)
+    try:
+        check(before, GraphView.of(graph), plan)
+    except RewriteError:
+        undo.close()
+        raise
+    return plan
+
+
+def _lookups(graph: tf.Graph) -> list[IdsOf]:
+    """Return the ids that the graph's tables look up, in the graph's order."""
+    found: dict[tuple[str, int], IdsOf] = {}
+    for table in runtime_tables(graph):
+        for op in table.lookups:
+            for number in _tensorflow.inputs_called(op, "keys"):
+                found.setdefault((op.name, number), IdsOf(table.table_name, op.name, number))
+    return list(found.values())
+
+
+def _carried(graph: tf.Graph, tensor: Tensor) -> bool:
+    return graph.get_tensor_by_name(str(tensor)).dtype not in (tf.resource, tf.variant)
+
+
+def _apply(graph: tf.Graph, view: GraphView, plan: PipelinePlan) -> contextlib.ExitStack:
+    if graph.finalized:
+        raise RuntimeError(
+            "the graph is finalized: move ids before the session starts (GraphModifierHook does it in `begin`)"
+        )
+    undo = contextlib.ExitStack()
+    with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
+        parts = PipelineParts(graph, view, plan)
+        for edit in plan.inputs:
+            edit_input(graph, edit, parts.tensor(edit.by), undo)
+        for wait in plan.controls:
+            edit_controls(graph, wait, parts.op(wait.by), undo)
+        return undo.pop_all()
