@@ -10,7 +10,15 @@ import tensorflow as tf
 
 from runtime._tensorflow import in_control_flow, stateful_types
 
-__all__ = ["control_flow_of", "in_control_flow", "inputs_called", "replace_controls", "stateful_types", "update_input"]
+__all__ = [
+    "closed_loops",
+    "control_flow_of",
+    "in_control_flow",
+    "inputs_called",
+    "replace_controls",
+    "stateful_types",
+    "update_input",
+]
 
 
 def update_input(op: tf.Operation, number: int, tensor: tf.Tensor) -> None:
@@ -24,16 +32,22 @@ def replace_controls(op: tf.Operation, before: Sequence[tf.Operation]) -> None:
     op._add_control_inputs(list(before))
 
 
+def closed_loops(graph: tf.Graph) -> frozenset[str]:
+    """Return the Enter ops of v1 loops that nothing can be built in: import_graph_def brings no contexts."""
+    entries = (op for op in graph.get_operations() if op.type in ("Enter", "RefEnter"))
+    return frozenset(op.name for op in entries if op._get_control_flow_context() is None)
+
+
 @contextlib.contextmanager
-def control_flow_of(op: tf.Operation) -> Iterator[None]:
-    """Build ops in the v1 control-flow context of `op`."""
+def control_flow_of(op: tf.Operation) -> Iterator[bool]:
+    """Build ops in the v1 control-flow context of `op`; tell whether it has one."""
     context: Any = op._get_control_flow_context()
     if context is None:
-        yield
+        yield False
         return
     context.Enter()
     try:
-        yield
+        yield True
     finally:
         context.Exit()
 

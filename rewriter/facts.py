@@ -73,7 +73,10 @@ class NewRows:
 
 @dataclass(frozen=True)
 class Table:
-    """A variable [rows, dim] of which the graph only gathers, and updates, single rows."""
+    """A variable [rows, dim] of which the graph only gathers, and updates, single rows.
+
+    `carriers` are ops that carry it whole into a branch or loop, or read it, for which ops wait that still run.
+    """
 
     name: str
     rows: int
@@ -84,6 +87,7 @@ class Table:
     updates: tuple[Update, ...] = ()
     answers: tuple[StaticAnswer, ...] = ()
     new_rows: NewRows = NewRows("constant", 0.0, 0.0)
+    carriers: tuple[str, ...] = ()
     source: str = ""
 
     @property

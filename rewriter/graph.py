@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import networkx as nx
 import tensorflow as tf
 
+from rewriter import _tensorflow
+
 __all__ = ["GraphView", "Tensor", "Use"]
 
 
@@ -45,6 +47,8 @@ class GraphView:
         Raises:
             ValueError: two nodes of one name, or an input that no node gives.
         """
+        #: The entries of loops in which nothing can be built; known of a live graph.
+        self.closed: frozenset[str] = frozenset()
         with _uncollected():
             self._build(definition)
 
@@ -80,7 +84,9 @@ class GraphView:
     @classmethod
     def of(cls, graph: tf.Graph) -> GraphView:
         """Return the view of a live graph, static shapes included."""
-        return cls(graph.as_graph_def(add_shapes=True))
+        view = cls(graph.as_graph_def(add_shapes=True))
+        view.closed = _tensorflow.closed_loops(graph)
+        return view
 
     def __contains__(self, op: str) -> bool:
         return op in self.nodes

@@ -15,6 +15,7 @@ from rewriter import _tensorflow
 from rewriter.edges import edit_controls, edit_input
 from rewriter.facts import NewRows, StaticAnswer, Table, Update
 from rewriter.graph import Tensor
+from rewriter.live_branches import StandIn, carried_parts
 from rewriter.live_savers import build_saver, let_restore_stock
 from rewriter.plan import Plan
 from rewriter.savers import SaverPart
@@ -123,6 +124,7 @@ class _Parts:
                 self._parts[f"{table.name}/update/{i}"] = self._update(made, update)
             for answer in table.answers:
                 self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(table, answer)
+            self._parts |= carried_parts(self._graph, table)
 
     def _update(self, made: RuntimeTable, update: Update) -> tf.Operation:
         hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]
@@ -132,9 +134,9 @@ class _Parts:
             return update_by_rule(made, slices, update.rule, hyper, update.starts)
 
     def _answer(self, table: Table, answer: StaticAnswer) -> tf.Tensor:
-        kept = self._graph.get_operation_by_name(answer.op).outputs[0]
+        kept = self._graph.get_operation_by_name(answer.op)
         value = True if answer.kind == "set" else [table.rows, table.dim]
-        return tf.constant(value, kept.dtype)
+        return StandIn(tf.constant(value, kept.outputs[0].dtype)).of(kept.inputs[0])
 
     def _take(self, tensor: Tensor) -> tf.Tensor:
         return self._graph.get_tensor_by_name(str(tensor))

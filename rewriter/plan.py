@@ -113,6 +113,7 @@ def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list
 def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     replaced = _replaced(view, table)
     replaced |= {op: f"{table.name}/update/{i}" for i, update in enumerate(table.updates) for op in update.ops}
+    replaced |= {op: f"{table.name}/carried/{op}" for op in table.carriers}
     replaced[table.initializer] = f"{table.name}/initializer"
     inside = {op for update in table.updates for op in update.ops}
     waits: dict[tuple[str, str], list[str]] = {}

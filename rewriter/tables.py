@@ -11,6 +11,7 @@ import tensorflow as tf
 from rewriter.facts import Lookup, Refusal, StaticAnswer, Table, Update
 from rewriter.graph import GraphView, Tensor, Use
 from rewriter.matching import Mismatch
+from rewriter.patterns.branches import CLOSED, carried_uses, carries, computed_from, source, waited_for
 from rewriter.patterns.composed import adam_update, descent_update
 from rewriter.patterns.fused import FUSED, fused_update
 from rewriter.patterns.initial_values import new_rows
@@ -28,7 +29,6 @@ _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _SET = ("VarIsInitializedOp", "IsVariableInitialized")
 _SHAPES = ("VariableShape", "Shape")
-_READS = ("ReadVariableOp", "Identity")
 
 
 class _Refused(Exception):
@@ -47,6 +47,7 @@ class _Uses:
     updates: list[Update] = field(default_factory=list)
     answers: list[StaticAnswer] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
+    carriers: list[str] = field(default_factory=list)
 
 
 def find_tables(
@@ -90,10 +91,11 @@ class _Finder:
         if not uses.lookups:
             raise _Refused("nothing looks its rows up")
         assign = self._initial(name, uses)
-        trained = {op for update in uses.updates for op in self.view.ancestors([update.indices])}
+        trained = computed_from(self.view, [update.indices for update in uses.updates])
         lookups = tuple(Lookup(op, ids, Tensor(op), ids.op in trained) for op, ids in uses.lookups)
-        initial = self.view.inputs(assign)[1]
-        found = (lookups, tuple(uses.updates), tuple(uses.answers), new_rows(self.view, initial))
+        initial, answers = self.view.inputs(assign)[1], tuple(uses.answers)
+        awaited = waited_for(self.view, uses.carriers, [answer.op for answer in answers])
+        found = (lookups, tuple(uses.updates), answers, new_rows(self.view, initial), awaited)
         table = Table(name, rows, dim, initial, assign, *found)
         self._check_savers(table)
         return table
@@ -105,9 +107,8 @@ class _Finder:
             raise _Refused(reason, table.name, op)
 
     def _looked_up(self, name: str) -> bool:
-        direct = self.view.users(name)
-        behind = [further for use in direct if self.view.type(use.op) in _READS for further in self.view.users(use.op)]
-        return any(self.view.type(use.op) in _LOOKUPS and use.input == 0 for use in (*direct, *behind))
+        uses = carried_uses(self.view, name)
+        return any(self.view.type(use.op) in _LOOKUPS and use.input == 0 for use in uses)
 
     def _size(self, name: str) -> tuple[int, int]:
         kind = tf.as_dtype(self.view.attribute(name, "dtype").type)
@@ -132,15 +133,22 @@ class _Finder:
             self._update(adam_update(self.view, op, self._variable, self._start), uses, path)
         elif kind in _ASSIGNMENTS and use.input == 0:
             uses.assignments += [] if restored_by(self.view, op) else [op]
-        elif kind == "SaveV2":
-            pass  # `_check_savers` has its say when the slots are known
+        elif kind == "SaveV2" or self._of_handle(op):
+            pass  # `_check_savers` has its say when the slots are known; a handle is there when its variable is gone
         elif kind in _SET or kind in _SHAPES:
             uses.answers.append(StaticAnswer(op, "set" if kind in _SET else "shape"))
-        elif kind in _READS:
+        elif op in self.view.closed:
+            raise _Refused(f"`{op}` takes it into a loop that nothing can be added to: {CLOSED}", *path)
+        elif carries(self.view, use):
+            uses.carriers.append(op)
             for further in self.view.users(op):
                 self._use(name, further, uses, path)
         else:
             raise _Refused(f"{kind} `{op}` uses it whole", *path)
+
+    def _of_handle(self, op: str) -> bool:
+        """Whether this is the shape of a variable's handle, as in gradients of nested loops, not of its value."""
+        return self.view.type(op) == "Shape" and self.view.attribute(op, "T").type == tf.resource.as_datatype_enum
 
     def _ids(self, op: str, path: tuple[str, ...]) -> Tensor:
         axis = self.view.number(self.view.inputs(op)[2]) if self.view.type(op) == "GatherV2" else np.int32(0)
@@ -163,9 +171,10 @@ class _Finder:
         return uses.assignments[0]
 
     def _variable(self, tensor: Tensor) -> str:
-        if self.view.type(tensor.op) not in VARIABLES:
+        slot = source(self.view, tensor).op
+        if self.view.type(slot) not in VARIABLES:
             raise _Refused(f"`{tensor}` holds a slot and is no variable", tensor.op)
-        return tensor.op
+        return slot
 
     def _start(self, slot: str) -> float:
         """Return the number that all of a slot starts with."""

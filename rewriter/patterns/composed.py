@@ -69,7 +69,7 @@ def _moment(view: GraphView, read: str, pattern: Node) -> tuple[str, Match] | Mi
     if isinstance(found, Mismatch):
         return found
     decays = [op for op in view.controls(scatters[0]) if view.type(op) in ("AssignVariableOp", "Assign")]
-    expected = node("Mul", node("ReadVariableOp|Identity"), "beta")
+    expected = node("Mul", node("ReadVariableOp|Identity|Switch|Enter"), "beta")
     decayed = [match(view, view.inputs(op)[1].op, expected) for op in decays]
     if not any(isinstance(one, Match) and one.tensors["beta"] == found.tensors["beta"] for one in decayed):
         return Mismatch(scatters[0], "the moment does not decay by its beta before", 3)

@@ -90,11 +90,12 @@ def test_a_rewrite_that_fails_is_taken_back(graph: tf.Graph, monkeypatch: pytest
 
 
 def test_a_part_of_another_type_is_refused(graph: tf.Graph) -> None:
-    build()
+    ids, *_ = build()
+    tf.identity(ids, "same")
     plan = make_plan(GraphView.of(graph))
     (table,) = plan.tables
-    wrong = dataclasses.replace(table, answers=(StaticAnswer("ids", "shape"),))
-    edits = (*plan.inputs, InputEdit(Use("Tanh", 0), "Reshape:0", "model/user/shape/ids"))
+    wrong = dataclasses.replace(table, answers=(StaticAnswer("same", "shape"),))
+    edits = (*plan.inputs, InputEdit(Use("Tanh", 0), "Reshape:0", "model/user/shape/same"))
     before = {name: list(graph.get_collection(name)) for name in graph.collections}
     with pytest.raises(RewriteError, match="`Tanh` reads float32 and would read int64"):
         apply_plan(graph, dataclasses.replace(plan, tables=(wrong,), inputs=edits))

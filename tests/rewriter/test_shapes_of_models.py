@@ -77,25 +77,6 @@ def test_two_optimizers_in_a_group() -> None:
     assert plan.tables[0].updates[0].rule == "ftrl"
 
 
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-def test_a_variable_that_only_branches_look_up_stays_and_is_right(use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        table = variable(use_resource=use_resource)
-        sparse = tf.reduce_sum(labels) > 0
-        v1.disable_control_flow_v2()
-        try:
-            rows = v1.cond(
-                sparse,
-                lambda: v1.nn.embedding_lookup(table, features["ids"]),
-                lambda: 2 * v1.nn.embedding_lookup(table, features["ids"] // 2),
-            )
-        finally:
-            v1.enable_control_flow_v2()
-        return head(_flat(rows), labels, v1.train.AdagradOptimizer(0.1))
-
-    assert_same(build)
-
-
 @pytest.mark.skipif(not hasattr(v1.keras.layers, "Embedding"), reason="Keras 3 has no layers for v1 graphs")
 def test_a_keras_layer_in_a_graph() -> None:
     def build(features: Any, labels: Any) -> Any:

@@ -1,0 +1,65 @@
+"""v1 control flow: the ops that carry a variable whole into a branch of `tf.cond` or the body of `tf.while_loop`.
+
+What stands behind them uses the variable itself. They are Switch in a branch and Enter in a loop, and plain reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rewriter.graph import GraphView, Tensor, Use
+
+__all__ = ["CLOSED", "ENTRIES", "READS", "SWITCHES", "carried_uses", "carries", "computed_from", "source", "waited_for"]
+
+READS = ("ReadVariableOp", "Identity", "RefIdentity")
+SWITCHES = ("Switch", "RefSwitch")
+ENTRIES = ("Enter", "RefEnter")
+#: The remedy where TensorFlow does not know a loop as one.
+CLOSED = "import the graph with tf.compat.v1.train.import_meta_graph, which knows its loops, or call the model's code"
+_CARRIERS = (*READS, *SWITCHES, *ENTRIES)
+
+
+def carries(view: GraphView, use: Use) -> bool:
+    """Whether what stands behind this use of a variable has the variable itself."""
+    return use.input == 0 and view.type(use.op) in _CARRIERS
+
+
+def carried_uses(view: GraphView, variable: str) -> Iterator[Use]:
+    """Return every use of a variable, those behind carriers included, each once."""
+    pending, known = [variable], {variable}
+    while pending:
+        for use in view.users(pending.pop()):
+            yield use
+            if carries(view, use) and use.op not in known:
+                known.add(use.op)
+                pending.append(use.op)
+
+
+def source(view: GraphView, tensor: Tensor) -> Tensor:
+    """Return what was carried to a tensor: the variable, where it is one."""
+    while view.type(tensor.op) in _CARRIERS:
+        tensor = view.inputs(tensor.op)[0]
+    return tensor
+
+
+def waited_for(view: GraphView, carriers: Iterable[str], answers: Iterable[str]) -> tuple[str, ...]:
+    """Return the carriers that ops wait for which still run when the variable is gone."""
+    carriers = dict.fromkeys(carriers)
+    gone = {*carriers, *answers}
+    return tuple(op for op in carriers if set(view.waiting(op)) - gone)
+
+
+def computed_from(view: GraphView, tensors: Iterable[Tensor]) -> set[str]:
+    """Return the ops that the tensors are computed from, also by the stacks that a loop fills for its gradient."""
+    pending, found = list(tensors), set[str]()
+    while pending:
+        ops = [op for op in view.ancestors(pending) if op not in found]
+        found.update(ops)
+        pending = [value for op in ops if view.type(op) == "StackPopV2" for value in _pushed(view, view.inputs(op)[0])]
+    return found
+
+
+def _pushed(view: GraphView, stack: Tensor) -> Iterator[Tensor]:
+    for use in carried_uses(view, source(view, stack).op):
+        if view.type(use.op) == "StackPushV2":
+            yield view.inputs(use.op)[1]
