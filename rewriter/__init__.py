@@ -1,9 +1,30 @@
-"""Graph rewriting: tables of the runtime for variables of a v1 graph. Knows graphs, not source and not reports."""
+"""Graph rewriting: tables of the runtime for variables of a v1 graph. Knows graphs, not source and not reports.
+
+What is exported is imported when it is asked for: regions and drawings, which reports show, need no TensorFlow.
+"""
 
 from __future__ import annotations
 
-from rewriter.hook import GraphModifierHook, modify_graph_and_start_emb_cache
-from rewriter.moving import rewrite
-from rewriter.pipeline import move_ids
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rewriter.hook import GraphModifierHook, modify_graph_and_start_emb_cache
+    from rewriter.moving import rewrite
+    from rewriter.pipeline import move_ids
 
 __all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache", "move_ids", "rewrite"]
+
+#: The module that each of these comes from.
+_HOMES = {
+    "GraphModifierHook": "rewriter.hook",
+    "modify_graph_and_start_emb_cache": "rewriter.hook",
+    "move_ids": "rewriter.pipeline",
+    "rewrite": "rewriter.moving",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

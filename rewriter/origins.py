@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rewriter.facts import Table
 from rewriter.graph import GraphView
 from rewriter.patterns.pooled import SEGMENTS
+from rewriter.region import ADDED, Region
 
 if TYPE_CHECKING:
     from rewriter.plan import ControlEdit, InputEdit, Plan
@@ -47,6 +48,7 @@ def with_sources(plan: Plan, sources: Sources) -> Plan:
         refusals=tuple(replace(one, source=line(*reversed(one.path), one.table)) for one in plan.refusals),
         inputs=tuple(replace(edit, source=line(edit.use.op)) for edit in plan.inputs),
         controls=tuple(replace(edit, source=line(edit.op)) for edit in plan.controls),
+        regions=tuple(_region_with_sources(region, line) for region in plan.regions),
     )
 
 
@@ -117,6 +119,7 @@ def _ops(plan: Plan) -> Iterable[str]:
         yield from (refusal.table, *refusal.path)
     yield from (edit.use.op for edit in plan.inputs)
     yield from (edit.op for edit in plan.controls)
+    yield from (box.ops[0] for region in plan.regions for box in region.boxes if box.state != ADDED)
 
 
 def _with_sources(table: Table, line: Callable[..., str]) -> Table:
@@ -127,3 +130,8 @@ def _with_sources(table: Table, line: Callable[..., str]) -> Table:
         updates=tuple(replace(one, source=line(one.ops[0])) for one in table.updates),
         answers=tuple(replace(one, source=line(one.op)) for one in table.answers),
     )
+
+
+def _region_with_sources(region: Region, line: Callable[..., str]) -> Region:
+    boxes = (box if box.state == ADDED else replace(box, source=line(box.ops[0])) for box in region.boxes)
+    return replace(region, boxes=tuple(boxes))

@@ -8,10 +8,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from rewriter.cutting import with_regions
 from rewriter.facts import Lookup, Refusal, Table
 from rewriter.graph import GraphView, Tensor, Use
 from rewriter.origins import table_line, with_rules
 from rewriter.patterns.pooled import SEGMENTS
+from rewriter.region import Region
 from rewriter.savers import SaverPart, find_savers
 from rewriter.tables import find_tables
 
@@ -56,6 +58,7 @@ class Plan:
     inputs: tuple[InputEdit, ...]
     controls: tuple[ControlEdit, ...]
     savers: tuple[SaverPart, ...] = ()
+    regions: tuple[Region, ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as JSON."""
@@ -81,7 +84,8 @@ def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()
     savers = find_savers(view, found)
     inputs += [edit for saver in savers for edit in _saver_inputs(view, saver)]
     controls += [edit for saver in savers for edit in _saver_controls(view, saver)]
-    return with_rules(view, Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls), savers))
+    plan = Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls), savers)
+    return with_regions(view, with_rules(view, plan))
 
 
 def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
