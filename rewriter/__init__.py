@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from rewriter.hook import GraphModifierHook, modify_graph_and_start_emb_cache
     from rewriter.moving import rewrite
     from rewriter.pipeline import move_ids
+    from rewriter.proof import prove
 
-__all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache", "move_ids", "rewrite"]
+__all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache", "move_ids", "prove", "rewrite"]
 
 #: The module that each of these comes from.
 _HOMES = {
     "GraphModifierHook": "rewriter.hook",
     "modify_graph_and_start_emb_cache": "rewriter.hook",
     "move_ids": "rewriter.pipeline",
+    "prove": "rewriter.proof",
     "rewrite": "rewriter.moving",
 }
 

@@ -1,0 +1,243 @@
+"""Finds the first tensor that differs: from where a difference was seen back along edges whose values differ, too."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rewriter.facts import Update
+from rewriter.graph import GraphView, Tensor
+from rewriter.proof.both import Both, MovedTable, MovedUpdate
+from rewriter.proof.comparing import Found
+from rewriter.proof.lockstep import run_before, run_step, start
+from rewriter.proof.measure import gap, where
+from rewriter.proof.reach import behind, needed
+from rewriter.proof.recording import Recording, Step
+from rewriter.proof.replay import Side
+from rewriter.proof.result import Difference
+from rewriter.proof.watch import Watch, no_array, writers, written
+
+__all__ = ["blame", "describe"]
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """What an op reads in both graphs; `expected` is what stands for `original` in the rewritten one."""
+
+    original: Tensor
+    moved: Tensor
+    expected: Tensor
+
+
+@dataclass(frozen=True)
+class _Culprit:
+    op: str
+    reason: str
+    output: int = 0
+
+
+def blame(both: Both, recording: Recording, found: Found, watch: Watch, tolerance: float) -> tuple[str, str]:
+    """Return the tensor at which the difference begins, and what differs there."""
+    if found.step == 0:
+        return _initial(both, found)
+    if found.kind == "the run":
+        return both.stock_of(found.item), found.detail
+    search = _Search(both, recording, found, watch, tolerance)
+    culprit = search.first()
+    return f"{culprit.op}:{culprit.output}", culprit.reason
+
+
+def _initial(both: Both, found: Found) -> tuple[str, str]:
+    if found.table is not None:
+        return str(found.table.table.initial), f"the table starts with other rows: {found.detail}"
+    return f"{found.item}:0", f"the variable starts with other values: {found.detail}"
+
+
+class _Search:
+    """All values of one step that can be had before anything is written, in both graphs."""
+
+    def __init__(self, both: Both, recording: Recording, found: Found, watch: Watch, tolerance: float) -> None:
+        self.both, self.found, self.tolerance = both, found, tolerance
+        self.step = recording.steps[found.step - 1]
+        self.ops = _reached(both.original, self.step)
+        self.moved_ops = _reached(both.moved, self.step)
+        start(both)
+        try:
+            for earlier in recording.steps[: found.step - 1]:
+                run_before(both, earlier, watch.of(earlier))
+                run_step(both, earlier, watch.of(earlier))
+            self.one = _values(both.original, self.ops, both.dead[0], self.step)
+            self.other = _values(both.moved, self.moved_ops, both.dead[1], self.step)
+        finally:
+            both.close()
+
+    def first(self) -> _Culprit:
+        """Walk back from the difference."""
+        seen: set[str] = set()
+        culprit = self._begin()
+        while culprit.op not in seen:
+            seen.add(culprit.op)
+            culprit = self._before(culprit, seen)
+        return culprit
+
+    def _begin(self) -> _Culprit:
+        found = self.found
+        if found.pair is not None:
+            output = found.pair.original.output if found.pair.consumer == found.pair.original.op else 0
+            return _Culprit(found.pair.consumer, found.detail, output)
+        if found.table is not None:
+            return self._update(found.table)
+        by = [op for op, variable in writers(self.both.original.view, self.ops).items() if variable == found.item]
+        if not by:
+            return _Culprit(found.item, f"no op of the step writes it: {found.detail}")
+        lost = [op for op in by if op not in self.moved_ops]
+        return _Culprit((lost or by)[0], self._lost(lost[0]) if lost else found.detail)
+
+    def _update(self, table: MovedTable) -> _Culprit:
+        ran = [one for one in table.updates if any(op in self.ops for op in one.stock.ops)]
+        for update in ran:
+            if update.op not in self.moved_ops:
+                return _Culprit(update.stock.ops[0], self._lost(update.op))
+        if not ran:
+            return _Culprit(table.table.name, f"no op of the step changes its rows: {self.found.detail}")
+        return _Culprit(ran[0].stock.ops[0], self.found.detail)
+
+    @staticmethod
+    def _lost(op: str) -> str:
+        return f"the step of the rewritten graph does not run `{op}`"
+
+    def _before(self, culprit: _Culprit, seen: Collection[str]) -> _Culprit:
+        """Return an op from which `culprit` has what differs, or itself when all that it reads is equal."""
+        moved = self.both.table_of(culprit.op)
+        update = _update_of(moved, culprit.op)
+        if update is not None and (reason := self._numbers(update)):
+            return _Culprit(culprit.op, reason)
+        worst: tuple[float, _Culprit] | None = None
+        for edge in self._edges(culprit.op, seen):
+            one, other = self.one[str(edge.original)], self.other[str(edge.moved)]
+            found = gap(one, other, self.tolerance)
+            if not found.differs:
+                continue
+            meant = self.other.get(str(edge.expected))
+            if edge.moved != edge.expected and meant is not None and not gap(one, meant, self.tolerance).differs:
+                return _Culprit(culprit.op, f"it reads `{edge.moved}` and must read `{edge.expected}`", culprit.output)
+            if worst is None or found.ratio > worst[0]:
+                worst = found.ratio, _Culprit(edge.original.op, where(one, other), edge.original.output)
+        return worst[1] if worst else self._at(culprit, moved)
+
+    def _at(self, culprit: _Culprit, moved: MovedTable | None) -> _Culprit:
+        """Say what is wrong with an op that reads the same and gives something else."""
+        if moved is None or _update_of(moved, culprit.op) is not None:
+            return culprit
+        other = self.both.read_by(moved, culprit.op)
+        if other is not moved:
+            return _Culprit(culprit.op, f"it reads the table `{other.table.name if other else '?'}`", culprit.output)
+        reason = f"its ids are equal and the rows that it finds in the table are not: {culprit.reason}"
+        return _Culprit(culprit.op, reason, culprit.output)
+
+    def _edges(self, op: str, seen: Collection[str]) -> Iterator[_Edge]:
+        """Yield what an op reads and both graphs could be asked for; in place of what could not be, what that reads."""
+        passed = set(seen)
+        pending = [op]
+        while pending:
+            for edge in self._inputs(pending.pop()):
+                if str(edge.original) in self.one and str(edge.moved) in self.other:
+                    yield edge
+                elif edge.original.op not in passed:
+                    passed.add(edge.original.op)
+                    pending.append(edge.original.op)
+
+    def _inputs(self, op: str) -> Iterator[_Edge]:
+        view, moved_view = self.both.original.view, self.both.moved.view
+        table = self.both.table_of(op)
+        update = _update_of(table, op)
+        if update is not None:
+            for tensor, number in ((update.stock.indices, 1), (update.stock.values, 2)):
+                yield self._edge(tensor, moved_view.inputs(update.op)[number])
+        elif table is not None:
+            stock = next(lookup for lookup in table.table.lookups if lookup.op == op)
+            yield self._edge(stock.ids, moved_view.inputs(table.lookup_of(op))[2])
+        elif op in moved_view:
+            for one, other in zip(view.inputs(op), moved_view.inputs(op), strict=False):
+                yield self._edge(one, other)
+
+    def _edge(self, original: Tensor, moved: Tensor) -> _Edge:
+        expected = self.both.counterpart(original) or original
+        return _Edge(original, moved, moved if self._is_cast(moved, expected) else expected)
+
+    def _is_cast(self, moved: Tensor, expected: Tensor) -> bool:
+        """Whether a tensor is the expected one in another integer type."""
+        view: GraphView = self.both.moved.view
+        return view.type(moved.op) == "Cast" and view.inputs(moved.op)[0] == expected
+
+    def _numbers(self, update: MovedUpdate) -> str | None:
+        """Compare the hyper-parameters of an update."""
+        packed = self.other.get(str(self.both.moved.view.inputs(update.op)[3]))
+        if packed is None:
+            return None
+        for number, given in enumerate(update.stock.hyper):
+            value = self.one.get(str(given)) if isinstance(given, Tensor) else given
+            if value is not None and gap(value, float(packed[number]), self.tolerance).differs:
+                name = f" (`{given}`)" if isinstance(given, Tensor) else ""
+                return f"its number {number}{name} of {update.stock.rule} {where(value, packed[number])}"
+        return None
+
+
+def _update_of(table: MovedTable | None, op: str) -> MovedUpdate | None:
+    if table is None:
+        return None
+    return next((update for update in table.updates if op in _ops(update.stock)), None)
+
+
+def _ops(update: Update) -> tuple[str, ...]:
+    return update.ops
+
+
+def _reached(side: Side, step: Step) -> dict[str, None]:
+    return needed(side.view, filter(side.__contains__, step.fetches), step.feeds)
+
+
+def _values(side: Side, ops: Collection[str], dead: Collection[str], step: Step) -> dict[str, Any]:
+    """Return all tensors of a step that can be had without writing anything, and what is fed."""
+    return {**step.feeds, **side.run([], step.feeds, _readable(side, ops, dead))}
+
+
+def _readable(side: Side, ops: Collection[str], dead: Collection[str]) -> list[str]:
+    left_out = behind(side.view, written(side.view, ops)) | set(dead)
+    found: list[str] = []
+    for op in ops:
+        if op not in left_out:
+            outputs = side.graph.get_operation_by_name(op).outputs
+            found += [tensor.name for tensor in outputs if not no_array(tensor)]
+    return found
+
+
+def describe(both: Both, found: Found, tensor: str, reason: str, source: Any) -> Difference:
+    """Return the difference with the type of its op, the nearest table, and the line that built it."""
+    op = tensor.partition(":")[0]
+    view = both.original.view if op in both.original.view else both.moved.view
+    moved = found.table or both.table_of(op)
+    return Difference(
+        found.step,
+        found.kind,
+        found.item,
+        found.gap.amount,
+        found.gap.scale,
+        tensor,
+        view.type(op) if op in view else "",
+        reason,
+        moved.table.name if moved else _nearest(both, op),
+        source(op),
+    )
+
+
+def _nearest(both: Both, op: str) -> str | None:
+    """Return the table of the lookup that the fewest ops lie between and `op`."""
+    if op not in both.original.view:
+        return None
+    for one in both.original.view.ancestors([Tensor(op)]):
+        moved = both.table_of(one)
+        if moved is not None:
+            return moved.table.name
+    return None

@@ -1,0 +1,155 @@
+"""The original and the rewritten graph side by side: which tensor of the one stands for which of the other."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rewriter.facts import Table, Update
+from rewriter.graph import GraphView, Tensor
+from rewriter.plan import Plan
+from rewriter.proof.reach import maybe_dead
+from rewriter.proof.replay import Side
+
+__all__ = ["Both", "MovedTable", "MovedUpdate"]
+
+_HANDLE = "RecTableHandle"
+_LOOKUPS = ("RecLookupOrInsert", "RecLookup")
+_UPDATE = "RecApply"
+
+
+@dataclass(frozen=True)
+class MovedUpdate:
+    """The op that does an update on the table, with inputs handle, indices, values and hyper-parameters."""
+
+    op: str
+    stock: Update
+
+
+@dataclass(frozen=True)
+class MovedTable:
+    """A table of the plan and the ops of the rewritten graph that serve it; `base` is the scope of all of them."""
+
+    table: Table
+    base: str
+    lookups: tuple[str, ...]
+    updates: tuple[MovedUpdate, ...]
+
+    @property
+    def handle(self) -> str:
+        """The variable that tells which table was filled."""
+        return f"{self.base}/handle"
+
+    def lookup_of(self, op: str) -> str:
+        """Return the op that takes the place of a lookup of the original."""
+        return self.lookups[[lookup.op for lookup in self.table.lookups].index(op)]
+
+
+class Both:
+    """The two graphs, and what the plan makes correspond; all else corresponds by name."""
+
+    def __init__(self, original: Any, moved: Any, plan: Plan) -> None:
+        """Import two GraphDefs.
+
+        Raises:
+            ValueError: the rewritten graph has not the tables, lookups and updates of the plan.
+        """
+        self.plan = plan
+        gone = [name for table in plan.tables for name in table.variables]
+        self.original, self.moved = Side(original), Side(moved, gone)
+        self.tables = _tables(self.moved.view, plan)
+        #: Rows that a lookup of the original gives, by the tensor that gives them in the rewritten graph.
+        self.rows: dict[Tensor, Tensor] = {}
+        for moved_table in self.tables:
+            for lookup, op in zip(moved_table.table.lookups, moved_table.lookups, strict=True):
+                if not self.original.view.type(lookup.op).startswith("SparseSegment"):
+                    self.rows[lookup.rows] = Tensor(op)
+
+    def start(self, feeds: Mapping[str, Any]) -> None:
+        """Begin fresh sessions with the same initial values."""
+        self.moved.start(self.original.start(feeds))
+
+    def close(self) -> None:
+        """End both sessions."""
+        self.original.close()
+        self.moved.close()
+
+    def counterpart(self, tensor: Tensor) -> Tensor | None:
+        """Return what stands for a tensor of the original in the rewritten graph; None when nothing does."""
+        found = self.rows.get(tensor, tensor)
+        return found if found.op in self.moved.view else None
+
+    @functools.cached_property
+    def dead(self) -> tuple[set[str], set[str]]:
+        """The ops of each graph that may not be fetched."""
+        return maybe_dead(self.original.view), maybe_dead(self.moved.view)
+
+    @functools.cached_property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that both graphs have and keep."""
+        return tuple(name for name in self.moved.variables if name in self.original.variables)
+
+    def table_of(self, op: str) -> MovedTable | None:
+        """Return the table of which an op of the original is a lookup, or a part of the update."""
+        return self._by_op.get(op)
+
+    def read_by(self, table: MovedTable, lookup: str) -> MovedTable | None:
+        """Return the table from which the op that takes the place of `lookup` has its rows, which should be `table`."""
+        read = self.moved.view.ancestors([self.moved.view.inputs(table.lookup_of(lookup))[0]])
+        return next((one for one in self.tables if one.handle in read or f"{one.base}/created" in read), None)
+
+    def stock_of(self, op: str) -> str:
+        """Return the op of the original in whose place one of the rewritten graph is, or that op itself."""
+        for table in self.tables:
+            stock = dict(zip(table.lookups, (lookup.op for lookup in table.table.lookups), strict=True))
+            stock |= {update.op: update.stock.ops[0] for update in table.updates}
+            if op in stock:
+                return stock[op]
+        return op
+
+    @functools.cached_property
+    def _by_op(self) -> dict[str, MovedTable]:
+        found: dict[str, MovedTable] = {}
+        for moved in self.tables:
+            for update in moved.updates:
+                found |= dict.fromkeys(update.stock.ops, moved)
+            found |= {lookup.op: moved for lookup in moved.table.lookups}
+        return found
+
+
+def _tables(view: GraphView, plan: Plan) -> list[MovedTable]:
+    handles = {_name(view, op): op.removesuffix("/created") for op in view.of_type(_HANDLE)}
+    missing = [table.name for table in plan.tables if table.name not in handles]
+    if missing:
+        raise ValueError(f"the rewritten graph has no table `{missing[0]}`: give the graph that the plan made")
+    bases = sorted(handles.values(), key=len, reverse=True)
+    ops: dict[str, list[str]] = {}
+    for op in _in_order(view, (*_LOOKUPS, _UPDATE)):
+        base = next((one for one in bases if op.startswith(f"{one}/")), None)
+        if base is not None:
+            ops.setdefault(base, []).append(op)
+    return [_moved(view, table, handles[table.name], ops.get(handles[table.name], [])) for table in plan.tables]
+
+
+def _moved(view: GraphView, table: Table, base: str, ops: Iterable[str]) -> MovedTable:
+    ops = list(ops)
+    lookups = [op for op in ops if view.type(op) in _LOOKUPS]
+    updates = [op for op in ops if view.type(op) == _UPDATE]
+    if (len(lookups), len(updates)) != (len(table.lookups), len(table.updates)):
+        raise ValueError(
+            f"the table `{table.name}` has {len(lookups)} lookups and {len(updates)} updates in the rewritten graph "
+            f"and {len(table.lookups)} and {len(table.updates)} in the plan: give the graph that the plan made"
+        )
+    moved = tuple(MovedUpdate(op, stock) for op, stock in zip(updates, table.updates, strict=True))
+    return MovedTable(table, base, tuple(lookups), moved)
+
+
+def _name(view: GraphView, op: str) -> str:
+    return str(view.attribute(op, "table_name").s.decode())
+
+
+def _in_order(view: GraphView, types: tuple[str, ...]) -> list[str]:
+    """Return the ops of these types in the order in which they were made."""
+    return [name for name in view.nodes if view.type(name) in types]

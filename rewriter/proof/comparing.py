@@ -1,0 +1,137 @@
+"""Runs both graphs over a recording and compares what they compute, until something differs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from rewriter.proof.both import Both, MovedTable
+from rewriter.proof.lockstep import Valued, run_before, run_step, start
+from rewriter.proof.measure import Gap, Tally, where
+from rewriter.proof.recording import Recording, Step
+from rewriter.proof.watch import Pair, Watch, Watched
+
+__all__ = ["Comparison", "Found"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Something that differs: a pair of tensors at a step, or the state of a variable or table after it."""
+
+    step: int
+    kind: str
+    item: str
+    gap: Gap
+    detail: str
+    pair: Pair | None = None
+    table: MovedTable | None = None
+
+
+class Comparison:
+    """Compares step by step; what it counts is in `tally`."""
+
+    def __init__(self, both: Both, recording: Recording, tolerance: float, losses: Collection[str]) -> None:
+        self.both, self.recording = both, recording
+        self.tally = Tally(tolerance)
+        self.watch = Watch(both, losses)
+
+    def run(self) -> Found | None:
+        """Return the first difference; None when all is equal.
+
+        Raises:
+            ValueError: the original graph does not run.
+        """
+        start(self.both)
+        try:
+            return next(self._differences(), None)
+        finally:
+            self.both.close()
+
+    def _differences(self) -> Iterator[Found]:
+        yield from self._initial()
+        for number, step in enumerate(self.recording.steps, 1):
+            yield from self._step(number, step)
+        yield from self._whole(len(self.recording.steps))
+
+    def _initial(self) -> Iterator[Found]:
+        for name in self.both.variables:
+            yield from self._variable(0, "initial values", name)
+        for table in self.both.tables:
+            one = self.both.original.variable(table.table.name)
+            other = self._sorted(table, np.arange(table.table.rows))[0]
+            yield from self._differ(0, "initial values", table.table.name, one, other, table)
+
+    def _step(self, number: int, step: Step) -> Iterator[Found]:
+        try:
+            watched = self.watch.of(step)
+            yield from self._compared(number, run_before(self.both, step, watched))
+            within, ids = run_step(self.both, step, watched)
+            yield from self._compared(number, within)
+            for name in self.both.variables:
+                yield from self._variable(number, "dense variables", name)
+            for table in self.both.tables:
+                yield from self._touched(number, table, ids, watched)
+        except tf.errors.OpError as error:
+            yield self._failed(number, error)
+
+    def _compared(self, number: int, values: Iterable[Valued]) -> Iterator[Found]:
+        for pair, one, other in values:
+            gap = self.tally.add(pair.kind, pair.item, *_keys(pair, one, other))
+            if gap.differs:
+                yield Found(number, pair.kind, pair.item, gap, where(one, other), pair)
+
+    def _failed(self, number: int, error: tf.errors.OpError) -> Found:
+        op = error.op.name if error.op is not None else ""
+        text = str(error.message).splitlines()[0]
+        return Found(number, "the run", op, Gap(np.inf, 1.0, 0.0), f"the rewritten graph fails at `{op}`: {text}")
+
+    def _variable(self, number: int, kind: str, name: str) -> Iterator[Found]:
+        one, other = self.both.original.variable(name), self.both.moved.variable(name)
+        yield from self._differ(number, kind, name, one, other, None)
+
+    def _touched(self, number: int, table: MovedTable, ids: dict[str, Any], watched: Watched) -> Iterator[Found]:
+        """Compare the rows that a step looked up, as it left them, and their slots where it updated them."""
+        given = [np.ravel(ids[one.op]) for one in table.table.lookups if one.op in ids]
+        if not given:
+            return
+        keys = np.unique(np.concatenate(given).astype(np.int64))
+        name, stock = table.table.name, self.both.original.rows
+        values, slots = self._sorted(table, keys)
+        yield from self._differ(number, "touched rows", name, stock(name, keys), values, table)
+        updated = any(one.kind == "updated ids" and one.item == name for one in (*watched.before, *watched.within))
+        for i, slot in enumerate(table.table.variables[1:] if updated else ()):
+            own = slots[:, i * table.table.dim : (i + 1) * table.table.dim]
+            yield from self._differ(number, "slots of touched rows", slot, stock(slot, keys), own, table)
+
+    def _whole(self, steps: int) -> Iterator[Found]:
+        for table in self.both.tables:
+            one = self.both.original.variable(table.table.name)
+            other = self._sorted(table, np.arange(table.table.rows))[0]
+            yield from self._differ(steps, "all rows at the end", table.table.name, one, other, table)
+
+    def _sorted(self, table: MovedTable, keys: Any) -> tuple[Any, Any]:
+        """Return rows and slots of the table's keys; a row of NaN for one that it has not."""
+        known, values, slots = self.both.moved.snapshot(table.handle)
+        order = np.argsort(known)
+        if not known.size:
+            return np.full([len(keys), table.table.dim], np.nan), np.full([len(keys), 0], np.nan)
+        places = order[np.minimum(np.searchsorted(known, keys, sorter=order), len(order) - 1)]
+        found = (known[places] == keys)[:, None]
+        return np.where(found, values[places], np.nan), np.where(found, slots[places], np.nan)
+
+    def _differ(
+        self, number: int, kind: str, item: str, one: Any, other: Any, table: MovedTable | None
+    ) -> Iterator[Found]:
+        gap = self.tally.add(kind, item, one, other)
+        if gap.differs:
+            yield Found(number, kind, item, gap, where(one, other), table=table)
+
+
+def _keys(pair: Pair, one: Any, other: Any) -> tuple[Any, Any]:
+    """Let ids of int32 and int64 be equal."""
+    exact = pair.kind in ("ids", "updated ids")
+    return (one.astype(np.int64), other.astype(np.int64)) if exact else (one, other)

@@ -1,0 +1,71 @@
+"""One step of both graphs: first all that can be compared before anything is written, then the step itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.proof.both import Both
+from rewriter.proof.recording import Step
+from rewriter.proof.watch import Pair, Watched
+
+__all__ = ["Valued", "run_before", "run_step", "start"]
+
+#: A pair, and its values in the original and in the rewritten graph.
+Valued = tuple[Pair, Any, Any]
+
+
+def start(both: Both) -> None:
+    """Begin both graphs anew.
+
+    Raises:
+        ValueError: an initial value of the original cannot be computed.
+    """
+    try:
+        both.start({})
+    except tf.errors.OpError as error:
+        raise ValueError(f"the initial values cannot be computed: {_first_line(error)}") from error
+
+
+def run_before(both: Both, step: Step, watched: Watched) -> list[Valued]:
+    """Compute what a step does not write.
+
+    Raises:
+        ValueError: the original fails.
+        tf.errors.OpError: the rewritten graph does.
+    """
+    one = _original(both, [], step, [pair.original for pair in watched.before])
+    other = both.moved.run([], step.feeds, [str(pair.moved) for pair in watched.before])
+    return _valued(watched.before, one, other)
+
+
+def run_step(both: Both, step: Step, watched: Watched) -> tuple[list[Valued], dict[str, Any]]:
+    """Run a step, the rewritten graph with the gradients of the original; return the ids of lookups, too.
+
+    Raises:
+        ValueError: the original fails.
+        tf.errors.OpError: the rewritten graph does.
+    """
+    ids = {pair.item: str(pair.original) for pair in watched.before if pair.kind == "ids"}
+    wanted = [*(pair.original for pair in watched.within), *watched.forced, *ids.values()]
+    one = _original(both, step.fetches, step, wanted)
+    feeds = {**step.feeds, **{name: one[name] for name in watched.forced}}
+    other = both.moved.run(step.fetches, feeds, [str(pair.moved) for pair in watched.within])
+    return _valued(watched.within, one, other), {item: one[name] for item, name in ids.items()}
+
+
+def _original(both: Both, fetches: Sequence[str], step: Step, wanted: Iterable[Any]) -> dict[str, Any]:
+    try:
+        return both.original.run(fetches, step.feeds, map(str, wanted))
+    except tf.errors.OpError as error:
+        raise ValueError(f"a recorded step of the original cannot be run again: {_first_line(error)}") from error
+
+
+def _valued(pairs: Sequence[Pair], one: dict[str, Any], other: dict[str, Any]) -> list[Valued]:
+    return [(pair, one[str(pair.original)], other[str(pair.moved)]) for pair in pairs]
+
+
+def _first_line(error: tf.errors.OpError) -> str:
+    return str(error.message).splitlines()[0]

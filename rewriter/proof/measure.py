@@ -1,0 +1,114 @@
+"""Differences between arrays, and their tally by kind."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rewriter.proof.result import Compared
+
+__all__ = ["Gap", "Tally", "gap", "where"]
+
+#: Rounding of types that hold fewer digits than float32 is taken for equal up to this many of their units.
+_UNITS = 4.0
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The greatest difference between the elements of two arrays, and the greatest magnitude in the first."""
+
+    amount: float
+    scale: float
+    limit: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two are further apart than rounding explains."""
+        return not self.amount <= self.limit * self.scale
+
+    @property
+    def ratio(self) -> float:
+        """The difference in units of the magnitude."""
+        return self.amount / self.scale if self.scale else math.inf if self.amount else 0.0
+
+
+def gap(one: Any, other: Any, tolerance: float, scale: float = 0.0) -> Gap:
+    """Compare two arrays; `scale` is a magnitude that is known from before. What are no floats must be equal."""
+    one, other = np.asarray(one), np.asarray(other)
+    exact = not (_floating(one) and _floating(other))
+    if one.shape != other.shape:
+        return Gap(math.inf, 1.0, 0.0 if exact else tolerance)
+    if exact:
+        return Gap(0.0 if np.array_equal(one, other) else math.inf, 1.0, 0.0)
+    limit = max(tolerance, _UNITS * _epsilon(one) if one.dtype.itemsize < 4 else 0.0)
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    known = np.isfinite(one)
+    if not np.array_equal(one[~known], other[~known], equal_nan=True) or not np.isfinite(other[known]).all():
+        return Gap(math.inf, max(scale, 1.0), limit)
+    one, other = one[known], other[known]
+    if not one.size:
+        return Gap(0.0, scale, limit)
+    return Gap(float(np.abs(one - other).max()), max(scale, float(np.abs(one).max())), limit)
+
+
+def where(one: Any, other: Any) -> str:
+    """Say where two arrays are furthest apart."""
+    one, other = np.asarray(one), np.asarray(other)
+    if one.shape != other.shape:
+        return f"its shape is {list(other.shape)}, and was {list(one.shape)}"
+    if _floating(one):
+        distance = np.nan_to_num(np.abs(one.astype(np.float64) - other.astype(np.float64)), nan=math.inf)
+    else:
+        distance = np.asarray(one != other)
+    if not distance.size:
+        return "it is empty"
+    place = np.unravel_index(int(np.argmax(distance)), distance.shape)
+    index = f" at [{', '.join(map(str, place))}]" if place else ""
+    return f"it is {other[place]:.6g}{index}, and was {one[place]:.6g}" if _number(one) else f"it is different{index}"
+
+
+@dataclass
+class _Kind:
+    items: dict[str, float] = field(default_factory=dict)
+    times: int = 0
+    worst: Gap = field(default_factory=lambda: Gap(0.0, 0.0, 0.0))
+
+
+class Tally:
+    """Counts comparisons by kind, and remembers the worst of each and the magnitude of each item."""
+
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
+        self._kinds: dict[str, _Kind] = {}
+
+    def add(self, kind: str, item: str, one: Any, other: Any) -> Gap:
+        """Compare two arrays of an item; its magnitude is the greatest that it had so far."""
+        known = self._kinds.setdefault(kind, _Kind())
+        found = gap(one, other, self._tolerance, known.items.get(item, 0.0))
+        known.items[item] = found.scale
+        known.times += 1
+        if (found.ratio, found.scale) >= (known.worst.ratio, known.worst.scale):
+            known.worst = found
+        return found
+
+    def compared(self) -> tuple[Compared, ...]:
+        """Return what was counted."""
+        return tuple(
+            Compared(kind, tuple(known.items), known.times, known.worst.amount, known.worst.scale, known.worst.limit)
+            for kind, known in self._kinds.items()
+        )
+
+
+def _floating(array: Any) -> bool:
+    return bool(array.dtype.kind == "f" or array.dtype.name in ("bfloat16",))
+
+
+def _number(array: Any) -> bool:
+    return _floating(array) or array.dtype.kind in "iu"
+
+
+def _epsilon(array: Any) -> float:
+    return 2.0**-7 if array.dtype.name == "bfloat16" else float(np.finfo(array.dtype).eps)

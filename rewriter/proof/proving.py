@@ -1,0 +1,135 @@
+"""`prove` and `prove_graphs`: the proof that a rewritten graph computes what the original does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.moving import rewrite
+from rewriter.plan import Plan
+from rewriter.proof.blame import blame, describe
+from rewriter.proof.both import Both
+from rewriter.proof.comparing import Comparison
+from rewriter.proof.recording import Recording, Sources, Step, fed_values, fetch_names
+from rewriter.proof.replay import Side
+from rewriter.proof.result import Proof
+from rewriter.trace import source_of
+
+__all__ = ["TOLERANCE", "prove", "prove_graphs", "record"]
+
+#: The greatest difference of floats, in units of the greatest magnitude in the tensor, that is taken for equal.
+TOLERANCE = 1e-5
+
+Feeds = Iterable[Mapping[Any, Any]]
+
+
+def prove(
+    build: Callable[[], Any],
+    feeds: Feeds | Callable[[], Feeds] = (),
+    steps: int = 10,
+    tables: Any = "auto",
+    tolerance: float = TOLERANCE,
+) -> Proof:
+    """Rewrite the model that `build` makes, and compare what it computes with the model as it was, step by step.
+
+    Args:
+        build: makes the model in the current v1 graph and returns what a step fetches, such as loss and train op.
+        feeds: a feed_dict for each step, by names or tensors; or what returns them when the model is built. None is
+            needed where an iterator feeds the model.
+        steps: how many steps to run, if `feeds` has as many.
+        tables: see `rewriter.rewrite`.
+        tolerance: of floats, in units of the greatest magnitude in the tensor.
+
+    Raises:
+        ValueError: nothing moves, nothing is fetched, or the model itself does not run.
+    """
+    with tf.Graph().as_default() as graph:
+        fetches = fetch_names(build())
+        given = feeds() if callable(feeds) else feeds
+        losses = [one.name for one in graph.get_collection(tf.compat.v1.GraphKeys.LOSSES)]
+        original = graph.as_graph_def()
+        recording = record(original, fetches, [fed_values(one) for one in _first(given, steps)], steps)
+        plan = rewrite(graph, tables)
+        return prove_graphs(original, graph.as_graph_def(), plan, recording, graph, losses, tolerance)
+
+
+def record(original: Any, fetches: Iterable[str], feeds: list[dict[str, Any]], steps: int) -> Recording:
+    """Return the steps that `fetches` and `feeds` make, and what the iterators of a GraphDef give meanwhile.
+
+    Raises:
+        ValueError: nothing is fetched, or the steps cannot be run.
+    """
+    fetches = tuple(fetches)
+    if not fetches:
+        raise ValueError("a step fetches nothing: let `build` return the loss and the train op")
+    given: list[dict[str, Any]] = feeds or [{} for _ in range(steps)]
+    side = Side(original)
+    sources = Sources(side.view).of(fetches, given[0]) if given else ()
+    if not sources:
+        return Recording(tuple(Step(fetches, one) for one in given))
+    try:
+        side.start({})
+        side.fill_iterators()
+        found = [{**one, **side.run(fetches, one, sources)} for one in given]
+    except tf.errors.OutOfRangeError:
+        raise ValueError(f"the input ends before {steps} steps are recorded: ask for fewer steps") from None
+    except tf.errors.OpError as error:
+        raise ValueError(f"the model itself does not run: {str(error.message).splitlines()[0]}") from error
+    finally:
+        side.close()
+    return Recording(tuple(Step(fetches, one) for one in found))
+
+
+def prove_graphs(
+    original: Any,
+    moved: Any,
+    plan: Plan,
+    recording: Recording,
+    live: tf.Graph | None = None,
+    losses: Collection[str] = (),
+    tolerance: float = TOLERANCE,
+) -> Proof:
+    """Compare two GraphDefs, of which `plan` made the second of the first, over the steps of a recording.
+
+    Both start from the same initial values and are fed alike, in sessions of their own. The ids of every moved lookup,
+    initial values and all integers must be equal, floats up to `tolerance`. Memory: both models, and the recording.
+
+    Args:
+        original: the GraphDef before the rewrite.
+        moved: the GraphDef after it.
+        plan: what the rewrite did.
+        recording: what the steps fetch, and what feeds them.
+        live: the graph that the user's code built, for the lines of it in what is found.
+        losses: tensors to compare besides the floats that the steps fetch and those that gradients are taken of.
+        tolerance: of floats, in units of the greatest magnitude that the tensor had so far.
+
+    Raises:
+        ValueError: nothing moved, or the original graph does not run.
+    """
+    if not plan.tables:
+        reasons = "; ".join(map(str, plan.refusals)) or "no variable of the graph is looked up"
+        raise ValueError(f"nothing moved, so there is nothing to prove: {reasons}")
+    both = Both(original, moved, plan)
+    comparison = Comparison(both, recording, tolerance, losses)
+    found = comparison.run()
+    difference = None
+    if found is not None:
+        tensor, reason = blame(both, recording, found, comparison.watch, tolerance)
+        difference = describe(both, found, tensor, reason, lambda op: _source(live, op))
+    steps = len(recording.steps) if found is None else found.step
+    names = tuple(table.name for table in plan.tables)
+    return Proof(steps, names, tolerance, comparison.tally.compared(), difference)
+
+
+def _source(live: tf.Graph | None, op: str) -> str | None:
+    try:
+        return None if live is None else source_of(live.get_operation_by_name(op))
+    except KeyError:
+        return None
+
+
+def _first(feeds: Feeds, steps: int) -> Iterator[Mapping[Any, Any]]:
+    for _, one in zip(range(steps), feeds, strict=False):
+        yield one

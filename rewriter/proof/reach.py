@@ -1,0 +1,92 @@
+"""What a run of a graph reaches: the ops that it needs, those that may be dead, and those that something follows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+
+from rewriter.graph import GraphView, Tensor
+
+__all__ = ["alive", "behind", "maybe_dead", "needed", "op_of", "tensor_of"]
+
+_SWITCHES = ("Switch", "RefSwitch")
+_MERGES = ("Merge", "RefMerge")
+
+
+def op_of(name: str) -> str:
+    """Return the op of a fetch, `op` or `op:0`."""
+    return name.removeprefix("^").partition(":")[0]
+
+
+def tensor_of(name: str) -> Tensor:
+    """Return the tensor that a name such as `op:0` stands for."""
+    op, _, output = name.partition(":")
+    return Tensor(op, int(output or 0))
+
+
+def needed(view: GraphView, names: Iterable[str], fed: Collection[str] = ()) -> dict[str, None]:
+    """Return the ops that a run of `names` (ops or tensors) runs when the tensors `fed` are fed."""
+    found: dict[str, None] = {}
+    pending = deque(op_of(name) for name in names if name not in fed)
+    while pending:
+        op = pending.popleft()
+        if op in found:
+            continue
+        found[op] = None
+        pending.extend(tensor.op for tensor in view.inputs(op) if str(tensor) not in fed)
+        pending.extend(view.controls(op))
+    return found
+
+
+def behind(view: GraphView, ops: Iterable[str]) -> set[str]:
+    """Return the ops, and all that run after one of them."""
+    found: set[str] = set()
+    pending = deque(ops)
+    while pending:
+        op = pending.popleft()
+        if op not in found:
+            found.add(op)
+            pending.extend(use.op for use in view.users(op))
+            pending.extend(view.waiting(op))
+    return found
+
+
+def maybe_dead(view: GraphView) -> set[str]:
+    """Return the ops inside v1 `tf.cond` and `tf.while_loop`: fetching one that does not run is an error."""
+    depths: dict[str, int] = {}
+    if not view.of_type(*_SWITCHES, "Enter", "RefEnter"):
+        return set()
+    missing = {
+        name: len(view.inputs(name)) + len(view.controls(name)) if view.type(name) != "NextIteration" else 0
+        for name in view.nodes
+    }
+    ready = deque(name for name, count in missing.items() if count == 0)
+    while ready:
+        op = ready.popleft()
+        depths[op] = _depth(view, op, depths)
+        for after in (*(use.op for use in view.users(op)), *view.waiting(op)):
+            missing[after] -= 1
+            if missing[after] == 0 and view.type(after) != "NextIteration":
+                ready.append(after)
+    return {op for op in view.nodes if depths.get(op, 1) > 0 or view.type(op) == "NextIteration"}
+
+
+def _depth(view: GraphView, op: str, depths: dict[str, int]) -> int:
+    """Return in how many branches and loops an op is; a merge leaves a branch, and `Exit` a loop and its branch."""
+    kind = view.type(op)
+    before = [*(tensor.op for tensor in view.inputs(op)), *view.controls(op)]
+    depth = max((depths.get(one, 0) for one in before), default=0)
+    if kind in _SWITCHES or kind in ("Enter", "RefEnter"):
+        return depth + 1
+    if kind in _MERGES and not any(view.type(one) == "NextIteration" for one in before):
+        return depth - 1
+    return depth - 2 if kind in ("Exit", "RefExit") else depth
+
+
+def alive(view: GraphView, tensor: Tensor, dead: Collection[str]) -> Tensor | None:
+    """Return the tensor, or what is passed into the branch under its name; None when it is computed in there."""
+    while tensor.op in dead:
+        if view.type(tensor.op) not in (*_SWITCHES, "Identity", "Cast"):
+            return None
+        tensor = view.inputs(tensor.op)[0]
+    return tensor

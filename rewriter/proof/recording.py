@@ -1,0 +1,150 @@
+"""A recording: what fed each step, so that it can be run again without iterators, queues and Python functions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from rewriter.graph import GraphView, Tensor
+from rewriter.proof.reach import maybe_dead, needed
+
+__all__ = ["GIVERS", "Recording", "Sources", "Step", "fed_values", "fetch_names"]
+
+#: Types of ops that give other values at each run, without a seed that makes two sessions alike.
+GIVERS = (
+    *("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"),
+    *("QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo"),
+    *("QueueDequeueUpToV2", "ReaderRead", "ReaderReadV2", "ReaderReadUpTo", "ReaderReadUpToV2", "Unstage"),
+    *("PyFunc", "EagerPyFunc", "PyFuncStateless", "Timestamp"),
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run: the names of what it fetched (ops, or tensors `op:0`), and the values of all that fed it, by tensor."""
+
+    fetches: tuple[str, ...]
+    feeds: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The runs of a training, in order; all of them are run again, since all may write variables."""
+
+    steps: tuple[Step, ...]
+
+
+class Sources:
+    """Finds the tensors of a graph that must be recorded for a run of some fetches."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+        self._found: dict[tuple[frozenset[str], frozenset[str]], tuple[str, ...]] = {}
+
+    def of(self, fetches: Iterable[str], fed: Collection[str]) -> tuple[str, ...]:
+        """Return the tensors to record, besides those that are fed anyway.
+
+        Raises:
+            ValueError: one is in a branch or loop, where it cannot be fetched.
+        """
+        key = frozenset(fetches), frozenset(fed)
+        if key not in self._found:
+            self._found[key] = self._search(*key)
+        return self._found[key]
+
+    def _search(self, fetches: Collection[str], fed: Collection[str]) -> tuple[str, ...]:
+        ops = needed(self._view, fetches, fed)
+        found: dict[str, None] = {}
+        for op in (one for one in ops if self._gives(one)):
+            for tensor in self._read(op, ops):
+                if str(tensor) not in fed:
+                    found[str(tensor)] = None
+        # A source behind another is not run again: what feeds it need not be recorded.
+        reached = needed(self._view, fetches, {*fed, *found})
+        kept = tuple(name for name in found if any(use.op in reached for use in self._uses(name)))
+        for name in kept:
+            if name.partition(":")[0] in self._dead:
+                raise ValueError(f"`{name}` gives data inside a branch or loop: move it in front of it")
+        return kept
+
+    def _uses(self, name: str) -> Iterable[Any]:
+        op, _, output = name.partition(":")
+        return self._view.uses(Tensor(op, int(output)))
+
+    def _read(self, op: str, ops: Collection[str]) -> Iterable[Tensor]:
+        """Return the outputs of a source that the ops read; of one that no array can hold, what its readers make."""
+        for use in self._view.users(op):
+            if use.op not in ops:
+                continue
+            tensor = self._view.inputs(use.op)[use.input]
+            if self._opaque(tensor):
+                yield from self._read(use.op, ops)
+            else:
+                yield tensor
+
+    def _opaque(self, tensor: Tensor) -> bool:
+        types = self._view.attribute(tensor.op, "output_types").list.type
+        types = types or self._view.attribute(tensor.op, "component_types").list.type
+        kind = types[tensor.output] if tensor.output < len(types) else 0
+        return kind in (tf.variant.as_datatype_enum, tf.resource.as_datatype_enum)
+
+    def _gives(self, op: str) -> bool:
+        if self._view.type(op) in GIVERS:
+            return True
+        value = self._view.nodes[op].attr
+        return any(name in self._giving for one in value.values() for name in _functions(one))
+
+    @functools.cached_property
+    def _giving(self) -> set[str]:
+        """The functions that run a source, or call one that does."""
+        functions = self._view.functions
+        nodes = {name: list(one.node_def) for name, one in functions.items()}
+        found = {name for name, body in nodes.items() if any(node.op in GIVERS for node in body)}
+        while True:
+            more = {
+                name
+                for name, body in nodes.items()
+                if any(called in found for node in body for one in node.attr.values() for called in _functions(one))
+            }
+            if more <= found:
+                return found
+            found |= more
+
+    @functools.cached_property
+    def _dead(self) -> set[str]:
+        return maybe_dead(self._view)
+
+
+def _functions(value: Any) -> list[str]:
+    return [one.name for one in (value.func, *value.list.func) if one.name]
+
+
+def fetch_names(fetches: Any) -> tuple[str, ...]:
+    """Return the names of all that a nest of fetches holds: ops, tensors, variables, sparse tensors, names."""
+    flat = tf.nest.flatten(fetches, expand_composites=True)
+    return tuple(dict.fromkeys(_fetch_name(one) for one in flat if one is not None))
+
+
+def _fetch_name(fetch: Any) -> str:
+    if isinstance(fetch, str):
+        return fetch
+    if isinstance(fetch, tf.Variable):
+        return str(fetch.value().name) if hasattr(fetch, "_snapshot") else str(fetch.name)
+    return str(fetch.name)
+
+
+def fed_values(feeds: Mapping[Any, Any] | None) -> dict[str, Any]:
+    """Return what a feed_dict feeds, by the names of tensors; sparse and ragged ones are taken apart."""
+    found: dict[str, Any] = {}
+    for key, value in (feeds or {}).items():
+        tensors = tf.nest.flatten(key, expand_composites=True)
+        values = [value] if len(tensors) == 1 else tf.nest.flatten(value, expand_composites=True)
+        for tensor, one in zip(tensors, values, strict=True):
+            name = tensor if isinstance(tensor, str) else tensor.name
+            found[name if ":" in name else f"{name}:0"] = np.asarray(one)
+    return found

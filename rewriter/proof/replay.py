@@ -1,0 +1,161 @@
+"""One of the two graphs, in a session of its own: started with the same numbers, fed with what was recorded."""
+
+from __future__ import annotations
+
+import functools
+import re
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.graph import GraphView
+from rewriter.proof.recording import Sources
+from rewriter.savers import restored_by
+from rewriter.tables import VARIABLES
+from runtime import native
+
+__all__ = ["Side"]
+
+v1 = tf.compat.v1
+
+_ASSIGNMENTS = ("AssignVariableOp", "Assign")
+_FILLS = tuple(f"InitializeTable{form}" for form in ("", "V2", "FromTextFile", "FromTextFileV2", "FromDataset"))
+_JOB = re.compile(r"/(job|replica|task):[^/]*")
+
+
+class Side:
+    """A graph definition, imported into a tf.Graph of its own, and its sessions, one at a time.
+
+    Random ops without a seed get one that is made of their name: two graphs draw the same numbers, whatever branch or
+    function they are in, and no draw needs to be recorded.
+    """
+
+    def __init__(self, definition: Any, gone: Collection[str] = ()) -> None:
+        """Import a GraphDef; the variables `gone` have become tables and get no initial values."""
+        native.ops()
+        self.view = GraphView(definition)
+        self.graph = tf.Graph()
+        with self.graph.as_default():
+            tf.import_graph_def(_seeded(definition), name="")
+        self._gone = frozenset(gone)
+        self._session: Any = None
+        self._readers: dict[str, Any] = {}
+
+    def __contains__(self, name: str) -> bool:
+        op, _, output = name.partition(":")
+        return op in self.view and (not output or int(output) < len(self.graph.get_operation_by_name(op).outputs))
+
+    def start(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Begin a fresh session with initial values; return what was recorded of them, to feed to the other side."""
+        self.close()
+        self._session = v1.Session(graph=self.graph, config=v1.ConfigProto(allow_soft_placement=True))
+        self._session.run([self.graph.get_operation_by_name(op) for op in self.view.of_type(*_FILLS)])
+        feeds = self._known(feeds)
+        recorded = Sources(self.view).of(self._initializers, feeds)
+        values = self._session.run([*recorded, *map(self.graph.get_operation_by_name, self._initializers)], feeds)
+        return {**feeds, **dict(zip(recorded, values, strict=False))}
+
+    def fill_iterators(self) -> None:
+        """Run what gives each iterator its dataset; of several the first."""
+        made = {self.view.inputs(op)[1]: op for op in reversed(self.view.of_type("MakeIterator"))}
+        self._session.run([self.graph.get_operation_by_name(op) for op in made.values()])
+
+    def run(self, fetches: Sequence[str], feeds: Mapping[str, Any], wanted: Iterable[str] = ()) -> dict[str, Any]:
+        """Run a step, and return the tensors `wanted`, by name."""
+        names = list(dict.fromkeys(wanted))
+        elements = [self.graph.as_graph_element(one) for one in (*filter(self.__contains__, fetches), *names)]
+        values = self._session.run(elements, self._known(feeds))
+        return dict(zip(names, values[len(elements) - len(names) :], strict=True))
+
+    def evaluate(self, tensors: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+        """Run tensors of this graph."""
+        return self._session.run(tensors, feeds)
+
+    def close(self) -> None:
+        """End the session."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def variable(self, name: str) -> Any:
+        """Return the value of a variable."""
+        return self.evaluate(self._reader("read", name, lambda: self._read(name)))
+
+    def rows(self, name: str, keys: Any) -> Any:
+        """Return the rows `keys` of a variable."""
+        tensor, fed = self._reader("rows", name, lambda: self._gather(name))
+        return self.evaluate(tensor, {fed: keys})
+
+    def snapshot(self, handle: str) -> tuple[Any, Any, Any]:
+        """Return keys [n], values [n, dim] and slots [n, slots * dim] of the table whose handle is in a variable."""
+        return tuple(self.evaluate(self._reader("snapshot", handle, lambda: self._snapshot(handle)))[:3])  # type: ignore[return-value]
+
+    @functools.cached_property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that get an initial value."""
+        return tuple(self._assigned)
+
+    @functools.cached_property
+    def _assigned(self) -> dict[str, str]:
+        """What gives each variable its initial value: the op that TensorFlow calls so, or the only one."""
+        found = {}
+        for name in self.view.of_type(*VARIABLES):
+            assigned = [
+                use.op
+                for use in self.view.users(name)
+                if use.input == 0 and self.view.type(use.op) in _ASSIGNMENTS and not restored_by(self.view, use.op)
+            ]
+            usual = f"{name}/Assign"
+            if name not in self._gone and assigned:
+                found[name] = usual if usual in assigned else assigned[0]
+        return found
+
+    @functools.cached_property
+    def _initializers(self) -> list[str]:
+        return list(self._assigned.values())
+
+    def _known(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in feeds.items() if name in self}
+
+    def _reader(self, what: str, name: str, make: Any) -> Any:
+        """Return tensors that read state, made once; nothing else is added to the graph."""
+        key = f"{what} {name}"
+        if key not in self._readers:
+            with self.graph.as_default(), tf.device("/device:CPU:0"):
+                self._readers[key] = make()
+        return self._readers[key]
+
+    def _read(self, name: str) -> tf.Tensor:
+        tensor = self.graph.get_tensor_by_name(f"{name}:0")
+        if tensor.dtype != tf.resource:
+            return tf.identity(tensor)
+        return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=self.view.attribute(name, "dtype").type)
+
+    def _gather(self, name: str) -> tuple[tf.Tensor, tf.Tensor]:
+        tensor, keys = self.graph.get_tensor_by_name(f"{name}:0"), v1.placeholder(tf.int64, [None])
+        if tensor.dtype != tf.resource:
+            return tf.gather(tensor, keys), keys
+        kind = self.view.attribute(name, "dtype").type
+        return tf.raw_ops.ResourceGather(resource=tensor, indices=keys, dtype=kind), keys
+
+    def _snapshot(self, handle: str) -> Any:
+        tensor = self.graph.get_tensor_by_name(f"{handle}:0")
+        return native.ops().rec_table_snapshot(tf.raw_ops.ReadVariableOp(resource=tensor, dtype=tf.int64))
+
+
+def _seeded(definition: Any) -> Any:
+    """Return a copy whose random ops all have a seed, and whose devices are those of this process."""
+    copy = tf.compat.v1.GraphDef()
+    copy.CopyFrom(definition)
+    bodies = [("", copy.node), *((one.signature.name, one.node_def) for one in copy.library.function)]
+    for scope, nodes in bodies:
+        for node in nodes:
+            node.device = _JOB.sub("", node.device)
+            # Shapes that were exported are found anew.
+            if "_output_shapes" in node.attr:
+                del node.attr["_output_shapes"]
+            if "seed" in node.attr and "seed2" in node.attr and not (node.attr["seed"].i or node.attr["seed2"].i):
+                node.attr["seed"].i = zlib.crc32(f"{scope}/{node.name}".encode()) or 1
+    return copy

@@ -1,0 +1,103 @@
+"""What a proof found, as plain data: what was compared, how far apart it was, and the first tensor that differs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+
+__all__ = ["Compared", "Difference", "Proof"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All comparisons of one kind: `items` are tensors or variables, each compared `times` times in all.
+
+    `largest` is the greatest difference between two elements, and `scale` the greatest magnitude in the tensors of the
+    item for which the two are in the worst ratio. `limit` is the greatest ratio that is taken for equal; 0 is exact.
+    """
+
+    kind: str
+    items: tuple[str, ...]
+    times: int
+    largest: float
+    scale: float
+    limit: float
+
+    def __str__(self) -> str:
+        count = f"{self.times} {_TIMES.get(self.kind, 'comparisons')} of {_counted(len(self.items), self.kind)}"
+        if math.isinf(self.largest):
+            return f"{self.kind}: different, {count}"
+        if not self.limit:
+            return f"{self.kind}: equal, {count}"
+        return f"{self.kind}: max|d| {self.largest:.1e} of {self.scale:.2g}, {count}"
+
+
+_TIMES = {"ids": "batches", "rows looked up": "batches", "updated ids": "batches"}
+_NOUNS = {"ids": "lookup", "rows looked up": "lookup", "losses": "tensor", "fetched tensors": "tensor"}
+_NOUNS |= dict.fromkeys(("updated ids", "gradients of rows", "touched rows", "all rows at the end"), "table")
+
+
+def _counted(count: int, kind: str) -> str:
+    return f"{count} {_NOUNS.get(kind, 'variable')}{'s' * (count != 1)}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs first. `step` counts from 1, and 0 is before the first; `found` is where the comparison failed.
+
+    `tensor`, of an op of type `type`, is the first that differs on the way there; all that it is computed from, but
+    what `reason` names, is equal.
+    """
+
+    step: int
+    kind: str
+    found: str
+    amount: float
+    scale: float
+    tensor: str
+    type: str
+    reason: str
+    table: str | None = None
+    source: str | None = None
+
+    def __str__(self) -> str:
+        when = f"step {self.step}" if self.step else "the start"
+        by = "" if math.isinf(self.amount) else f" by {self.amount:.2g} of {self.scale:.2g}"
+        table = f", table `{self.table}`" if self.table else ""
+        source = f", built at {self.source}" if self.source else ""
+        return (
+            f"{when}: {self.kind} of `{self.found}` differ{by}; the first tensor that differs is `{self.tensor}` "
+            f"({self.type}{table}{source}): {self.reason}"
+        )
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Whether a rewritten graph computes what the original does, over some recorded steps."""
+
+    steps: int
+    tables: tuple[str, ...]
+    tolerance: float
+    compared: tuple[Compared, ...]
+    difference: Difference | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing differs, and the ids of lookups were among what was compared."""
+        return self.difference is None and any(one.kind == "ids" and one.times for one in self.compared)
+
+    def to_json(self) -> str:
+        """Return the proof as JSON, with `ok`."""
+        return json.dumps({"ok": self.ok, **dataclasses.asdict(self)}, indent=2)
+
+    def summary(self) -> str:
+        """Return the verdict, and a line for each kind of comparison, difference and note."""
+        verdict = "computes the same" if self.ok else "DIFFERS" if self.difference else "was not compared"
+        limit = f"ids are compared exactly, floats up to {self.tolerance:.0e} of the greatest magnitude of their tensor"
+        tables = ", ".join(self.tables)
+        first = f"the rewritten graph {verdict} over {self.steps} steps (tables: {tables}; {limit})"
+        lines = [first, *map(str, self.compared), *([str(self.difference)] if self.difference else []), *self.notes]
+        return "\n  ".join(lines)

@@ -1,0 +1,170 @@
+"""What is compared at a step: ids, rows, losses and dense gradients, as pairs of tensors of the two graphs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from rewriter.graph import GraphView, Tensor
+from rewriter.proof.both import Both
+from rewriter.proof.reach import alive, behind, needed, tensor_of
+from rewriter.proof.recording import GIVERS, Step
+from rewriter.tables import VARIABLES
+
+__all__ = ["Pair", "Watch", "Watched", "no_array", "writers", "written"]
+
+_DENSE, _ROWS = "dense gradients", "gradients of rows"
+_GRADIENTS = ("grad", "delta", "updates")
+# The op whose gradient begins with the number one: `tf.gradients` calls its first op after it.
+_START = re.compile(r"(?:.*/)?gradients(?:_\d+)?/(?P<op>.+?)_grad/")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A tensor of the original graph and the one that must have its value; `item` is what the report calls it."""
+
+    kind: str
+    item: str
+    original: Tensor
+    moved: Tensor
+    consumer: str
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What is compared at a step: `before` anything is written and with what is written, in the step itself.
+
+    `forced` are the gradients by which the step changes variables. Once they were compared, those of the original are
+    fed to the rewritten graph: an optimizer that divides by the size of a gradient makes differences in the last digit
+    of one that is nearly zero as large as its learning rate, in any two runs of one model.
+    """
+
+    before: tuple[Pair, ...]
+    within: tuple[Pair, ...]
+    forced: tuple[str, ...]
+
+
+class Watch:
+    """Finds the pairs of a step; steps that fetch the same share them."""
+
+    def __init__(self, both: Both, losses: Collection[str] = ()) -> None:
+        """Take the graphs, and the names of tensors that are losses beside the floats that a step fetches."""
+        self._both = both
+        self._losses = tuple(losses)
+        self._found: dict[tuple[frozenset[str], frozenset[str]], Watched] = {}
+
+    def of(self, step: Step) -> Watched:
+        """Return what to compare in a run of this step."""
+        key = frozenset(step.fetches), frozenset(step.feeds)
+        if key not in self._found:
+            ops = needed(self._both.original.view, filter(self._both.original.__contains__, step.fetches), step.feeds)
+            self._found[key] = self._watched(step, ops)
+        return self._found[key]
+
+    def _watched(self, step: Step, ops: Collection[str]) -> Watched:
+        pairs = (*self._lookups(ops), *self._floats(step, ops), *self._gradients(ops), *self._updates(ops))
+        late = [
+            behind(side.view, written(side.view, side.view.nodes)) for side in (self._both.original, self._both.moved)
+        ]
+        within = tuple(one for one in pairs if one.original.op in late[0] or one.moved.op in late[1])
+        gradients = [one for one in pairs if one.kind in (_DENSE, _ROWS) and one not in within]
+        forced = dict.fromkeys(str(one.original) for one in gradients)
+        return Watched(tuple(one for one in pairs if one not in within), within, tuple(forced))
+
+    def _lookups(self, ops: Collection[str]) -> Iterator[Pair]:
+        """Yield ids, then rows."""
+        rows: list[Pair] = []
+        dead, moved_dead = self._both.dead
+        for table in self._both.tables:
+            for lookup, op in zip(table.table.lookups, table.lookups, strict=True):
+                if lookup.op not in ops:
+                    continue
+                ids = alive(self._both.original.view, lookup.ids, dead)
+                keys = alive(self._both.moved.view, self._both.moved.view.inputs(op)[2], moved_dead)
+                if ids and keys:
+                    yield Pair("ids", lookup.op, ids, keys, lookup.op)
+                other = self._both.counterpart(lookup.rows)
+                if other and lookup.op not in dead and other.op not in moved_dead:
+                    rows.append(Pair("rows looked up", lookup.op, lookup.rows, other, lookup.op))
+        yield from rows
+
+    def _floats(self, step: Step, ops: Collection[str]) -> Iterator[Pair]:
+        """Yield the floats that a step fetches and that depend on a lookup, and the losses that it computes anyway."""
+        view = self._both.original.view
+        fetched = [one for one in step.fetches if ":" in one and one in self._both.original]
+        given = [one for one in (*self._losses, *self._starts(ops)) if self._computable(one, step, ops)]
+        lookups = {lookup.op for table in self._both.tables for lookup in table.table.lookups}
+        for name in dict.fromkeys([*fetched, *given]):
+            tensor = tensor_of(name)
+            element = self._both.original.graph.get_tensor_by_name(name)
+            depends = not lookups.isdisjoint(view.ancestors([tensor]))
+            other = self._both.counterpart(tensor)
+            if depends and other and element.dtype.is_floating and tensor.op not in self._both.dead[0]:
+                scalar = element.shape.rank == 0 or name in given
+                yield Pair("losses" if scalar else "fetched tensors", name, tensor, other, tensor.op)
+
+    def _computable(self, name: str, step: Step, ops: Collection[str]) -> bool:
+        """Whether a tensor needs no data that the step has not: a train op runs gradients, and not the loss itself."""
+        view = self._both.original.view
+        further = [op for op in needed(view, [name], step.feeds) if op not in ops]
+        return not any(view.type(op) in (*GIVERS, "Placeholder") for op in further)
+
+    def _starts(self, ops: Collection[str]) -> Iterator[str]:
+        """Yield the tensors that `tf.gradients` was asked to derive."""
+        view = self._both.original.view
+        for op in view.of_type("Fill"):
+            if op in ops and re.search(r"(^|/)grad_ys_\d+$", op):
+                for use in view.users(op):
+                    found = _START.match(use.op)
+                    name = f"{found['op']}:0" if found else ""
+                    if found and name in self._both.original:
+                        yield name
+
+    def _gradients(self, ops: Collection[str]) -> Iterator[Pair]:
+        moved_view, graph = self._both.moved.view, self._both.original.graph
+        for op, variable in writers(self._both.original.view, ops).items():
+            if variable not in self._both.variables or op not in moved_view or op in self._both.dead[0]:
+                continue
+            element = graph.get_operation_by_name(op)
+            for number, argument in enumerate(element.op_def.input_arg):
+                if argument.name in _GRADIENTS and element.inputs[number].dtype.is_floating:
+                    one = self._both.original.view.inputs(op)[number]
+                    yield Pair(_DENSE, variable, one, moved_view.inputs(op)[number], op)
+
+    def _updates(self, ops: Collection[str]) -> Iterator[Pair]:
+        """Yield the ids whose rows are updated, and the gradients of these rows."""
+        dead, moved_dead = self._both.dead
+        for table in self._both.tables:
+            for update in table.updates:
+                op = update.stock.ops[0]
+                if op not in ops or op in dead or update.op in moved_dead:
+                    continue
+                _, indices, values, _ = self._both.moved.view.inputs(update.op)
+                yield Pair("updated ids", table.table.name, update.stock.indices, indices, op)
+                yield Pair(_ROWS, table.table.name, update.stock.values, values, op)
+
+
+def written(view: GraphView, ops: Collection[str]) -> list[str]:
+    """Return the ops, among these, that change variables or rows of tables."""
+    return [*writers(view, ops), *(op for op in ops if view.type(op) == "RecApply")]
+
+
+def writers(view: GraphView, ops: Collection[str]) -> dict[str, str]:
+    """Return the ops that write a variable, among these, with the variable."""
+    found = {}
+    for op in ops:
+        inputs = view.inputs(op)
+        if not inputs or view.type(inputs[0].op) not in VARIABLES:
+            continue
+        kind = view.type(op)
+        if kind.removeprefix("Resource").startswith(("Apply", "Assign", "Scatter", "SparseApply")):
+            found[op] = inputs[0].op
+    return found
+
+
+def no_array(tensor: tf.Tensor) -> bool:
+    """Whether a tensor's value cannot be fetched as one array of one moment."""
+    return tensor.dtype in (tf.resource, tf.variant) or tensor.dtype.name.endswith("_ref")
