@@ -11,6 +11,7 @@ from rewriter.graph import GraphView
 from rewriter.pipeline.cones import CAPTURED, GETTERS
 from rewriter.pipeline.facts import Inputs
 from rewriter.pipeline.iterators import Element
+from runtime import native
 
 __all__ = ["Computed"]
 
@@ -19,10 +20,14 @@ class Computed:
     """What a family's datasets compute in addition, as a function of their elements."""
 
     def __init__(self, graph: tf.Graph, view: GraphView, family: Inputs) -> None:
-        self._graph, self._cuts = graph, family.cuts
-        self._getters = family.getters
+        self._graph, self._family = graph, family
         self._definition = _definition(view, family)
         self._captured = list(_captured(view, family))
+
+    @property
+    def extends(self) -> bool:
+        """Whether elements bring more along than before."""
+        return bool(self._family.cuts)
 
     def applied(self, variant: tf.Tensor, element: Element) -> tf.Tensor:
         """Return the dataset of the extended elements of the dataset `variant`."""
@@ -43,12 +48,16 @@ class Computed:
         return tf.function(extended, autograph=False).get_concrete_function()
 
     def _call(self, *components: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        inputs = {f"{getter}:{i}": one for getter in self._getters for i, one in enumerate(components)}
+        getters, cuts = self._family.getters, [str(cut) for cut in self._family.cuts]
+        inputs = {f"{getter}:{i}": one for getter in getters for i, one in enumerate(components)}
         inputs |= {f"{op}:0": tf.identity(self._graph.get_tensor_by_name(f"{op}:0")) for op in self._captured}
-        names = [str(cut) for cut in self._cuts]
         used = {name: tensor for name, tensor in inputs.items() if name in self._read}
-        found = tf.graph_util.import_graph_def(self._definition, used, names, name="ids")
-        return (*components, *found)
+        found = tf.graph_util.import_graph_def(self._definition, used, cuts, name="ids") if cuts else []
+        element = [*components, *found]
+        for tensor in self._family.prepared:
+            number = tensor.output if tensor.op in getters else len(components) + cuts.index(str(tensor))
+            element[number] = native.ops().rec_prepare_keys(element[number])
+        return tuple(element)
 
     @property
     def _read(self) -> set[str]:

@@ -11,11 +11,12 @@ __all__ = ["IdsOf", "Inputs", "Staying"]
 
 @dataclass(frozen=True)
 class IdsOf:
-    """The ids that a lookup of a table reads: data input number `input` of `op`."""
+    """The ids that a lookup of a table reads: data input number `input` of `op`; `inserts` where it trains."""
 
     table: str
     op: str
     input: int
+    inserts: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Inputs:
 
     `getters` are the ops that read an element, `sources` those that make an iterator (IteratorV2, OneShotIterator) and
     `handles` those that take one by its string handle. `cuts` are the tensors, computed from the elements that a getter
-    reads, that the elements bring along; in `computed` are the ops for them, which move into the datasets.
+    reads, that the elements bring along; in `computed` are the ops for them, which move into the datasets. Of
+    `prepared`, cuts or tensors of the element that tables look up for training, the datasets de-duplicate the ids, too.
     """
 
     getters: tuple[str, ...]
@@ -45,3 +47,4 @@ class Inputs:
     handles: tuple[str, ...]
     cuts: tuple[Tensor, ...]
     computed: tuple[str, ...]
+    prepared: tuple[Tensor, ...] = ()

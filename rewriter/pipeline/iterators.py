@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph import GraphView
 
-__all__ = ["MAKERS", "Element", "Family", "element_of", "families"]
+__all__ = ["MAKERS", "Element", "Family", "element_of", "families", "one_shots"]
 
 _SOURCES = ("IteratorV2", "Iterator", "OneShotIterator")
 _HANDLES = ("IteratorFromStringHandleV2", "IteratorFromStringHandle")
@@ -67,9 +67,9 @@ def families(view: GraphView, getters: Iterable[str]) -> list[Family]:
     return [_family(view, members) for members in wanted.values()]
 
 
-def iterator_of(view: GraphView, getter: str) -> str:
-    """Return the op that gives `getter` its iterator."""
-    return _iterator(view, getter)
+def one_shots(view: GraphView, family: Family) -> list[str]:
+    """Return the iterators of a family that make their dataset themselves."""
+    return [op for op in family.sources if view.type(op) == "OneShotIterator"]
 
 
 def _iterator(view: GraphView, getter: str) -> str:
@@ -90,8 +90,3 @@ def _family(view: GraphView, members: list[str]) -> Family:
         if view.type(op) != "OneShotIterator" and not makers:
             return Family(sources, handles, getters, f"nothing in the graph gives `{op}` a dataset", op)
     return Family(sources, handles, getters)
-
-
-def variant_of(view: GraphView, maker: str) -> Tensor:
-    """Return the dataset that a MakeIterator makes an iterator of."""
-    return view.inputs(maker)[0]

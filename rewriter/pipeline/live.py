@@ -19,12 +19,9 @@ from rewriter.graph import GraphView
 from rewriter.pipeline.computed import Computed
 from rewriter.pipeline.facts import Inputs
 from rewriter.pipeline.iterators import MAKERS, Element, element_of
-from rewriter.pipeline.plan import PipelinePlan
+from rewriter.pipeline.plan import SCOPE, PipelinePlan
 
-__all__ = ["SCOPE", "PipelineParts"]
-
-#: Ops that a pipeline adds are below this scope.
-SCOPE = "recmigrate/ids/"
+__all__ = ["PipelineParts"]
 
 
 class PipelineParts:
@@ -52,6 +49,8 @@ class PipelineParts:
         function = Computed(self._graph, self._view, family)
         for op in family.sources:
             self._source(op, _extended(element_of(self._view, op), cuts), function)
+        if not cuts:
+            return
         for op in family.handles:
             old = self._graph.get_operation_by_name(op)
             extended = _extended(element_of(self._view, op), cuts)
@@ -70,8 +69,8 @@ class PipelineParts:
                 factory = function.factory(old, element_of(self._view, op))
                 self._parts[f"{op}/iterator"] = tf.raw_ops.OneShotIterator(dataset_factory=factory, **kinds, **names)
                 return
-            iterator = tf.raw_ops.IteratorV2(**kinds, **names)
-            self._parts[f"{op}/iterator"] = iterator
+            if function.extends:
+                self._parts[f"{op}/iterator"] = tf.raw_ops.IteratorV2(**kinds, **names)
             for use in self._view.users(op):
                 if self._view.type(use.op) in MAKERS:
                     variant = self._graph.get_operation_by_name(use.op).inputs[0]

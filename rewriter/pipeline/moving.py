@@ -61,8 +61,12 @@ def _lookups(graph: tf.Graph) -> list[IdsOf]:
     for table in runtime_tables(graph):
         for op in table.lookups:
             for number in _tensorflow.inputs_called(op, "keys"):
-                found.setdefault((op.name, number), IdsOf(table.table_name, op.name, number))
+                found.setdefault((op.name, number), _ids_of(table.table_name, op, number))
     return list(found.values())
+
+
+def _ids_of(table: str, op: tf.Operation, number: int) -> IdsOf:
+    return IdsOf(table, op.name, number, "OrInsert" in op.type and op.inputs[number].dtype == tf.int64)
 
 
 def _carried(graph: tf.Graph, tensor: Tensor) -> bool:

@@ -10,13 +10,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph import GraphView, Tensor
 from rewriter.pipeline.cones import CAPTURED, GETTERS, Cone, through_branches
+from rewriter.pipeline.edits import Edits
 from rewriter.pipeline.facts import IdsOf, Inputs, Staying
-from rewriter.pipeline.iterators import MAKERS, Family, families
+from rewriter.pipeline.iterators import MAKERS, Family, families, one_shots
 from rewriter.plan import ControlEdit, InputEdit
 
-__all__ = ["PipelinePlan", "plan_pipeline"]
+__all__ = ["SCOPE", "PipelinePlan", "plan_pipeline"]
+
+#: Ops that a pipeline adds are below this scope.
+SCOPE = "recmigrate/ids/"
 
 
 @dataclass(frozen=True)
@@ -88,13 +92,8 @@ def plan_pipeline(
     sorted_ids = _Sorted()
     for ids, tensor in tensors.items():
         sorted_ids.add(view, cone, found, ids, tensor)
-    computed = cone.computed(tensors[ids] for ids in sorted_ids.moved)
-    by_family: dict[Family, list[str]] = {}
-    for op in computed:
-        getter = next(iter(cone.origin(Tensor(op)).getters))
-        by_family.setdefault(found[getter], []).append(op)
-    extended = tuple(_inputs_of(view, family, ops, carried) for family, ops in by_family.items())
-    edits = _Edits(view, extended)
+    extended = _extended(view, cone, found, sorted_ids, tensors, carried)
+    edits = Edits(view, extended)
     return PipelinePlan(
         tuple(sorted_ids.moved),
         tuple(sorted_ids.passing),
@@ -103,6 +102,42 @@ def plan_pipeline(
         tuple(edits.inputs()),
         tuple(edits.controls()),
     )
+
+
+def _extended(
+    view: GraphView,
+    cone: Cone,
+    found: Mapping[str, Family],
+    ids: _Sorted,
+    tensors: Mapping[IdsOf, Tensor],
+    carried: Callable[[Tensor], bool],
+) -> tuple[Inputs, ...]:
+    """Return the families of iterators that moved or passing ids come from, with what their elements bring along."""
+    computed: dict[Family, list[str]] = {}
+    prepared: dict[Family, list[Tensor]] = {}
+    for op in cone.computed(tensors[one] for one in ids.moved):
+        computed.setdefault(found[_one(cone.origin(Tensor(op)).getters)], []).append(op)
+    for one in (one for one in (*ids.moved, *ids.passing) if one.inserts):
+        getters = cone.origin(tensors[one]).getters
+        family = found[min(getters)]
+        if len(getters) == 1 and not (one in ids.passing and _prepares(view, family)):
+            prepared.setdefault(family, []).append(tensors[one])
+    return tuple(
+        _inputs_of(view, family, computed.get(family, []), prepared.get(family, []), carried)
+        for family in dict.fromkeys((*computed, *prepared))
+    )
+
+
+def _one(getters: frozenset[str]) -> str:
+    (getter,) = getters
+    return getter
+
+
+def _prepares(view: GraphView, family: Family) -> bool:
+    """Whether datasets of a family were extended before."""
+    makers = [use.op for op in family.sources for use in view.users(op) if view.type(use.op) in MAKERS]
+    datasets = [view.inputs(maker)[0].op for maker in makers]
+    return any(op.startswith(SCOPE) for op in (*datasets, *one_shots(view, family)))
 
 
 @dataclass
@@ -142,7 +177,7 @@ def _why_staying(view: GraphView, cone: Cone, found: dict[str, Family], tensor: 
 
 def _uncapturable(view: GraphView, cone: Cone, family: Family, tensor: Tensor) -> Iterator[str]:
     """Yield the hash tables behind a tensor that no dataset of a one-shot iterator can hold."""
-    if any(view.type(op) == "OneShotIterator" for op in family.sources):
+    if one_shots(view, family):
         yield from (op for op in cone.behind(tensor) if view.type(op) in CAPTURED)
 
 
@@ -150,7 +185,9 @@ def _getters(cone: Cone, tensors: Iterable[Tensor]) -> list[str]:
     return sorted({getter for tensor in tensors for getter in cone.origin(tensor).getters})
 
 
-def _inputs_of(view: GraphView, family: Family, computed: list[str], carried: Callable[[Tensor], bool]) -> Inputs:
+def _inputs_of(
+    view: GraphView, family: Family, computed: list[str], prepared: list[Tensor], carried: Callable[[Tensor], bool]
+) -> Inputs:
     """Let elements bring along all that is read of the computed ops by others."""
     inside = set(computed)
     cuts: dict[Tensor, None] = {}
@@ -159,51 +196,4 @@ def _inputs_of(view: GraphView, family: Family, computed: list[str], carried: Ca
             tensor = view.inputs(use.op)[use.input]
             if use.op not in inside and carried(tensor):
                 cuts[tensor] = None
-    return Inputs(family.getters, family.sources, family.handles, tuple(cuts), tuple(computed))
-
-
-@dataclass(frozen=True)
-class _Edits:
-    """Lists who reads something else when iterators are extended."""
-
-    view: GraphView
-    extended: tuple[Inputs, ...]
-
-    def inputs(self) -> Iterator[InputEdit]:
-        for family in self.extended:
-            inside = set(family.computed)
-            for number, cut in enumerate(family.cuts):
-                getter = self._getter_of(family, cut)
-                count = len(self.view.attribute(getter, "output_types").list.type)
-                outside = [use for use in self.view.uses(cut) if use.op not in inside]
-                yield from (InputEdit(use, str(cut), f"{getter}/{count + number}") for use in outside)
-            for getter in family.getters:
-                yield from self._element(getter, inside)
-                yield InputEdit(Use(getter, 0), str(self.view.inputs(getter)[0]), f"{getter}/echo")
-            for op in (*family.sources, *family.handles):
-                yield from self._iterator(op, family.getters)
-
-    def controls(self) -> Iterator[ControlEdit]:
-        for family in self.extended:
-            inside = set(family.computed)
-            for getter in family.getters:
-                waiting = [op for op in dict.fromkeys(self.view.waiting(getter)) if op not in inside]
-                yield from (ControlEdit(op, (getter,), f"{getter}/next") for op in waiting)
-                yield ControlEdit(getter, (), f"{getter}/echo/made")
-
-    def _getter_of(self, family: Inputs, cut: Tensor) -> str:
-        behind = self.view.ancestors([cut], stop=lambda op: self.view.type(op) in GETTERS)
-        return next(op for op in behind if op in family.getters)
-
-    def _element(self, getter: str, inside: set[str]) -> Iterator[InputEdit]:
-        for use in self.view.users(getter):
-            if use.op not in inside:
-                tensor = self.view.inputs(use.op)[use.input]
-                yield InputEdit(use, str(tensor), f"{getter}/{tensor.output}")
-
-    def _iterator(self, op: str, getters: tuple[str, ...]) -> Iterator[InputEdit]:
-        for use in self.view.users(op):
-            if self.view.type(use.op) in MAKERS:
-                yield InputEdit(Use(use.op, 0), str(self.view.inputs(use.op)[0]), f"{use.op}/dataset")
-            if use.op not in getters:
-                yield InputEdit(use, f"{op}:0", f"{op}/iterator")
+    return Inputs(family.getters, family.sources, family.handles, tuple(cuts), tuple(computed), tuple(prepared))

@@ -29,6 +29,15 @@ def test_unseen_keys_read_their_initial_row_and_only_training_inserts_them(table
     assert not np.array_equal(seen[0], seen[1])
 
 
+def test_keys_that_were_prepared_pass_on_and_read_the_same(table: RawTable) -> None:
+    with table.graph.as_default():
+        same = ops().rec_prepare_keys(tf.constant([[7, 2], [7, 9]], tf.int64))
+    assert same.shape == [2, 2]
+    np.testing.assert_array_equal(table.session.run(same), [[7, 2], [7, 9]])
+    np.testing.assert_array_equal(table.insert([[7, 2], [7, 9]]), table.read([[7, 2], [7, 9]]))
+    assert table.size() == 3
+
+
 @pytest.mark.parametrize("keys", [3, [], [[1, 2], [3, 4]], [[[7]]], np.zeros([2, 0])], ids=str)
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=["int32", "int64"])
 def test_keys_of_any_shape_and_both_types(table: RawTable, keys: Any, dtype: tf.DType) -> None:

@@ -11,7 +11,8 @@ import pytest
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from rewriter import move_ids, rewrite
+from rewriter import GraphModifierHook, move_ids, rewrite
+from rewriter.checks import RewriteError
 from rewriter.pipeline import PipelinePlan
 
 v1 = tf.compat.v1
@@ -256,3 +257,190 @@ def _assert_same(source: Callable[[Any], Source], element: str) -> PipelinePlan:
 def test_a_dataset_computes_the_ids(source: str, element: str) -> None:
     plan = _assert_same(INPUTS[source], element)
     assert len(plan.moved) == 1
+
+
+def _hash_table_run(source: Callable[[Any], Source], moved: bool) -> tuple[Any, PipelinePlan]:
+    with tf.Graph().as_default():
+        v1.set_random_seed(3)
+        given = source(_slices("words").batch(SIZE))
+        loss, step = _model(*_found(given.element))
+        if moved:
+            rewrite()
+        plan = move_ids() if moved else PipelinePlan()
+        return np.array([one[0] for one in _steps(given, [loss, step])]), plan
+
+
+def test_a_dataset_holds_a_hash_table_of_the_graph() -> None:
+    stock, _ = _hash_table_run(_initializable, moved=False)
+    moved, plan = _hash_table_run(_initializable, moved=True)
+    assert len(plan.moved) == 1
+    assert len(stock) == BATCHES
+    assert np.abs(stock - moved).max() <= 1e-5 * np.abs(stock).max()
+
+
+def test_a_one_shot_iterator_leaves_a_hash_table_in_the_graph() -> None:
+    stock, _ = _hash_table_run(_one_shot, moved=False)
+    moved, plan = _hash_table_run(_one_shot, moved=True)
+    assert "one-shot" in plan.summary()
+    assert "make the iterator initializable" in plan.summary()
+    assert np.abs(stock - moved).max() <= 1e-5 * np.abs(stock).max()
+
+
+def _stays(graph: tf.Graph, ids: Any) -> str:
+    """Look `ids` up, move, and return the one line that says why they stay."""
+    _model(tf.reshape(ids, [-1, 3]), tf.constant([[1.0]]))
+    rewrite()
+    before = graph.as_graph_def()
+    plan = move_ids()
+    assert graph.as_graph_def() == before
+    assert not plan.moved
+    (staying,) = plan.staying
+    assert "ids of 0 of 1 lookup(s)" in plan.summary()
+    return str(staying)
+
+
+def _element() -> Any:
+    return v1.data.make_initializable_iterator(_slices("ids").batch(SIZE)).get_next()["ids"]
+
+
+def test_ids_that_are_fed_stay(graph: tf.Graph) -> None:
+    fed = v1.placeholder(tf.int64, [None, 3], "fed")
+    text = _stays(graph, _element() + fed)
+    assert "`fed` is fed" in text
+    assert "(fed → add → " in text
+
+
+def test_random_ids_stay(graph: tf.Graph) -> None:
+    noise = v1.random_uniform([3], maxval=5, dtype=tf.int64)
+    assert "RandomUniformInt `random_uniform` has a state, or is random (random_uniform → " in _stays(
+        graph, _element() + noise
+    )
+
+
+def test_ids_that_depend_on_a_variable_stay(graph: tf.Graph) -> None:
+    offset = v1.get_variable("offset", [], tf.int64, initializer=v1.zeros_initializer(), use_resource=True)
+    assert "`" in _stays(graph, _element() + offset)
+
+
+def test_ids_from_python_stay(graph: tf.Graph) -> None:
+    found = v1.py_func(lambda ids: ids, [_element()], tf.int64, stateful=True)
+    assert "PyFunc `PyFunc` has a state" in _stays(graph, found)
+
+
+def test_constant_ids_stay(graph: tf.Graph) -> None:
+    assert "no dataset is behind them" in _stays(graph, tf.constant([[1, 2, 3]], tf.int64))
+
+
+def test_ids_of_a_queue_stay(graph: tf.Graph) -> None:
+    queue = tf.queue.FIFOQueue(2, [tf.int64], [[1, 3]])
+    assert "QueueDequeueV2" in _stays(graph, queue.dequeue())
+
+
+def test_ids_in_a_branch_of_tensorflow_1_stay(graph: tf.Graph) -> None:
+    v1.disable_control_flow_v2()
+    try:
+        ids = _element()
+        chosen = tf.cond(tf.reduce_sum(ids) > 5, lambda: ids + 1, lambda: ids)
+        assert "inside a branch or a loop of TensorFlow 1" in _stays(graph, chosen)
+    finally:
+        v1.enable_control_flow_v2()
+
+
+def _pair(moved: bool) -> tuple[Any, PipelinePlan]:
+    """Two iterators, three tables: lookups of one, of the other, and of ids that are computed from both."""
+    with tf.Graph().as_default():
+        v1.set_random_seed(3)
+        one = _initializable(_slices("ids", "text").shuffle(20, seed=1).batch(SIZE))
+        two = _one_shot(_slices("text").shuffle(20, seed=2).batch(SIZE))
+        start = v1.random_normal_initializer(stddev=0.3)
+        tables = [v1.get_variable(f"table_{i}", [ROWS, DIM], initializer=start) for i in range(3)]
+        numbers = [_numbers(one.element["text"]), _numbers(two.element["text"])]
+        looked = [
+            tf.nn.embedding_lookup(tables[0], numbers[0]),
+            tf.nn.embedding_lookup(tables[1], numbers[1]),
+            tf.nn.embedding_lookup(tables[2], (numbers[0] + numbers[1]) % ROWS),
+            tf.nn.embedding_lookup(tables[0], one.element["ids"]),
+        ]
+        hidden = tf.reduce_sum(tf.concat(looked, 1), 1)
+        loss = tf.reduce_mean(tf.square(tf.reduce_sum(hidden, 1, keepdims=True) - one.element["labels"]))
+        step = v1.train.AdamOptimizer(0.01).minimize(loss)
+        if moved:
+            rewrite()
+        plan = move_ids() if moved else PipelinePlan()
+        fetches = [loss, step, two.element["labels"]]
+        steps = list(_steps(Source(None, one.start), fetches))
+    return np.array([(found[0], found[2].sum()) for found in steps]), plan
+
+
+def test_several_iterators_tables_and_lookups() -> None:
+    stock, _ = _pair(moved=False)
+    moved, plan = _pair(moved=True)
+    _rate["may"] += 4
+    _rate["moved"] += len(plan.moved) + len(plan.passing)
+    assert len(plan.moved) == 3
+    assert len(plan.passing) == 1
+    assert not plan.staying
+    assert len(stock) == BATCHES
+    assert np.abs(stock - moved).max() <= 1e-5 * np.abs(stock).max()
+
+
+@pytest.mark.parametrize("source", INPUTS)
+def test_ids_that_are_elements_pass(source: str) -> None:
+    """Elements keep their structure; the dataset de-duplicates ahead."""
+    stock, moved = _passing(source, moved=False), _passing(source, moved=True)
+    assert np.abs(stock - moved).max() <= 1e-5 * np.abs(stock).max()
+
+
+def _passing(source: str, moved: bool) -> Any:
+    with tf.Graph().as_default() as graph:
+        v1.set_random_seed(3)
+        given = INPUTS[source](_slices("ids").shuffle(30, seed=5).batch(SIZE))
+        loss, step = _model(given.element["ids"], given.element["labels"])
+        if moved:
+            rewrite()
+            plan = move_ids()
+            assert len(plan.passing) == 1
+            assert not any(inputs.cuts for inputs in plan.extended)
+            library = graph.as_graph_def().library.function
+            assert any(node.op == "RecPrepareKeys" for function in library for node in function.node_def)
+            assert not move_ids().inputs
+        found = [one[0] for one in _steps(given, [loss, step])]
+        assert len(found) == BATCHES
+        return np.array(found)
+
+
+def test_what_is_computed_ahead_is_not_fed(graph: tf.Graph) -> None:
+    element = _initializable(_slices("ids").batch(SIZE))
+    loss, step = _model(element.element["ids"] + 0, element.element["labels"])
+    v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, element.start[0])
+    fed = {element.element["ids"]: np.zeros([SIZE, 3], np.int64)}
+    with v1.train.MonitoredSession(hooks=[GraphModifierHook()]) as session:
+        session.run([loss, step])
+        with pytest.raises(ValueError, match="`IteratorGetNext:0` is fed, but ids are computed from it in the dataset"):
+            session.run(loss, fed)
+
+
+def test_a_failed_check_takes_the_pipeline_back(graph: tf.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = _initializable(_slices("ids").batch(SIZE))
+    loss, step = _model(given.element["ids"] + 0, given.element["labels"])
+    rewrite()
+    nodes = {node.name: node for node in graph.as_graph_def().node}
+
+    def refuse(*_: Any) -> None:
+        raise RewriteError("as if")
+
+    monkeypatch.setattr("rewriter.pipeline.moving.check", refuse)
+    with pytest.raises(RewriteError, match="as if"):
+        move_ids()
+    after = {node.name: node for node in graph.as_graph_def().node}
+    assert all(after[name] == node for name, node in nodes.items())
+    assert len(list(_steps(given, [loss, step]))) == BATCHES
+
+
+def test_a_finalized_graph_is_refused(graph: tf.Graph) -> None:
+    given = _initializable(_slices("ids").batch(SIZE))
+    _model(given.element["ids"] + 0, given.element["labels"])
+    rewrite()
+    graph.finalize()
+    with pytest.raises(RuntimeError, match="before the session starts"):
+        move_ids()

@@ -40,6 +40,10 @@ std::vector<std::int64_t> Input::shape() const {
   return dims;
 }
 
+void Input::pass_to(TF_OpKernelContext* context, int output) const {
+  checked([&](TF_Status* status) { TF_SetOutput(context, output, tensor_.get(), status); });
+}
+
 void Input::require_rank(int rank) const {
   if (TF_NumDims(tensor_.get()) == rank) return;
   const std::string wanted = rank == 0 ? "a scalar" : "of rank " + std::to_string(rank);

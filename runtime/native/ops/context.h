@@ -62,6 +62,8 @@ class Input {
   [[nodiscard]] const Value* data() const {
     return static_cast<const Value*>(TF_TensorData(tensor_.get()));
   }
+  // Makes this very tensor, no copy of it, an output of the op.
+  void pass_to(TF_OpKernelContext* context, int output) const;
   // Throws InvalidInput with both shapes when they differ.
   void require_rank(int rank) const;
   void require_shape(const std::vector<std::int64_t>& wanted) const;

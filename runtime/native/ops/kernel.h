@@ -15,6 +15,7 @@ struct OpSpec {
   std::initializer_list<const char*> outputs;
   std::vector<const char*> attrs;
   ShapeFunction shape;
+  bool stateful = true;
 };
 
 struct KernelFunctions {
@@ -23,7 +24,7 @@ struct KernelFunctions {
   void (*destroy)(void*);
 };
 
-// Registers the op (stateful) and its CPU kernel; a keyed op has one kernel for each type of its attribute `Tkey`.
+// Registers the op and its CPU kernel; a keyed op has one kernel for each type of its attribute `Tkey`.
 // TensorFlow registers when loading is done, so a refusal (two copies of the library, say) is its error of loading.
 void register_op(const OpSpec& op, const KernelFunctions& kernel);
 void register_keyed_op(const OpSpec& op, const KernelFunctions& int32_kernel, const KernelFunctions& int64_kernel);
@@ -54,5 +55,6 @@ void register_increment_ops();
 void register_thread_ops();
 void register_expansion_ops();
 void register_admission_ops();
+void register_prepare_op();
 
 }  // namespace recmigrate::ops

@@ -9,7 +9,7 @@ void define(const OpSpec& op) {
   for (const char* attr : op.attrs) TF_OpDefinitionBuilderAddAttr(builder, attr);
   for (const char* input : op.inputs) TF_OpDefinitionBuilderAddInput(builder, input);
   for (const char* output : op.outputs) TF_OpDefinitionBuilderAddOutput(builder, output);
-  TF_OpDefinitionBuilderSetIsStateful(builder, true);
+  TF_OpDefinitionBuilderSetIsStateful(builder, op.stateful);
   TF_OpDefinitionBuilderSetShapeInferenceFunction(builder, op.shape);
   const StatusPtr status(TF_NewStatus());
   TF_RegisterOpDefinition(builder, status.get());
@@ -34,6 +34,7 @@ struct AtLoad {
     register_increment_ops();
     register_thread_ops();
     register_admission_ops();
+    register_prepare_op();
   }
 };
 

@@ -95,6 +95,8 @@ void like_input_shape(TF_ShapeInferenceContext* context, int input, int output, 
   if (ok(status)) TF_ShapeInferenceContextSetOutput(context, output, given.get(), status);
 }
 
+void like_first_shape(TF_ShapeInferenceContext* context, TF_Status* status) { like_input_shape(context, 0, 0, status); }
+
 void like_keys_shape(TF_ShapeInferenceContext* context, TF_Status* status) { like_input_shape(context, 1, 0, status); }
 
 }  // namespace recmigrate::ops

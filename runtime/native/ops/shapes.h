@@ -32,6 +32,9 @@ void pooled_gradient_shape(TF_ShapeInferenceContext* context, TF_Status* status)
 // Output `output` has the shape of input `input`.
 void like_input_shape(TF_ShapeInferenceContext* context, int input, int output, TF_Status* status);
 
+// The shape of input 0.
+void like_first_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+
 // The shape of input 1.
 void like_keys_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "store/address.h"
 #include "store/errors.h"
 #include "store/hash.h"
 #include "store/parallel.h"
+#include "store/prepared.h"
 #include "store/row.h"
 #include "store/simd.h"
 
@@ -165,6 +167,15 @@ void Table::lookup(const std::int64_t* keys, std::size_t count, float* out) cons
   });
 }
 
+// De-duplicates keys, unless that was done ahead, and calls then(batch, part) for each part.
+template <typename Then>
+Batch Table::numbered(const std::int64_t* keys, std::size_t count, const Then& then) const {
+  std::optional<Batch> ready = prepared::take(keys, count);
+  if (!ready) return {keys, count, IdKind::key, Fetch{*this}, then};
+  ready->for_each_part([&](std::size_t part) { then(*ready, part); });
+  return std::move(*ready);
+}
+
 // Each distinct key is looked for once, and its row is read while it is near.
 void Table::lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
   with_room([&] {
@@ -174,7 +185,7 @@ void Table::lookup_or_insert(const std::int64_t* keys, std::size_t count, float*
       resolve_part(whole, part);
       read_part(whole, part, out);
     };
-    Batch batch = limited() ? resolve(keys, count) : Batch(keys, count, IdKind::key, Fetch{*this}, read);
+    Batch batch = limited() ? resolve(keys, count) : numbered(keys, count, read);
     if (limited()) batch.for_each_part([&](std::size_t part) { read_part(batch, part, out); });
     remember(keys, std::move(batch));
   });
@@ -246,7 +257,7 @@ std::unique_ptr<float*[]> Table::rows_by_id(const Batch& batch) {
 // De-duplicates keys, finds their rows and inserts those that are missing.
 Batch Table::resolve(const std::int64_t* keys, std::size_t count, bool insert) {
   const std::uint32_t stamp = next_stamp();
-  Batch found(keys, count, IdKind::key, Fetch{*this}, [&](Batch& batch, std::size_t part) {
+  Batch found = numbered(keys, count, [&](Batch& batch, std::size_t part) {
     resolve_part(batch, part, insert && !limited());
     if (!config_.evicts) return;
     const WriteLock lock(state_->shards[part]->mutex);

@@ -268,6 +268,8 @@ class Table {
   [[nodiscard]] NewRow new_row() const noexcept;
   void read_part(const Batch& batch, std::size_t part, float* out) const noexcept;
   [[nodiscard]] static std::unique_ptr<float*[]> rows_by_id(const Batch& batch);
+  template <typename Then>
+  [[nodiscard]] Batch numbered(const std::int64_t* keys, std::size_t count, const Then& then) const;
   [[nodiscard]] Batch resolve(const std::int64_t* keys, std::size_t count, bool insert = true);
   void resolve_part(Batch& batch, std::size_t part, bool insert = true);
   void insert_part(Shard& shard, Batch& batch, std::size_t part);

@@ -1,0 +1,23 @@
+// RecPrepareKeys: passes keys on, and de-duplicates them for the look-up of a later step.
+#include "ops/kernel.h"
+#include "ops/shapes.h"
+#include "store/prepared.h"
+
+namespace recmigrate::ops {
+namespace {
+
+void prepare_keys(TF_OpKernelContext* context) {
+  const Input keys(context, 0, "keys");
+  keys.pass_to(context, 0);
+  prepared::prepare(keys.data<std::int64_t>(), keys.elements());
+}
+
+}  // namespace
+
+void register_prepare_op() {
+  // Without a state of its own as far as a graph is concerned: what it leaves changes nobody's results.
+  register_op({"RecPrepareKeys", {"keys: int64"}, {"same: int64"}, {}, &like_first_shape, false},
+              stateless<&prepare_keys>());
+}
+
+}  // namespace recmigrate::ops
