@@ -134,7 +134,7 @@ def _legend(y: float) -> Iterator[str]:
             f'<path class="{state}" d="M{x + 28} {y - 3:g}h26"/>'
             f'<text class="soft" x="{x + 60}" y="{y:g}">{mark}{words}</text></g>'
         )
-        x += 130
+        x += 84 + 7 * len(mark + words)
     yield f'<text class="soft" x="{x}" y="{y:g}">thin: waits only</text>'
 
 

@@ -103,6 +103,7 @@ class Refusal:
     table: str
     reason: str
     path: tuple[str, ...] = field(default=())
+    shape: tuple[int, ...] = ()
     source: str = ""
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from rewriter.moving import rewrite
 from rewriter.pipeline import PipelinePlan, move_ids
 from rewriter.plan import Plan
+from rewriter.record import check_record_path, write_record
 
 __all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache"]
 
@@ -49,13 +50,23 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
     """Moves a model to tables without touching its source; see `rewriter.rewrite` and `rewriter.move_ids`."""
 
     def __init__(
-        self, dump_graph: bool = False, modify_graph: bool = True, tables: Any = "auto", move_ids: bool = True
+        self,
+        dump_graph: bool = False,
+        modify_graph: bool = True,
+        tables: Any = "auto",
+        move_ids: bool = True,
+        report: str | None = None,
     ) -> None:
         """Take what to move: `tables` is "auto" or a list of variables' names.
 
         `modify_graph=False` leaves the graph as it is; `dump_graph=True` writes it to `./export_graph` as pbtxt before
-        and after; `move_ids=False` leaves the computation of ids in the graph.
+        and after; `move_ids=False` leaves the computation of ids in the graph; `report` names a .json
+        file for what was done, which `migrate report html` makes a page of.
+
+        Raises:
+            ValueError: `report` cannot be written.
         """
+        self._report = check_record_path(report) if report else None
         self._dump, self._modify, self._tables, self._move_ids = dump_graph, modify_graph, tables, move_ids
         #: What was done to the graph of the last session.
         self.plan: Plan | None = None
@@ -67,6 +78,8 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         if self._modify:
             graph = tf.compat.v1.get_default_graph()
             self.plan, self.pipeline = _modify(graph, self._dump, self._tables, self._move_ids)
+            if self._report:
+                write_record(self._report, graph, self.plan, self.pipeline)
 
     def before_run(self, run_context: Any) -> None:
         """Refuse to feed what moved ids are computed from: the step reads them ready from the dataset.

@@ -22,9 +22,10 @@ Sources = Callable[[Iterable[str]], Mapping[str, str]]
 
 
 def with_rules(view: GraphView, plan: Plan) -> Plan:
-    """Return the plan with the rule of every lookup, and the rule and the table of every edit."""
+    """Return the plan with the rule of every lookup, the rule and the table of every edit, and shapes of what stays."""
     tables = tuple(_with_rules(view, table) for table in plan.tables)
-    plan = replace(plan, tables=tables)
+    refusals = tuple(replace(one, shape=_shape(view, one.table)) for one in plan.refusals)
+    plan = replace(plan, tables=tables, refusals=refusals)
     origins = _origins(plan)
     names = sorted((table.name for table in tables), key=len, reverse=True)
 
@@ -78,6 +79,11 @@ def _with_rules(view: GraphView, table: Table) -> Table:
     return replace(
         table, lookups=tuple(replace(lookup, rule=kind) for lookup, kind in zip(table.lookups, kinds, strict=True))
     )
+
+
+def _shape(view: GraphView, variable: str) -> tuple[int, ...]:
+    """Return a variable's shape, -1 for what is not known; empty when nothing is."""
+    return tuple(int(one.size) for one in view.attribute(variable, "shape").shape.dim)
 
 
 def _origins(plan: Plan) -> dict[str, tuple[str, str]]:

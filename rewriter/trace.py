@@ -29,6 +29,8 @@ _FOLDERS = tuple(
     f"{folder.resolve()}/"
     for folder in (_HERE / "rewriter", _HERE / "runtime", _HERE / "migrate", Path(tf.__file__).parent)
 )
+#: The file of code without one: wrappers of an op library, or what `python -c` runs, which counts when all is so.
+_GENERATED = "<string>"
 _PYTHON = f"{sysconfig.get_path('stdlib')}/"
 
 
@@ -96,9 +98,17 @@ def _frame(info: Any, one: Any) -> _Frame:
 
 
 def _users_line(frames: Iterable[_Frame]) -> str | None:
-    frame = next((frame for frame in frames if _is_users(frame.file)), None)
-    if frame is None:
-        return None
+    generated = None
+    for frame in frames:
+        if not _is_users(frame.file):
+            continue
+        if frame.file != _GENERATED:
+            return _line(frame)
+        generated = generated or frame
+    return _line(generated) if generated else None
+
+
+def _line(frame: _Frame) -> str:
     place = f"{_relative(frame.file)}:{frame.line}"
     return place if frame.function in ("", "<module>") else f"{place} in {frame.function}"
 

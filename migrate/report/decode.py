@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from migrate.errors import MigrateError
 
 T = TypeVar("T")
+_NAMES = {str: "text", int: "a number", float: "a number", bool: "true or false"}
 
 
 def decode(kind: type[T], data: Any, origin: str) -> T:
@@ -80,6 +81,6 @@ def _scalar(kind: Any, data: Any, origin: str, where: str) -> Any:
     if kind is float and isinstance(data, str) and data in {"nan", "inf", "-inf"}:
         return float(data)
     wanted = (int, float) if kind is float else kind
-    if not isinstance(data, wanted) or isinstance(data, bool):
-        raise _fail(origin, where, f"must be {'text' if kind is str else 'a number'}")
+    if not isinstance(data, wanted) or isinstance(data, bool) is not (kind is bool):
+        raise _fail(origin, where, f"must be {_NAMES[kind]}")
     return float(data) if kind is float else data

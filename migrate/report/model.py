@@ -1,6 +1,6 @@
 """The report as data: findings, tables, comparisons. Writers and the diff read it; nothing here prints or renders.
 
-Format history (`SCHEMA`): 1.0 first version.
+Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-SCHEMA = ("recmigrate-report", 1, 0)
+from rewriter.region import Region
+
+#: The rule of findings on a graph's tables, which another command can move than those in source.
+GRAPH_RULE = "graph-table"
+SCHEMA = ("recmigrate-report", 1, 1)
 
 
 class State(str, Enum):
@@ -40,7 +44,7 @@ class Location:
     """Where in the source, as the user's editor shows it."""
 
     path: str  #: POSIX path relative to the directory the command ran in (or as given when outside it)
-    line: int  #: first line, from 1
+    line: int  #: first line, from 1; 0 for the whole file
     end_line: int
     scope: str = ""  #: enclosing qualified name, e.g. `Model.forward`; empty at module level
 
@@ -61,6 +65,7 @@ class Finding:
     before: str = ""  #: the source text concerned
     after: str = ""  #: what it became
     table: str = ""  #: the table concerned, when there is one
+    drawing: Region | None = None  #: what a rewrite changed around that table in a graph
     id: str = ""  #: fingerprint, set by `with_ids`
     fallback_id: str = ""  #: the same without the path, to follow a renamed file
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.report import decode, summary
+from migrate.report import decode, graph_record, summary
 from migrate.report.model import SCHEMA, Report
 
 #: data class attribute -> JSON key, where they differ
@@ -58,7 +58,10 @@ def from_data(data: Any, origin: str) -> Report:
 
 
 def read_report(path: Path | str) -> Report:
-    """Return the report in a JSON file. Raises `MigrateError` when the file is missing or is no report."""
+    """Return the report in a JSON file, or on the rewrite that a GraphModifierHook recorded in one.
+
+    Raises `MigrateError` when the file is missing or is neither.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -69,6 +72,8 @@ def read_report(path: Path | str) -> Report:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise MigrateError(f"`{path}` is not JSON ({error}); give a file written with `--report FILE.json`") from error
+    if graph_record.is_record(data):
+        return graph_record.read_record(data, str(path))
     return from_data(data, str(path))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from migrate.report.model import Applicability, Finding, Report, State, TableRecord, Verification
+from migrate.report.model import GRAPH_RULE, Applicability, Finding, Report, State, TableRecord, Verification
 
 #: states that stop the converted program or hide code from the tool; a suggestion does not block
 BLOCKING = frozenset({State.UNSUPPORTED, State.OPAQUE, State.FAILED})
@@ -137,8 +137,16 @@ def remaining(report: Report) -> list[Finding]:
 
 def available(report: Report) -> str:
     """Return what `check` leaves to do, e.g. `run migrate convert: it makes 3 edits`; empty when nothing."""
-    count = sum(finding.state is State.AVAILABLE for finding in report.findings)
-    return f"run `migrate convert`: it makes {plural(count, 'edit')}" if count else ""
+    left = [finding for finding in report.findings if finding.state is State.AVAILABLE]
+    tables = sum(finding.rule == GRAPH_RULE for finding in left)
+    todo = []
+    if len(left) > tables:
+        todo.append(f"run `migrate convert`: it makes {plural(len(left) - tables, 'edit')}")
+    if tables:
+        todo.append(
+            f"give GraphModifierHook to the session, or a second path to `migrate graph`: {plural(tables, 'table')}"
+        )
+    return "; ".join(todo)
 
 
 def proof(verification: Verification) -> str:

@@ -32,8 +32,13 @@ _COMPARISON = {
 
 
 def place(location: Location) -> str:
-    """Return `path:line`."""
-    return f"{location.path}:{location.line}"
+    """Return `path:line`, the path alone for a whole file."""
+    return f"{location.path}:{location.line}" if location.line else location.path
+
+
+def line(location: Location) -> str:
+    """Return `line 12`, or `whole file`."""
+    return f"line {location.line}" if location.line else "whole file"
 
 
 def verdict(item: Finding | TableRecord) -> str:

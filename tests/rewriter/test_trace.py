@@ -86,6 +86,16 @@ def test_code_that_has_no_file_and_no_function(graph: tf.Graph) -> None:
     assert source_of(graph.get_operation_by_name("one")) == "<stdin>:2"
 
 
+def test_code_made_of_text_counts_when_there_is_no_other(graph: tf.Graph) -> None:
+    one = "def made(name):\n    return tf.constant(1.0, name=name)"
+    made: dict[str, Any] = {"tf": tf}
+    exec(compile(one, "<string>", "exec"), made)
+    made["made"]("first")  # made here
+    lines = Path(__file__).read_text().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if text.endswith("# made here"))
+    assert str(source_of(graph.get_operation_by_name("first"))).startswith(f"tests/rewriter/test_trace.py:{line} in")
+
+
 @pytest.mark.parametrize("with_info", [True, False])
 def test_a_saved_model(with_info: bool, tmp_path: Path) -> None:
     module = tf.Module()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -15,7 +15,9 @@ from migrate.report import summary, words
 from migrate.report.files_view import FileView, per_file
 from migrate.report.model import Comparison, Report, TableRecord
 from migrate.report.serialize import to_json
-from migrate.report.visible import visible
+from migrate.report.visible import one_line, visible
+from rewriter.drawing import STYLE, draw
+from rewriter.region import Region
 
 _OPEN_UP_TO = 120  #: findings; a longer report opens with its files folded
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)")
@@ -83,6 +85,7 @@ def render(report: Report) -> str:
             available=summary.available(report),
             rungs=[rungs(verification.comparisons) for verification in report.verifications],
             data=_embedded(report),
+            drawing_style=Markup(STYLE) if any(finding.drawing for finding in report.findings) else "",
         )
     )
 
@@ -161,6 +164,15 @@ def _finalize(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def _drawing(region: Region) -> Markup:
+    """Return the SVG; it escapes all text, of which nothing is hidden here."""
+    boxes = (
+        replace(box, ops=tuple(map(one_line, box.ops)), type=one_line(box.type), source=one_line(box.source))
+        for box in region.boxes
+    )
+    return Markup(draw(replace(region, table=one_line(region.table), boxes=tuple(boxes)), style=False))
+
+
 def _table_proof(table: TableRecord, report: Report) -> str:
     """Return the numeric verdict on one table: the comparisons that name it as a path component."""
     named = re.compile(rf"(?:^|[^\w]){re.escape(table.name)}(?:$|[^\w])")
@@ -183,5 +195,5 @@ def _environment() -> Environment:
     )
     environment.filters.update(ticks=_ticks, number=words.number, diff_lines=diff_lines)
     environment.globals.update(words=words, blocking=summary.BLOCKING, table_proof=_table_proof, id=id)
-    environment.globals.update(bucket=summary.bucket, table_bucket=summary.table_bucket)
+    environment.globals.update(drawing=_drawing, bucket=summary.bucket, table_bucket=summary.table_bucket)
     return environment

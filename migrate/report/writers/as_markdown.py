@@ -88,7 +88,7 @@ def _file(view: FileView) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> str:
-    where = f"line {finding.location.line}"
+    where = words.line(finding.location)
     lines = [f"- {where}: **{words.verdict(finding)}**: {_text(finding.message)} ({_code(finding.rule)})"]
     lines += [f"  - because {_text(finding.reason)}"] if finding.reason else []
     lines += [f"  - assumes {_text(assumption)}" for assumption in finding.assumptions]

@@ -1,0 +1,288 @@
+"""A graph rewrite as a report: what a hook recorded, or `migrate graph` planned, without TensorFlow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from migrate import __version__
+from migrate.errors import MigrateError
+from migrate.report.decode import decode
+from migrate.report.model import (
+    GRAPH_RULE,
+    Applicability,
+    Finding,
+    InputFile,
+    Location,
+    Report,
+    Stage,
+    State,
+    TableRecord,
+    with_ids,
+)
+from migrate.report.summary import plural
+from rewriter.region import Region
+
+RECORD = "recmigrate-graph"
+_SOURCE = re.compile(r"(?P<path>.*):(?P<line>\d+)(?: in (?P<scope>.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    op: str
+    rule: str = "lookup"
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class _Update:
+    rule: str
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class _NewRows:
+    kind: str
+    a: float
+    b: float
+    assumption: str = ""
+
+
+@dataclass(frozen=True)
+class _Table:
+    name: str
+    rows: int
+    dim: int
+    lookups: tuple[_Lookup, ...]
+    updates: tuple[_Update, ...]
+    new_rows: _NewRows | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    table: str
+    reason: str
+    path: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class _SavedTable:
+    table: str
+
+
+@dataclass(frozen=True)
+class _Saver:
+    op: str
+    restores: bool
+    tables: tuple[_SavedTable, ...]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    tables: tuple[_Table, ...]
+    refusals: tuple[_Refusal, ...]
+    savers: tuple[_Saver, ...] = ()
+    regions: tuple[Region, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Staying:
+    table: str
+    op: str
+    reason: str
+    path: tuple[str, ...] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class _Ids:
+    moved: int
+    passing: int
+    staying: tuple[_Staying, ...]
+
+
+def is_record(data: Any) -> bool:
+    """Return whether a file's JSON is what a hook's `report=` wrote."""
+    schema = data.get("schema") if isinstance(data, dict) else None
+    return isinstance(schema, dict) and schema.get("name") == RECORD
+
+
+def read_record(data: Any, origin: str) -> Report:
+    """Return the report on a hook's record. Raises `MigrateError` when it is of a newer format or damaged."""
+    major = data["schema"].get("major")
+    if major != 1:
+        raise MigrateError(f"`{origin}` has graph format {major}, this version reads 1; upgrade recmigrate")
+    command, facts = data.get("command"), data.get("environment")
+    if not isinstance(command, str) or not isinstance(facts, dict):
+        raise MigrateError(f"`{origin}`: `command` or `environment` is missing; let the hook write it again")
+    report = plan_report(data.get("plan"), command, origin, written="the session's graph")
+    ids = decode(_Ids, data.get("ids"), origin)
+    return replace(
+        report,
+        findings=(*report.findings, *with_ids(_staying(one) for one in ids.staying)),
+        stages=(*report.stages, *_id_stage(ids)),
+        environment=tuple((str(name), str(value)) for name, value in facts.items()),
+    )
+
+
+def plan_report(
+    plan: Any, command: str, origin: str, inputs: Iterable[InputFile] = (), written: str | None = None
+) -> Report:
+    """Return the report on a rewriter's plan, given as JSON types.
+
+    `inputs` are the graph's files, where lines are not known; `written` says where the result is, None: only judged.
+    """
+    read, files = decode(_Plan, plan, origin), tuple(inputs)
+    place = files[0].path if files else "graph"
+    regions = {region.table: region for region in read.regions}
+    findings = [_moved(table, read.savers, regions.get(table.name), place, written) for table in read.tables]
+    findings += [_refused(refusal, place) for refusal in read.refusals]
+    count = f"{len(read.tables)} of {plural(len(findings), 'variable')} that are looked up"
+    return Report(
+        command=command,
+        tool_version=__version__,
+        inputs=files,
+        stages=(
+            Stage("judge", "ok", f"{count} can move" if findings else "no variable is looked up"),
+            Stage(
+                "rewrite", "ok" if written and read.tables else "not run", written if read.tables and written else ""
+            ),
+        ),
+        findings=_with_ids(findings),
+        tables=(
+            *(_table(table, place, written) for table in read.tables),
+            *(_stays(refusal, place) for refusal in read.refusals),
+        ),
+    )
+
+
+def _with_ids(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Set ids that neither the line, the file nor the outcome changes: in a graph, a variable's name is what it is."""
+    given = list(findings)
+    bare = with_ids(replace(one, location=Location("", 0, 0)) for one in given)
+    return tuple(
+        replace(one, id=known.id, fallback_id=known.fallback_id) for one, known in zip(given, bare, strict=True)
+    )
+
+
+def _moved(table: _Table, savers: Iterable[_Saver], region: Region | None, place: str, written: str | None) -> Finding:
+    assumption = table.new_rows.assumption if table.new_rows else ""
+    return Finding(
+        rule=GRAPH_RULE,
+        subject="table",
+        state=State.AVAILABLE if written is None else State.APPLIED,
+        location=_location(table.source, place),
+        message=_message(table.name),
+        reason=_how(table, sum(table.name in {saved.table for saved in saver.tables} for saver in savers)),
+        applicability=Applicability.ASSUMPTION if assumption else Applicability.EXACT,
+        assumptions=(f"new ids start as told: {assumption}",) if assumption else (),
+        table=table.name,
+        drawing=region,
+    )
+
+
+def _message(name: str) -> str:
+    """Name what is judged, whatever comes of it: the finding's id holds it."""
+    return f"rows of the variable `{name}` are looked up"
+
+
+def _how(table: _Table, savers: int) -> str:
+    kinds = dict.fromkeys(one.rule for one in table.lookups)
+    parts = [_counted(kind, [one.source for one in table.lookups if one.rule == kind]) for kind in kinds]
+    rules = dict.fromkeys(one.rule for one in table.updates)
+    parts += [f"trained by {rule}{_lines(one.source for one in table.updates if one.rule == rule)}" for rule in rules]
+    parts += [] if rules else ["not trained"]
+    parts += [f"saved and restored by {plural(savers, 'op')} of Savers"] if savers else []
+    if table.new_rows:
+        parts.append(f"new ids start as {_start(table.new_rows)}")
+    return f"it becomes a table of {table.rows:,} × {table.dim}: " + ", ".join(parts)
+
+
+def _start(new: _NewRows) -> str:
+    return f"{new.a:g}" if new.kind == "constant" else f"{new.kind}({new.a:g}, {new.b:g})"
+
+
+def _counted(noun: str, sources: list[str]) -> str:
+    return plural(len(sources), noun) + _lines(sources)
+
+
+def _lines(sources: Iterable[str]) -> str:
+    places = list(dict.fromkeys(source.partition(" in ")[0] for source in sources if source))
+    shown = ", ".join(places[:6]) + (", …" if len(places) > 6 else "")
+    return f" ({shown})" if places else ""
+
+
+def _refused(refusal: _Refusal, place: str) -> Finding:
+    way = " → ".join(f"`{op}`" for op in refusal.path)
+    return Finding(
+        rule=GRAPH_RULE,
+        subject="table",
+        state=State.UNSUPPORTED,
+        location=_location(refusal.source, place),
+        message=_message(refusal.table),
+        reason=f"it stays a variable: {refusal.reason}" + (f"; the way there: {way}" if way else ""),
+        action=f"change what stops `{refusal.table}`, or let it stay: the model computes with it as before",
+        table=refusal.table,
+    )
+
+
+def _staying(one: _Staying) -> Finding:
+    way = " → ".join(f"`{op}`" for op in one.path)
+    return Finding(
+        rule="graph-ids",
+        subject="lookup",
+        state=State.NOTED,
+        location=_location(one.source, "graph"),
+        message=f"the ids of `{one.op}` are computed in the step, not in the dataset",
+        reason=one.reason + (f"; the way there: {way}" if way else ""),
+        table=one.table,
+    )
+
+
+def _id_stage(ids: _Ids) -> Iterator[Stage]:
+    found = ids.moved + ids.passing
+    total = found + len(ids.staying)
+    if total:
+        yield Stage("ids", "ok", f"the ids of {found} of {plural(total, 'lookup')} come from datasets")
+
+
+def _table(table: _Table, place: str, written: str | None) -> TableRecord:
+    return TableRecord(
+        name=table.name,
+        location=_location(table.source, place),
+        verdict=State.AVAILABLE if written is None else State.APPLIED,
+        applicability=Applicability.ASSUMPTION if table.new_rows and table.new_rows.assumption else Applicability.EXACT,
+        dim=str(table.dim),
+        rows=str(table.rows),
+        initializer="as the variable's; new ids " + _start(table.new_rows) if table.new_rows else "",
+        optimizer=", ".join(dict.fromkeys(one.rule for one in table.updates)),
+        lookups=tuple(_location(one.source, place) for one in table.lookups),
+    )
+
+
+def _stays(refusal: _Refusal, place: str) -> TableRecord:
+    return TableRecord(
+        name=refusal.table,
+        location=_location(refusal.source, place),
+        verdict=State.UNSUPPORTED,
+        applicability=None,
+        dim=" × ".join(map(str, refusal.shape[1:])),
+        rows=str(refusal.shape[0]) if refusal.shape else "",
+        initializer="",
+        optimizer="",
+        reasons=(refusal.reason,),
+    )
+
+
+def _location(source: str, place: str) -> Location:
+    """Return where a line is; the whole of the graph's file where none is known."""
+    found = _SOURCE.fullmatch(source)
+    if not found:
+        return Location(place, 0, 0)
+    line = int(found["line"])
+    return Location(found["path"], line, line, found["scope"] or "")
