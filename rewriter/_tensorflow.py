@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ import tensorflow as tf
 from runtime._tensorflow import in_control_flow, stateful_types
 
 __all__ = [
+    "calls",
+    "captured_from",
     "closed_loops",
     "control_flow_of",
     "in_control_flow",
@@ -61,3 +64,27 @@ def inputs_called(op: tf.Operation, name: str) -> list[int]:
             return list(range(first, first + count))
         first += count
     return []
+
+
+def captured_from(tensor: tf.Tensor, graph: tf.Graph) -> tf.Tensor | None:
+    """Return the tensor of `graph` that `tensor`, in a function below it, was captured from; None if it was not."""
+    while tensor.graph is not graph:
+        captures = getattr(tensor.graph, "captures", ())
+        outside = next((outer for outer, inner in captures if inner is tensor), None)
+        if outside is None:
+            return None
+        tensor = outside
+    return tensor
+
+
+def calls(op: tf.Operation, body: tf.Graph) -> bool:
+    """Whether `op` calls the function of `body`, the graph of a function, or one that it stands in.
+
+    A gradient gives the functions that it needs more of new names.
+    """
+    while isinstance(getattr(body, "outer_graph", None), tf.Graph) and body.outer_graph is not op.graph:
+        body = body.outer_graph
+    attributes = op.node_def.attr.values()
+    names = {one.name for value in attributes for one in (value.func, *value.list.func) if one.name}
+    known = re.compile(rf"{re.escape(body.name)}(_rewritten)*|__[a-z]+_{re.escape(body.name)}_\d+")
+    return any(known.fullmatch(name) for name in names)

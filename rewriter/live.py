@@ -114,7 +114,7 @@ class _Parts:
             for i, lookup in enumerate(table.lookups):
                 ids = self._take(lookup.ids)
                 with _branch(self._graph.get_operation_by_name(lookup.op)):
-                    rows = sparse_lookup(made, ids, is_train=lookup.trains)
+                    rows = sparse_lookup(made, ids, is_train=lookup.trains, modify_graph=True)
                     part = f"{table.name}/lookup/{i}"
                     self._parts[part] = rows
                     self._parts[part + "/rows"] = _of_any_number(tf.reshape(rows, [-1, table.dim]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -72,6 +73,24 @@ def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
         if table.graph is not None and result.graph is table.graph:
             ordering.lookup_added(result.op, table.updates)
             table.lookups.append(result.op)
+        elif table.graph is not None:
+            table.inner_lookups.append(result.op)
+
+
+@contextlib.contextmanager
+def movable(tables: Iterable[Table], modify_graph: bool | None) -> Iterator[None]:
+    """Note at the tables of a graph whether the dataset may compute the ids of the lookups that are made inside.
+
+    Raises:
+        ValueError: `modify_graph` is neither a bool nor None.
+    """
+    if modify_graph is not None:
+        _checks.boolean("modify_graph", modify_graph)
+    before = {table: (len(table.lookups), len(table.inner_lookups)) for table in tables}
+    yield
+    if modify_graph:
+        for table, (lookups, inner) in before.items():
+            table.movable.update(table.lookups[lookups:], table.inner_lookups[inner:])
 
 
 def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> None:

@@ -14,7 +14,11 @@ from runtime.table import Table
 
 @_tensorflow.as_written
 def grouped_lookup(
-    tables_and_ids: Sequence[tuple[Table, Any]], is_train: Any = True, is_grad: bool = True, name: str | None = None
+    tables_and_ids: Sequence[tuple[Table, Any]],
+    is_train: Any = True,
+    is_grad: bool = True,
+    name: str | None = None,
+    modify_graph: bool | None = False,
 ) -> list[tf.Tensor]:
     """Return for each (table, ids) what `sparse_lookup(table, ids)` returns, all from one op.
 
@@ -35,7 +39,8 @@ def grouped_lookup(
         admission.agree(table, admission.OFF)
     _ids.refuse_expanding(members, is_train, is_grad)
     trains = _ids.with_gradient(members, is_grad)
-    with tf.name_scope(name or "grouped_lookup"), tf.device("/device:CPU:0"):
+    scope = tf.name_scope(name or "grouped_lookup")
+    with _ids.movable(members, modify_graph), scope, tf.device("/device:CPU:0"):
         flat = [ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids for _, ids in pairs]
         keys = [tf.cast(dense_keys(ids, table), tf.int64) for table, ids in zip(members, flat, strict=True)]
 

@@ -21,6 +21,7 @@ def grouped_embedding_lookup_sparse(
     is_train: Any = True,
     is_grad: bool = True,
     negative_keys: bool = False,
+    modify_graph: bool | None = False,
 ) -> list[tf.Tensor]:
     """Return what `embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), all from one op.
 
@@ -32,6 +33,7 @@ def grouped_embedding_lookup_sparse(
         is_train: as in `sparse_lookup`, for all lookups.
         is_grad: False cuts the gradients.
         negative_keys: True makes negative ids keys like all others.
+        modify_graph: as in `sparse_lookup`, for all lookups.
 
     Raises:
         ValueError: as `embedding_lookup_sparse`, nothing to look up, or a list of another length.
@@ -40,7 +42,7 @@ def grouped_embedding_lookup_sparse(
     _named(name)
     settings = {"negative_keys": _checks.boolean("negative_keys", negative_keys)}
     with tf.name_scope(name or "grouped_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
-        return _run(_requests(pooled.plain, lookups, combiner, max_norm), is_train, is_grad, settings)
+        return _run(_requests(pooled.plain, lookups, combiner, max_norm), is_train, is_grad, modify_graph, settings)
 
 
 @_tensorflow.as_written
@@ -53,6 +55,7 @@ def grouped_safe_embedding_lookup_sparse(
     *,
     is_train: Any = True,
     is_grad: bool = True,
+    modify_graph: bool | None = False,
 ) -> list[tf.Tensor]:
     """Return what `safe_embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), from one op.
 
@@ -65,7 +68,7 @@ def grouped_safe_embedding_lookup_sparse(
     _named(name)
     settings = pooled.safe_settings(default_id)
     with tf.name_scope(name or "grouped_embedding_lookup"), tf.device("/device:CPU:0"):
-        return _run(_requests(pooled.safe, lookups, combiner, max_norm), is_train, is_grad, settings)
+        return _run(_requests(pooled.safe, lookups, combiner, max_norm), is_train, is_grad, modify_graph, settings)
 
 
 def _named(name: Any) -> None:
@@ -98,7 +101,9 @@ def _each(name: str, value: Any, count: int) -> list[Any]:
     return list(value)
 
 
-def _run(requests: list[Pooling], is_train: Any, is_grad: Any, settings: dict[str, Any]) -> list[tf.Tensor]:
+def _run(
+    requests: list[Pooling], is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
+) -> list[tf.Tensor]:
     members = [one.table for one in requests]
     bags = [one.bags for one in requests]
     _ids.refuse_expanding(members, is_train, is_grad)
@@ -123,9 +128,10 @@ def _run(requests: list[Pooling], is_train: Any, is_grad: Any, settings: dict[st
         return outputs
 
     ops = native.ops()
-    outputs = _ids.either(
-        is_train,
-        lambda: run(ops.rec_pooled_lookup_or_insert_group),
-        lambda: run(ops.rec_pooled_lookup_group),
-    )
+    with _ids.movable(members, modify_graph):
+        outputs = _ids.either(
+            is_train,
+            lambda: run(ops.rec_pooled_lookup_or_insert_group),
+            lambda: run(ops.rec_pooled_lookup_group),
+        )
     return [one.finished(output, trains) for one, output in zip(requests, outputs, strict=True)]

@@ -34,7 +34,7 @@ def sparse_lookup(
         is_train: a bool, or a bool scalar tensor. True inserts unseen ids; False reads their initial rows and inserts
             nothing.
         name: of the scope that the ops get.
-        modify_graph: permits GraphModifierHook to move the ids; the result is the same either way.
+        modify_graph: permits GraphModifierHook to let the dataset compute the ids; the result is the same either way.
         batch: accepted; ids bring their own shape.
         access_and_evict_config: `access_threshold`, `eviction_threshold`, `faae_coefficient` (default 1), and this
             runtime's own `bloom_filter` and `timestamp`. A key gets a row once it was seen `access_threshold` times
@@ -50,10 +50,11 @@ def sparse_lookup(
         ValueError: an argument of a wrong type or range, thresholds that differ from those of another lookup of the
             table, or an `eviction_threshold` while nothing tells the time.
     """
-    _check_arguments(hashtable, send_count, name, modify_graph, batch, kwargs)
+    _check_arguments(hashtable, send_count, name, batch, kwargs)
     rules = admission.rules_for(hashtable, access_and_evict_config, is_train)
     trains = _ids.with_gradient([hashtable], is_grad)
-    with tf.name_scope(name or f"{hashtable.table_name}_lookup"), tf.device("/device:CPU:0"):
+    scope = tf.name_scope(name or f"{hashtable.table_name}_lookup")
+    with _ids.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
         keys = dense_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids, hashtable)
         default = None if serving_default_value is None else _default(hashtable, keys, serving_default_value)
         if rules.access_threshold is None:
@@ -152,16 +153,12 @@ def dense_keys(ids: Any, table: Table) -> tf.Tensor:
     return _ids.integers(ids, f"the table `{table.table_name}`")
 
 
-def _check_arguments(
-    table: Any, send_count: Any, name: Any, modify_graph: Any, batch: Any, kwargs: dict[str, Any]
-) -> None:
+def _check_arguments(table: Any, send_count: Any, name: Any, batch: Any, kwargs: dict[str, Any]) -> None:
     _ids.require_table(table, "hashtable")
     if send_count is not None:
         _checks.integer("send_count", send_count, 1)
     if name is not None:
         _checks.text("name", name)
-    if modify_graph is not None:
-        _checks.boolean("modify_graph", modify_graph)
     if batch is not None:
         _checks.kind("batch", batch, dict, "a dict or None")
     unknown = sorted(key for key, value in kwargs.items() if key != "dim" or value is not None)

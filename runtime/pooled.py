@@ -59,6 +59,7 @@ def embedding_lookup_sparse(
     is_train: Any = True,
     is_grad: bool = True,
     negative_keys: bool = False,
+    modify_graph: bool | None = False,
 ) -> tf.Tensor:
     """Return float32 [rows, dim]: the sum, mean or sqrtn of each row's embeddings, as `tf.nn.embedding_lookup_sparse`.
 
@@ -78,6 +79,7 @@ def embedding_lookup_sparse(
         is_train: as in `sparse_lookup`.
         is_grad: False cuts the gradient.
         negative_keys: True makes negative ids keys like all others (hashes of 64 bits have them).
+        modify_graph: as in `sparse_lookup`.
 
     Raises:
         ValueError: an argument of a wrong value, or training a table that expands.
@@ -89,7 +91,7 @@ def embedding_lookup_sparse(
         _checks.text("name", name)
     with tf.name_scope(name or f"{table.table_name}_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         settings = {"negative_keys": _checks.boolean("negative_keys", negative_keys)}
-        return _pooled(plain(table, sp_ids, sp_weights, combiner, max_norm), is_train, is_grad, settings)
+        return _pooled(plain(table, sp_ids, sp_weights, combiner, max_norm), is_train, is_grad, modify_graph, settings)
 
 
 def safe_embedding_lookup_sparse(
@@ -105,6 +107,7 @@ def safe_embedding_lookup_sparse(
     *,
     is_train: Any = True,
     is_grad: bool = True,
+    modify_graph: bool | None = False,
 ) -> tf.Tensor:
     """Return float32 [*leading dimensions, dim], as `tf.nn.safe_embedding_lookup_sparse`.
 
@@ -122,7 +125,9 @@ def safe_embedding_lookup_sparse(
         _checks.text("name", name)
     settings = safe_settings(default_id)
     with tf.name_scope(name or f"{table.table_name}_embedding_lookup"), tf.device("/device:CPU:0"):
-        return _pooled(safe(table, sparse_ids, sparse_weights, combiner, max_norm), is_train, is_grad, settings)
+        return _pooled(
+            safe(table, sparse_ids, sparse_weights, combiner, max_norm), is_train, is_grad, modify_graph, settings
+        )
 
 
 def plain(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:
@@ -228,7 +233,9 @@ def _norm(max_norm: Any, table: Table) -> tf.Tensor:
     return tf.reshape(tf.cast(norm, tf.float32), [1])
 
 
-def _pooled(one: Pooling, is_train: Any, is_grad: Any, settings: dict[str, Any]) -> tf.Tensor:
+def _pooled(
+    one: Pooling, is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
+) -> tf.Tensor:
     _ids.refuse_expanding([one.table], is_train, is_grad)
     trains = _ids.with_gradient([one.table], is_grad)
 
@@ -250,5 +257,6 @@ def _pooled(one: Pooling, is_train: Any, is_grad: Any, settings: dict[str, Any])
         return pooled
 
     ops = native.ops()
-    pooled = _ids.either(is_train, lambda: run(ops.rec_pooled_lookup_or_insert), lambda: run(ops.rec_pooled_lookup))
+    with _ids.movable([one.table], modify_graph):
+        pooled = _ids.either(is_train, lambda: run(ops.rec_pooled_lookup_or_insert), lambda: run(ops.rec_pooled_lookup))
     return one.finished(pooled, trains)

@@ -66,6 +66,8 @@ class Table(_tensorflow.Parent):
         graph_seed = _tensorflow.global_seed() if self.graph is None else self.graph.seed
         self.seed = table_seed(arguments.emb_initializer, arguments.name, graph_seed)
         self.lookups: list[tf.Operation] = []
+        self.inner_lookups: list[tf.Operation] = []  # those inside functions of the graph
+        self.movable: set[tf.Operation] = set()  # lookups of both whose ids the dataset may compute (`modify_graph`)
         self.updates: list[tf.Operation] = []
         #: Under dynamic expansion the rows and addresses of each training lookup, for `runtime.expansion`.
         self.expansions: list[tuple[tf.Tensor, tf.Tensor]] = []

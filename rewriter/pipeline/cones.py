@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from rewriter.graph import GraphView, Tensor
 
-__all__ = ["GETTERS", "Cone", "Origin", "through_branches"]
+__all__ = ["ENTRANCES", "GETTERS", "Cone", "Origin", "through_branches"]
 
 #: Types of the ops that read an element of an iterator.
 GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
-_ENTRANCES = ("Switch", "RefSwitch", "Enter", "RefEnter")
+#: Ops that let a tensor into a branch or a loop of TensorFlow 1.
+ENTRANCES = ("Switch", "RefSwitch", "Enter", "RefEnter")
 # Stateful by declaration, yet the same in a dataset: a check of the ids, and a table that is filled once.
 _MOVABLE = frozenset({"Assert", "HashTable", "HashTableV2", "LookupTableFind", "LookupTableFindV2"})
 #: Ops that a dataset's function captures: they stay in the graph.
@@ -31,7 +32,7 @@ class Origin:
 
 def through_branches(view: GraphView, tensor: Tensor) -> Tensor:
     """Return the tensor outside of v1 branches and loops that one inside is let in from."""
-    while view.type(tensor.op) in _ENTRANCES:
+    while view.type(tensor.op) in ENTRANCES:
         tensor = view.inputs(tensor.op)[0]
     return tensor
 

@@ -16,10 +16,11 @@ __all__ = ["Edits"]
 
 @dataclass(frozen=True)
 class Edits:
-    """Lists who reads something else when iterators are extended."""
+    """Lists who reads something else when iterators are extended; the uses in `kept` read what they read."""
 
     view: GraphView
     extended: tuple[Inputs, ...]
+    kept: frozenset[Use] = frozenset()
 
     def inputs(self) -> Iterator[InputEdit]:
         """Yield the data inputs that read something else."""
@@ -31,7 +32,7 @@ class Edits:
             for number, cut in enumerate(family.cuts):
                 getter = self._getter_of(family, cut)
                 count = len(self.view.attribute(getter, "output_types").list.type)
-                outside = [use for use in self.view.uses(cut) if use.op not in inside]
+                outside = [use for use in self.view.uses(cut) if use.op not in inside and use not in self.kept]
                 yield from (InputEdit(use, str(cut), f"{getter}/{count + number}") for use in outside)
             for getter in family.getters:
                 yield from self._element(getter, inside)

@@ -10,10 +10,9 @@ from rewriter import _tensorflow
 from rewriter.checks import RewriteError, check
 from rewriter.edges import edit_controls, edit_input
 from rewriter.graph import GraphView, Tensor
-from rewriter.pipeline.facts import IdsOf
 from rewriter.pipeline.live import PipelineParts
+from rewriter.pipeline.lookups import lookups_of
 from rewriter.pipeline.plan import PipelinePlan, plan_pipeline
-from runtime.table import tables as runtime_tables
 
 __all__ = ["move_ids"]
 
@@ -33,9 +32,9 @@ def move_ids(graph: tf.Graph | None = None, dry_run: bool = False) -> PipelinePl
         RewriteError: the graph would be wrong; it is as it was before.
     """
     graph = graph or tf.compat.v1.get_default_graph()
-    lookups = _lookups(graph)
+    lookups, staying = lookups_of(graph)
     if not lookups:
-        return PipelinePlan()
+        return PipelinePlan(staying=tuple(staying))
     before = GraphView.of(graph)
     plan = plan_pipeline(
         before,
@@ -43,6 +42,7 @@ def move_ids(graph: tf.Graph | None = None, dry_run: bool = False) -> PipelinePl
         lambda op: _tensorflow.stateful_types(graph.get_operation_by_name(op)),
         lambda op: _tensorflow.in_control_flow(graph.get_operation_by_name(op)),
         lambda tensor: _carried(graph, tensor),
+        staying,
     )
     if dry_run or not plan.extended:
         return plan
@@ -53,20 +53,6 @@ def move_ids(graph: tf.Graph | None = None, dry_run: bool = False) -> PipelinePl
         undo.close()
         raise
     return plan
-
-
-def _lookups(graph: tf.Graph) -> list[IdsOf]:
-    """Return the ids that the graph's tables look up, in the graph's order."""
-    found: dict[tuple[str, int], IdsOf] = {}
-    for table in runtime_tables(graph):
-        for op in table.lookups:
-            for number in _tensorflow.inputs_called(op, "keys"):
-                found.setdefault((op.name, number), _ids_of(table.table_name, op, number))
-    return list(found.values())
-
-
-def _ids_of(table: str, op: tf.Operation, number: int) -> IdsOf:
-    return IdsOf(table, op.name, number, "OrInsert" in op.type and op.inputs[number].dtype == tf.int64)
 
 
 def _carried(graph: tf.Graph, tensor: Tensor) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph import GraphView, Tensor, Use
 from rewriter.pipeline.cones import CAPTURED, GETTERS, Cone, through_branches
 from rewriter.pipeline.edits import Edits
 from rewriter.pipeline.facts import IdsOf, Inputs, Staying
@@ -75,6 +75,7 @@ def plan_pipeline(
     types_run: Callable[[str], set[str]],
     in_branch: Callable[[str], bool],
     carried: Callable[[Tensor], bool],
+    staying: Sequence[Staying] = (),
 ) -> PipelinePlan:
     """Plan to compute the ids of lookups in the datasets that they come from.
 
@@ -84,16 +85,18 @@ def plan_pipeline(
         types_run: gives the types of the stateful ops that running an op runs.
         in_branch: whether an op stands inside a v1 tf.cond or tf.while_loop.
         carried: whether elements of a dataset can hold a tensor.
+        staying: ids that are to stay: their lookups read what they read before, even where others let the same move.
     """
     cone = Cone(view, types_run, in_branch)
     tensors = {ids: through_branches(view, view.inputs(ids.op)[ids.input]) for ids in lookups}
     cone.explore(tensors.values())
     found = {getter: one for one in families(view, _getters(cone, tensors.values())) for getter in one.getters}
-    sorted_ids = _Sorted()
+    sorted_ids = _Sorted(staying=list(staying))
     for ids, tensor in tensors.items():
         sorted_ids.add(view, cone, found, ids, tensor)
     extended = _extended(view, cone, found, sorted_ids, tensors, carried)
-    edits = Edits(view, extended)
+    kept = frozenset(Use(one.ids.op, one.ids.input) for one in staying)
+    edits = Edits(view, extended, kept)
     return PipelinePlan(
         tuple(sorted_ids.moved),
         tuple(sorted_ids.passing),

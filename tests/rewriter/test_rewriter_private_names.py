@@ -38,3 +38,21 @@ def test_ops_can_be_built_beside_one_in_a_branch(graph: tf.Graph) -> None:
     with _tensorflow.control_flow_of(inside[0].op):
         beside = tf.identity(2.0)
     assert beside.op._get_control_flow_context() is inside[0].op._get_control_flow_context() is not None
+
+
+def test_functions_tell_what_they_capture_and_who_calls_them(graph: tf.Graph) -> None:
+    given = tf.constant(1.0)
+    inside: list[tf.Tensor] = []
+
+    def branch() -> tf.Tensor:
+        inside.append(tf.identity(given))
+        return inside[-1] * inside[-1]
+
+    chosen = tf.cond(tf.compat.v1.placeholder(tf.bool, []), branch, lambda: 0.0)
+    called = tf.function(branch)()
+    tf.gradients([chosen, called], given)
+    for one in inside:
+        assert _tensorflow.captured_from(one.op.inputs[0], graph) is given
+        assert _tensorflow.captured_from(one, graph) is None
+        callers = [op for op in given.consumers() if _tensorflow.calls(op, one.graph)]
+        assert [op.type for op in callers] in (["If"], ["StatelessIf"], ["PartitionedCall"])

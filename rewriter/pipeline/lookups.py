@@ -1,0 +1,71 @@
+"""Lists the ids that the tables of a live graph look up: which may move, and why others may not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from rewriter import _tensorflow
+from rewriter.pipeline.cones import ENTRANCES
+from rewriter.pipeline.facts import IdsOf, Staying
+from runtime.table import Table
+from runtime.table import tables as runtime_tables
+
+__all__ = ["lookups_of"]
+
+_NOT_PERMITTED = "modify_graph=True, with which the lookup permits it, was not given"
+
+
+def lookups_of(graph: tf.Graph) -> tuple[list[IdsOf], list[Staying]]:
+    """Return the ids that may move, in the graph's order, and those that stay whatever they are computed from.
+
+    A lookup inside a function, such as the branches of a tf.cond over a tensor `is_train`, counts as the op that calls
+    the function with the ids.
+    """
+    may: dict[tuple[str, int], IdsOf] = {}
+    staying: dict[tuple[str, int], Staying] = {}
+    for table in runtime_tables(graph):
+        for op in (*table.lookups, *table.inner_lookups):
+            for number in _keys(table, op):
+                ids = _seen_outside(graph, table, op, number)
+                place = ids.op, ids.input
+                if op not in table.movable:
+                    staying.setdefault(place, Staying(ids, _NOT_PERMITTED))
+                elif ids.input < 0:
+                    staying.setdefault(place, Staying(ids, "it stands inside a function that computes them"))
+                else:
+                    may.setdefault(place, ids)
+    return [ids for place, ids in may.items() if place not in staying], list(staying.values())
+
+
+def _keys(table: Table, op: tf.Operation) -> Iterator[int]:
+    """Yield the numbers of the inputs of `op` that are ids of this table; a grouped lookup has those of several."""
+    handles = _tensorflow.inputs_called(op, "handle") or _tensorflow.inputs_called(op, "handles")
+    for handle, keys in zip(handles, _tensorflow.inputs_called(op, "keys"), strict=True):
+        if _is(op.inputs[handle], table.handle):
+            yield keys
+
+
+def _is(tensor: tf.Tensor, outside: tf.Tensor) -> bool:
+    """Whether a tensor, which may stand in functions and branches, is one of the graph outside of them."""
+    found = _tensorflow.captured_from(tensor, outside.graph)
+    while found is not None and found.op.type in ENTRANCES:
+        found = found.op.inputs[0]
+    return found is outside
+
+
+def _seen_outside(graph: tf.Graph, table: Table, op: tf.Operation, number: int) -> IdsOf:
+    """Return the ids as the graph has them; their `input` is -1 when a function that `op` stands in computes them."""
+    tensor = op.inputs[number]
+    while op.graph is not graph and tensor.op.type in ("Cast", "Identity"):
+        tensor = tensor.op.inputs[0]
+    inserts = "OrInsert" in op.type and tensor.dtype == tf.int64
+    if op.graph is graph:
+        return IdsOf(table.table_name, op.name, number, inserts)
+    outside = _tensorflow.captured_from(tensor, graph)
+    for user in outside.consumers() if outside is not None else ():
+        if _tensorflow.calls(user, op.graph):
+            place = next(i for i, one in enumerate(user.inputs) if one is outside)
+            return IdsOf(table.table_name, user.name, place, inserts)
+    return IdsOf(table.table_name, f"{op.graph.name}/{op.name}", -1)
