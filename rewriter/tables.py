@@ -13,6 +13,7 @@ from rewriter.graph import GraphView, Tensor, Use
 from rewriter.matching import Mismatch
 from rewriter.patterns.branches import CLOSED, carried_uses, carries, computed_from, source, waited_for
 from rewriter.patterns.composed import adam_update, descent_update
+from rewriter.patterns.functions import functions_of, inner_uses, why_not_entered
 from rewriter.patterns.fused import FUSED, fused_update
 from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.pooled import SEGMENTS
@@ -107,8 +108,12 @@ class _Finder:
             raise _Refused(reason, table.name, op)
 
     def _looked_up(self, name: str) -> bool:
-        uses = carried_uses(self.view, name)
-        return any(self.view.type(use.op) in _LOOKUPS and use.input == 0 for use in uses)
+        for use in carried_uses(self.view, name):
+            if self.view.type(use.op) in _LOOKUPS and use.input == 0:
+                return True
+            if any(inner.type in _LOOKUPS and inner.input == 0 for inner in inner_uses(self.view, use)):
+                return True
+        return False
 
     def _size(self, name: str) -> tuple[int, int]:
         kind = tf.as_dtype(self.view.attribute(name, "dtype").type)
@@ -143,6 +148,8 @@ class _Finder:
             uses.carriers.append(op)
             for further in self.view.users(op):
                 self._use(name, further, uses, path)
+        elif functions_of(self.view, self.view.nodes[op]):
+            raise _Refused(why_not_entered(self.view, use, _LOOKUPS), *path)
         else:
             raise _Refused(f"{kind} `{op}` uses it whole", *path)
 
