@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph import GraphView, Tensor, Use
 from rewriter.plan import ControlEdit, InputEdit
 
 __all__ = ["Edits", "RewriteError", "check"]
@@ -36,6 +36,8 @@ def check(before: GraphView, after: GraphView, plan: Edits) -> None:
     """
     _check_edges(before, after, plan)
     _check_untouched(before, after, plan)
+    _check_other_edges(before, after, plan)
+    _check_groups(after)
     _check_acyclic(after)
 
 
@@ -62,6 +64,41 @@ def _check_untouched(before: GraphView, after: GraphView, plan: Edits) -> None:
             raise RewriteError(f"`{name}` is gone")
         if name not in edited and after.nodes[name] != node:
             raise RewriteError(f"`{name}` changed, which no edit asked for")
+        if name in edited and _but_inputs(after.nodes[name]) != _but_inputs(node):
+            raise RewriteError(f"`{name}` has another device, group or attribute than before, not other inputs alone")
+
+
+def _but_inputs(node: Any) -> Any:
+    """Return a copy of a node without its inputs, and without shapes, which follow from them."""
+    copy = type(node)()
+    copy.CopyFrom(node)
+    copy.ClearField("input")
+    copy.attr.pop("_output_shapes", None)
+    return copy
+
+
+def _check_other_edges(before: GraphView, after: GraphView, plan: Edits) -> None:
+    """Check of the edited ops what no edit asked for: their other inputs, and whom they wait for."""
+    inputs = {edit.use for edit in plan.inputs}
+    for op in dict.fromkeys(edit.use.op for edit in plan.inputs):
+        for number, tensor in enumerate(before.inputs(op)):
+            if Use(op, number) not in inputs and after.inputs(op)[number] != tensor:
+                raise RewriteError(f"`{op}` reads `{after.inputs(op)[number]}` at {number}, which no edit asked for")
+    left: dict[str, set[str]] = {}
+    for wait in plan.controls:
+        left.setdefault(wait.op, set(before.controls(wait.op))).difference_update(wait.old)
+    for op, waited in left.items():
+        if waited - set(after.controls(op)):
+            raise RewriteError(f"`{op}` waits no more for `{min(waited - set(after.controls(op)))}`")
+
+
+def _check_groups(after: GraphView) -> None:
+    """Check that whom ops are colocated with is there."""
+    for name, node in after.nodes.items():
+        for group in node.attr["_class"].list.s if "_class" in node.attr else ():
+            leader = group.decode().removeprefix("loc:@")
+            if group.startswith(b"loc:@") and leader not in after:
+                raise RewriteError(f"`{name}` is colocated with `{leader}`, which is not there")
 
 
 def _check_acyclic(view: GraphView) -> None:

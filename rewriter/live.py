@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter import _tensorflow
+from rewriter.checks_moved import collections_of, stands_for
 from rewriter.edges import edit_controls, edit_input
 from rewriter.facts import NewRows, StaticAnswer, Table, Update
 from rewriter.graph import Tensor
@@ -44,9 +45,7 @@ def apply_plan(graph: tf.Graph, plan: Plan) -> Callable[[], None]:
         )
     undo = contextlib.ExitStack()
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
-        undo.callback(
-            _restore_collections, graph, {name: list(graph.get_collection_ref(name)) for name in graph.collections}
-        )
+        undo.callback(_restore_collections, graph, collections_of(graph))
         parts = _Parts(graph)
         for table in plan.tables:
             parts.add(table)
@@ -110,6 +109,7 @@ class _Parts:
         )
         self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
         self._parts[f"{table.name}/initializer"] = made.variable.initializer
+        self._parts[f"{table.name}/gone"] = _gone(table.name)
         with _name_scope(f"{SCOPE}{table.name}/"):
             for i, lookup in enumerate(table.lookups):
                 ids = self._take(lookup.ids)
@@ -160,6 +160,13 @@ def _of_any_number(rows: tf.Tensor) -> tf.Tensor:
     return tf.compat.v1.placeholder_with_default(rows, [None, *rows.shape[1:]])
 
 
+def _gone(table: str) -> tf.Operation:
+    """Fail, in whoever runs an op that reads the variable itself, with what to do instead."""
+    text = f"the variable `{table}` has become a table: fetch what is computed from its lookups, or runtime's snapshot"
+    with _name_scope(f"{SCOPE}{table}/"):
+        return tf.raw_ops.Assert(condition=tf.constant(False), data=[text], name="gone")
+
+
 def _moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
     """Fail, in whoever fetches a gather that cannot be made to read the table, with what to fetch instead."""
     text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
@@ -170,16 +177,12 @@ def _leave_collections(graph: tf.Graph, names: set[str]) -> None:
     """Take variables out of all collections: nobody initializes, saves or trains them any more."""
     for name in graph.collections:
         held = graph.get_collection_ref(name)
-        held[:] = [item for item in held if not _is_variable(item, names)]
+        held[:] = [item for item in held if not stands_for(item, names)]
 
 
 def _restore_collections(graph: tf.Graph, before: dict[str, list[Any]]) -> None:
     for name in graph.collections:
         graph.get_collection_ref(name)[:] = before.get(name, [])
-
-
-def _is_variable(item: Any, names: set[str]) -> bool:
-    return isinstance(item, tf.Variable) and item.op.name in names
 
 
 @contextlib.contextmanager

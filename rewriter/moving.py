@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.checks import RewriteError, check
+from rewriter.checks_moved import check_collections, check_readers, collections_of
 from rewriter.graph import GraphView
 from rewriter.live import apply_plan
 from rewriter.origins import with_sources
@@ -40,9 +41,13 @@ def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool =
     plan = with_sources(plan, functools.partial(sources_of, graph))
     if dry_run or not plan.tables:
         return plan
+    held = collections_of(graph)
     undo = apply_plan(graph, plan)
     try:
-        check(before, GraphView.of(graph), plan)
+        after = GraphView.of(graph)
+        check(before, after, plan)
+        check_readers(before, after, plan)
+        check_collections(held, collections_of(graph), plan)
     except RewriteError:
         undo()
         raise

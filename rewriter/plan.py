@@ -12,6 +12,7 @@ from rewriter.cutting import with_regions
 from rewriter.facts import Lookup, Refusal, Table
 from rewriter.graph import GraphView, Tensor, Use
 from rewriter.origins import table_line, with_rules
+from rewriter.patterns.branches import readers
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.region import Region
 from rewriter.savers import SaverPart, find_savers
@@ -118,7 +119,7 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     replaced = _replaced(view, table)
     replaced |= {op: f"{table.name}/update/{i}" for i, update in enumerate(table.updates) for op in update.ops}
     replaced |= {op: f"{table.name}/carried/{op}" for op in table.carriers}
-    replaced[table.initializer] = f"{table.name}/initializer"
+    replaced |= dict.fromkeys((table.initializer, *_slot_initializers(view, table)), f"{table.name}/initializer")
     inside = {op for update in table.updates for op in update.ops}
     waits: dict[tuple[str, str], list[str]] = {}
     for op, part in replaced.items():
@@ -126,8 +127,17 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
             if waiting not in inside:
                 waits.setdefault((waiting, part), []).append(op)
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
-    resources = ((i, lookup.op) for i, lookup in enumerate(table.lookups) if view.type(lookup.op) == "ResourceGather")
-    return edits + [ControlEdit(op, (), f"{table.name}/lookup/{i}/moved") for i, op in resources]
+    resources = {one.op: i for i, one in enumerate(table.lookups) if view.type(one.op) == "ResourceGather"}
+    edits += [ControlEdit(op, (), f"{table.name}/lookup/{i}/moved") for op, i in resources.items()]
+    left = dict.fromkeys(op for variable in table.variables for op in readers(view, variable) if op not in resources)
+    return edits + [ControlEdit(op, (), f"{table.name}/gone") for op in left]
+
+
+def _slot_initializers(view: GraphView, table: Table) -> list[str]:
+    """Return what starts the slots with a number; an init op that is there already waits for the table instead."""
+    uses = [use for slot in table.variables[1:] for use in view.users(slot) if use.input == 0]
+    assigned = [use.op for use in uses if view.type(use.op) in ("AssignVariableOp", "Assign")]
+    return [op for op in assigned if view.number(view.inputs(op)[1]) is not None]
 
 
 def _saver_inputs(view: GraphView, saver: SaverPart) -> list[InputEdit]:

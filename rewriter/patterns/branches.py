@@ -9,13 +9,26 @@ from collections.abc import Iterable, Iterator
 
 from rewriter.graph import GraphView, Tensor, Use
 
-__all__ = ["CLOSED", "ENTRIES", "READS", "SWITCHES", "carried_uses", "carries", "computed_from", "source", "waited_for"]
+__all__ = [
+    "CLOSED",
+    "ENTRIES",
+    "READS",
+    "SWITCHES",
+    "carried_uses",
+    "carries",
+    "computed_from",
+    "readers",
+    "source",
+    "waited_for",
+]
 
 READS = ("ReadVariableOp", "Identity", "RefIdentity")
 SWITCHES = ("Switch", "RefSwitch")
 ENTRIES = ("Enter", "RefEnter")
 #: The remedy where TensorFlow does not know a loop as one.
 CLOSED = "import the graph with tf.compat.v1.train.import_meta_graph, which knows its loops, or call the model's code"
+#: What needs no value of a resource variable, or sets it.
+_VALUELESS = ("VarIsInitializedOp", "Shape", "AssignVariableOp")
 _CARRIERS = (*READS, *SWITCHES, *ENTRIES)
 
 
@@ -33,6 +46,26 @@ def carried_uses(view: GraphView, variable: str) -> Iterator[Use]:
             if carries(view, use) and use.op not in known:
                 known.add(use.op)
                 pending.append(use.op)
+
+
+def readers(view: GraphView, variable: str) -> list[str]:
+    """Return what fails when a variable is gone: a ref variable itself, or who reads the value of a resource.
+
+    What stands in a loop is left out: nobody fetches it, and it can wait for nothing outside.
+    """
+    if view.type(variable) != "VarHandleOp":
+        return [variable]
+    found, pending, known = list[str](), [variable], {variable}
+    while pending:
+        for use in view.users(pending.pop()):
+            if view.type(use.op) in ENTRIES or use.op in known:
+                continue
+            known.add(use.op)
+            if carries(view, use) and view.type(use.op) != "ReadVariableOp":
+                pending.append(use.op)
+            elif view.type(use.op) not in _VALUELESS:
+                found.append(use.op)
+    return found
 
 
 def source(view: GraphView, tensor: Tensor) -> Tensor:
