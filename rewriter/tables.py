@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -29,6 +30,8 @@ _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterS
 _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _SET = ("VarIsInitializedOp", "IsVariableInitialized")
+#: Jobs whose variables only one session trains, other than those of parameter servers.
+_OWN_JOBS = ("localhost", "local", "worker", "chief", "master")
 _SHAPES = ("VariableShape", "Shape")
 
 
@@ -86,6 +89,7 @@ class _Finder:
         if not asked and not self._looked_up(name):
             return None
         rows, dim = self._size(name)
+        self._check_job(name)
         uses = _Uses()
         for use in self.view.users(name):
             self._use(name, use, uses, (name,))
@@ -100,6 +104,15 @@ class _Finder:
         table = Table(name, rows, dim, initial, assign, *found)
         self._check_savers(table)
         return table
+
+    def _check_job(self, name: str) -> None:
+        device = str(self.view.nodes[name].device)
+        found = re.search("/job:([^/]*)", device)
+        if found and found[1] not in _OWN_JOBS:
+            raise _Refused(
+                f"it stands on {device}, where the sessions of other workers would train it too, and a table belongs "
+                "to one session: train in one process"
+            )
 
     def _check_savers(self, table: Table) -> None:
         unfit = why_not_saved(self.view, table.variables)

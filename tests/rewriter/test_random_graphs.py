@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,47 @@ v1 = tf.compat.v1
 ROWS, DIM, STEPS = 20, 3, 3
 
 _UNARY = {"tanh": tf.tanh, "negative": tf.negative, "identity": tf.identity, "square": tf.square}
+
+
+def _in_branches(table: Any, ids: list[Any], choice: Any) -> Any:
+    return v1.cond(choice, lambda: _lookup(table, ids[0]), lambda: 0.5 * _lookup(table, ids[1]))
+
+
+def _in_one_branch(table: Any, ids: list[Any], choice: Any) -> Any:
+    return v1.cond(choice, lambda: tf.ones([4, DIM]), lambda: _lookup(table, ids[0]))
+
+
+def _in_a_loop(table: Any, ids: list[Any], choice: Any) -> Any:
+    def body(i: Any, total: Any) -> Any:
+        return i + 1, 0.5 * total + _lookup(table, (ids[0] + i) % ROWS)
+
+    return v1.while_loop(lambda i, _: i < 3, body, [tf.constant(0, tf.int64), tf.zeros([4, DIM])])[1]
+
+
+def _in_a_branch_in_a_loop(table: Any, ids: list[Any], choice: Any) -> Any:
+    def body(i: Any, total: Any) -> Any:
+        even = tf.not_equal(choice, tf.equal(i % 2, 0))
+        return i + 1, total + v1.cond(even, lambda: _lookup(table, ids[0]), lambda: tf.tanh(_lookup(table, ids[1])))
+
+    return v1.while_loop(lambda i, _: i < 2, body, [tf.constant(0), tf.zeros([4, DIM])])[1]
+
+
+def _in_a_loop_in_a_branch(table: Any, ids: list[Any], choice: Any) -> Any:
+    return v1.cond(choice, lambda: _in_a_loop(table, ids, choice), lambda: _lookup(table, ids[1]))
+
+
+def _lookup(table: Any, ids: Any) -> Any:
+    return v1.nn.embedding_lookup(table, ids)
+
+
+#: Lookups in v1 control flow, by the ids, and what a placeholder chooses.
+_FLOWS: dict[str, Callable[[Any, list[Any], Any], Any]] = {
+    "branches": _in_branches,
+    "one branch": _in_one_branch,
+    "loop": _in_a_loop,
+    "branch in loop": _in_a_branch_in_a_loop,
+    "loop in branch": _in_a_loop_in_a_branch,
+}
 _BINARY = {"add": tf.add, "subtract": tf.subtract, "maximum": tf.maximum, "multiply": tf.multiply}
 
 
@@ -39,7 +82,9 @@ def programs(draw: st.DrawFn) -> Program:
         tuple(
             draw(
                 st.lists(
-                    st.tuples(st.integers(0, tables - 1), st.integers(0, 1), st.sampled_from(["lookup", "gather"])),
+                    st.tuples(
+                        st.integers(0, tables - 1), st.integers(0, 1), st.sampled_from(["lookup", "gather", *_FLOWS])
+                    ),
                     min_size=1,
                     max_size=4,
                 )
@@ -47,14 +92,15 @@ def programs(draw: st.DrawFn) -> Program:
         ),
         tuple(draw(st.lists(st.tuples(st.sampled_from([*_UNARY, *_BINARY]), pick, pick), max_size=12))),
         tuple(draw(st.lists(pick, max_size=3))),
-        draw(st.sampled_from(["none", "sgd", "adagrad", "adam"])),
+        draw(st.sampled_from(["none", "sgd", "adagrad", "adam", "momentum"])),
     )
 
 
 def _build(program: Program) -> tuple[list[Any], list[Any], Any]:
-    """Return the placeholders of ids, all tensors of the DAG, and a train op or None."""
+    """Return the placeholders of ids and of what branches ask for, all tensors of the DAG, and a train op or None."""
     v1.set_random_seed(1)
     ids = [v1.placeholder(tf.int64, [4], f"ids_{i}") for i in range(2)]
+    choice = v1.placeholder(tf.bool, [], "choice")
     starts = v1.random_uniform_initializer(-1, 1)
     tables = [
         v1.get_variable(f"table_{i}", [ROWS, DIM], initializer=starts, use_resource=kind)
@@ -62,9 +108,16 @@ def _build(program: Program) -> tuple[list[Any], list[Any], Any]:
     ]
     how = {"lookup": v1.nn.embedding_lookup, "gather": tf.gather}
     # The gather of a resource variable is the one tensor that can be fetched no more: test_refusals has its message.
-    gathers = [how[form](tables[table], ids[which]) for table, which, form in program.lookups]
-    tensors = [tf.identity(one) for one in gathers]
-    gathers = [one for one in gathers if one.op.type != "ResourceGather"]
+    tensors, gathers = [], []
+    for number, (table, which, form) in enumerate(program.lookups):
+        # A lookup may wait for an earlier one, as a step of a graph does that somebody ordered.
+        with tf.control_dependencies([tensors[pick % number].op for pick in program.waits if number and pick % 5 == 0]):
+            if form in _FLOWS:
+                made = _FLOWS[form](tables[table], ids[which:] + ids[:which], choice)
+            else:
+                made = how[form](tables[table], ids[which])
+        tensors.append(tf.identity(made))
+        gathers += [made] if made.op.type in ("GatherV2", "Merge", "Exit") else []
     for number, (name, one, other) in enumerate(program.ops):
         inputs = [tensors[one % len(tensors)], tensors[other % len(tensors)]]
         wait = [tensors[pick % len(tensors)].op for pick in program.waits if pick % 12 == number]
@@ -72,10 +125,24 @@ def _build(program: Program) -> tuple[list[Any], list[Any], Any]:
             made = _UNARY[name](inputs[0]) if name in _UNARY else _BINARY[name](*inputs)
         tensors.append(tf.clip_by_value(made, -2.0, 2.0))
     if program.optimizer == "none":
-        return ids, tensors + gathers, None
-    rules = {"sgd": v1.train.GradientDescentOptimizer, "adagrad": v1.train.AdagradOptimizer}
-    rule = rules.get(program.optimizer, v1.train.AdamOptimizer)(0.05)
-    return ids, tensors + gathers, rule.minimize(tf.add_n([tf.reduce_sum(one) for one in tensors]))
+        return [*ids, choice], tensors + gathers, None
+    rule = _RULES[program.optimizer]()
+    return [*ids, choice], tensors + gathers, rule.minimize(tf.add_n([tf.reduce_sum(one) for one in tensors]))
+
+
+_RULES: dict[str, Callable[[], Any]] = {
+    "sgd": lambda: v1.train.GradientDescentOptimizer(0.05),
+    "adagrad": lambda: v1.train.AdagradOptimizer(0.05),
+    "adam": lambda: v1.train.AdamOptimizer(0.05),
+    "momentum": lambda: v1.train.MomentumOptimizer(0.05, 0.9),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def v1_control_flow() -> Iterator[None]:
+    v1.disable_control_flow_v2()
+    yield
+    v1.enable_control_flow_v2()
 
 
 def _fetched(program: Program, moved: bool) -> list[Any]:
@@ -89,7 +156,7 @@ def _fetched(program: Program, moved: bool) -> list[Any]:
         with v1.Session() as session:
             session.run(v1.global_variables_initializer())
             for _ in range(STEPS):
-                feeds = {one: random.integers(0, ROWS, 4) for one in ids}
+                feeds = {one: random.integers(0, ROWS, 4) for one in ids[:2]} | {ids[2]: random.random() < 0.5}
                 found += session.run(tensors, feeds)
                 if train is not None:
                     session.run(train, feeds)
