@@ -10,6 +10,8 @@ import tensorflow as tf
 from rewriter.moving import rewrite
 from rewriter.pipeline import PipelinePlan, move_ids
 from rewriter.plan import Plan
+from rewriter.proof import Proof
+from rewriter.proof.recorder import Recorder
 from rewriter.record import check_record_path, write_record
 
 __all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache"]
@@ -56,6 +58,7 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         tables: Any = "auto",
         move_ids: bool = True,
         report: str | None = None,
+        verify: int = 0,
     ) -> None:
         """Take what to move: `tables` is "auto" or a list of variables' names.
 
@@ -63,11 +66,17 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         and after; `move_ids=False` leaves the computation of ids in the graph; `report` names a .json
         file for what was done, which `migrate report html` makes a page of.
 
+        `verify=N` proves the rewrite by the first N steps that look rows up, or those that there are at the end: what
+        fed them is recorded, which costs that memory, and both graphs are run over it from fresh initial values in
+        sessions of their own, beside the user's, which goes on undisturbed. See `rewriter.prove`.
+
         Raises:
             ValueError: `report` cannot be written.
         """
         self._report = check_record_path(report) if report else None
         self._dump, self._modify, self._tables, self._move_ids = dump_graph, modify_graph, tables, move_ids
+        self._verify = verify
+        self._recorder: Recorder | None = None
         #: What was done to the graph of the last session.
         self.plan: Plan | None = None
         #: What was done to its datasets.
@@ -77,15 +86,44 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         """Rewrite the current graph, which is not finalized yet."""
         if self._modify:
             graph = tf.compat.v1.get_default_graph()
+            self._recorder = Recorder(graph, self._verify) if self._verify else None
             self.plan, self.pipeline = _modify(graph, self._dump, self._tables, self._move_ids)
             if self._report:
                 write_record(self._report, graph, self.plan, self.pipeline)
+            if self._recorder:
+                self._recorder.rewritten(self.plan, self.pipeline)
 
-    def before_run(self, run_context: Any) -> None:
+    @property
+    def proof(self) -> Proof | None:
+        """What `verify` found of the graph of the last session; None before, and when it could not be proved."""
+        return self._recorder.proof if self._recorder else None
+
+    def before_run(self, run_context: Any) -> Any:
         """Refuse to feed what moved ids are computed from: the step reads them ready from the dataset.
 
         Raises:
             ValueError: names the tensor.
         """
+        asked = run_context.original_args
         if self.pipeline.moved:
-            self.pipeline.require_unfed(run_context.original_args.feed_dict)
+            self.pipeline.require_unfed(asked.feed_dict)
+        fetches = self._recorder.before_run(asked.fetches, asked.feed_dict) if self._recorder else {}
+        return tf.compat.v1.train.SessionRunArgs(fetches) if fetches else None
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Record the run for the proof.
+
+        Raises:
+            RewriteError: the rewritten graph computes something else.
+        """
+        if self._recorder:
+            self._recorder.after_run(run_values.results)
+
+    def end(self, session: Any) -> None:
+        """Prove by what was recorded, if that is less than was asked for.
+
+        Raises:
+            RewriteError: the rewritten graph computes something else.
+        """
+        if self._recorder:
+            self._recorder.end()

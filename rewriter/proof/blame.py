@@ -8,8 +8,9 @@ from typing import Any
 
 from rewriter.facts import Update
 from rewriter.graph import GraphView, Tensor
+from rewriter.proof.again import Found
 from rewriter.proof.both import Both, MovedTable, MovedUpdate
-from rewriter.proof.comparing import Found
+from rewriter.proof.datasets import GETTERS
 from rewriter.proof.lockstep import run_before, run_step, start
 from rewriter.proof.measure import gap, where
 from rewriter.proof.reach import behind, needed
@@ -123,8 +124,13 @@ class _Search:
             if edge.moved != edge.expected and meant is not None and not gap(one, meant, self.tolerance).differs:
                 return _Culprit(culprit.op, f"it reads `{edge.moved}` and must read `{edge.expected}`", culprit.output)
             if worst is None or found.ratio > worst[0]:
-                worst = found.ratio, _Culprit(edge.original.op, where(one, other), edge.original.output)
+                worst = found.ratio, _Culprit(edge.original.op, self._reason(edge, one, other), edge.original.output)
         return worst[1] if worst else self._at(culprit, moved)
+
+    def _reason(self, edge: _Edge, one: Any, other: Any) -> str:
+        view: GraphView = self.both.moved.view
+        computed = view.type(edge.moved.op) in GETTERS and self.both.original.view.type(edge.original.op) not in GETTERS
+        return (f"the dataset computes it as `{edge.moved}`: " if computed else "") + where(one, other)
 
     def _at(self, culprit: _Culprit, moved: MovedTable | None) -> _Culprit:
         """Say what is wrong with an op that reads the same and gives something else."""
@@ -217,7 +223,6 @@ def describe(both: Both, found: Found, tensor: str, reason: str, source: Any) ->
     """Return the difference with the type of its op, the nearest table, and the line that built it."""
     op = tensor.partition(":")[0]
     view = both.original.view if op in both.original.view else both.moved.view
-    moved = found.table or both.table_of(op)
     return Difference(
         found.step,
         found.kind,
@@ -227,17 +232,15 @@ def describe(both: Both, found: Found, tensor: str, reason: str, source: Any) ->
         tensor,
         view.type(op) if op in view else "",
         reason,
-        moved.table.name if moved else _nearest(both, op),
+        _table(both, found, op),
         source(op),
     )
 
 
-def _nearest(both: Both, op: str) -> str | None:
-    """Return the table of the lookup that the fewest ops lie between and `op`."""
-    if op not in both.original.view:
-        return None
-    for one in both.original.view.ancestors([Tensor(op)]):
-        moved = both.table_of(one)
-        if moved is not None:
-            return moved.table.name
-    return None
+def _table(both: Both, found: Found, op: str) -> str | None:
+    """Return the table that differs, of the lookup nearest to `op`, or of the one whose ids `op` is on the way to."""
+    behind_it = both.original.view.ancestors([Tensor(op)]) if op in both.original.view else [op]
+    seen_at = [found.pair.consumer] if found.pair else []
+    tables = (both.table_of(one) for one in (*behind_it, *seen_at))
+    moved = found.table or next((one for one in tables if one is not None), None)
+    return moved.table.name if moved else None

@@ -9,14 +9,17 @@ from typing import Any
 
 from rewriter.facts import Table, Update
 from rewriter.graph import GraphView, Tensor
+from rewriter.pipeline import PipelinePlan
 from rewriter.plan import Plan
+from rewriter.proof.datasets import elements
 from rewriter.proof.reach import maybe_dead
 from rewriter.proof.replay import Side
 
-__all__ = ["Both", "MovedTable", "MovedUpdate"]
+__all__ = ["LOOKUPS", "Both", "MovedTable", "MovedUpdate"]
 
 _HANDLE = "RecTableHandle"
-_LOOKUPS = ("RecLookupOrInsert", "RecLookup")
+#: Types of the ops that look rows up in a table.
+LOOKUPS = ("RecLookupOrInsert", "RecLookup")
 _UPDATE = "RecApply"
 
 
@@ -50,8 +53,8 @@ class MovedTable:
 class Both:
     """The two graphs, and what the plan makes correspond; all else corresponds by name."""
 
-    def __init__(self, original: Any, moved: Any, plan: Plan) -> None:
-        """Import two GraphDefs.
+    def __init__(self, original: Any, moved: Any, plan: Plan, pipeline: PipelinePlan | None = None) -> None:
+        """Import two GraphDefs; `pipeline` is what moved into datasets, too.
 
         Raises:
             ValueError: the rewritten graph has not the tables, lookups and updates of the plan.
@@ -59,17 +62,20 @@ class Both:
         self.plan = plan
         gone = [name for table in plan.tables for name in table.variables]
         self.original, self.moved = Side(original), Side(moved, gone)
+        #: What initial values are made of that Python computes.
+        self.started: Mapping[str, Any] = {}
         self.tables = _tables(self.moved.view, plan)
-        #: Rows that a lookup of the original gives, by the tensor that gives them in the rewritten graph.
-        self.rows: dict[Tensor, Tensor] = {}
+        #: What gives rows, elements of iterators, and what datasets compute, in the rewritten graph.
+        self._moved_to = elements(self.moved.view, pipeline)
         for moved_table in self.tables:
             for lookup, op in zip(moved_table.table.lookups, moved_table.lookups, strict=True):
                 if not self.original.view.type(lookup.op).startswith("SparseSegment"):
-                    self.rows[lookup.rows] = Tensor(op)
+                    self._moved_to[lookup.rows] = Tensor(op)
 
-    def start(self, feeds: Mapping[str, Any]) -> None:
-        """Begin fresh sessions with the same initial values."""
-        self.moved.start(self.original.start(feeds))
+    def start(self) -> None:
+        """Begin fresh sessions with the same initial values, each time."""
+        self.started = self.original.start(self.started)
+        self.moved.start(self.started)
 
     def close(self) -> None:
         """End both sessions."""
@@ -78,7 +84,7 @@ class Both:
 
     def counterpart(self, tensor: Tensor) -> Tensor | None:
         """Return what stands for a tensor of the original in the rewritten graph; None when nothing does."""
-        found = self.rows.get(tensor, tensor)
+        found = self._moved_to.get(tensor, tensor)
         return found if found.op in self.moved.view else None
 
     @functools.cached_property
@@ -126,7 +132,7 @@ def _tables(view: GraphView, plan: Plan) -> list[MovedTable]:
         raise ValueError(f"the rewritten graph has no table `{missing[0]}`: give the graph that the plan made")
     bases = sorted(handles.values(), key=len, reverse=True)
     ops: dict[str, list[str]] = {}
-    for op in _in_order(view, (*_LOOKUPS, _UPDATE)):
+    for op in _in_order(view, (*LOOKUPS, _UPDATE)):
         base = next((one for one in bases if op.startswith(f"{one}/")), None)
         if base is not None:
             ops.setdefault(base, []).append(op)
@@ -135,7 +141,7 @@ def _tables(view: GraphView, plan: Plan) -> list[MovedTable]:
 
 def _moved(view: GraphView, table: Table, base: str, ops: Iterable[str]) -> MovedTable:
     ops = list(ops)
-    lookups = [op for op in ops if view.type(op) in _LOOKUPS]
+    lookups = [op for op in ops if view.type(op) in LOOKUPS]
     updates = [op for op in ops if view.type(op) == _UPDATE]
     if (len(lookups), len(updates)) != (len(table.lookups), len(table.updates)):
         raise ValueError(

@@ -24,7 +24,7 @@ def start(both: Both) -> None:
         ValueError: an initial value of the original cannot be computed.
     """
     try:
-        both.start({})
+        both.start()
     except tf.errors.OpError as error:
         raise ValueError(f"the initial values cannot be computed: {_first_line(error)}") from error
 

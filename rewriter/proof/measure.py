@@ -71,35 +71,51 @@ def where(one: Any, other: Any) -> str:
 
 
 @dataclass
-class _Kind:
-    items: dict[str, float] = field(default_factory=dict)
+class _Item:
+    """What is known of an item: how often it was compared, its worst gap, and its magnitude so far."""
+
     times: int = 0
     worst: Gap = field(default_factory=lambda: Gap(0.0, 0.0, 0.0))
+    scale: float = 0.0
 
 
 class Tally:
-    """Counts comparisons by kind, and remembers the worst of each and the magnitude of each item."""
+    """Counts comparisons by kind and item, and remembers the worst of each."""
 
     def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance
-        self._kinds: dict[str, _Kind] = {}
+        self._kinds: dict[str, dict[str, _Item]] = {}
 
     def add(self, kind: str, item: str, one: Any, other: Any) -> Gap:
         """Compare two arrays of an item; its magnitude is the greatest that it had so far."""
-        known = self._kinds.setdefault(kind, _Kind())
-        found = gap(one, other, self._tolerance, known.items.get(item, 0.0))
-        known.items[item] = found.scale
+        known = self._kinds.setdefault(kind, {}).setdefault(item, _Item())
+        found = gap(one, other, self._tolerance, known.scale)
+        known.scale = found.scale
         known.times += 1
-        if (found.ratio, found.scale) >= (known.worst.ratio, known.worst.scale):
-            known.worst = found
+        known.worst = max(found, known.worst, key=_order)
         return found
+
+    def drop(self, kind: str, item: str) -> None:
+        """Forget an item."""
+        self._kinds[kind].pop(item)
+
+    def items(self, kind: str) -> list[str]:
+        """Return what was compared of a kind."""
+        return list(self._kinds.get(kind, {}))
 
     def compared(self) -> tuple[Compared, ...]:
         """Return what was counted."""
-        return tuple(
-            Compared(kind, tuple(known.items), known.times, known.worst.amount, known.worst.scale, known.worst.limit)
-            for kind, known in self._kinds.items()
-        )
+        return tuple(_compared(kind, items) for kind, items in self._kinds.items() if items)
+
+
+def _order(found: Gap) -> tuple[float, float]:
+    return found.ratio, found.scale
+
+
+def _compared(kind: str, items: dict[str, _Item]) -> Compared:
+    worst = max((one.worst for one in items.values()), key=_order)
+    times = sum(one.times for one in items.values())
+    return Compared(kind, tuple(items), times, worst.amount, worst.scale, worst.limit)
 
 
 def _floating(array: Any) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph import GraphView
 from rewriter.moving import rewrite
+from rewriter.pipeline import PipelinePlan
+from rewriter.pipeline import move_ids as move_ids_of
 from rewriter.plan import Plan
 from rewriter.proof.blame import blame, describe
 from rewriter.proof.both import Both
@@ -31,6 +34,7 @@ def prove(
     steps: int = 10,
     tables: Any = "auto",
     tolerance: float = TOLERANCE,
+    move_ids: bool = True,
 ) -> Proof:
     """Rewrite the model that `build` makes, and compare what it computes with the model as it was, step by step.
 
@@ -41,42 +45,48 @@ def prove(
         steps: how many steps to run, if `feeds` has as many.
         tables: see `rewriter.rewrite`.
         tolerance: of floats, in units of the greatest magnitude in the tensor.
+        move_ids: let datasets compute the ids, as GraphModifierHook does; what they give is compared as well.
 
     Raises:
         ValueError: nothing moves, nothing is fetched, or the model itself does not run.
     """
     with tf.Graph().as_default() as graph:
-        fetches = fetch_names(build())
-        given = feeds() if callable(feeds) else feeds
+        fetches = fetch_names(graph, build())
+        given = [fed_values(one) for one in _first(feeds() if callable(feeds) else feeds, steps)]
         losses = [one.name for one in graph.get_collection(tf.compat.v1.GraphKeys.LOSSES)]
         original = graph.as_graph_def()
-        recording = record(original, fetches, [fed_values(one) for one in _first(given, steps)], steps)
         plan = rewrite(graph, tables)
-        return prove_graphs(original, graph.as_graph_def(), plan, recording, graph, losses, tolerance)
+        pipeline = move_ids_of(graph) if move_ids else None
+        moved = graph.as_graph_def()
+        recording = record(original, moved, fetches, given or [{}] * steps)
+        return prove_graphs(original, moved, plan, recording, pipeline, graph, losses, tolerance)
 
 
-def record(original: Any, fetches: Iterable[str], feeds: list[dict[str, Any]], steps: int) -> Recording:
-    """Return the steps that `fetches` and `feeds` make, and what the iterators of a GraphDef give meanwhile.
+def record(original: Any, moved: Any, fetches: Iterable[str], feeds: Sequence[dict[str, Any]]) -> Recording:
+    """Return the steps that `fetches` and `feeds` make, with what the iterators of the rewritten GraphDef give.
+
+    Where datasets compute ids, these come from there; the elements, that is what the original reads, do so too.
 
     Raises:
-        ValueError: nothing is fetched, or the steps cannot be run.
+        ValueError: nothing is fetched, or the input cannot be read.
     """
     fetches = tuple(fetches)
     if not fetches:
         raise ValueError("a step fetches nothing: let `build` return the loss and the train op")
-    given: list[dict[str, Any]] = feeds or [{} for _ in range(steps)]
-    side = Side(original)
-    sources = Sources(side.view).of(fetches, given[0]) if given else ()
-    if not sources:
-        return Recording(tuple(Step(fetches, one) for one in given))
+    side = Side(moved)
+    fed = feeds[0] if feeds else {}
+    sources = Sources(GraphView(original)), Sources(side.view)
+    names = dict.fromkeys(name for one in sources for name in one.of(fetches, fed))
+    if not names:
+        return Recording(tuple(Step(fetches, one) for one in feeds))
     try:
         side.start({})
         side.fill_iterators()
-        found = [{**one, **side.run(fetches, one, sources)} for one in given]
+        found = [{**one, **side.run([], one, names)} for one in feeds]
     except tf.errors.OutOfRangeError:
-        raise ValueError(f"the input ends before {steps} steps are recorded: ask for fewer steps") from None
+        raise ValueError(f"the input ends before {len(feeds)} steps are recorded: ask for fewer steps") from None
     except tf.errors.OpError as error:
-        raise ValueError(f"the model itself does not run: {str(error.message).splitlines()[0]}") from error
+        raise ValueError(f"the input cannot be read: {str(error.message).splitlines()[0]}") from error
     finally:
         side.close()
     return Recording(tuple(Step(fetches, one) for one in found))
@@ -87,6 +97,7 @@ def prove_graphs(
     moved: Any,
     plan: Plan,
     recording: Recording,
+    pipeline: PipelinePlan | None = None,
     live: tf.Graph | None = None,
     losses: Collection[str] = (),
     tolerance: float = TOLERANCE,
@@ -101,6 +112,7 @@ def prove_graphs(
         moved: the GraphDef after it.
         plan: what the rewrite did.
         recording: what the steps fetch, and what feeds them.
+        pipeline: what moved into datasets.
         live: the graph that the user's code built, for the lines of it in what is found.
         losses: tensors to compare besides the floats that the steps fetch and those that gradients are taken of.
         tolerance: of floats, in units of the greatest magnitude that the tensor had so far.
@@ -111,7 +123,7 @@ def prove_graphs(
     if not plan.tables:
         reasons = "; ".join(map(str, plan.refusals)) or "no variable of the graph is looked up"
         raise ValueError(f"nothing moved, so there is nothing to prove: {reasons}")
-    both = Both(original, moved, plan)
+    both = Both(original, moved, plan, pipeline)
     comparison = Comparison(both, recording, tolerance, losses)
     found = comparison.run()
     difference = None
@@ -120,7 +132,7 @@ def prove_graphs(
         difference = describe(both, found, tensor, reason, lambda op: _source(live, op))
     steps = len(recording.steps) if found is None else found.step
     names = tuple(table.name for table in plan.tables)
-    return Proof(steps, names, tolerance, comparison.tally.compared(), difference)
+    return Proof(steps, names, tolerance, comparison.tally.compared(), difference, tuple(comparison.notes))
 
 
 def _source(live: tf.Graph | None, op: str) -> str | None:

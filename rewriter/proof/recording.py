@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from rewriter.graph import GraphView, Tensor
-from rewriter.proof.reach import maybe_dead, needed
+from rewriter.proof.reach import maybe_dead, needed, op_of
 
 __all__ = ["GIVERS", "Recording", "Sources", "Step", "fed_values", "fetch_names"]
 
@@ -22,6 +22,8 @@ GIVERS = (
     *("QueueDequeueUpToV2", "ReaderRead", "ReaderReadV2", "ReaderReadUpTo", "ReaderReadUpToV2", "Unstage"),
     *("PyFunc", "EagerPyFunc", "PyFuncStateless", "Timestamp"),
 )
+
+_COMPOSITES = (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices)
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,12 @@ class Sources:
         self._found: dict[tuple[frozenset[str], frozenset[str]], tuple[str, ...]] = {}
 
     def of(self, fetches: Iterable[str], fed: Collection[str]) -> tuple[str, ...]:
-        """Return the tensors to record, besides those that are fed anyway.
+        """Return the tensors to record, besides those that are fed anyway; fetches that the graph has not do not count.
 
         Raises:
             ValueError: one is in a branch or loop, where it cannot be fetched.
         """
-        key = frozenset(fetches), frozenset(fed)
+        key = frozenset(one for one in fetches if op_of(one) in self._view), frozenset(fed)
         if key not in self._found:
             self._found[key] = self._search(*key)
         return self._found[key]
@@ -124,18 +126,15 @@ def _functions(value: Any) -> list[str]:
     return [one.name for one in (value.func, *value.list.func) if one.name]
 
 
-def fetch_names(fetches: Any) -> tuple[str, ...]:
+def fetch_names(graph: tf.Graph, fetches: Any) -> tuple[str, ...]:
     """Return the names of all that a nest of fetches holds: ops, tensors, variables, sparse tensors, names."""
-    flat = tf.nest.flatten(fetches, expand_composites=True)
-    return tuple(dict.fromkeys(_fetch_name(one) for one in flat if one is not None))
-
-
-def _fetch_name(fetch: Any) -> str:
-    if isinstance(fetch, str):
-        return fetch
-    if isinstance(fetch, tf.Variable):
-        return str(fetch.value().name) if hasattr(fetch, "_snapshot") else str(fetch.name)
-    return str(fetch.name)
+    found: dict[str, None] = {}
+    for one in tf.nest.flatten(fetches):
+        parts = tf.nest.flatten(one, expand_composites=True) if isinstance(one, _COMPOSITES) else [one]
+        for part in parts:
+            if part is not None:
+                found[part if isinstance(part, str) else graph.as_graph_element(part).name] = None
+    return tuple(found)
 
 
 def fed_values(feeds: Mapping[Any, Any] | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.graph import GraphView
+from rewriter.proof.datasets import fillers
 from rewriter.proof.recording import Sources
 from rewriter.savers import restored_by
 from rewriter.tables import VARIABLES
@@ -35,6 +36,7 @@ class Side:
     def __init__(self, definition: Any, gone: Collection[str] = ()) -> None:
         """Import a GraphDef; the variables `gone` have become tables and get no initial values."""
         native.ops()
+        self.definition = definition
         self.view = GraphView(definition)
         self.graph = tf.Graph()
         with self.graph.as_default():
@@ -59,8 +61,7 @@ class Side:
 
     def fill_iterators(self) -> None:
         """Run what gives each iterator its dataset; of several the first."""
-        made = {self.view.inputs(op)[1]: op for op in reversed(self.view.of_type("MakeIterator"))}
-        self._session.run([self.graph.get_operation_by_name(op) for op in made.values()])
+        self._session.run([self.graph.get_operation_by_name(op) for op in fillers(self.view)])
 
     def run(self, fetches: Sequence[str], feeds: Mapping[str, Any], wanted: Iterable[str] = ()) -> dict[str, Any]:
         """Run a step, and return the tensors `wanted`, by name."""

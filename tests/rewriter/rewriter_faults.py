@@ -51,11 +51,11 @@ def proof_of(break_it: Callable[[tf.Graph], None]) -> Proof:
     with tf.Graph().as_default() as graph:
         loss, train = build()
         original = graph.as_graph_def()
-        recording = record(original, [loss.name, train.name], feeds(), STEPS)
         plan = rewrite(graph)
+        recording = record(original, graph.as_graph_def(), [loss.name, train.name], feeds())
         assert [table.name for table in plan.tables] == ["user", "item"]
         break_it(graph)
-        return prove_graphs(original, graph.as_graph_def(), plan, recording, graph)
+        return prove_graphs(original, graph.as_graph_def(), plan, recording, live=graph)
 
 
 def op_of_table(graph: tf.Graph, table: str, kind: str) -> tf.Operation:

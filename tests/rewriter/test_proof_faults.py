@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 from rewriter_faults import DIM, STEPS, line, op_of_table, proof_of, read
 
-from rewriter import _tensorflow
-from rewriter.proof import Difference
+from rewriter import _tensorflow, move_ids, rewrite
+from rewriter.proof import Difference, prove_graphs, record
 from runtime import native
 
 v1 = tf.compat.v1
@@ -133,6 +133,35 @@ def test_another_rate_of_the_dense_part() -> None:
     apply = "Adagrad/update_weights/ResourceApplyAdagrad"
     found = _difference(lambda graph: read(graph.get_operation_by_name(apply), 2, lambda rate: rate * 2.0))
     _is(found, "dense variables", 1, f"{apply}:0", "user", line("train"))
+
+
+def test_a_dataset_that_computes_other_ids() -> None:
+    with tf.Graph().as_default() as graph:
+        numbers = tf.data.Dataset.range(1000).repeat().batch(8)
+        ids = tf.math.floormod(v1.data.make_one_shot_iterator(numbers).get_next(), 50, name="modulo")
+        table = v1.get_variable("user", [50, DIM])
+        loss = tf.reduce_sum(v1.nn.embedding_lookup(table, ids) ** 2)
+        train = v1.train.AdamOptimizer(0.1).minimize(loss)
+        original, plan, pipeline = graph.as_graph_def(), rewrite(graph), move_ids(graph)
+        assert len(pipeline.moved) == 1
+        moved = graph.as_graph_def()
+        nodes = [node for one in moved.library.function for node in one.node_def if node.op == "Const"]
+        (fifty,) = [node for node in nodes if tf.make_ndarray(node.attr["value"].tensor).size == 1 and _is_fifty(node)]
+        for broken in (False, True):
+            if broken:
+                fifty.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(40, tf.int64))
+            recording = record(original, moved, [loss.name, train.name], [{}] * 8)
+            proof = prove_graphs(original, moved, plan, recording, pipeline, graph)
+            assert proof.ok is not broken, proof.summary()
+    found = proof.difference
+    assert found is not None
+    assert (found.kind, found.step, found.tensor, found.table) == ("ids", 6, "modulo:0", "user")
+    assert found.reason.startswith("the dataset computes it as `recmigrate/ids/IteratorGetNext:1`: it is 0 at [0]")
+    assert "test_proof_faults.py" in str(found.source)
+
+
+def _is_fifty(node: Any) -> bool:
+    return bool(tf.make_ndarray(node.attr["value"].tensor).item() == 50)
 
 
 def test_a_fault_that_shows_only_later() -> None:

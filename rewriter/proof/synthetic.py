@@ -1,0 +1,104 @@
+"""Feeds made up for the placeholders of a graph in a file: ids within the rows that they look up, floats, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from rewriter.graph import GraphView
+from rewriter.plan import Plan
+from rewriter.proof.reach import behind, maybe_dead, needed
+from rewriter.proof.recording import GIVERS
+
+__all__ = ["BATCH", "ends", "synthetic_feeds"]
+
+#: What an unknown dimension of a placeholder is.
+BATCH = 32
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
+_WIDTH = 4
+_CHECKPOINTS = ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename")
+_INSTEAD = "give GraphModifierHook(verify=N) to a session that trains the model"
+
+
+def ends(view: GraphView, plan: Plan) -> tuple[str, ...]:
+    """Return the ops that nothing follows and that a lookup or an update of a table leads to, but those of Savers.
+
+    A step that fetches them runs the whole model: there is nothing in a GraphDef that calls an op the loss.
+    """
+    parts = {lookup.op for table in plan.tables for lookup in table.lookups}
+    parts |= {op for table in plan.tables for update in table.updates for op in update.ops}
+    after = behind(view, parts) - parts - maybe_dead(view)
+    saved = behind(view, view.of_type(*_CHECKPOINTS))
+    return tuple(op for op in view.nodes if op in after - saved and not view.users(op) and not view.waiting(op))
+
+
+def synthetic_feeds(view: GraphView, plan: Plan, fetches: Iterable[str], steps: int) -> list[dict[str, Any]]:
+    """Return feeds for all placeholders that `fetches` need; the same numbers at every call.
+
+    Raises:
+        ValueError: a placeholder that nobody can guess the values of, or data from an iterator.
+    """
+    ops = needed(view, fetches)
+    for op in ops:
+        if view.type(op) in GIVERS:
+            raise ValueError(f"`{op}` gives data that the file does not have: {_INSTEAD}")
+    names = [op for op in ops if view.type(op) in _PLACEHOLDERS]
+    maker = _Maker(view, plan, np.random.default_rng(0))
+    return [maker.feeds(names) for _ in range(steps)]
+
+
+class _Maker:
+    """Draws values."""
+
+    def __init__(self, view: GraphView, plan: Plan, random: np.random.Generator) -> None:
+        self._view, self._random = view, random
+        self._rows: dict[str, int] = {}
+        for table in plan.tables:
+            for lookup in table.lookups:
+                for op in view.ancestors([lookup.ids]):
+                    self._rows[op] = min(self._rows.get(op, table.rows), table.rows)
+
+    def feeds(self, names: Collection[str]) -> dict[str, Any]:
+        """Return values for placeholders; the three of a sparse placeholder fit together."""
+        found: dict[str, Any] = {}
+        for name in names:
+            base, _, part = name.rpartition("/")
+            if {f"{base}/indices", f"{base}/values"} <= set(names) and part in ("indices", "values", "shape"):
+                if f"{base}/indices:0" not in found:
+                    found |= self._sparse(base)
+            else:
+                found[f"{name}:0"] = self._values(name, self._shape(name))
+        known = {f"{name}:0" for name in names}
+        return {name: value for name, value in found.items() if name in known}
+
+    def _sparse(self, base: str) -> dict[str, Any]:
+        """Return a matrix with an empty row here and there; of `shape`, which a static one has as a constant."""
+        counts = self._random.integers(0, _WIDTH + 1, BATCH)
+        counts[[0, -1]] = 1, _WIDTH
+        indices = [(row, column) for row, count in enumerate(counts) for column in range(count)]
+        return {
+            f"{base}/indices:0": np.array(indices, np.int64),
+            f"{base}/values:0": self._values(f"{base}/values", (len(indices),)),
+            f"{base}/shape:0": np.array([BATCH, _WIDTH], np.int64),
+        }
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        shape = tf.TensorShape(self._view.attribute(name, "shape").shape)
+        if shape.rank is None:
+            raise ValueError(f"the placeholder `{name}` has no static shape to make values of: {_INSTEAD}")
+        return tuple(BATCH if one is None else one for one in shape.as_list())
+
+    def _values(self, name: str, shape: tuple[int, ...]) -> Any:
+        kind = tf.as_dtype(self._view.attribute(name, "dtype").type)
+        if kind == tf.bool:
+            return np.ones(shape, bool)
+        if kind.is_integer:
+            return self._random.integers(0, self._rows.get(name, 2), shape).astype(kind.as_numpy_dtype)
+        if kind.is_floating:
+            # A number by itself is a rate or a probability rather than a feature.
+            values = self._random.normal(size=shape) if shape else np.float64(0.1)
+            return values.astype(kind.as_numpy_dtype)
+        raise ValueError(f"nobody can guess the {kind.name} values of the placeholder `{name}`: {_INSTEAD}")
