@@ -14,6 +14,7 @@ from rewriter.proof.both import Both, MovedTable
 from rewriter.proof.lockstep import Valued, run_before, run_step, start
 from rewriter.proof.measure import Gap, Tally, where
 from rewriter.proof.recording import Recording, Step
+from rewriter.proof.replay import reason_of
 from rewriter.proof.watch import Pair, Watch, Watched
 
 __all__ = ["Comparison"]
@@ -99,8 +100,14 @@ class Comparison:
 
     def _failed(self, number: int, error: tf.errors.OpError) -> Found:
         op = error.op.name if error.op is not None else ""
-        text = str(error.message).splitlines()[0]
-        return Found(number, "the run", op, Gap(np.inf, 1.0, 0.0), f"the rewritten graph fails at `{op}`: {text}", None)
+        return Found(
+            number,
+            "the run",
+            op,
+            Gap(np.inf, 1.0, 0.0),
+            f"the rewritten graph fails at `{op}`: {reason_of(error)}",
+            None,
+        )
 
     def _variable(self, number: int, kind: str, name: str) -> Iterator[Found]:
         one, other = self.both.original.variable(name), self.both.moved.variable(name)

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from rewriter.proof.both import Both
 from rewriter.proof.recording import Step
+from rewriter.proof.replay import reason_of
 from rewriter.proof.watch import Pair, Watched
 
 __all__ = ["Valued", "run_before", "run_step", "start"]
@@ -26,7 +27,7 @@ def start(both: Both) -> None:
     try:
         both.start()
     except tf.errors.OpError as error:
-        raise ValueError(f"the initial values cannot be computed: {_first_line(error)}") from error
+        raise ValueError(f"the initial values cannot be computed: {reason_of(error)}") from error
 
 
 def run_before(both: Both, step: Step, watched: Watched) -> list[Valued]:
@@ -60,12 +61,8 @@ def _original(both: Both, fetches: Sequence[str], step: Step, wanted: Iterable[A
     try:
         return both.original.run(fetches, step.feeds, map(str, wanted))
     except tf.errors.OpError as error:
-        raise ValueError(f"a recorded step of the original cannot be run again: {_first_line(error)}") from error
+        raise ValueError(f"a recorded step of the original cannot be run again: {reason_of(error)}") from error
 
 
 def _valued(pairs: Sequence[Pair], one: dict[str, Any], other: dict[str, Any]) -> list[Valued]:
     return [(pair, one[str(pair.original)], other[str(pair.moved)]) for pair in pairs]
-
-
-def _first_line(error: tf.errors.OpError) -> str:
-    return str(error.message).splitlines()[0]

@@ -16,7 +16,7 @@ from rewriter.proof.blame import blame, describe
 from rewriter.proof.both import Both
 from rewriter.proof.comparing import Comparison
 from rewriter.proof.recording import Recording, Sources, Step, fed_values, fetch_names
-from rewriter.proof.replay import Side
+from rewriter.proof.replay import Side, reason_of
 from rewriter.proof.result import Proof
 from rewriter.trace import source_of
 
@@ -86,7 +86,7 @@ def record(original: Any, moved: Any, fetches: Iterable[str], feeds: Sequence[di
     except tf.errors.OutOfRangeError:
         raise ValueError(f"the input ends before {len(feeds)} steps are recorded: ask for fewer steps") from None
     except tf.errors.OpError as error:
-        raise ValueError(f"the input cannot be read: {str(error.message).splitlines()[0]}") from error
+        raise ValueError(f"the input cannot be read: {reason_of(error)}") from error
     finally:
         side.close()
     return Recording(tuple(Step(fetches, one) for one in found))

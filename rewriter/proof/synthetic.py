@@ -55,6 +55,7 @@ class _Maker:
 
     def __init__(self, view: GraphView, plan: Plan, random: np.random.Generator) -> None:
         self._view, self._random = view, random
+        self._placeholders = set(view.of_type(*_PLACEHOLDERS))
         self._rows: dict[str, int] = {}
         for table in plan.tables:
             for lookup in table.lookups:
@@ -62,22 +63,23 @@ class _Maker:
                     self._rows[op] = min(self._rows.get(op, table.rows), table.rows)
 
     def feeds(self, names: Collection[str]) -> dict[str, Any]:
-        """Return values for placeholders; the three of a sparse placeholder fit together."""
+        """Return values for placeholders; the three of a sparse one fit together, and weights fit their ids."""
+        counts = self._random.integers(0, _WIDTH + 1, BATCH)
+        counts[[0, -1]] = 1, _WIDTH
         found: dict[str, Any] = {}
         for name in names:
             base, _, part = name.rpartition("/")
-            if {f"{base}/indices", f"{base}/values"} <= set(names) and part in ("indices", "values", "shape"):
+            # An op may read the values alone, of weights say.
+            if part in ("indices", "values", "shape") and {f"{base}/indices", f"{base}/values"} <= self._placeholders:
                 if f"{base}/indices:0" not in found:
-                    found |= self._sparse(base)
+                    found |= self._sparse(base, counts)
             else:
                 found[f"{name}:0"] = self._values(name, self._shape(name))
         known = {f"{name}:0" for name in names}
         return {name: value for name, value in found.items() if name in known}
 
-    def _sparse(self, base: str) -> dict[str, Any]:
-        """Return a matrix with an empty row here and there; of `shape`, which a static one has as a constant."""
-        counts = self._random.integers(0, _WIDTH + 1, BATCH)
-        counts[[0, -1]] = 1, _WIDTH
+    def _sparse(self, base: str, counts: Any) -> dict[str, Any]:
+        """Return a matrix with so many values in each row."""
         indices = [(row, column) for row, count in enumerate(counts) for column in range(count)]
         return {
             f"{base}/indices:0": np.array(indices, np.int64),

@@ -1,0 +1,43 @@
+"""The proof of a graph in a file: what a step fetches is in its collections or at its ends, and feeds are made up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rewriter.graph import GraphView
+from rewriter.plan import Plan
+from rewriter.proof.proving import TOLERANCE, prove_graphs
+from rewriter.proof.reach import op_of
+from rewriter.proof.recording import Recording, Step
+from rewriter.proof.result import Proof
+from rewriter.proof.synthetic import ends, synthetic_feeds
+
+__all__ = ["prove_meta_graph"]
+
+_TRAIN, _LOSSES = "train_op", "losses"
+
+
+def prove_meta_graph(meta: Any, moved: Any, plan: Plan, steps: int, tolerance: float = TOLERANCE) -> Proof:
+    """Compare a MetaGraphDef with the one that `plan` made of it, over steps with feeds that are made up.
+
+    A step runs the train op of its collections and computes the losses there, and what its signatures give; without
+    these, it runs all that lookups and updates lead to.
+
+    Raises:
+        ValueError: nothing moved, or a placeholder that nobody can guess the values of.
+    """
+    view = GraphView(meta.graph_def)
+    fetches = _fetches(meta, view, plan)
+    feeds = synthetic_feeds(view, plan, fetches, steps)
+    recording = Recording(tuple(Step(fetches, one) for one in feeds))
+    return prove_graphs(meta.graph_def, moved.graph_def, plan, recording, tolerance=tolerance)
+
+
+def _fetches(meta: Any, view: GraphView, plan: Plan) -> tuple[str, ...]:
+    collections = {name: list(meta.collection_def[name].node_list.value) for name in meta.collection_def}
+    signatures = [output.name for one in meta.signature_def.values() for output in one.outputs.values()]
+    train, losses = (collections.get(name, []) for name in (_TRAIN, _LOSSES))
+    if not train:
+        losses = [*losses, *ends(view, plan)]
+    found = (name.removeprefix("^") for name in (*train, *losses, *signatures))
+    return tuple(dict.fromkeys(name for name in found if op_of(name) in view))
