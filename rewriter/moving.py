@@ -16,7 +16,7 @@ from rewriter.plan import Plan, make_plan
 from rewriter.trace import sources_of
 from runtime.table import tables as runtime_tables
 
-__all__ = ["rewrite"]
+__all__ = ["rewrite", "rewrite_and_view"]
 
 
 def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool = False) -> Plan:
@@ -35,12 +35,16 @@ def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool =
         RuntimeError: the graph is finalized.
         RewriteError: the rewritten graph would be wrong; it is as it was before.
     """
-    graph = graph or tf.compat.v1.get_default_graph()
+    return rewrite_and_view(graph or tf.compat.v1.get_default_graph(), tables, dry_run)[0]
+
+
+def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = False) -> tuple[Plan, GraphView]:
+    """Do what `rewrite` does; return the view of the graph as it then is, too."""
     before = GraphView.of(graph)
     plan = make_plan(before, tables, [table.table_name for table in runtime_tables(graph)])
     plan = with_sources(plan, functools.partial(sources_of, graph))
     if dry_run or not plan.tables:
-        return plan
+        return plan, before
     held = collections_of(graph)
     undo = apply_plan(graph, plan)
     try:
@@ -51,4 +55,4 @@ def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool =
     except RewriteError:
         undo()
         raise
-    return plan
+    return plan, after

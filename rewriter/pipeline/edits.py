@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from rewriter.graph import GraphView, Tensor, Use
-from rewriter.pipeline.cones import GETTERS
+from rewriter.graph import GraphView, Use
 from rewriter.pipeline.facts import Inputs
 from rewriter.pipeline.iterators import MAKERS
 from rewriter.plan import ControlEdit, InputEdit
@@ -25,20 +24,21 @@ class Edits:
     def inputs(self) -> Iterator[InputEdit]:
         """Yield the data inputs that read something else."""
         for family in self.extended:
-            if not family.cuts:
-                yield from self._datasets(family)
-                continue
-            inside = set(family.computed)
-            for number, cut in enumerate(family.cuts):
-                getter = self._getter_of(family, cut)
-                count = len(self.view.attribute(getter, "output_types").list.type)
-                outside = [use for use in self.view.uses(cut) if use.op not in inside and use not in self.kept]
-                yield from (InputEdit(use, str(cut), f"{getter}/{count + number}") for use in outside)
-            for getter in family.getters:
-                yield from self._element(getter, inside)
-                yield InputEdit(Use(getter, 0), str(self.view.inputs(getter)[0]), f"{getter}/echo")
-            for op in (*family.sources, *family.handles):
-                yield from self._iterator(op, family.getters)
+            edits = self._elements(family) if family.cuts else self._datasets(family)
+            yield from (replace(edit, table=", ".join(family.tables)) for edit in edits)
+
+    def _elements(self, family: Inputs) -> Iterator[InputEdit]:
+        """Let iterators with longer elements take the places of those there are."""
+        inside = set(family.computed)
+        for number, (cut, getter) in enumerate(zip(family.cuts, family.readers, strict=True)):
+            count = len(self.view.attribute(getter, "output_types").list.type)
+            outside = [use for use in self.view.uses(cut) if use.op not in inside and use not in self.kept]
+            yield from (InputEdit(use, str(cut), f"{getter}/{count + number}", rule="ids") for use in outside)
+        for getter in family.getters:
+            yield from self._element(getter, inside)
+            yield InputEdit(Use(getter, 0), str(self.view.inputs(getter)[0]), f"{getter}/echo", rule="batch")
+        for op in (*family.sources, *family.handles):
+            yield from self._iterator(op, family.getters)
 
     def controls(self) -> Iterator[ControlEdit]:
         """Yield the ops that wait for something else."""
@@ -46,31 +46,33 @@ class Edits:
             inside = set(family.computed)
             for getter in family.getters:
                 waiting = [op for op in dict.fromkeys(self.view.waiting(getter)) if op not in inside]
-                yield from (ControlEdit(op, (getter,), f"{getter}/next") for op in waiting)
-                yield ControlEdit(getter, (), f"{getter}/echo/made")
-
-    def _getter_of(self, family: Inputs, cut: Tensor) -> str:
-        behind = self.view.ancestors([cut], stop=lambda op: self.view.type(op) in GETTERS)
-        return next(op for op in behind if op in family.getters)
+                told = {"rule": "batch", "table": ", ".join(family.tables)}
+                yield from (ControlEdit(op, (getter,), f"{getter}/next", **told) for op in waiting)
+                yield ControlEdit(getter, (), f"{getter}/echo/made", **told)
 
     def _element(self, getter: str, inside: set[str]) -> Iterator[InputEdit]:
         for use in self.view.users(getter):
             if use.op not in inside:
                 tensor = self.view.inputs(use.op)[use.input]
-                yield InputEdit(use, str(tensor), f"{getter}/{tensor.output}")
+                yield InputEdit(use, str(tensor), f"{getter}/{tensor.output}", rule="batch")
 
     def _datasets(self, family: Inputs) -> Iterator[InputEdit]:
         """Give iterators whose elements stay as they are other datasets; a one-shot iterator is made with its own."""
         for op in family.sources:
             for use in self.view.users(op):
                 if self.view.type(op) == "OneShotIterator":
-                    yield InputEdit(use, f"{op}:0", f"{op}/iterator")
+                    yield InputEdit(use, f"{op}:0", f"{op}/iterator", rule="dataset")
                 elif self.view.type(use.op) in MAKERS:
-                    yield InputEdit(Use(use.op, 0), str(self.view.inputs(use.op)[0]), f"{use.op}/dataset")
+                    yield InputEdit(
+                        Use(use.op, 0), str(self.view.inputs(use.op)[0]), f"{use.op}/dataset", rule="dataset"
+                    )
 
     def _iterator(self, op: str, getters: tuple[str, ...]) -> Iterator[InputEdit]:
         for use in self.view.users(op):
             if self.view.type(use.op) in MAKERS:
-                yield InputEdit(Use(use.op, 0), str(self.view.inputs(use.op)[0]), f"{use.op}/dataset")
+                yield self._dataset(use.op)
             if use.op not in getters:
-                yield InputEdit(use, f"{op}:0", f"{op}/iterator")
+                yield InputEdit(use, f"{op}:0", f"{op}/iterator", rule="dataset")
+
+    def _dataset(self, maker: str) -> InputEdit:
+        return InputEdit(Use(maker, 0), str(self.view.inputs(maker)[0]), f"{maker}/dataset", rule="dataset")

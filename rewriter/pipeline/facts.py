@@ -21,14 +21,18 @@ class IdsOf:
 
 @dataclass(frozen=True)
 class Staying:
-    """Why the ids of a lookup stay in the graph; `path` leads from the op at fault to the lookup."""
+    """Why the ids of a lookup stay in the graph; `path` leads from the op at fault to the lookup.
+
+    `source` is the user's line that built the op at fault, or what comes next on the path.
+    """
 
     ids: IdsOf
     reason: str
     path: tuple[str, ...] = ()
+    source: str = ""
 
     def __str__(self) -> str:
-        way = " → ".join(self.path)
+        way = ", ".join(filter(None, (" → ".join(self.path), self.source)))
         return f"the ids of `{self.ids.op}` stay in the graph: {self.reason}" + (f" ({way})" if way else "")
 
 
@@ -37,14 +41,17 @@ class Inputs:
     """Iterators that hand their elements to each other's readers, and are therefore extended alike.
 
     `getters` are the ops that read an element, `sources` those that make an iterator (IteratorV2, OneShotIterator) and
-    `handles` those that take one by its string handle. `cuts` are the tensors, computed from the elements that a getter
-    reads, that the elements bring along; in `computed` are the ops for them, which move into the datasets. Of
-    `prepared`, cuts or tensors of the element that tables look up for training, the datasets de-duplicate the ids, too.
+    `handles` those that take one by its string handle. `cuts` are the tensors that the elements bring along; each is
+    computed from what the getter of the same place in `readers` reads, by ops of `computed`, which move into the
+    datasets. Of `prepared`, cuts or tensors of the element that tables look up for training, the datasets de-duplicate
+    the ids, too. `tables` look them up.
     """
 
     getters: tuple[str, ...]
     sources: tuple[str, ...]
     handles: tuple[str, ...]
     cuts: tuple[Tensor, ...]
+    readers: tuple[str, ...]
     computed: tuple[str, ...]
     prepared: tuple[Tensor, ...] = ()
+    tables: tuple[str, ...] = ()

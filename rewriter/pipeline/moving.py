@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 
 import tensorflow as tf
 
@@ -13,16 +14,18 @@ from rewriter.graph import GraphView, Tensor
 from rewriter.pipeline.live import PipelineParts
 from rewriter.pipeline.lookups import lookups_of
 from rewriter.pipeline.plan import PipelinePlan, plan_pipeline
+from rewriter.trace import sources_of
 
 __all__ = ["move_ids"]
 
 
-def move_ids(graph: tf.Graph | None = None, dry_run: bool = False) -> PipelinePlan:
+def move_ids(graph: tf.Graph | None = None, dry_run: bool = False, view: GraphView | None = None) -> PipelinePlan:
     """Let the datasets of `graph` (default: the current one) compute the ids that tables look up, ahead of the step.
 
     Args:
         graph: a v1 graph before its first session.
         dry_run: plan, and change nothing.
+        view: of the graph as it is now, where one is at hand: making it takes time.
 
     Returns:
         The plan, with the lookups whose ids moved, and why those of others did not.
@@ -35,7 +38,7 @@ def move_ids(graph: tf.Graph | None = None, dry_run: bool = False) -> PipelinePl
     lookups, staying = lookups_of(graph)
     if not lookups:
         return PipelinePlan(staying=tuple(staying))
-    before = GraphView.of(graph)
+    before = view or GraphView.of(graph)
     plan = plan_pipeline(
         before,
         lookups,
@@ -43,7 +46,7 @@ def move_ids(graph: tf.Graph | None = None, dry_run: bool = False) -> PipelinePl
         lambda op: _tensorflow.in_control_flow(graph.get_operation_by_name(op)),
         lambda tensor: _carried(graph, tensor),
         staying,
-    )
+    ).with_sources(functools.partial(sources_of, graph))
     if dry_run or not plan.extended:
         return plan
     undo = _apply(graph, before, plan)

@@ -57,6 +57,21 @@ class PipelinePlan:
         """Return the plan as JSON."""
         return json.dumps(dataclasses.asdict(self), indent=2, default=str)
 
+    def with_sources(self, sources: Callable[[Iterable[str]], Mapping[str, str]]) -> PipelinePlan:
+        """Return the plan with the user's lines in it; `sources` is asked once, for all ops that the plan speaks of."""
+        ops = [op for staying in self.staying for op in staying.path]
+        found = sources([*ops, *(edit.use.op for edit in self.inputs), *(edit.op for edit in self.controls)])
+
+        def line(*ops: str) -> str:
+            return next((found[op] for op in ops if op in found), "")
+
+        return dataclasses.replace(
+            self,
+            staying=tuple(dataclasses.replace(one, source=line(*one.path)) for one in self.staying),
+            inputs=tuple(dataclasses.replace(edit, source=line(edit.use.op)) for edit in self.inputs),
+            controls=tuple(dataclasses.replace(edit, source=line(edit.op)) for edit in self.controls),
+        )
+
     def summary(self) -> str:
         """Return how many lookups' ids come out of datasets, and why others do not, a line each."""
         found = len(self.moved) + len(self.passing)
@@ -125,10 +140,18 @@ def _extended(
         family = found[min(getters)]
         if len(getters) == 1 and not (one in ids.passing and _prepares(view, family)):
             prepared.setdefault(family, []).append(tensors[one])
-    return tuple(
-        _inputs_of(view, family, computed.get(family, []), prepared.get(family, []), carried)
-        for family in dict.fromkeys((*computed, *prepared))
-    )
+    tables: dict[Family, dict[str, None]] = {}
+    for one in (*ids.moved, *ids.passing):
+        for getter in cone.origin(tensors[one]).getters:
+            tables.setdefault(found[getter], {})[one.table] = None
+    extended = []
+    for family in dict.fromkeys((*computed, *prepared)):
+        cuts = _cuts(view, computed.get(family, []), carried)
+        readers = tuple(_one(cone.origin(cut).getters) for cut in cuts)
+        moved, ahead = tuple(computed.get(family, [])), tuple(prepared.get(family, []))
+        own = (family.getters, family.sources, family.handles)
+        extended.append(Inputs(*own, cuts, readers, moved, ahead, tuple(tables[family])))
+    return tuple(extended)
 
 
 def _one(getters: frozenset[str]) -> str:
@@ -188,10 +211,8 @@ def _getters(cone: Cone, tensors: Iterable[Tensor]) -> list[str]:
     return sorted({getter for tensor in tensors for getter in cone.origin(tensor).getters})
 
 
-def _inputs_of(
-    view: GraphView, family: Family, computed: list[str], prepared: list[Tensor], carried: Callable[[Tensor], bool]
-) -> Inputs:
-    """Let elements bring along all that is read of the computed ops by others."""
+def _cuts(view: GraphView, computed: list[str], carried: Callable[[Tensor], bool]) -> tuple[Tensor, ...]:
+    """Return all that is read of the computed ops by others."""
     inside = set(computed)
     cuts: dict[Tensor, None] = {}
     for op in computed:
@@ -199,4 +220,4 @@ def _inputs_of(
             tensor = view.inputs(use.op)[use.input]
             if use.op not in inside and carried(tensor):
                 cuts[tensor] = None
-    return Inputs(family.getters, family.sources, family.handles, tuple(cuts), tuple(computed), tuple(prepared))
+    return tuple(cuts)
