@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.moving import rewrite
+from rewriter.moving import rewrite_and_view
 from rewriter.pipeline import PipelinePlan, move_ids
 from rewriter.plan import Plan
 from rewriter.proof import Proof
@@ -35,8 +35,8 @@ def modify_graph_and_start_emb_cache(
 
 def _modify(graph: tf.Graph, dump: bool, tables: Any, ids: bool) -> tuple[Plan, PipelinePlan]:
     _write(graph, "before", dump)
-    plan = rewrite(graph, tables)
-    pipeline = move_ids(graph) if ids else PipelinePlan()
+    plan, view = rewrite_and_view(graph, tables)
+    pipeline = move_ids(graph, view=view) if ids else PipelinePlan()
     for line in [*plan.summary().splitlines(), *pipeline.summary().splitlines()]:
         _log.info("%s", line)
     _write(graph, "after", dump)
@@ -89,7 +89,7 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
             self._recorder = Recorder(graph, self._verify) if self._verify else None
             self.plan, self.pipeline = _modify(graph, self._dump, self._tables, self._move_ids)
             if self._report:
-                write_record(self._report, graph, self.plan, self.pipeline)
+                write_record(self._report, self.plan, self.pipeline)
             if self._recorder:
                 self._recorder.rewritten(self.plan, self.pipeline)
 

@@ -6,17 +6,13 @@ import json
 import platform
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from rewriter.live import SCOPE
-from rewriter.pipeline.facts import Staying
 from rewriter.pipeline.plan import PipelinePlan
 from rewriter.plan import Plan
-from rewriter.trace import sources_of
 
 __all__ = ["RECORD", "check_record_path", "record", "write_record"]
 
@@ -24,14 +20,14 @@ __all__ = ["RECORD", "check_record_path", "record", "write_record"]
 RECORD = ("recmigrate-graph", 1, 0)
 
 
-def record(plan: Plan, ids: PipelinePlan | None = None, sources: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the record as JSON types; `sources` are lines of ops that `ids` speaks of."""
+def record(plan: Plan, ids: PipelinePlan | None = None) -> dict[str, Any]:
+    """Return the record as JSON types."""
     name, major, minor = RECORD
     return {
         "schema": {"name": name, "major": major, "minor": minor},
         "command": shlex.join(["python", *sys.argv]),
         "plan": _data(plan),
-        "ids": _ids(ids or PipelinePlan(), sources or {}),
+        "ids": _ids(ids or PipelinePlan()),
         "environment": {
             "python": platform.python_version(),
             "platform": f"{platform.system()} {platform.machine()}",
@@ -53,9 +49,9 @@ def check_record_path(path: str) -> Path:
     return Path(path)
 
 
-def write_record(path: Path, graph: tf.Graph, plan: Plan, ids: PipelinePlan) -> None:
+def write_record(path: Path, plan: Plan, ids: PipelinePlan) -> None:
     """Write what was done to a live graph; a reader sees the file whole or not at all."""
-    content = record(plan, ids, sources_of(graph, (op for staying in ids.staying for op in _of_the_model(staying))))
+    content = record(plan, ids)
     made = path.with_name(f".{path.name}.new")
     made.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     made.replace(path)
@@ -65,7 +61,7 @@ def _data(plan: Plan) -> Any:
     return json.loads(plan.to_json())
 
 
-def _ids(ids: PipelinePlan, sources: Mapping[str, str]) -> dict[str, Any]:
+def _ids(ids: PipelinePlan) -> dict[str, Any]:
     """Return how many lookups' ids come from datasets, and why others do not."""
     staying = [
         {
@@ -73,13 +69,8 @@ def _ids(ids: PipelinePlan, sources: Mapping[str, str]) -> dict[str, Any]:
             "op": one.ids.op,
             "reason": one.reason,
             "path": list(one.path),
-            "source": next((sources[op] for op in _of_the_model(one) if op in sources), ""),
+            "source": one.source,
         }
         for one in ids.staying
     ]
     return {"moved": len(ids.moved), "passing": len(ids.passing), "staying": staying}
-
-
-def _of_the_model(staying: Staying) -> Iterator[str]:
-    """Yield the ops on the way from the one at fault but for those that the rewrite built."""
-    return (op for op in (*staying.path, staying.ids.op) if not op.startswith(SCOPE))

@@ -59,15 +59,17 @@ class PipelinePlan:
 
     def with_sources(self, sources: Callable[[Iterable[str]], Mapping[str, str]]) -> PipelinePlan:
         """Return the plan with the user's lines in it; `sources` is asked once, for all ops that the plan speaks of."""
-        ops = [op for staying in self.staying for op in staying.path]
-        found = sources([*ops, *(edit.use.op for edit in self.inputs), *(edit.op for edit in self.controls)])
+        ops = [op for staying in self.staying for op in (*staying.path, staying.ids.op)]
+        ops += [*(edit.use.op for edit in self.inputs), *(edit.op for edit in self.controls)]
+        # Those that the rewriter built stem from the line that called it.
+        found = sources(op for op in ops if not op.startswith("recmigrate/"))
 
         def line(*ops: str) -> str:
             return next((found[op] for op in ops if op in found), "")
 
         return dataclasses.replace(
             self,
-            staying=tuple(dataclasses.replace(one, source=line(*one.path)) for one in self.staying),
+            staying=tuple(dataclasses.replace(one, source=line(*one.path, one.ids.op)) for one in self.staying),
             inputs=tuple(dataclasses.replace(edit, source=line(edit.use.op)) for edit in self.inputs),
             controls=tuple(dataclasses.replace(edit, source=line(edit.op)) for edit in self.controls),
         )
