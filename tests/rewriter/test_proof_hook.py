@@ -15,6 +15,7 @@ from rewriter_models import batches, build
 
 from rewriter import GraphModifierHook, rewrite
 from rewriter.checks import RewriteError
+from rewriter.graph import GraphView
 from rewriter.plan import Plan
 
 v1 = tf.compat.v1
@@ -83,12 +84,12 @@ def test_ids_that_datasets_compute_are_compared_batch_by_batch() -> None:
 
 
 def test_a_difference_is_an_error_in_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(graph: tf.Graph, tables: Any) -> Plan:
+    def broken(graph: tf.Graph, tables: Any) -> tuple[Plan, GraphView]:
         plan = rewrite(graph, tables)
         read(op_of_table(graph, "model/user", "RecApply"), 2, lambda values: values * 0.5)
-        return plan
+        return plan, GraphView.of(graph)
 
-    monkeypatch.setattr("rewriter.hook.rewrite", broken)
+    monkeypatch.setattr("rewriter.hook.rewrite_and_view", broken)
     hook = GraphModifierHook(verify=2)
     with pytest.raises(RewriteError, match=r"`Adam/update_model/user/.*table `model/user`.*rewriter_models.py:\d+ in"):
         _fed(hook)
