@@ -1,4 +1,8 @@
-"""Which line of the user's code built an op: of a live graph, or of a SavedModel that was saved with it."""
+"""Which line of the user's code built an op of a live graph.
+
+Graphs in files do not tell: a SavedModel with `save_debug_info` has the lines of ops in functions alone, where a plan
+changes none.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-from google.protobuf.message import DecodeError
-from tensorflow.core.framework import graph_debug_info_pb2
 
-__all__ = ["saved_sources", "source_of", "sources_of"]
+__all__ = ["source_of", "sources_of"]
 
-# What an API call of TensorFlow passes through on its way from the user's line: by the name of an installed package,
-# since a SavedModel may come from another machine.
+# What an API call of TensorFlow passes through on its way from the user's line.
 _LIBRARIES = re.compile(
     r"/(site|dist)-packages/(tensorflow|tensorflow_estimator|keras|tf_keras|tf_slim|wrapt|absl)(/|$)"
     r"|/lib(64)?/python[\d.]+/(?!(site|dist)-packages/)"
@@ -63,38 +64,9 @@ def sources_of(graph: tf.Graph, ops: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def saved_sources(folder: str | Path) -> dict[str, str]:
-    """Return the sources of the ops in a SavedModel's functions, by `op@function`.
-
-    It is empty when the model was saved without `save_debug_info`. Of ops outside of functions TensorFlow saves none.
-    """
-    info = graph_debug_info_pb2.GraphDebugInfo()
-    try:
-        info.ParseFromString((Path(folder) / "debug" / "saved_model_debug_info.pb").read_bytes())
-    except (OSError, DecodeError):
-        return {}
-    lines = {key: _users_line(reversed(stack)) for key, stack in _stacks(info).items()}
-    return {key: line for key, line in lines.items() if line}
-
-
 def _inwards(stack: Any) -> Iterator[Any]:
     """Walk the frames innermost first: most stacks are left long before their end."""
     return (stack[number] for number in range(len(stack) - 1, -1, -1))
-
-
-def _stacks(info: Any) -> dict[str, list[_Frame]]:
-    """Return the frames by `op@function`, whichever of the two forms of TensorFlow they are in."""
-    stacks = dict(info.traces.items())
-    stacks |= {key: info.traces_by_id[number] for key, number in info.name_to_trace_id.items()}
-    return {key: [_frame(info, one) for one in _frames(info, stack)] for key, stack in stacks.items()}
-
-
-def _frames(info: Any, stack: Any) -> list[Any]:
-    return [*stack.file_line_cols, *(info.frames_by_id[number] for number in stack.frame_id)]
-
-
-def _frame(info: Any, one: Any) -> _Frame:
-    return _Frame(info.files[one.file_index], one.line, one.func)
 
 
 def _users_line(frames: Iterable[_Frame]) -> str | None:

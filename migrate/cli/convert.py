@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.command_line import command_line
+from migrate.cli.reports import REPORT, check_reports
 from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 SCHEMA = click.option("--schema", metavar="FILE", help="The feature schema (YAML) of a Paddle model.")
-REPORT = click.option(
-    "--report", "reports", metavar="FILE", multiple=True, help="Write a report: .json, .html, … (repeatable)."
-)
 ASSUME = click.option("--assume", is_flag=True, help="Also convert what holds only under a stated assumption.")
 TARGET = click.option(
     "--target", metavar="SDK", default="runtime", show_default=True, help="The SDK that the result calls."
@@ -107,16 +105,7 @@ def _options(schema: str | None, target: str, assume: bool, reports: Sequence[st
     if target != "runtime":
         raise MigrateError(f"--target {target}: only `runtime` can be emitted; leave the option out")
     if reports:
-        from pathlib import Path
-
-        from migrate.report.writers import check_path
-        from migrate.source.writing import check_writable
-
-        for path in reports:
-            check_path(path)
-            if not Path(path).parent.exists():
-                raise MigrateError(f"{path}: its directory does not exist; make it first")
-            check_writable(Path(path))
+        check_reports(reports)
     if schema is None:
         return Options(None, target, assume)
     from migrate.schema import load_schema

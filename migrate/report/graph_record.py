@@ -142,7 +142,7 @@ def plan_report(
     regions = {region.table: region for region in read.regions}
     findings = [_moved(table, read.savers, regions.get(table.name), place, written) for table in read.tables]
     findings += [_refused(refusal, place) for refusal in read.refusals]
-    count = f"{len(read.tables)} of {plural(len(findings), 'variable')} that are looked up"
+    count = f"{len(read.tables)} of {plural(len(findings), 'variable')} looked up"
     return Report(
         command=command,
         tool_version=__version__,

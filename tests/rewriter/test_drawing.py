@@ -12,7 +12,7 @@ import trace_models
 
 from rewriter import rewrite
 from rewriter.drawing import _ROOM, draw, shortened
-from rewriter.layout import BOX, place
+from rewriter.layout import BOX, GAP, place
 from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -71,6 +71,7 @@ def test_any_region_is_drawn_within_its_frame(seed: int) -> None:
     for group in whole.findall(f"{SVG}g"):
         for text in group.findall(f"{SVG}text"):
             assert len("".join(text.itertext())) <= _ROOM + 3
+    assert place(region).width <= len(region.boxes) * (BOX[0] + GAP[0])
     _no_overlap(region)
 
 

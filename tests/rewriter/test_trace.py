@@ -10,7 +10,7 @@ import tensorflow as tf
 import trace_models
 from trace_models import line_of
 
-from rewriter.trace import saved_sources, source_of, sources_of
+from rewriter.trace import source_of, sources_of
 
 v1 = tf.compat.v1
 
@@ -94,15 +94,3 @@ def test_code_made_of_text_counts_when_there_is_no_other(graph: tf.Graph) -> Non
     lines = Path(__file__).read_text().splitlines()
     line = next(number for number, text in enumerate(lines, 1) if text.endswith("# made here"))
     assert str(source_of(graph.get_operation_by_name("first"))).startswith(f"tests/rewriter/test_trace.py:{line} in")
-
-
-@pytest.mark.parametrize("with_info", [True, False])
-def test_a_saved_model(with_info: bool, tmp_path: Path) -> None:
-    module = tf.Module()
-    module.table = tf.Variable(tf.ones([trace_models.ROWS, trace_models.DIM]))
-    signature = [tf.TensorSpec([None], tf.int64)]
-    module.rows = tf.function(lambda given: trace_models._looked_up(module.table, given), input_signature=signature)
-    options = tf.saved_model.SaveOptions(**{"save_debug_info": with_info})
-    tf.saved_model.save(module, str(tmp_path), options=options)
-    found = {source for key, source in saved_sources(tmp_path).items() if key.startswith("plain_rows@")}
-    assert found == ({of("plain lookup", "_looked_up")} if with_info else set())

@@ -1,0 +1,58 @@
+"""The report of `migrate graph`: what becomes of the tables of a graph in a file, in every format asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrate.report import writers
+from migrate.report.graph_record import plan_report
+from migrate.report.merge import merge
+from migrate.report.model import InputFile, Location, Report, Stage
+
+if TYPE_CHECKING:
+    from rewriter.plan import Plan
+
+__all__ = ["write_reports"]
+
+
+def write_reports(
+    paths: Sequence[str], source: str, plans: Mapping[str, Plan], written: str | None, command: str
+) -> None:
+    """Write the report on the plans for the graphs of a file, by their tags, to each of the paths.
+
+    `written` is where the graph with tables is; None when the plans were only made.
+    """
+    if not paths:
+        return
+    file = InputFile(Path(source).as_posix(), _digest(Path(source)), "graph")
+    reports = [_report(plan, tags, len(plans) > 1, file, command, written) for tags, plan in plans.items()]
+    for path in paths:
+        writers.write(merge(reports), path)
+
+
+def _report(plan: Plan, tags: str, several: bool, file: InputFile, command: str, written: str | None) -> Report:
+    report = plan_report(json.loads(plan.to_json()), command, file.path, [file], written)
+    if not several:
+        return report
+    return replace(
+        report,
+        findings=tuple(replace(one, location=_tagged(one.location, tags)) for one in report.findings),
+        tables=tuple(replace(one, location=_tagged(one.location, tags)) for one in report.tables),
+        stages=tuple(Stage(one.name, one.state, f"{tags}: {one.message}") for one in report.stages),
+    )
+
+
+def _tagged(location: Location, tags: str) -> Location:
+    return replace(location, scope=f"graph tagged {tags}")
+
+
+def _digest(source: Path) -> str:
+    """Return the SHA-256 of a graph's file, for a SavedModel of the file that holds its graph."""
+    if source.is_dir():
+        source = next(path for name in ("saved_model.pb", "saved_model.pbtxt") if (path := source / name).is_file())
+    return hashlib.sha256(source.read_bytes()).hexdigest()

@@ -1,0 +1,62 @@
+"""The report of a graph in a file: it names the file where no line is known, and keeps several graphs apart."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from migrate.report.graph_file import write_reports
+from migrate.report.model import State
+from migrate.report.serialize import read_report
+from rewriter.files import read_graph
+from rewriter.graph import GraphView
+from rewriter.plan import Plan, make_plan
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A SavedModel of TensorFlow 1 with one table."""
+    with tf.Graph().as_default():
+        ids = v1.placeholder(tf.int64, [None])
+        rows = v1.nn.embedding_lookup(v1.get_variable("user", [10, 4], use_resource=True), ids)
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            v1.saved_model.simple_save(session, str(tmp_path / "saved"), {"ids": ids}, {"rows": rows})
+    return tmp_path / "saved"
+
+
+def plan_of(saved: Path) -> Plan:
+    return make_plan(GraphView(read_graph(saved)))
+
+
+@pytest.mark.parametrize(("written", "state"), [(None, State.AVAILABLE), ("out", State.APPLIED)])
+def test_one_graph(saved: Path, tmp_path: Path, written: str | None, state: State) -> None:
+    paths = [str(tmp_path / name) for name in ("r.json", "r.html", "r.txt")]
+    write_reports(paths, str(saved), {"serve": plan_of(saved)}, written, "migrate graph saved")
+    report = read_report(paths[0])
+    (finding,) = report.findings
+    assert (finding.state, finding.table, finding.location.path) == (state, "user", saved.as_posix())
+    assert report.inputs[0].sha256 == hashlib.sha256((saved / "saved_model.pb").read_bytes()).hexdigest()
+    assert [stage.state for stage in report.stages] == ["ok", "ok" if written else "not run"]
+    assert "<svg" in Path(paths[1]).read_text()
+    assert "line 0" not in Path(paths[1]).read_text() + Path(paths[2]).read_text()
+
+
+def test_several_graphs_are_told_apart_by_their_tags(saved: Path, tmp_path: Path) -> None:
+    plans = {"serve": plan_of(saved), "train": plan_of(saved)}
+    write_reports([str(tmp_path / "r.json")], str(saved), plans, None, "migrate graph saved")
+    report = read_report(tmp_path / "r.json")
+    assert [finding.location.scope for finding in report.findings] == ["graph tagged serve", "graph tagged train"]
+    assert len(report.tables) == 2
+    assert report.stages[0].message.count("1 of 1 variable looked up can move") == 2
+
+
+def test_nothing_is_written_when_nothing_is_asked_for(saved: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+    write_reports([], str(saved), {"": plan_of(saved)}, None, "migrate graph saved")
+    assert sorted(tmp_path.iterdir()) == before
