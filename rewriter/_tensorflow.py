@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.framework import function_def_to_graph
 
 from runtime._tensorflow import in_control_flow, stateful_types
 
 __all__ = [
+    "body_of",
     "calls",
     "captured_from",
     "closed_loops",
@@ -33,6 +35,12 @@ def replace_controls(op: tf.Operation, before: Sequence[tf.Operation]) -> None:
     """Let an op in a live graph wait for these ops only."""
     op._remove_all_control_inputs()
     op._add_control_inputs(list(before))
+
+
+def body_of(function: Any) -> tuple[Any, dict[str, str]]:
+    """Return the body of a FunctionDef as a GraphDef, and names of tensors there by those that the function has."""
+    definition, names = function_def_to_graph.function_def_to_graph_def(function)
+    return definition, dict(names)
 
 
 def closed_loops(graph: tf.Graph) -> frozenset[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 
 import tensorflow as tf
 
-from rewriter.checks import RewriteError, check
+from rewriter.checks import check
 from rewriter.checks_moved import check_collections, check_readers, collections_of
 from rewriter.graph import GraphView
+from rewriter.inlining import inline_calls, unlocked_by_inlining
 from rewriter.live import apply_plan
 from rewriter.origins import with_sources
 from rewriter.plan import Plan, make_plan
@@ -40,19 +42,36 @@ def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool =
 
 def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = False) -> tuple[Plan, GraphView]:
     """Do what `rewrite` does; return the view of the graph as it then is, too."""
-    before = GraphView.of(graph)
-    plan = make_plan(before, tables, [table.table_name for table in runtime_tables(graph)])
-    plan = with_sources(plan, functools.partial(sources_of, graph))
-    if dry_run or not plan.tables:
-        return plan, before
+    before, known = GraphView.of(graph), [table.table_name for table in runtime_tables(graph)]
+    unlocked, inlined = unlocked_by_inlining(before, tables, known)
+    with contextlib.ExitStack() as undo:
+        view = before
+        if unlocked and not dry_run:
+            _require_open(graph)
+            view, taken_back = inline_calls(graph, before, unlocked)
+            undo.callback(taken_back)
+        plan = make_plan(inlined if dry_run else view, tables, known)
+        plan = with_sources(plan, functools.partial(sources_of, graph))
+        if not dry_run and plan.tables:
+            view = _apply(graph, view, plan, undo)
+        undo.pop_all()
+    return plan, view
+
+
+def _apply(graph: tf.Graph, before: GraphView, plan: Plan, undo: contextlib.ExitStack) -> GraphView:
+    """Carry the plan out and check it; return the view of the graph as it then is."""
+    _require_open(graph)
     held = collections_of(graph)
-    undo = apply_plan(graph, plan)
-    try:
-        after = GraphView.of(graph)
-        check(before, after, plan)
-        check_readers(before, after, plan)
-        check_collections(held, collections_of(graph), plan)
-    except RewriteError:
-        undo()
-        raise
-    return plan, after
+    undo.callback(apply_plan(graph, plan))
+    after = GraphView.of(graph)
+    check(before, after, plan)
+    check_readers(before, after, plan)
+    check_collections(held, collections_of(graph), plan)
+    return after
+
+
+def _require_open(graph: tf.Graph) -> None:
+    if graph.finalized:
+        raise RuntimeError(
+            "the graph is finalized: rewrite it before the session starts (GraphModifierHook does it in `begin`)"
+        )

@@ -20,12 +20,13 @@ from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.savers import restored_by, why_not_saved
 
-__all__ = ["VARIABLES", "find_tables"]
+__all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 
 #: Types of ops that are variables.
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _GATHERS = ("ResourceGather", "GatherV2", "Gather")
-_LOOKUPS = (*_GATHERS, *SEGMENTS)
+#: Types of ops that look rows up.
+LOOKUPS = (*_GATHERS, *SEGMENTS)
 _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterSub")
 _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
@@ -122,9 +123,9 @@ class _Finder:
 
     def _looked_up(self, name: str) -> bool:
         for use in carried_uses(self.view, name):
-            if self.view.type(use.op) in _LOOKUPS and use.input == 0:
+            if self.view.type(use.op) in LOOKUPS and use.input == 0:
                 return True
-            if any(inner.type in _LOOKUPS and inner.input == 0 for inner in inner_uses(self.view, use)):
+            if any(inner.type in LOOKUPS and inner.input == 0 for inner in inner_uses(self.view, use)):
                 return True
         return False
 
@@ -141,7 +142,7 @@ class _Finder:
         """Sort one use of the variable, or of what reads it whole, in; raise for what a table cannot do."""
         op, kind = use.op, self.view.type(use.op)
         path = (*path, op)
-        if kind in _LOOKUPS and use.input == 0:
+        if kind in LOOKUPS and use.input == 0:
             uses.lookups.append((op, self._ids(op, path)))
         elif kind in FUSED and use.input == 0:
             self._update(fused_update(self.view, op, name, self._variable, self._start), uses, path)
@@ -162,7 +163,7 @@ class _Finder:
             for further in self.view.users(op):
                 self._use(name, further, uses, path)
         elif functions_of(self.view, self.view.nodes[op]):
-            raise _Refused(why_not_entered(self.view, use, _LOOKUPS), *path)
+            raise _Refused(why_not_entered(self.view, use, LOOKUPS), *path)
         else:
             raise _Refused(f"{kind} `{op}` uses it whole", *path)
 

@@ -62,7 +62,7 @@ def why_not_entered(view: GraphView, use: Use, lookups: Container[str]) -> str:
         remedy = "look it up outside of the tf.function"
     else:
         remedy = "look it up in the graph, not in a dataset's function"
-    return f"{where} looks it up, and nothing moves in functions: {remedy}"
+    return f"{where} looks it up, and nothing moves in it: {remedy}"
 
 
 def _arguments(view: GraphView, node: Any, number: int, inputs: int) -> Iterator[tuple[str, str]]:

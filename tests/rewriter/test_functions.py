@@ -9,6 +9,8 @@ import pytest
 import tensorflow as tf
 
 from rewriter import rewrite
+from rewriter.graph import GraphView
+from rewriter.plan import make_plan
 
 v1 = tf.compat.v1
 both = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
@@ -65,7 +67,7 @@ def test_a_variable_that_only_a_function_looks_up_is_found(
 ) -> None:
     table = v1.get_variable("user", [10, 4], use_resource=use_resource)
     form(table, v1.placeholder(tf.int64, [None]))
-    (refusal,) = rewrite(graph).refusals
+    (refusal,) = make_plan(GraphView.of(graph)).refusals
     op = graph.get_operation_by_name(refusal.path[-1])
     assert op.type.endswith(kind)
     assert refusal.path[0] == "user"
@@ -79,12 +81,12 @@ def test_a_variable_that_a_function_uses_whole_is_no_table(graph: tf.Graph) -> N
     table, ids = v1.get_variable("user", [10, 4], use_resource=True), v1.placeholder(tf.int64, [None])
     rows = _in_a_function(table, ids)
     tf.function(lambda rows: tf.matmul(rows, table, transpose_b=True))(rows)
-    (refusal,) = rewrite(graph).refusals
+    (refusal,) = make_plan(GraphView.of(graph)).refusals
     assert "where ResourceGather `embedding_lookup` looks it up" in refusal.reason
     table = v1.get_variable("whole", [10, 4], use_resource=True)
     _lookup(table, ids)
     tf.function(lambda rows: tf.matmul(rows, table, transpose_b=True))(rows)
-    *_, refusal = rewrite(graph, ["user", "whole"]).refusals
+    *_, refusal = make_plan(GraphView.of(graph), ["user", "whole"]).refusals
     assert "where MatMul `MatMul` uses it whole" in refusal.reason
 
 
@@ -100,4 +102,4 @@ def test_a_variable_that_a_dataset_looks_up_is_found(graph: tf.Graph) -> None:
     v1.data.make_initializable_iterator(data)
     (refusal,) = rewrite(graph).refusals
     assert "MapDataset" in refusal.reason
-    assert "looks it up, and nothing moves in functions: look it up in the graph" in refusal.reason
+    assert "looks it up, and nothing moves in it: look it up in the graph" in refusal.reason

@@ -56,3 +56,12 @@ def test_functions_tell_what_they_capture_and_who_calls_them(graph: tf.Graph) ->
         assert _tensorflow.captured_from(one, graph) is None
         callers = [op for op in given.consumers() if _tensorflow.calls(op, one.graph)]
         assert [op.type for op in callers] in (["If"], ["StatelessIf"], ["PartitionedCall"])
+
+
+def test_a_function_has_a_body(graph: tf.Graph) -> None:
+    tf.function(lambda x: tf.tanh(x) + 1.0)(tf.constant(1.0))
+    function = graph.as_graph_def().library.function[0]
+    body, names = _tensorflow.body_of(function)
+    assert {"Tanh", "Placeholder"} <= {node.op for node in body.node}
+    (result,) = function.ret.values()
+    assert names[result].partition(":")[0] in {node.name for node in body.node}
