@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -117,7 +119,8 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
             RewriteError: the rewritten graph computes something else.
         """
         if self._recorder:
-            self._recorder.after_run(run_values.results)
+            with self._reported(self._recorder):
+                self._recorder.after_run(run_values.results)
 
     def end(self, session: Any) -> None:
         """Prove by what was recorded, if that is less than was asked for.
@@ -126,4 +129,15 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
             RewriteError: the rewritten graph computes something else.
         """
         if self._recorder:
-            self._recorder.end()
+            with self._reported(self._recorder):
+                self._recorder.end()
+
+    @contextlib.contextmanager
+    def _reported(self, recorder: Recorder) -> Iterator[None]:
+        """Add the proof to the report when there is one, also one that fails."""
+        before = recorder.proof
+        try:
+            yield
+        finally:
+            if self._report and self.plan and recorder.proof is not before:
+                write_record(self._report, self.plan, self.pipeline, recorder.proof)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 import platform
 import shlex
 import sys
@@ -13,6 +15,7 @@ import tensorflow as tf
 
 from rewriter.pipeline.plan import PipelinePlan
 from rewriter.plan import Plan
+from rewriter.proof.result import Proof
 
 __all__ = ["RECORD", "check_record_path", "record", "write_record"]
 
@@ -20,7 +23,7 @@ __all__ = ["RECORD", "check_record_path", "record", "write_record"]
 RECORD = ("recmigrate-graph", 1, 0)
 
 
-def record(plan: Plan, ids: PipelinePlan | None = None) -> dict[str, Any]:
+def record(plan: Plan, ids: PipelinePlan | None = None, proof: Proof | None = None) -> dict[str, Any]:
     """Return the record as JSON types."""
     name, major, minor = RECORD
     return {
@@ -28,6 +31,7 @@ def record(plan: Plan, ids: PipelinePlan | None = None) -> dict[str, Any]:
         "command": shlex.join(["python", *sys.argv]),
         "plan": _data(plan),
         "ids": _ids(ids or PipelinePlan()),
+        "proof": _proof(proof) if proof else None,
         "environment": {
             "python": platform.python_version(),
             "platform": f"{platform.system()} {platform.machine()}",
@@ -49,9 +53,9 @@ def check_record_path(path: str) -> Path:
     return Path(path)
 
 
-def write_record(path: Path, plan: Plan, ids: PipelinePlan) -> None:
+def write_record(path: Path, plan: Plan, ids: PipelinePlan, proof: Proof | None = None) -> None:
     """Write what was done to a live graph; a reader sees the file whole or not at all."""
-    content = record(plan, ids)
+    content = record(plan, ids, proof)
     made = path.with_name(f".{path.name}.new")
     made.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     made.replace(path)
@@ -74,3 +78,11 @@ def _ids(ids: PipelinePlan) -> dict[str, Any]:
         for one in ids.staying
     ]
     return {"moved": len(ids.moved), "passing": len(ids.passing), "staying": staying}
+
+
+def _proof(proof: Proof) -> dict[str, Any]:
+    """Return the proof as JSON types; numbers that JSON does not have are words."""
+    data = dataclasses.asdict(proof)
+    for one in data["compared"]:
+        one |= {name: str(one[name]) for name in ("largest", "scale") if not math.isfinite(one[name])}
+    return data | {"ok": proof.ok, "difference": str(proof.difference) if proof.difference else ""}

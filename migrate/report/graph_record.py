@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from migrate.report.decode import decode
 from migrate.report.model import (
     GRAPH_RULE,
     Applicability,
+    Comparison,
     Finding,
     InputFile,
     Location,
@@ -20,6 +22,7 @@ from migrate.report.model import (
     Stage,
     State,
     TableRecord,
+    Verification,
     with_ids,
 )
 from migrate.report.summary import plural
@@ -106,6 +109,25 @@ class _Ids:
     staying: tuple[_Staying, ...]
 
 
+@dataclass(frozen=True)
+class _Compared:
+    kind: str
+    items: tuple[str, ...]
+    times: int
+    largest: float
+    scale: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class _Proof:
+    ok: bool
+    steps: int
+    compared: tuple[_Compared, ...]
+    difference: str = ""
+    notes: tuple[str, ...] = ()
+
+
 def is_record(data: Any) -> bool:
     """Return whether a file's JSON is what a hook's `report=` wrote."""
     schema = data.get("schema") if isinstance(data, dict) else None
@@ -126,6 +148,7 @@ def read_record(data: Any, origin: str) -> Report:
         report,
         findings=(*report.findings, *with_ids(_staying(one) for one in ids.staying)),
         stages=(*report.stages, *_id_stage(ids)),
+        verifications=(_verification(decode(_Proof, data["proof"], origin)),) if data.get("proof") else (),
         environment=tuple((str(name), str(value)) for name, value in facts.items()),
     )
 
@@ -249,6 +272,36 @@ def _id_stage(ids: _Ids) -> Iterator[Stage]:
     total = found + len(ids.staying)
     if total:
         yield Stage("ids", "ok", f"the ids of {found} of {plural(total, 'lookup')} come from datasets")
+
+
+def _verification(proof: _Proof) -> Verification:
+    comparisons = [_comparison(one) for one in proof.compared]
+    if not proof.ok and not proof.difference:
+        comparisons.append(Comparison("ids", "lookups", 0, 0.0, 0.0, 0.0, 0.0, 0.0, "empty"))
+    return Verification(
+        original="the graph as it was",
+        converted=f"the graph with tables, over {plural(proof.steps, 'step')}",
+        comparisons=tuple(comparisons),
+        notes=(*([proof.difference] if proof.difference else []), *proof.notes),
+    )
+
+
+def _comparison(one: _Compared) -> Comparison:
+    relative = one.largest / one.scale if one.scale else (math.inf if one.largest else 0.0)
+    names = ", ".join(one.items[:6]) + (", …" if len(one.items) > 6 else "")
+    equal = relative <= one.limit
+    return Comparison(
+        stage=one.kind,
+        name=names,
+        count=one.times,
+        max_abs=one.largest,
+        max_rel=relative,
+        scale=one.scale,
+        tolerance=one.limit,
+        needed=relative,
+        verdict="equal" if equal else "differs",
+        note=f"{plural(one.times, 'tensor')} compared",
+    )
 
 
 def _table(table: _Table, place: str, written: str | None) -> TableRecord:

@@ -72,3 +72,16 @@ def test_an_estimator_records_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_a_path_that_cannot_be_written_is_refused_at_once(name: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=said):
         GraphModifierHook(report=str(tmp_path / name))
+
+
+def test_a_proof_is_added_when_it_is_made(graph: tf.Graph, tmp_path: Path) -> None:
+    ids = v1.placeholder(tf.int64, [None])
+    step = v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(trace_models.plain(ids)))
+    path = tmp_path / "graph.json"
+    with v1.train.MonitoredSession(hooks=[GraphModifierHook(report=str(path), verify=2)]) as session:
+        assert json.loads(path.read_text())["proof"] is None
+        for _ in range(2):
+            session.run(step, {ids: [1, 2]})
+        proof = json.loads(path.read_text())["proof"]
+    assert proof["ok"]
+    assert {"ids", "touched rows"} <= {one["kind"] for one in proof["compared"]}

@@ -19,6 +19,8 @@ from migrate.report import serialize, writers
 from migrate.report.graph_record import plan_report, read_record
 from migrate.report.model import GRAPH_RULE, Applicability, InputFile, Report, State
 from rewriter import rewrite
+from rewriter.plan import Plan
+from rewriter.proof.result import Compared, Difference, Proof
 from rewriter.record import record
 
 v1 = tf.compat.v1
@@ -193,3 +195,33 @@ def test_diff_shows_a_table_that_is_newly_refused(files: tuple[Path, Path]) -> N
     code, text = run("diff", files[1], files[0])
     assert code == 0
     assert "state: unsupported -> applied" in text
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_proof_is_a_verification(wrong: bool) -> None:
+    kinds = [Compared("ids", ("lookup",), 20, 0.0, 9.0, 0.0), Compared("losses", ("Sum",), 20, 1e-7, 1.0, 1e-5)]
+    difference = None
+    if wrong:
+        kinds[1] = Compared("losses", ("Sum",), 3, float("inf"), 1.0, 1e-5)
+        difference = Difference(3, "losses", "Sum:0", 0.5, 1.0, "add:0", "AddV2", "it reads `x`", "user", "model.py:3")
+    proof = Proof(20, ("user",), 1e-5, tuple(kinds), difference)
+    with tf.Graph().as_default() as graph:
+        tf.nn.embedding_lookup(v1.get_variable("user", [9, 8]), v1.placeholder(tf.int64, [None], "ids"))
+        data = json.loads(json.dumps(record(rewrite(graph, dry_run=True), proof=proof), allow_nan=False))
+    report = read_record(data, "g.json")
+    (found,) = report.verifications
+    assert found.passed is proof.ok is not wrong
+    assert [one.verdict for one in found.comparisons] == ["equal", "differs" if wrong else "equal"]
+    assert serialize.from_data(json.loads(serialize.to_json(report)), "r") == report
+    text = writers.render(report, ".txt")
+    assert ("1 of 2 comparisons equal" if wrong else "2 of 2 comparisons equal") in text
+    assert ("the first tensor that differs is `add:0`" in text) is wrong
+    assert "the numbers do not agree" in text if wrong else "the numbers agree" in text
+
+
+def test_a_proof_that_compared_no_ids_proves_nothing() -> None:
+    proof = Proof(2, ("user",), 1e-5, (Compared("losses", ("Sum",), 2, 0.0, 1.0, 1e-5),))
+    data = recorded()
+    data["proof"] = json.loads(json.dumps(record(Plan((), (), (), ()), proof=proof)))["proof"]
+    (found,) = read_record(data, "g.json").verifications
+    assert not found.passed
