@@ -98,13 +98,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a variable that is looked up stays as it is; `path` leads from it to the op at fault, `source` built that."""
+    """Why a variable that is looked up stays as it is; `path` leads from it to the op at fault.
+
+    `source` is the user's line that built that op, `built` the one that built the variable.
+    """
 
     table: str
     reason: str
     path: tuple[str, ...] = field(default=())
     shape: tuple[int, ...] = ()
     source: str = ""
+    built: str = ""
 
     def __str__(self) -> str:
         way = " → ".join(self.path)

@@ -46,7 +46,9 @@ def with_sources(plan: Plan, sources: Sources) -> Plan:
     return replace(
         plan,
         tables=tuple(_with_sources(table, line) for table in plan.tables),
-        refusals=tuple(replace(one, source=line(*reversed(one.path), one.table)) for one in plan.refusals),
+        refusals=tuple(
+            replace(one, source=line(*reversed(one.path), one.table), built=line(one.table)) for one in plan.refusals
+        ),
         inputs=tuple(replace(edit, source=line(edit.use.op)) for edit in plan.inputs),
         controls=tuple(replace(edit, source=line(edit.op)) for edit in plan.controls),
         regions=tuple(_region_with_sources(region, line) for region in plan.regions),

@@ -71,6 +71,7 @@ class _Refusal:
     path: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
     source: str = ""
+    built: str = ""
 
 
 @dataclass(frozen=True)
@@ -321,7 +322,7 @@ def _table(table: _Table, place: str, written: str | None) -> TableRecord:
 def _stays(refusal: _Refusal, place: str) -> TableRecord:
     return TableRecord(
         name=refusal.table,
-        location=_location(refusal.source, place),
+        location=_location(refusal.built, place),
         verdict=State.UNSUPPORTED,
         applicability=None,
         dim=" × ".join(map(str, refusal.shape[1:])),

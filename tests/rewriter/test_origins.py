@@ -64,6 +64,7 @@ def test_json_holds_it_all(graph: tf.Graph) -> None:
     assert [edit["rule"] for edit in data["inputs"]] == [edit.rule for edit in plan.inputs]
     assert [edit["source"] for edit in data["controls"]] == [edit.source for edit in plan.controls]
     assert data["refusals"][0]["source"] == plan.refusals[0].source != ""
+    assert data["refusals"][0]["built"] == f"{FILE}:{line_of('whole')} in whole_model"
 
 
 def test_a_graph_without_lines_has_rules_all_the_same(graph: tf.Graph) -> None:

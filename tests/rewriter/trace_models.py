@@ -54,7 +54,7 @@ def whole_model() -> None:
     ids, tags = v1.placeholder(tf.int64, [None]), v1.sparse_placeholder(tf.int64)
     user = v1.get_variable("user", [ROWS, DIM], use_resource=True)  # user
     item = v1.get_variable("item", [ROWS, DIM], use_resource=False)
-    whole = v1.get_variable("whole", [ROWS, DIM], use_resource=True)
+    whole = v1.get_variable("whole", [ROWS, DIM], use_resource=True)  # whole
     rows = tf.nn.embedding_lookup(user, ids) + tf.nn.embedding_lookup(whole, ids)  # looked up
     read = tf.convert_to_tensor(item)
     pooled = v1.nn.embedding_lookup_sparse(read, tags, None, combiner="mean")  # pooled
