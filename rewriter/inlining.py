@@ -46,28 +46,35 @@ def unlocked_by_inlining(view: GraphView, tables: Any, moved: Collection[str]) -
         return [], view
     with tf.Graph().as_default() as copy:
         tf.import_graph_def(view.definition, name="")
-    after, _ = inline_calls(copy, GraphView.of(copy), inside)
+    after, _, _ = inline_calls(copy, GraphView.of(copy), inside)
     moving = {table.name for table in make_plan(after, tables, moved).tables}
     unlocked = [name for name in inside if name in moving]
     return unlocked, after if unlocked else view
 
 
-def inline_calls(graph: tf.Graph, view: GraphView, variables: Collection[str]) -> tuple[GraphView, Callable[[], None]]:
-    """Inline the calls whose functions look these variables up; return the new view, and what takes all edges back.
+def inline_calls(
+    graph: tf.Graph, view: GraphView, variables: Collection[str]
+) -> tuple[GraphView, tuple[tuple[str, str], ...], Callable[[], None]]:
+    """Inline the calls whose functions look these variables up.
+
+    Returns:
+        The new view, pairs of an output of a call and the tensor in its place, and what takes all edges back.
 
     Raises:
         RewriteError: the graph would not be what it was; it is as it was before.
     """
+    placed: list[tuple[str, str]] = []
     with contextlib.ExitStack() as undo:
         for _ in range(_DEEPEST):
             calls = _calls(view, variables)
             if not calls:
                 break
             for call in calls:
-                before, edits = view, _inline(graph, view, call, undo)
+                before, (edits, outputs) = view, _inline(graph, view, call, undo)
+                placed += [(f"{call}:{number}", output.name) for number, output in enumerate(outputs)]
                 view = GraphView.of(graph)
                 check(before, view, edits)
-        return view, undo.pop_all().close
+        return view, tuple(placed), undo.pop_all().close
 
 
 def _calls(view: GraphView, variables: Collection[str]) -> list[str]:
@@ -81,7 +88,9 @@ def _calls(view: GraphView, variables: Collection[str]) -> list[str]:
     return list(found)
 
 
-def _inline(graph: tf.Graph, view: GraphView, name: str, undo: contextlib.ExitStack) -> _Inlining:
+def _inline(
+    graph: tf.Graph, view: GraphView, name: str, undo: contextlib.ExitStack
+) -> tuple[_Inlining, list[tf.Tensor]]:
     call = graph.get_operation_by_name(name)
     with graph.as_default(), tf.control_dependencies(None), tf.device(None), tf.device(call.device or None):
         built = build_call(view, call)
@@ -102,7 +111,7 @@ def _inline(graph: tf.Graph, view: GraphView, name: str, undo: contextlib.ExitSt
         edit_input(graph, edit, parts[edit.by], undo)
     for wait in edits.controls:
         edit_controls(graph, wait, parts[wait.by], undo)
-    return edits
+    return edits, outputs
 
 
 def _edits(view: GraphView, name: str, outputs: int, given: Sequence[int]) -> _Inlining:

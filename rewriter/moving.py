@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 from typing import Any
 
@@ -45,12 +46,12 @@ def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = Fals
     before, known = GraphView.of(graph), [table.table_name for table in runtime_tables(graph)]
     unlocked, inlined = unlocked_by_inlining(before, tables, known)
     with contextlib.ExitStack() as undo:
-        view = before
+        view, placed = before, tuple[tuple[str, str], ...]()
         if unlocked and not dry_run:
             _require_open(graph)
-            view, taken_back = inline_calls(graph, before, unlocked)
+            view, placed, taken_back = inline_calls(graph, before, unlocked)
             undo.callback(taken_back)
-        plan = make_plan(inlined if dry_run else view, tables, known)
+        plan = dataclasses.replace(make_plan(inlined if dry_run else view, tables, known), inlined=placed)
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)

@@ -52,7 +52,10 @@ class ControlEdit:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a rewrite does. Parts, the ops that it adds, are called `<table>/lookup/<n>`, `<table>/update/<n>`, …"""
+    """What a rewrite does. Parts, the ops that it adds, are called `<table>/lookup/<n>`, `<table>/update/<n>`, …
+
+    `inlined` are the outputs of calls of functions, whose lookups were inlined first, and the tensors in their place.
+    """
 
     tables: tuple[Table, ...]
     refusals: tuple[Refusal, ...]
@@ -60,6 +63,7 @@ class Plan:
     controls: tuple[ControlEdit, ...]
     savers: tuple[SaverPart, ...] = ()
     regions: tuple[Region, ...] = ()
+    inlined: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as JSON."""

@@ -12,7 +12,7 @@ from rewriter.graph import GraphView, Tensor
 from rewriter.pipeline import PipelinePlan
 from rewriter.plan import Plan
 from rewriter.proof.datasets import elements
-from rewriter.proof.reach import maybe_dead
+from rewriter.proof.reach import maybe_dead, tensor_of
 from rewriter.proof.replay import Side
 
 __all__ = ["LOOKUPS", "Both", "MovedTable", "MovedUpdate"]
@@ -67,9 +67,12 @@ class Both:
         self.tables = _tables(self.moved.view, plan)
         #: What gives rows, elements of iterators, and what datasets compute, in the rewritten graph.
         self._moved_to = elements(self.moved.view, pipeline)
+        # What functions computed that are inlined; lookups in them are those of no op of the original.
+        self._moved_to |= {tensor_of(old): tensor_of(new) for old, new in plan.inlined}
         for moved_table in self.tables:
             for lookup, op in zip(moved_table.table.lookups, moved_table.lookups, strict=True):
-                if not self.original.view.type(lookup.op).startswith("SparseSegment"):
+                stock = self.original.view
+                if lookup.op in stock and not stock.type(lookup.op).startswith("SparseSegment"):
                     self._moved_to[lookup.rows] = Tensor(op)
 
     def start(self) -> None:

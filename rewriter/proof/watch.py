@@ -97,6 +97,7 @@ class Watch:
         fetched = [one for one in step.fetches if ":" in one and one in self._both.original]
         given = [one for one in (*self._losses, *self._starts(ops)) if self._computable(one, step, ops)]
         lookups = {lookup.op for table in self._both.tables for lookup in table.table.lookups}
+        lookups |= {tensor_of(old).op for old, _ in self._both.plan.inlined}
         for name in dict.fromkeys([*fetched, *given]):
             tensor = tensor_of(name)
             element = self._both.original.graph.get_tensor_by_name(name)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from rewriter_compare import DIM, ROWS, assert_same, head, variable
+from rewriter_compare import DIM, ROWS, Inputs, assert_same, head, variable
 
-from rewriter import rewrite
+from rewriter import GraphModifierHook, rewrite
 
 v1 = tf.compat.v1
 
@@ -268,3 +268,18 @@ def test_control_flow_in_a_meta_graph_moves(form: Callable[..., Any], use_resour
             found.append([session.run(["Mean:0", "Adagrad"], feed)[0] for feed in _feeds(10)])
     assert np.abs(np.subtract(*found)).max() <= 1e-5 * np.abs(found).max()
     assert abs(found[0][0] - found[0][-1]) > 1e-3
+
+
+@both
+@pytest.mark.parametrize("form", [_in_nested_branches, _in_map_fn, _in_a_branch_in_a_loop])
+def test_control_flow_is_proved(form: Callable[..., Any], use_resource: bool) -> None:
+    with tf.Graph().as_default():
+        inputs = Inputs.make()
+        rows = form(variable(use_resource=use_resource), inputs.features["ids"], inputs.labels)
+        fetches = head(_flat(rows), inputs.labels, v1.train.AdagradOptimizer(0.1))
+        hook = GraphModifierHook(verify=3)
+        with v1.train.MonitoredSession(hooks=[hook]) as session:
+            for feed in inputs.feeds(4):
+                session.run(fetches, feed)
+    assert hook.proof is not None
+    assert hook.proof.ok

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from rewriter_compare import DIM, ROWS, assert_same, head, variable
+from rewriter_compare import DIM, ROWS, Inputs, assert_same, head, variable
 
-from rewriter import rewrite
+from rewriter import GraphModifierHook, rewrite
 from rewriter.checks import RewriteError
 from rewriter.plan import Plan
 
@@ -92,6 +92,24 @@ def _in_a_branch_in_a_loop(table: Any, ids: Any, labels: Any) -> Any:
 
 def _in_a_loop_in_a_branch(table: Any, ids: Any, labels: Any) -> Any:
     return v1.cond(tf.reduce_sum(labels) > 0, lambda: _in_a_loop(table, ids, labels), lambda: _lookup(table, ids))
+
+
+@pytest.mark.parametrize(
+    "form", [_in_branches, _in_a_function, _in_a_branch_of_a_function], ids=lambda one: one.__name__
+)
+def test_what_functions_look_up_is_proved(form: Callable[..., Any]) -> None:
+    with tf.Graph().as_default():
+        inputs = Inputs.make()
+        rows = form(variable(), inputs.features["ids"], inputs.labels)
+        fetches = [rows, *head(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels, v1.train.AdagradOptimizer(0.05))]
+        hook = GraphModifierHook(verify=3)
+        with v1.train.MonitoredSession(hooks=[hook]) as session:
+            for feed in inputs.feeds(4):
+                session.run(fetches[1:], feed)
+    assert hook.proof is not None
+    assert hook.proof.ok
+    kinds = {compared.kind: compared.items for compared in hook.proof.compared}
+    assert {"losses", "updated ids", "gradients of rows", "all rows at the end"} <= set(kinds), kinds
 
 
 LOOPS = [_in_a_loop, _in_map_fn, _in_a_branch_in_a_loop, _in_a_loop_in_a_branch]
