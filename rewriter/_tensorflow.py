@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.framework import function_def_to_graph
+from tensorflow.python.framework import function_def_to_graph, ops
 
 from runtime._tensorflow import in_control_flow, stateful_types
 
@@ -20,6 +20,7 @@ __all__ = [
     "control_flow_of",
     "in_control_flow",
     "inputs_called",
+    "number_functions_beyond",
     "replace_controls",
     "stateful_types",
     "update_input",
@@ -96,3 +97,9 @@ def calls(op: tf.Operation, body: tf.Graph) -> bool:
     names = {one.name for value in attributes for one in (value.func, *value.list.func) if one.name}
     known = re.compile(rf"{re.escape(body.name)}(_rewritten)*|__[a-z]+_{re.escape(body.name)}_\d+")
     return any(known.fullmatch(name) for name in names)
+
+
+def number_functions_beyond(last: int) -> None:
+    """Let the functions of branches that are built from now on have names that end with numbers above `last`."""
+    while ops.uid() < last:
+        pass

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from rewriter.graph import GraphView, Tensor, Use
 from rewriter.plan import ControlEdit, InputEdit
 
-__all__ = ["Edits", "RewriteError", "check"]
+__all__ = ["Edits", "RewriteError", "check", "check_acyclic"]
 
 
 class Edits(Protocol):
@@ -38,7 +38,7 @@ def check(before: GraphView, after: GraphView, plan: Edits) -> None:
     _check_untouched(before, after, plan)
     _check_other_edges(before, after, plan)
     _check_groups(after)
-    _check_acyclic(after)
+    check_acyclic(after)
 
 
 def _check_edges(before: GraphView, after: GraphView, plan: Edits) -> None:
@@ -101,8 +101,12 @@ def _check_groups(after: GraphView) -> None:
                 raise RewriteError(f"`{name}` is colocated with `{leader}`, which is not there")
 
 
-def _check_acyclic(view: GraphView) -> None:
-    """Take ops away whose inputs are all away (Kahn's algorithm); loops of tf.while_loop are cut at NextIteration."""
+def check_acyclic(view: GraphView) -> None:
+    """Take ops away whose inputs are all away (Kahn's algorithm); loops of tf.while_loop are cut at NextIteration.
+
+    Raises:
+        RewriteError: names an op that is left.
+    """
     missing = {
         name: len(view.inputs(name)) + len(view.controls(name)) if view.type(name) != "NextIteration" else 0
         for name in view.nodes

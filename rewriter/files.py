@@ -1,7 +1,8 @@
-"""Reads the graphs that TensorFlow writes: GraphDef (.pb, .pbtxt), MetaGraph (.meta) and SavedModel."""
+"""Reads and writes the graphs that TensorFlow writes: GraphDef (.pb, .pbtxt), MetaGraph (.meta) and SavedModel."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,29 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
-__all__ = ["read_graph"]
+__all__ = ["kind_of", "read_graph", "read_message", "to_bytes"]
+
+_OF_CHECKPOINT = re.compile(r"\.(index|data-\d+-of-\d+)$")
+#: What the file of a SavedModel is called in its directory.
+_SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
+
+
+def kind_of(path: str | Path) -> str:
+    """Return what a path is or would be by its name: `GraphDef`, `MetaGraphDef`, or `SavedModel` for a directory.
+
+    Raises:
+        ValueError: the name says none of these.
+    """
+    path = Path(path)
+    if path.is_dir() or path.name in _SAVED_MODEL or not path.suffix:
+        return "SavedModel"
+    if path.suffix in (".pb", ".pbtxt"):
+        return "GraphDef"
+    if path.suffix == ".meta":
+        return "MetaGraphDef"
+    raise ValueError(
+        f"{path} says by its name nothing that is known: call it .pb, .pbtxt or .meta, or name a directory"
+    )
 
 
 def read_graph(path: str | Path) -> Any:
@@ -19,33 +42,71 @@ def read_graph(path: str | Path) -> Any:
     Raises:
         ValueError: there is no such file, it is none of these kinds, or a SavedModel with several graphs.
     """
+    message = read_message(path)
+    if isinstance(message, tf.compat.v1.GraphDef):
+        return message
+    if isinstance(message, tf.compat.v1.MetaGraphDef):
+        return message.graph_def
+    if len(message.meta_graphs) != 1:
+        raise ValueError(f"{path} holds {len(message.meta_graphs)} graphs: export the one that is meant by itself")
+    return message.meta_graphs[0].graph_def
+
+
+def read_message(path: str | Path) -> Any:
+    """Return what is in a file or a SavedModel's directory: a GraphDef, MetaGraphDef or SavedModel.
+
+    Raises:
+        ValueError: there is no such file, or it is none of these kinds.
+    """
     path = Path(path)
     if path.is_dir():
         return _of_saved_model(path)
     if not path.is_file():
-        raise ValueError(f"{path} does not exist: give a .pb, .pbtxt or .meta file, or a SavedModel's directory")
-    if path.suffix == ".meta":
-        return _parsed(path, tf.compat.v1.MetaGraphDef()).graph_def
-    if path.name.startswith("saved_model."):
+        hint = "; that is a checkpoint, which has no graph" if Path(f"{path}.index").is_file() else ""
+        raise ValueError(f"{path} does not exist{hint}: give a .pb, .pbtxt or .meta file, or a SavedModel's directory")
+    if _OF_CHECKPOINT.search(path.name):
+        raise ValueError(f"{path} is part of a checkpoint, which has no graph: give the .meta file beside it")
+    if path.name in _SAVED_MODEL:
         return _of_saved_model(path.parent)
-    return _parsed(path, tf.compat.v1.GraphDef())
+    message = _parsed(path, tf.compat.v1.MetaGraphDef() if path.suffix == ".meta" else tf.compat.v1.GraphDef())
+    nodes = message.node if isinstance(message, tf.compat.v1.GraphDef) else message.graph_def.node
+    if not nodes:
+        raise ValueError(f"{path} holds no graph: it is empty")
+    if not all(node.name and node.op for node in nodes):
+        raise ValueError(f"{path} is no {type(message).__name__}: a node has no name or type")
+    return message
+
+
+def to_bytes(message: Any, path: str | Path) -> bytes:
+    """Return a message as the file `path` holds it: as text if its name ends with `txt`."""
+    if Path(path).suffix == ".pbtxt":
+        return str(text_format.MessageToString(message)).encode()
+    return bytes(message.SerializeToString(deterministic=True))
 
 
 def _of_saved_model(folder: Path) -> Any:
-    found = [folder / name for name in ("saved_model.pb", "saved_model.pbtxt") if (folder / name).is_file()]
+    found = [folder / name for name in _SAVED_MODEL if (folder / name).is_file()]
     if not found:
         raise ValueError(f"{folder} holds no saved_model.pb: give a SavedModel's directory or the file of a graph")
-    graphs = _parsed(found[0], saved_model_pb2.SavedModel()).meta_graphs
-    if len(graphs) != 1:
-        raise ValueError(f"{found[0]} holds {len(graphs)} graphs: export the one that is meant by itself")
-    return graphs[0].graph_def
+    model = _parsed(found[0], saved_model_pb2.SavedModel())
+    if not model.meta_graphs:
+        raise ValueError(f"{found[0]} holds no graph: it is empty")
+    return model
 
 
 def _parsed(path: Path, message: Any) -> Any:
-    """Fill `message` from a file, text if its name ends with `txt`."""
+    """Fill `message` from a file; a MetaGraph may be text under either name."""
     try:
         content = path.read_bytes()
-        text_format.Parse(content, message) if path.suffix == ".pbtxt" else message.ParseFromString(content)
-    except (DecodeError, text_format.ParseError, OSError) as error:
+        if path.suffix == ".pbtxt":
+            return text_format.Parse(content.decode(), message)
+        try:
+            message.ParseFromString(content)
+        except DecodeError:
+            if path.suffix != ".meta" or not content.isascii():
+                raise
+            message.Clear()
+            text_format.Parse(content.decode(), message)
+    except (DecodeError, text_format.ParseError, UnicodeDecodeError, OSError) as error:
         raise ValueError(f"{path} is no {type(message).__name__}: {str(error).splitlines()[0]}") from error
     return message

@@ -32,8 +32,10 @@ __all__ = ["SCOPE", "apply_plan"]
 SCOPE = "recmigrate/"
 
 
-def apply_plan(graph: tf.Graph, plan: Plan) -> Callable[[], None]:
+def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) -> Callable[[], None]:
     """Carry the plan out; return what takes all edges and collections back to where they were.
+
+    `made` is given the names, in the graph, of the tensors and ops that the parts are.
 
     Raises:
         RuntimeError: the graph is finalized: a session has started.
@@ -50,6 +52,8 @@ def apply_plan(graph: tf.Graph, plan: Plan) -> Callable[[], None]:
         for table in plan.tables:
             parts.add(table)
         _edit(graph, plan, parts, undo)
+        if made is not None:
+            made |= {part: parts.found(part).name for part in parts.names}
         _leave_collections(graph, {name for table in plan.tables for name in table.variables})
         return undo.pop_all().close
 
@@ -87,6 +91,10 @@ class _Parts:
         with _name_scope(f"{SCOPE}savers/"):
             for saver in savers:
                 self._parts |= build_saver(self._graph, saver, self._made, self._stocks)
+
+    def found(self, part: str) -> Any:
+        """Return the tensor or op that a part is."""
+        return self._parts[part]
 
     def tensor(self, part: str) -> tf.Tensor:
         """Return a part that gives a value."""

@@ -14,6 +14,7 @@ from rewriter.checks_moved import check_collections, check_readers, collections_
 from rewriter.graph import GraphView
 from rewriter.inlining import inline_calls, unlocked_by_inlining
 from rewriter.live import apply_plan
+from rewriter.moved import moved_before
 from rewriter.origins import with_sources
 from rewriter.plan import Plan, make_plan
 from rewriter.trace import sources_of
@@ -43,7 +44,8 @@ def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool =
 
 def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = False) -> tuple[Plan, GraphView]:
     """Do what `rewrite` does; return the view of the graph as it then is, too."""
-    before, known = GraphView.of(graph), [table.table_name for table in runtime_tables(graph)]
+    before = GraphView.of(graph)
+    known = {*(table.table_name for table in runtime_tables(graph)), *moved_before(before)}
     unlocked, inlined = unlocked_by_inlining(before, tables, known)
     with contextlib.ExitStack() as undo:
         view, placed = before, tuple[tuple[str, str], ...]()

@@ -65,3 +65,11 @@ def test_a_function_has_a_body(graph: tf.Graph) -> None:
     assert {"Tanh", "Placeholder"} <= {node.op for node in body.node}
     (result,) = function.ret.values()
     assert names[result].partition(":")[0] in {node.name for node in body.node}
+
+
+def test_functions_of_branches_can_be_numbered_beyond_others(graph: tf.Graph) -> None:
+    _tensorflow.number_functions_beyond(5000)
+    tf.cond(tf.compat.v1.placeholder(tf.bool, []), lambda: 1.0, lambda: 2.0)
+    names = [one.signature.name for one in graph.as_graph_def().library.function]
+    assert names
+    assert all(int(name.rpartition("_")[2]) > 5000 for name in names)

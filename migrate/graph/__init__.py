@@ -1,0 +1,1 @@
+"""Rewriting graphs in files: what `migrate graph SRC DST` does."""

@@ -1,0 +1,14 @@
+"""Tables that an earlier rewrite put into a graph, told by its ops alone: an import has nothing else."""
+
+from __future__ import annotations
+
+from rewriter.graph import GraphView
+from rewriter.live import SCOPE
+
+__all__ = ["moved_before"]
+
+
+def moved_before(view: GraphView) -> set[str]:
+    """Return the names of the variables that became tables."""
+    names = {op: view.attribute(op, "table_name").s.decode() for op in view.of_type("RecTableHandle")}
+    return {name for op, name in names.items() if op == f"{SCOPE}{name}/created"}

@@ -1,0 +1,162 @@
+"""`migrate graph SRC DST`: what it writes, says and refuses, and that a failure leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from click.testing import CliRunner
+
+from migrate.cli.main import cli
+from migrate.errors import MigrateError
+from rewriter.files import read_message
+
+v1 = tf.compat.v1
+
+
+def _run(*arguments: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(cli, ["graph", *map(str, arguments)])
+    if isinstance(result.exception, Exception) and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with one graph in every kind of file."""
+    with tf.Graph().as_default() as graph:
+        table = v1.get_variable("model/user", [300, 4], use_resource=True)
+        rows = v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None]))
+        v1.train.AdamOptimizer().minimize(tf.reduce_sum(tf.square(rows)))
+        v1.train.Saver().export_meta_graph(str(tmp_path / "model.meta"))
+        tf.io.write_graph(graph, str(tmp_path), "model.pb", as_text=False)
+        tf.io.write_graph(graph, str(tmp_path), "model.pbtxt")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("model.meta", "new.meta"), ("model.pb", "new.pb"), ("model.pb", "new.pbtxt"), ("model.pbtxt", "new.pb")],
+)
+def test_the_result_holds_the_table_and_nothing_is_left_to_move(files: Path, source: str, target: str) -> None:
+    before = (files / source).read_bytes()
+    code, output, talk = _run(files / source, files / target)
+    assert code == 0
+    assert output.startswith("`model/user` [300, 4] becomes a table: 1 lookup, adam")
+    assert talk.startswith(f"wrote {files / target}: 1 table, without ")
+    assert "next: in the program that loads it, before it does, `import runtime.native; runtime.native.ops()`" in talk
+    assert (files / source).read_bytes() == before
+    found = read_message(files / target)
+    nodes = {node.name for node in (found.graph_def if target.endswith("meta") else found).node}
+    assert "recmigrate/model/user" in nodes
+    assert "model/user" not in nodes
+    assert _run(files / target) == (0, "no variable of the graph is looked up\n", "")
+    code, output, talk = _run(files / target, files / f"again{Path(target).suffix}")
+    assert (code, talk) == (0, "nothing moves, so nothing was written\n")
+    assert not (files / f"again{Path(target).suffix}").exists()
+
+
+def test_json_is_the_plan_and_a_table_that_stays_makes_the_exit_code_one(tmp_path: Path) -> None:
+    with tf.Graph().as_default():
+        for name in ("user", "item"):
+            table = v1.get_variable(name, [30, 4])
+            v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None]))
+        tf.nn.l2_loss(table)
+        v1.train.export_meta_graph(str(tmp_path / "model.meta"))
+    code, output, _ = _run(tmp_path / "model.meta", tmp_path / "new.meta", "--json")
+    plan = json.loads(output)
+    assert code == 1
+    assert [one["name"] for one in plan["tables"]] == ["user"]
+    assert [one["table"] for one in plan["refusals"]] == ["item"]
+
+
+def test_its_own_file_is_written_again_and_no_other(files: Path) -> None:
+    source, target = files / "model.meta", files / "new.meta"
+    assert _run(source, target)[0] == 0
+    first = target.read_bytes()
+    assert _run(source, target)[0] == 0
+    target.write_bytes(b"mine")
+    with pytest.raises(MigrateError, match=r"new\.meta: was edited since it was written; move it away or use --force"):
+        _run(source, target)
+    (files / "other.meta").write_bytes(b"mine")
+    with pytest.raises(MigrateError, match=r"other\.meta: was not written by migrate"):
+        _run(source, files / "other.meta")
+    assert (files / "other.meta").read_bytes() == b"mine"
+    assert _run(source, target, "--force")[0] == 0
+    assert len(target.read_bytes()) == len(first)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("model.meta", "model.meta", "model.meta: is the source itself"),
+        ("model.meta", "link.meta", "link.meta: is the source itself"),
+        ("model.meta", "new.pb", "new.pb: names a GraphDef and .*model.meta is a MetaGraphDef"),
+        ("model.pb", "new.meta", "new.meta: names a MetaGraphDef and .*model.pb is a GraphDef"),
+        ("model.pb", "new", "new: names a SavedModel and .*model.pb is a GraphDef"),
+        ("model.pb", "new.txt", "new.txt says by its name nothing that is known"),
+        ("model.pb", "model.pbtxt/new.pb", "new.pb: cannot be written"),
+        ("empty.pb", "new.pb", "empty.pb holds no graph"),
+        ("words.pbtxt", "new.pbtxt", "words.pbtxt is no GraphDef"),
+        ("ckpt.index", "new.meta", "ckpt.index is part of a checkpoint"),
+        ("meta.pb", "new.pb", "meta.pb is no GraphDef"),
+    ],
+)
+def test_what_cannot_be_is_said_and_nothing_is_written(files: Path, source: str, target: str, message: str) -> None:
+    (files / "empty.pb").touch()
+    (files / "words.pbtxt").write_text("no such field")
+    (files / "ckpt.index").write_bytes(b"\0")
+    (files / "meta.pb").write_bytes((files / "model.meta").read_bytes())
+    (files / "link.meta").symlink_to("model.meta")
+    before = {path.name: path.read_bytes() for path in files.iterdir()}
+    with pytest.raises(MigrateError, match=message):
+        _run(files / source, files / target)
+    assert {path.name: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_a_place_that_may_not_be_written_is_said(files: Path) -> None:
+    closed = files / "closed"
+    closed.mkdir(mode=0o500)
+    if os.access(closed, os.W_OK):
+        pytest.skip("root may write everywhere")
+    with pytest.raises(MigrateError, match=r"new\.meta: cannot be written \(Permission denied\)"):
+        _run(files / "model.meta", closed / "new.meta")
+
+
+def test_explain_takes_no_second_path(files: Path) -> None:
+    with pytest.raises(MigrateError, match="--explain only tells"):
+        _run(files / "model.meta", files / "new.meta", "--explain", "model/user")
+
+
+def test_a_check_that_fails_writes_nothing(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rewriter.checks import RewriteError
+
+    def fail(*_: Any) -> None:
+        raise RewriteError("no")
+
+    monkeypatch.setattr("rewriter.offline.check_result", fail)
+    with pytest.raises(MigrateError, match="no"):
+        _run(files / "model.meta", files / "new.meta")
+    assert not (files / "new.meta").exists()
+
+
+def test_a_run_that_is_killed_leaves_no_half_of_a_file(files: Path) -> None:
+    kept = {path.name for path in files.iterdir()}
+    for pause in (3.0, 5.0, 7.0):
+        command = [sys.executable, "-m", "migrate", "graph", str(files / "model.meta"), str(files / "new.meta")]
+        with subprocess.Popen(command, stdout=-3, stderr=-3) as process:
+            time.sleep(pause)
+            process.send_signal(signal.SIGKILL)
+        if (files / "new.meta").exists():
+            assert read_message(files / "new.meta").graph_def.node
+        left = {path.name for path in files.iterdir()} - kept - {"new.meta", ".recmigrate.json"}
+        assert all(name.startswith(".") and name.endswith(".tmp") for name in left)
+    assert _run(files / "model.meta", files / "new.meta", "--force")[0] == 0
