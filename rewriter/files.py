@@ -11,7 +11,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
-__all__ = ["kind_of", "read_graph", "read_message", "to_bytes"]
+__all__ = ["graphs_of", "kind_of", "read_graph", "read_graphs", "read_message", "to_bytes"]
 
 _OF_CHECKPOINT = re.compile(r"\.(index|data-\d+-of-\d+)$")
 #: What the file of a SavedModel is called in its directory.
@@ -36,20 +36,39 @@ def kind_of(path: str | Path) -> str:
     )
 
 
+def read_graphs(path: str | Path) -> dict[str, Any]:
+    """Return the MetaGraphDefs in a file or a SavedModel's directory, by their tags, which commas separate.
+
+    A GraphDef comes in a MetaGraphDef that has nothing else.
+
+    Raises:
+        ValueError: there is no such file, or it is none of these kinds.
+    """
+    message = read_message(path)
+    if isinstance(message, tf.compat.v1.GraphDef):
+        meta = tf.compat.v1.MetaGraphDef()
+        meta.graph_def.CopyFrom(message)
+        return {"": meta}
+    if isinstance(message, tf.compat.v1.MetaGraphDef):
+        return {"": message}
+    return graphs_of(message)
+
+
+def graphs_of(model: Any) -> dict[str, Any]:
+    """Return the MetaGraphDefs of a SavedModel by their tags, which commas separate."""
+    return {",".join(sorted(meta.meta_info_def.tags)): meta for meta in model.meta_graphs}
+
+
 def read_graph(path: str | Path) -> Any:
     """Return the GraphDef in a file, or of a SavedModel's directory.
 
     Raises:
         ValueError: there is no such file, it is none of these kinds, or a SavedModel with several graphs.
     """
-    message = read_message(path)
-    if isinstance(message, tf.compat.v1.GraphDef):
-        return message
-    if isinstance(message, tf.compat.v1.MetaGraphDef):
-        return message.graph_def
-    if len(message.meta_graphs) != 1:
-        raise ValueError(f"{path} holds {len(message.meta_graphs)} graphs: export the one that is meant by itself")
-    return message.meta_graphs[0].graph_def
+    graphs = read_graphs(path)
+    if len(graphs) != 1:
+        raise ValueError(f"{path} holds {len(graphs)} graphs: export the one that is meant by itself")
+    return next(iter(graphs.values())).graph_def
 
 
 def read_message(path: str | Path) -> Any:
@@ -91,6 +110,11 @@ def _of_saved_model(folder: Path) -> Any:
     model = _parsed(found[0], saved_model_pb2.SavedModel())
     if not model.meta_graphs:
         raise ValueError(f"{found[0]} holds no graph: it is empty")
+    if any(meta.HasField("object_graph_def") for meta in model.meta_graphs):
+        raise ValueError(
+            f"{folder} is a SavedModel of TensorFlow 2, whose lookups are in functions that no Saver knows: change the "
+            "program that exports it, with `migrate convert` or runtime.keras.Embedding, and export it again"
+        )
     return model
 
 

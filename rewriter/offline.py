@@ -21,12 +21,12 @@ from rewriter.live import SCOPE, apply_plan
 from rewriter.moved import moved_before
 from rewriter.named import named_ops
 from rewriter.offline_checks import check_import, check_result, view_of
-from rewriter.patch import patched
+from rewriter.patch import names_without, patched
 from rewriter.plan import Plan, make_plan
 from rewriter.prune import Pruned, prune, reads, touched
 from runtime import native
 
-__all__ = ["Rewritten", "rewrite_graph_def", "rewrite_meta_graph"]
+__all__ = ["Rewritten", "judge_meta_graph", "rewrite_graph_def", "rewrite_meta_graph"]
 
 v1 = tf.compat.v1
 _KEYS = v1.GraphKeys
@@ -76,6 +76,22 @@ def rewrite_meta_graph(meta: Any, tables: Any = "auto", stay: Mapping[str, Refus
         kept |= {refusal.table: refusal for refusal in unfit}
 
 
+def judge_meta_graph(meta: Any, tables: Any = "auto", stay: Mapping[str, Refusal] | None = None) -> Plan:
+    """Plan what `rewrite_meta_graph` does, without importing the graph.
+
+    Raises:
+        ValueError: `tables` names what is no variable.
+    """
+    view = GraphView(meta.graph_def)
+    kept: dict[str, Refusal] = dict(stay or {})
+    while True:
+        plan = _plan(view, tables, kept)
+        unfit = [refusal for table in plan.tables for refusal in _named_whole(view, meta, table)]
+        if not unfit:
+            return plan
+        kept |= {refusal.table: refusal for refusal in unfit}
+
+
 def _attempt(meta: Any, tables: Any, kept: Mapping[str, Refusal]) -> tuple[Rewritten, list[Refusal]]:
     """Rewrite; return also which tables may not move because something else needs what they replace."""
     with imported(meta) as graph:
@@ -122,8 +138,7 @@ def _variables(plan: Plan) -> set[str]:
 def _named_whole(view: GraphView, meta: Any, table: Table) -> Iterator[Refusal]:
     """Refuse a table whose variable something outside the graph names as a whole, a signature say."""
     whole = reads(view, table)
-    bare = patched(meta, meta, meta, set(table.variables))
-    for op, where in named_ops(bare, whole).items():
+    for op, where in named_ops(names_without(meta, set(table.variables)), whole).items():
         yield Refusal(table.name, f"{where} gives it whole, by `{op}`", (table.name, op))
         return
 

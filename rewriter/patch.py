@@ -10,7 +10,7 @@ from typing import Any
 
 from rewriter.named import op_of, variable_in
 
-__all__ = ["patched"]
+__all__ = ["names_without", "patched"]
 
 #: Collections whose entries change when ops are added to a branch or a loop.
 _CONTEXTS = ("cond_context", "while_context")
@@ -29,6 +29,18 @@ def patched(source: Any, before: Any, after: Any, gone: Collection[str]) -> Any:
         known = {op.name for op in source.meta_info_def.stripped_op_list.op}
         new = [op for op in after.meta_info_def.stripped_op_list.op if op.name not in known]
         result.meta_info_def.stripped_op_list.op.extend(new)
+    return result
+
+
+def names_without(meta: Any, gone: Collection[str]) -> Any:
+    """Return the MetaGraphDef without its graph, and without the variables of `gone` in collections."""
+    result = type(meta)()
+    for field, value in meta.ListFields():
+        if field.name in ("collection_def", "signature_def", "saver_def", "asset_file_def"):
+            part = getattr(result, field.name)
+            part.MergeFrom(value) if hasattr(part, "MergeFrom") else part.extend(value)
+    for collection in result.collection_def.values():
+        _leave(collection, gone)
     return result
 
 

@@ -38,32 +38,45 @@ def graph(source: str, target: str | None, tables: str, tensor: str | None, as_j
         if tensor is not None:
             click.echo(_explanation(source, tensor))
             return
-        plan = _judged(source, names) if target is None else _rewritten(source, target, names, force)
+        plans = _judged(source, names) if target is None else _rewritten(source, target, names, force)
     except (ValueError, RewriteError) as error:
         raise MigrateError(str(error)) from error
-    click.echo(plan.to_json() if as_json else plan.summary() or "no variable of the graph is looked up")
-    sys.exit(1 if plan.refusals else 0)
+    click.echo(_json(plans) if as_json else _summary(plans))
+    sys.exit(1 if any(plan.refusals for plan in plans.values()) else 0)
+
+
+def _json(plans: dict[str, Plan]) -> str:
+    """Return the plan, or those of several graphs by their tags."""
+    import json
+
+    if len(plans) == 1:
+        return next(iter(plans.values())).to_json()
+    return json.dumps({tags: json.loads(plan.to_json()) for tags, plan in plans.items()}, indent=2)
+
+
+def _summary(plans: dict[str, Plan]) -> str:
+    parts = {tags: plan.summary() or "no variable of the graph is looked up" for tags, plan in plans.items()}
+    return "\n".join(f"graph tagged `{tags}`:\n{text}" if len(parts) > 1 else text for tags, text in parts.items())
 
 
 def _explanation(source: str, tensor: str) -> str:
+    """Explain a tensor in the first graph that has it."""
     from rewriter.explain import explain
-    from rewriter.files import read_graph
+    from rewriter.files import read_graphs
     from rewriter.graph import GraphView
 
-    return explain(GraphView(read_graph(source)), tensor)
+    views = [GraphView(meta.graph_def) for meta in read_graphs(source).values()]
+    return explain(next((view for view in views if tensor.partition(":")[0] in view), views[0]), tensor)
 
 
-def _judged(source: str, names: Any) -> Plan:
-    from rewriter.files import read_graph
-    from rewriter.graph import GraphView
-    from rewriter.moved import moved_before
-    from rewriter.plan import make_plan
+def _judged(source: str, names: Any) -> dict[str, Plan]:
+    from rewriter.files import read_graphs
+    from rewriter.several import judge_meta_graphs
 
-    view = GraphView(read_graph(source))
-    return make_plan(view, names, moved_before(view))
+    return judge_meta_graphs(read_graphs(source), names)
 
 
-def _rewritten(source: str, target: str, names: Any, force: bool) -> Plan:
+def _rewritten(source: str, target: str, names: Any, force: bool) -> dict[str, Plan]:
     """Write the result; what was written, and what comes next, is told on stderr."""
     from pathlib import Path
 
@@ -76,4 +89,4 @@ def _rewritten(source: str, target: str, names: Any, force: bool) -> Plan:
         tables = f"{len(done.moved)} {'table' if len(done.moved) == 1 else 'tables'}"
         click.echo(f"wrote {done.written}: {tables}, without {done.removed} ops that they replace", err=True)
         click.echo(done.next_step(), err=True)
-    return done.graphs[""].plan
+    return {tags: one.plan for tags, one in done.graphs.items()}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrate.errors import MigrateError
+from migrate.graph.directories import check_replaceable, new_directory
 from migrate.source.writing import OutputDirectory, check_writable
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Done:
 
     def next_step(self) -> str:
         """Return what the program that loads the result has to do."""
-        load = _LOADS[self.written.suffix if self.written else ""]
+        load = _LOADS.get(self.written.suffix if self.written else "", _SAVED_MODEL)
         return (
             "next: in the program that loads it, before it does, `import runtime.native; runtime.native.ops()`, then "
             + load.format(self.written)
@@ -50,7 +51,8 @@ _DEFINITION = (
     "and of the model as it was"
 )
 _NAMES = {"SavedModel": "a directory", "MetaGraphDef": "a .meta file", "GraphDef": "a .pb or .pbtxt file"}
-_LOADS = {".meta": _META, ".pb": _DEFINITION, ".pbtxt": _DEFINITION}
+_SAVED_MODEL = "`tf.compat.v1.saved_model.load(session, tags, '{}')`"
+_LOADS = {"": _SAVED_MODEL, ".meta": _META, ".pb": _DEFINITION, ".pbtxt": _DEFINITION}
 
 
 def rewrite_file(source: Path, target: Path, tables: Any, force: bool = False) -> Done:
@@ -65,9 +67,9 @@ def rewrite_file(source: Path, target: Path, tables: Any, force: bool = False) -
 
     message = read_message(source)
     kind = type(message).__name__
-    check_target(source, kind, target)
+    check_target(source, kind, target, force)
     if kind == "SavedModel":
-        raise MigrateError(f"{source}: SavedModels are only judged so far; leave the second path out")
+        return _rewrite_saved_model(message, source if source.is_dir() else source.parent, target, tables)
     rewrite = rewrite_meta_graph if kind == "MetaGraphDef" else rewrite_graph_def
     done = rewrite(message, tables)
     if not done.plan.tables:
@@ -77,7 +79,7 @@ def rewrite_file(source: Path, target: Path, tables: Any, force: bool = False) -
     return Done({"": done}, target)
 
 
-def check_target(source: Path, kind: str, target: Path) -> None:
+def check_target(source: Path, kind: str, target: Path, force: bool = False) -> None:
     """Find out, before any work, whether the result of `source`, which is a `kind`, may and can be written.
 
     Raises:
@@ -92,3 +94,21 @@ def check_target(source: Path, kind: str, target: Path) -> None:
         raise MigrateError(f"{target}: names a {named} and {source} is a {kind}; name {_NAMES[kind]}")
     if kind != "SavedModel":
         check_writable(target)
+        return
+    folder = (source if source.is_dir() else source.parent).resolve()
+    if target.resolve() == folder or folder in target.resolve().parents or target.resolve() in folder.parents:
+        raise MigrateError(f"{target}: is the source itself, or one is within the other; name another directory")
+    check_replaceable(target, force)
+
+
+def _rewrite_saved_model(model: Any, folder: Path, target: Path, tables: Any) -> Done:
+    from rewriter.files import graphs_of
+    from rewriter.saved_model import write_saved_model
+    from rewriter.several import rewrite_meta_graphs
+
+    done = rewrite_meta_graphs(graphs_of(model), tables)
+    if not any(one.plan.tables for one in done.values()):
+        return Done(done, None)
+    with new_directory(target) as filled:
+        write_saved_model(model, done, folder, filled)
+    return Done(done, target)

@@ -1,0 +1,96 @@
+"""Writing a directory so that a reader sees the old one or the new one, and never over one that is not ours."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from migrate.errors import MigrateError
+from migrate.source.writing import MANIFEST
+
+__all__ = ["check_replaceable", "new_directory"]
+
+
+def check_replaceable(target: Path, force: bool) -> None:
+    """Find out whether a directory may be written there.
+
+    Raises:
+        MigrateError: a file is there, or a directory that this tool did not write or that was changed since; or the
+            place cannot be written.
+    """
+    place = next(parent for parent in target.absolute().parents if parent.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise MigrateError(f"{target}: cannot be written (Permission denied); choose another place")
+    if target.exists() and not target.is_dir():
+        raise MigrateError(f"{target}: is a file; name a directory")
+    if force or not target.exists() or not any(target.iterdir()):
+        return
+    written = _manifest(target)
+    if not written:
+        raise MigrateError(f"{target}: was not written by migrate; move it away or use --force")
+    if written != _digests(target):
+        raise MigrateError(f"{target}: was edited since it was written; move it away or use --force")
+
+
+@contextmanager
+def new_directory(target: Path) -> Iterator[Path]:
+    """Give an empty directory to fill, which then takes the place of `target`; of a failure nothing is left.
+
+    Raises:
+        MigrateError: the place cannot be written.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        filled = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+    except OSError as error:
+        raise MigrateError(f"{target}: cannot be written ({error.strerror}); choose another place") from error
+    try:
+        yield filled
+        (filled / MANIFEST).write_text(json.dumps({"written": _digests(filled)}, indent=1) + "\n", encoding="utf-8")
+        filled.chmod(0o777 & ~_umask())
+        _replace(filled, target)
+    except OSError as error:
+        raise MigrateError(f"{target}: cannot be written ({error.strerror}); choose another place") from error
+    finally:
+        shutil.rmtree(filled, ignore_errors=True)
+
+
+def _replace(filled: Path, target: Path) -> None:
+    if target.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+        target.replace(old)
+        filled.replace(target)
+        shutil.rmtree(old)
+    else:
+        filled.replace(target)
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return what tells every file; for the large data of a checkpoint, whose index has its checksums, the size."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != MANIFEST:
+            large = ".data-" in path.name
+            told = str(path.stat().st_size) if large else hashlib.sha256(path.read_bytes()).hexdigest()
+            found[path.relative_to(folder).as_posix()] = told
+    return found
+
+
+def _manifest(folder: Path) -> dict[str, str]:
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["written"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
