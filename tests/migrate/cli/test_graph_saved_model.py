@@ -116,7 +116,7 @@ def test_a_place_that_may_not_be_taken_is_said(source: Path, target: str, messag
 def test_a_checkpoint_that_cannot_be_read_leaves_nothing(source: Path) -> None:
     (data,) = (source / "variables").glob("*.data-*")
     data.write_bytes(data.read_bytes()[:-100])
-    with pytest.raises(MigrateError, match="the variables in .*source/variables cannot be read: "):
+    with pytest.raises(MigrateError, match=r"the variables in .*source/variables cannot be read: "):
         _run(source, source.with_name("target"))
     assert {path.name for path in source.parent.iterdir()} == {"source"}
 
