@@ -8,22 +8,26 @@ from typing import Any
 import tensorflow as tf
 from google.protobuf.message import DecodeError, Message
 from tensorflow.core.framework import variable_pb2
-from tensorflow.core.protobuf import control_flow_pb2, queue_runner_pb2, saver_pb2
+from tensorflow.core.protobuf import queue_runner_pb2, saver_pb2
+
+from rewriter.contexts import CONTEXTS
 
 __all__ = ["named_ops", "op_of", "variable_in"]
 
 _KEYS = tf.compat.v1.GraphKeys
 #: What a collection's bytes are, where they are no variable.
 _MESSAGES = {
-    "cond_context": control_flow_pb2.CondContextDef,
-    "while_context": control_flow_pb2.WhileContextDef,
+    **CONTEXTS,
     _KEYS.QUEUE_RUNNERS: queue_runner_pb2.QueueRunnerDef,
     _KEYS.SAVERS: saver_pb2.SaverDef,
 }
 
 
 def named_ops(meta: Any, ops: Collection[str]) -> dict[str, str]:
-    """Return those of `ops` that a MetaGraphDef names outside its graph, with what names each first."""
+    """Return those of `ops` that a MetaGraphDef names outside its graph, with what names each first.
+
+    To stand in a branch or loop is not to be named; what begins and ends them is.
+    """
     found: dict[str, str] = {}
     for text, where in _names(meta, ops):
         op = op_of(text)
@@ -73,6 +77,8 @@ def _mentioned(value: bytes, ops: Collection[str]) -> Iterator[str]:
 def _texts(message: Message) -> Iterator[str]:
     """Return all strings in a message, those in messages within it included."""
     for field, value in message.ListFields():
+        if field.name == "values_def":
+            continue
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
             parts = list(value.values()) if hasattr(value, "values") else []
         else:

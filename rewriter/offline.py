@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from rewriter import _tensorflow
 from rewriter.checks import check
+from rewriter.contexts import forget_gone
 from rewriter.facts import Refusal, Table
 from rewriter.graph import GraphView
 from rewriter.live import SCOPE, apply_plan
@@ -22,6 +23,7 @@ from rewriter.moved import moved_before
 from rewriter.named import named_ops
 from rewriter.offline_checks import check_import, check_result, view_of
 from rewriter.patch import names_without, patched
+from rewriter.patterns.branches import carried_uses
 from rewriter.plan import Plan, make_plan
 from rewriter.prune import Pruned, prune, reads, touched
 from runtime import native
@@ -113,6 +115,7 @@ def _attempt(meta: Any, tables: Any, kept: Mapping[str, Refusal]) -> tuple[Rewri
     inside = named_ops(result, {node.name for node in result.graph_def.node})
     anchors = {parts[f"{table.name}/initializer"] for table in plan.tables}
     pruned = prune(result.graph_def, before, plan.tables, parts, {*inside, *anchors})
+    forget_gone(result)
     unfit = _read_elsewhere(before, view_of(result.graph_def), plan, inside)
     if not unfit:
         check_result(meta, result, plan, pruned)
@@ -149,9 +152,8 @@ def _read_elsewhere(before: GraphView, after: GraphView, plan: Plan, named: Mapp
     for table in plan.tables:
         inside = touched(before, [table]) | set(named)
         for variable in table.variables:
-            users = [use.op for use in after.users(variable)] if variable in after else []
-            further = [use.op for op in users if op in inside for use in after.users(op)]
-            stray = [op for op in (*users, *further) if op not in inside]
+            uses = carried_uses(after, variable) if variable in after else ()
+            stray = [use.op for use in uses if use.op not in inside]
             if stray:
                 what = "it" if variable == table.name else f"its slot `{variable}`"
                 found.append(Refusal(table.name, f"`{stray[0]}` uses {what}", (variable, stray[0])))

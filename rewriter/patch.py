@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from rewriter.contexts import CONTEXTS
 from rewriter.named import op_of, variable_in
 
 __all__ = ["names_without", "patched"]
-
-#: Collections whose entries change when ops are added to a branch or a loop.
-_CONTEXTS = ("cond_context", "while_context")
 
 
 def patched(source: Any, before: Any, after: Any, gone: Collection[str]) -> Any:
@@ -61,7 +59,7 @@ def _patch_collections(result: Any, before: Any, after: Any, gone: Collection[st
         _leave(collection, gone)
     for key, now in after.collection_def.items():
         was = before.collection_def.get(key, None)
-        if key in _CONTEXTS and was is not None and was != now:
+        if key in CONTEXTS and was is not None and was != now:
             result.collection_def[key].CopyFrom(now)
             continue
         for kind in ("node_list", "bytes_list"):

@@ -6,7 +6,6 @@ named (by a collection, a signature, the Saver), when it is fed, or when one tha
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,15 +14,15 @@ import tensorflow as tf
 
 from rewriter.facts import Table
 from rewriter.graph import GraphView
+from rewriter.patterns.branches import carried_uses, carries
 from rewriter.savers import restored_by
 
 __all__ = ["Pruned", "prune", "reads", "touched"]
 
-_READS = ("ReadVariableOp", "Identity")
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _SET = ("VarIsInitializedOp", "IsVariableInitialized")
 #: Types of ops that are of no use but for a variable.
-_IDLE = (*_READS, *_ASSIGNMENTS, *_SET, "VariableShape", "Shape", "SaveV2")
+_IDLE = (*_ASSIGNMENTS, *_SET, "VariableShape", "Shape", "SaveV2")
 _FED = ("Placeholder", "PlaceholderWithDefault", "PlaceholderV2")
 _COLOCATION = "_class"
 
@@ -39,7 +38,8 @@ class Pruned:
 
 def reads(view: GraphView, table: Table) -> set[str]:
     """Return the ops that give the table's variables whole."""
-    return {op for op in touched(view, [table]) if view.type(op) in _READS}
+    uses = (use for variable in table.variables for use in carried_uses(view, variable))
+    return {use.op for use in uses if carries(view, use)}
 
 
 def touched(view: GraphView, tables: Iterable[Table]) -> set[str]:
@@ -47,13 +47,9 @@ def touched(view: GraphView, tables: Iterable[Table]) -> set[str]:
     found: set[str] = set()
     for table in tables:
         found |= {op for update in table.updates for op in update.ops} | {lookup.op for lookup in table.lookups}
-        pending = deque(table.variables)
-        while pending:
-            op = pending.popleft()
-            found.add(op)
-            if op in table.variables or view.type(op) in _READS:
-                uses = (use.op for use in view.users(op) if use.op not in found)
-                pending.extend(use for use in uses if view.type(use) in _IDLE)
+        found |= set(table.variables)
+        uses = (use for variable in table.variables for use in carried_uses(view, variable))
+        found |= {use.op for use in uses if carries(view, use) or view.type(use.op) in _IDLE}
     return found
 
 

@@ -177,6 +177,54 @@ def test_functions_and_iterators_are_kept() -> None:
     assert sums[0] == sums[1]
 
 
+def _of_branches(table: Any, ids: Any) -> Any:
+    return v1.cond(
+        tf.reduce_sum(ids) % 2 > 0,
+        lambda: v1.nn.embedding_lookup(table, ids),
+        lambda: 2 * v1.nn.embedding_lookup(table, ids // 2),
+    )
+
+
+def _of_a_loop(table: Any, ids: Any) -> Any:
+    def body(number: Any, total: Any) -> Any:
+        return number + 1, total + v1.nn.embedding_lookup(table, ids // number)
+
+    start = tf.zeros([tf.shape(ids)[0], 3, 4])
+    return v1.while_loop(lambda number, _: number < 4, body, [tf.constant(1, tf.int64), start])[1]
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("look_up", [_of_branches, _of_a_loop])
+def test_branches_and_loops_keep_their_ops_and_lose_the_variable(look_up: Any, use_resource: bool) -> None:
+    def build() -> None:
+        ids, labels = v1.placeholder(tf.int64, [None, 3], "ids"), v1.placeholder(tf.float32, [None, 1], "labels")
+        hidden = tf.reshape(look_up(variable("user", use_resource), ids), [-1, 12])
+        loss, step = head(hidden, labels, v1.train.AdamOptimizer(0.01))
+        v1.get_collection_ref("losses").extend([loss, step])
+
+    v1.disable_control_flow_v2()
+    try:
+        source = _meta(build)
+        done = rewrite_meta_graph(source)
+    finally:
+        v1.enable_control_flow_v2()
+    assert [table.name for table in done.plan.tables] == ["user"]
+    assert "user" not in {node.name for node in done.content.graph_def.node}
+    runs = []
+    for meta in (source, done.content):
+        random = np.random.default_rng(4)
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            v1.train.import_meta_graph(meta)
+            contexts = {op.name: op._get_control_flow_context() for op in graph.get_operations()}
+            assert contexts["ids"] is None
+            session.run("init")
+            feeds = [
+                {"ids:0": random.integers(0, 60, (8, 3)), "labels:0": random.normal(size=(8, 1))} for _ in range(20)
+            ]
+            runs.append([session.run(v1.get_collection("losses"), feed)[0] for feed in feeds])
+    assert runs[0] == pytest.approx(runs[1], rel=1e-5)
+
+
 def test_feature_columns_move() -> None:
     feature_column = tf.feature_column
 
