@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from rewriter import _tensorflow
 from rewriter.checks import check
+from rewriter.checks_moved import check_readers
 from rewriter.contexts import forget_gone
 from rewriter.facts import Refusal, Table
 from rewriter.graph import GraphView
@@ -107,7 +108,9 @@ def _attempt(meta: Any, tables: Any, kept: Mapping[str, Refusal]) -> tuple[Rewri
         parts: dict[str, str] = {}
         exported = v1.train.export_meta_graph(graph=graph)
         apply_plan(graph, plan, parts)
-        check(before, GraphView.of(graph), plan)
+        applied = GraphView.of(graph)
+        check(before, applied, plan)
+        check_readers(before, applied, plan)
         saver = _saver(meta)
         result = patched(meta, exported, v1.train.export_meta_graph(graph=graph), _variables(plan))
     if saver is not None:
