@@ -15,7 +15,7 @@ def command_line() -> str:
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
         if isinstance(parameter, click.Argument):
-            words += [str(item) for item in (value if isinstance(value, tuple) else (value,))]
+            words += [str(item) for item in (value if isinstance(value, tuple) else (value,)) if _given(item)]
         elif parameter.name != "reports" and value != parameter.default and _given(value):
             options += [max(parameter.opts, key=len)] + ([] if value is True else [str(value)])
     return shlex.join([*words, *options])

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from migrate.cli.command_line import command_line
+from migrate.cli.reports import REPORT, check_reports
+
 if TYPE_CHECKING:
     from rewriter.plan import Plan
 
@@ -20,7 +23,16 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole plan as JSON.")
 @click.option("--force", is_flag=True, help="Write over a DST that this command did not write.")
-def graph(source: str, target: str | None, tables: str, tensor: str | None, as_json: bool, force: bool) -> None:
+@REPORT
+def graph(
+    source: str,
+    target: str | None,
+    tables: str,
+    tensor: str | None,
+    as_json: bool,
+    force: bool,
+    reports: tuple[str, ...],
+) -> None:
     """Say which variables of the graph SRC become tables, and why others stay; write the graph with tables to DST.
 
     SRC is a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel's directory, and is not changed; DST is of the
@@ -33,6 +45,9 @@ def graph(source: str, target: str | None, tables: str, tensor: str | None, as_j
 
     if tensor is not None and target is not None:
         raise MigrateError("--explain only tells; leave the second path out")
+    if tensor is not None and reports:
+        raise MigrateError("--explain only tells; leave --report out")
+    check_reports(reports)
     names = tables if tables == "auto" else [name.strip() for name in tables.split(",")]
     try:
         if tensor is not None:
@@ -41,6 +56,10 @@ def graph(source: str, target: str | None, tables: str, tensor: str | None, as_j
         plans = _judged(source, names) if target is None else _rewritten(source, target, names, force)
     except (ValueError, RewriteError) as error:
         raise MigrateError(str(error)) from error
+    if reports:
+        from migrate.report.graph_file import write_reports
+
+        write_reports(reports, source, plans, target, command_line())
     click.echo(_json(plans) if as_json else _summary(plans))
     sys.exit(1 if any(plan.refusals for plan in plans.values()) else 0)
 

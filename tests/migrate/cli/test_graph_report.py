@@ -1,0 +1,67 @@
+"""`migrate graph --report`: a report in every format asked for, before or beside a written graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from click.testing import CliRunner
+
+from migrate.cli.main import cli
+from migrate.errors import MigrateError
+from migrate.report.model import State
+from migrate.report.serialize import read_report
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture
+def meta(tmp_path: Path) -> Path:
+    """A MetaGraph with a table, and a variable that stays."""
+    with tf.Graph().as_default():
+        ids = v1.placeholder(tf.int64, [None])
+        user, item = (v1.get_variable(name, [30, 4], use_resource=True) for name in ("user", "item"))
+        rows = v1.nn.embedding_lookup(user, ids) + v1.nn.embedding_lookup(item, ids)
+        v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.matmul(rows, item, transpose_b=True)))
+        v1.train.Saver()
+        v1.train.export_meta_graph(str(tmp_path / "model.meta"))
+    return tmp_path / "model.meta"
+
+
+def run(*arguments: object) -> int:
+    result = CliRunner().invoke(cli, ["graph", *map(str, arguments)])
+    if isinstance(result.exception, MigrateError):
+        raise result.exception
+    return result.exit_code
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_report_in_several_formats(meta: Path, tmp_path: Path, written: bool) -> None:
+    paths = [tmp_path / name for name in ("r.json", "r.html", "r.md")]
+    target = [tmp_path / "out.meta"] if written else []
+    assert run(meta, *target, *(word for path in paths for word in ("--report", path))) == 1
+    report = read_report(paths[0])
+    states = {finding.table: finding.state for finding in report.findings}
+    assert states == {"user": State.APPLIED if written else State.AVAILABLE, "item": State.UNSUPPORTED}
+    assert report.command == " ".join(["migrate", "graph", str(meta), *map(str, target)])
+    assert report.inputs[0].path == meta.as_posix()
+    assert paths[1].read_text().count("<svg") == 1
+    assert "uses it whole" in paths[2].read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--report", "{}/r.docx"], "extension `.docx` is unknown"),
+        (["--report", "{}/none/r.json"], "its directory does not exist"),
+        (["--report", "{}/r.json", "--explain", "user"], "leave --report out"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    meta: Path, tmp_path: Path, words: list[str], said: str
+) -> None:
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(MigrateError, match=said):
+        run(meta, *(word.format(tmp_path) for word in words))
+    assert sorted(tmp_path.iterdir()) == before
