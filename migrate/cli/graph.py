@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the whole plan as JSON.")
 @click.option("--force", is_flag=True, help="Write over a DST that this command did not write.")
 @REPORT
+@click.option(
+    "--verify",
+    "steps",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="First run SRC and the graph with tables over N steps, and compare what they compute.",
+)
 def graph(
     source: str,
     target: str | None,
@@ -32,13 +39,15 @@ def graph(
     as_json: bool,
     force: bool,
     reports: tuple[str, ...],
+    steps: int | None,
 ) -> None:
     """Say which variables of the graph SRC become tables, and why others stay; write the graph with tables to DST.
 
     SRC is a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel's directory, and is not changed; DST is of the
     same kind. Nothing is written when nothing moves. To train without a new file, give GraphModifierHook to the
-    session. Exit code 0 when every variable that is looked up moves, 1 when one stays, 2 when SRC cannot be read or
-    DST not written.
+    session. --verify makes feeds up for placeholders; where the two graphs differ, nothing is written. Exit code 0
+    when every variable that is looked up moves, 1 when one stays or a graph with tables differs, 2 when SRC cannot be
+    read or DST not written.
     """
     from migrate.errors import MigrateError
     from rewriter.checks import RewriteError
@@ -48,11 +57,15 @@ def graph(
     if tensor is not None and reports:
         raise MigrateError("--explain only tells; leave --report out")
     check_reports(reports)
+    if tensor is not None and steps is not None:
+        raise MigrateError("--explain only tells; leave --verify out")
     names = tables if tables == "auto" else [name.strip() for name in tables.split(",")]
     try:
         if tensor is not None:
             click.echo(_explanation(source, tensor))
             return
+        if steps is not None and not _same(source, names, steps, as_json):
+            sys.exit(1)
         plans = _judged(source, names) if target is None else _rewritten(source, target, names, force)
     except (ValueError, RewriteError) as error:
         raise MigrateError(str(error)) from error
@@ -62,6 +75,18 @@ def graph(
         write_reports(reports, source, plans, target, command_line())
     click.echo(_json(plans) if as_json else _summary(plans))
     sys.exit(1 if any(plan.refusals for plan in plans.values()) else 0)
+
+
+def _same(source: str, names: Any, steps: int, talk: bool) -> bool:
+    """Tell what running both graphs gave, on stderr where stdout is for the plan, and whether it is the same."""
+    from pathlib import Path
+
+    from rewriter.proof.in_files import prove_file
+
+    proofs = prove_file(Path(source), names, steps)
+    for proof in proofs.values():
+        click.echo(proof.summary(), err=talk)
+    return all(proof.ok for proof in proofs.values())
 
 
 def _json(plans: dict[str, Plan]) -> str:

@@ -164,7 +164,7 @@ class _Search:
         elif table is not None:
             stock = next(lookup for lookup in table.table.lookups if lookup.op == op)
             yield self._edge(stock.ids, moved_view.inputs(table.lookup_of(op))[2])
-        elif op in moved_view:
+        elif op in view and op in moved_view:
             for one, other in zip(view.inputs(op), moved_view.inputs(op), strict=False):
                 yield self._edge(one, other)
 

@@ -52,17 +52,21 @@ class Comparison:
                     self.notes.append(f"{found.kind} of `{found.item}` are left out: the original differs from itself")
         finally:
             self.both.close()
-        self._note_untrained()
+        self._note_missing()
         return None
 
     @functools.cached_property
     def _again(self) -> Again:
         return Again(self.both, self.recording, self.watch)
 
-    def _note_untrained(self) -> None:
-        trained = self.tally.items("updated ids")
+    def _note_missing(self) -> None:
+        """Say what of the tables was not compared."""
+        trained, view = self.tally.items("updated ids"), self.both.original.view
         for table in (table.table for table in self.both.tables):
-            if table.updates and table.name not in trained:
+            inside = [one.op for one in table.lookups if one.op not in view]
+            if inside:
+                self.notes.append(f"functions look `{table.name}` up: these ids were not compared, what they give was")
+            elif table.updates and table.name not in trained:
                 self.notes.append(f"no step trains `{table.name}`: its lookups were compared, its updates were not")
 
     def _differences(self) -> Iterator[Found]:
@@ -72,8 +76,7 @@ class Comparison:
         yield from self._whole(len(self.recording.steps))
 
     def _initial(self) -> Iterator[Found]:
-        for name in self.both.variables:
-            yield from self._variable(0, "initial values", name)
+        yield from self._variables(0, "initial values")
         for table in self.both.tables:
             one = self.both.original.variable(table.table.name)
             other = self._sorted(table, np.arange(table.table.rows))[0]
@@ -85,8 +88,7 @@ class Comparison:
             yield from self._compared(number, run_before(self.both, step, watched))
             within, ids = run_step(self.both, step, watched)
             yield from self._compared(number, within)
-            for name in self.both.variables:
-                yield from self._variable(number, "dense variables", name)
+            yield from self._variables(number, "dense variables")
             for table in self.both.tables:
                 yield from self._touched(number, table, ids, watched)
         except tf.errors.OpError as error:
@@ -109,9 +111,10 @@ class Comparison:
             None,
         )
 
-    def _variable(self, number: int, kind: str, name: str) -> Iterator[Found]:
-        one, other = self.both.original.variable(name), self.both.moved.variable(name)
-        yield from self._differ(number, kind, name, one, other, None)
+    def _variables(self, number: int, kind: str) -> Iterator[Found]:
+        one, other = (side.values(self.both.variables) for side in (self.both.original, self.both.moved))
+        for name in self.both.variables:
+            yield from self._differ(number, kind, name, one[name], other[name], None)
 
     def _touched(self, number: int, table: MovedTable, ids: dict[str, Any], watched: Watched) -> Iterator[Found]:
         """Compare the rows that a step looked up, as it left them, and their slots where it updated them."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from rewriter.files import read_graphs
 from rewriter.graph import GraphView
 from rewriter.plan import Plan
 from rewriter.proof.proving import TOLERANCE, prove_graphs
@@ -11,10 +13,27 @@ from rewriter.proof.reach import op_of
 from rewriter.proof.recording import Recording, Step
 from rewriter.proof.result import Proof
 from rewriter.proof.synthetic import ends, synthetic_feeds
+from rewriter.several import rewrite_meta_graphs
 
-__all__ = ["prove_meta_graph"]
+__all__ = ["prove_file", "prove_meta_graph"]
 
 _TRAIN, _LOSSES = "train_op", "losses"
+
+
+def prove_file(source: Path, tables: Any, steps: int) -> dict[str, Proof]:
+    """Rewrite the graphs in a file, in memory, and prove each in which a table moves, by the tags of a SavedModel.
+
+    Raises:
+        ValueError: the file cannot be read or proved; see `prove_meta_graph`.
+        RewriteError: see `rewriter.offline.rewrite_meta_graph`.
+    """
+    graphs = read_graphs(source)
+    rewritten = rewrite_meta_graphs(graphs, tables)
+    return {
+        tags: prove_meta_graph(graphs[tags], one.content, one.plan, steps)
+        for tags, one in rewritten.items()
+        if one.plan.tables
+    }
 
 
 def prove_meta_graph(meta: Any, moved: Any, plan: Plan, steps: int, tolerance: float = TOLERANCE) -> Proof:

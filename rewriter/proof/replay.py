@@ -81,9 +81,15 @@ class Side:
             self._session.close()
             self._session = None
 
+    def values(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return the values of variables, in one run: each set of fetches costs the session an executor."""
+        return dict(
+            self.evaluate({name: self._reader("read", name, lambda name=name: self._read(name)) for name in names})
+        )
+
     def variable(self, name: str) -> Any:
         """Return the value of a variable."""
-        return self.evaluate(self._reader("read", name, lambda: self._read(name)))
+        return self.values([name])[name]
 
     def rows(self, name: str, keys: Any) -> Any:
         """Return the rows `keys` of a variable."""

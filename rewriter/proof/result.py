@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from dataclasses import dataclass
+from math import isfinite, isinf
 
 __all__ = ["Compared", "Difference", "Proof"]
 
@@ -27,7 +27,7 @@ class Compared:
 
     def __str__(self) -> str:
         count = f"{self.times} {_TIMES.get(self.kind, 'comparisons')} of {_counted(len(self.items), self.kind)}"
-        if math.isinf(self.largest):
+        if isinf(self.largest):
             return f"{self.kind}: different, {count}"
         if not self.limit:
             return f"{self.kind}: equal, {count}"
@@ -64,7 +64,7 @@ class Difference:
 
     def __str__(self) -> str:
         when = f"step {self.step}" if self.step else "the start"
-        by = "" if math.isinf(self.amount) else f" by {self.amount:.2g} of {self.scale:.2g}"
+        by = "" if isinf(self.amount) else f" by {self.amount:.2g} of {self.scale:.2g}"
         table = f", table `{self.table}`" if self.table else ""
         source = f", built at {self.source}" if self.source else ""
         return (
@@ -96,8 +96,11 @@ class Proof:
         return self.difference is None and any(one.kind in _EVIDENCE and one.times for one in self.compared)
 
     def to_json(self) -> str:
-        """Return the proof as JSON, with `ok`."""
-        return json.dumps({"ok": self.ok, **dataclasses.asdict(self)}, indent=2)
+        """Return the proof as JSON, with `ok`; numbers that JSON does not have are words."""
+        data = {"ok": self.ok, **dataclasses.asdict(self)}
+        for one in (*data["compared"], *([data["difference"]] if self.difference else [])):
+            one |= {name: str(value) for name, value in one.items() if isinstance(value, float) and not isfinite(value)}
+        return json.dumps(data, indent=2, allow_nan=False)
 
     def summary(self) -> str:
         """Return the verdict, and a line for each kind of comparison, difference and note."""

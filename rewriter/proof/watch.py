@@ -92,16 +92,15 @@ class Watch:
         yield from rows
 
     def _floats(self, step: Step, ops: Collection[str]) -> Iterator[Pair]:
-        """Yield the floats that a step fetches and that depend on a lookup, and the losses that it computes anyway."""
+        """Yield the floats that a step fetches and that depend on a table, and the losses that it computes anyway."""
         view = self._both.original.view
         fetched = [one for one in step.fetches if ":" in one and one in self._both.original]
         given = [one for one in (*self._losses, *self._starts(ops)) if self._computable(one, step, ops)]
-        lookups = {lookup.op for table in self._both.tables for lookup in table.table.lookups}
-        lookups |= {tensor_of(old).op for old, _ in self._both.plan.inlined}
+        tables = {table.table.name for table in self._both.tables}
         for name in dict.fromkeys([*fetched, *given]):
             tensor = tensor_of(name)
             element = self._both.original.graph.get_tensor_by_name(name)
-            depends = not lookups.isdisjoint(view.ancestors([tensor]))
+            depends = not tables.isdisjoint(view.ancestors([tensor]))
             other = self._both.counterpart(tensor)
             if depends and other and element.dtype.is_floating and tensor.op not in self._both.dead[0]:
                 scalar = element.shape.rank == 0 or name in given
@@ -144,8 +143,13 @@ class Watch:
                 if op not in ops or op in dead or update.op in moved_dead:
                     continue
                 _, indices, values, _ = self._both.moved.view.inputs(update.op)
-                yield Pair("updated ids", table.table.name, update.stock.indices, indices, op)
-                yield Pair(_ROWS, table.table.name, update.stock.values, values, op)
+                for kind, one, other in (
+                    ("updated ids", update.stock.indices, indices),
+                    (_ROWS, update.stock.values, values),
+                ):
+                    # What a call of a function gave has another name where the call was inlined.
+                    if str(one) in self._both.original:
+                        yield Pair(kind, table.table.name, one, other, op)
 
 
 def written(view: GraphView, ops: Collection[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ def _difference(break_it: Any) -> Difference:
     assert not proof.ok
     assert proof.difference is not None
     assert str(proof.difference) in proof.summary()
+    assert json.loads(proof.to_json(), parse_constant=pytest.fail)["ok"] is False
     return proof.difference
 
 

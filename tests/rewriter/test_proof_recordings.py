@@ -67,6 +67,26 @@ def test_ops_of_branches_and_loops_are_not_fetched(graph: tf.Graph, old_control_
     assert {"cond/cond/add", "cond/inside", "cond/cond/Merge", "loop/add", "loop/Less"} <= dead
 
 
+@pytest.mark.parametrize("form", ["branches", "function"])
+def test_lookups_that_were_inlined(form: str) -> None:
+    def build(features: Any, labels: Any) -> Any:
+        table = variable()
+        if form == "function":
+            rows = tf.function(lambda ids: tf.tanh(v1.nn.embedding_lookup(table, ids)))(features["ids"])
+        else:
+            rows = v1.cond(
+                tf.reduce_sum(labels) > 0,
+                lambda: v1.nn.embedding_lookup(table, features["ids"]),
+                lambda: 2 * v1.nn.embedding_lookup(table, features["ids"] // 2),
+            )
+        return head(_flat(rows), labels, v1.train.AdagradOptimizer(0.1))
+
+    proof = _proof(build)
+    assert proof.ok, proof.summary()
+    assert proof.notes == ("functions look `user` up: these ids were not compared, what they give was",)
+    assert {"losses", "all rows at the end"} <= {one.kind for one in proof.compared}
+
+
 def test_what_differs_by_itself_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "GIVERS", ())
     random = np.random.default_rng()
