@@ -219,8 +219,8 @@ def test_a_proof_is_a_verification(wrong: bool) -> None:
     assert "the numbers do not agree" in text if wrong else "the numbers agree" in text
 
 
-def test_a_proof_that_compared_no_ids_proves_nothing() -> None:
-    proof = Proof(2, ("user",), 1e-5, (Compared("losses", ("Sum",), 2, 0.0, 1.0, 1e-5),))
+def test_a_proof_that_compared_nothing_of_lookups_proves_nothing() -> None:
+    proof = Proof(2, ("user",), 1e-5, (Compared("initial values", ("user",), 2, 0.0, 1.0, 1e-5),))
     data = recorded()
     data["proof"] = json.loads(json.dumps(record(Plan((), (), (), ()), proof=proof)))["proof"]
     (found,) = read_record(data, "g.json").verifications
