@@ -11,14 +11,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rewriter.hook import GraphModifierHook, modify_graph_and_start_emb_cache
     from rewriter.moving import rewrite
-    from rewriter.pipeline import move_ids
+    from rewriter.pipeline import get_initializer, get_target_batch, move_ids
     from rewriter.proof import prove
+    from rewriter.slicers import LookupSubgraphSlicerHook, OrphanLookupKeySlicerHook
 
-__all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache", "move_ids", "prove", "rewrite"]
+__all__ = [
+    "GraphModifierHook",
+    "LookupSubgraphSlicerHook",
+    "OrphanLookupKeySlicerHook",
+    "get_initializer",
+    "get_target_batch",
+    "modify_graph_and_start_emb_cache",
+    "move_ids",
+    "prove",
+    "rewrite",
+]
 
 #: The module that each of these comes from.
 _HOMES = {
     "GraphModifierHook": "rewriter.hook",
+    "LookupSubgraphSlicerHook": "rewriter.slicers",
+    "OrphanLookupKeySlicerHook": "rewriter.slicers",
+    "get_initializer": "rewriter.pipeline",
+    "get_target_batch": "rewriter.pipeline",
     "modify_graph_and_start_emb_cache": "rewriter.hook",
     "move_ids": "rewriter.pipeline",
     "prove": "rewriter.proof",

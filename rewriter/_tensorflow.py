@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
+from tensorflow.python.data.util import structure
 from tensorflow.python.framework import function_def_to_graph, ops
 
 from runtime._tensorflow import in_control_flow, stateful_types
@@ -18,6 +21,8 @@ __all__ = [
     "captured_from",
     "closed_loops",
     "control_flow_of",
+    "element_of_tensors",
+    "element_spec",
     "in_control_flow",
     "inputs_called",
     "number_functions_beyond",
@@ -103,3 +108,33 @@ def number_functions_beyond(last: int) -> None:
     """Let the functions of branches that are built from now on have names that end with numbers above `last`."""
     while ops.uid() < last:
         pass
+
+
+_element_specs: WeakKeyDictionary[tf.Graph, dict[str, Any]] = WeakKeyDictionary()
+
+
+def _keep_element_specs() -> None:
+    """Let the iterators of graphs leave the structure of their elements: the graph itself has only flat components."""
+    kind: Any = tf.compat.v1.data.Iterator
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def made(self: Any, iterator_resource: Any, *arguments: Any, **named: Any) -> None:
+        make(self, iterator_resource, *arguments, **named)
+        if isinstance(iterator_resource, tf.Tensor) and hasattr(iterator_resource, "op"):
+            _element_specs.setdefault(iterator_resource.graph, {})[iterator_resource.op.name] = self.element_spec
+
+    kind.__init__ = made
+
+
+_keep_element_specs()
+
+
+def element_spec(graph: tf.Graph, iterator: str) -> Any:
+    """Return the structure of the elements of an iterator, by its op; None when it was made in another way."""
+    return _element_specs.get(graph, {}).get(iterator)
+
+
+def element_of_tensors(spec: Any, tensors: Sequence[tf.Tensor]) -> Any:
+    """Return an element of this structure with these components."""
+    return structure.from_tensor_list(spec, list(tensors))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from rewriter.pipeline.author import get_initializer, get_target_batch
 from rewriter.pipeline.moving import move_ids
 from rewriter.pipeline.plan import PipelinePlan
 
-__all__ = ["PipelinePlan", "move_ids"]
+__all__ = ["PipelinePlan", "get_initializer", "get_target_batch", "move_ids"]

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from rewriter import _tensorflow
 from rewriter.graph import GraphView
+from rewriter.pipeline.author import note_getter
 from rewriter.pipeline.computed import Computed
 from rewriter.pipeline.facts import Inputs
 from rewriter.pipeline.iterators import MAKERS, Element, element_of
@@ -90,6 +91,7 @@ class PipelineParts:
             element = tf.raw_ops.TensorDataset(components=outputs[:count], output_shapes=own.shapes)
             made = tf.raw_ops.MakeIterator(dataset=element, iterator=echo)
         self._parts |= {f"{getter}/{number}": output for number, output in enumerate(outputs)}
+        note_getter(self._graph, outputs[0].op.name, getter, old.inputs[0].op.name)
         self._parts |= {f"{getter}/next": outputs[0].op, f"{getter}/echo": echo, f"{getter}/echo/made": made}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import tensorflow as tf
 
@@ -12,30 +13,46 @@ from rewriter.pipeline.facts import IdsOf, Staying
 from runtime.table import Table
 from runtime.table import tables as runtime_tables
 
-__all__ = ["lookups_of"]
+__all__ = ["Reading", "lookups_of", "readings"]
 
 _NOT_PERMITTED = "modify_graph=True, with which the lookup permits it, was not given"
+_INSERTING = ("OrInsert", "AndAdmit", "Expand")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A lookup of a table in a graph, as the graph sees it.
+
+    One that stands inside a function, such as a branch of a tf.cond over a tensor `is_train`, counts as the op that
+    calls the function with the ids; `ids.input` is -1 when they are computed inside.
+    """
+
+    ids: IdsOf
+    movable: bool
+    trains: bool
+
+
+def readings(graph: tf.Graph) -> Iterator[Reading]:
+    """Yield the lookups of the graph's tables, in the graph's order."""
+    for table in runtime_tables(graph):
+        for op in (*table.lookups, *table.inner_lookups):
+            trains = any(part in op.type for part in _INSERTING)
+            for number in _keys(table, op):
+                yield Reading(_seen_outside(graph, table, op, number), op in table.movable, trains)
 
 
 def lookups_of(graph: tf.Graph) -> tuple[list[IdsOf], list[Staying]]:
-    """Return the ids that may move, in the graph's order, and those that stay whatever they are computed from.
-
-    A lookup inside a function, such as the branches of a tf.cond over a tensor `is_train`, counts as the op that calls
-    the function with the ids.
-    """
+    """Return the ids that may move, in the graph's order, and those that stay whatever they are computed from."""
     may: dict[tuple[str, int], IdsOf] = {}
     staying: dict[tuple[str, int], Staying] = {}
-    for table in runtime_tables(graph):
-        for op in (*table.lookups, *table.inner_lookups):
-            for number in _keys(table, op):
-                ids = _seen_outside(graph, table, op, number)
-                place = ids.op, ids.input
-                if op not in table.movable:
-                    staying.setdefault(place, Staying(ids, _NOT_PERMITTED))
-                elif ids.input < 0:
-                    staying.setdefault(place, Staying(ids, "it stands inside a function that computes them"))
-                else:
-                    may.setdefault(place, ids)
+    for reading in readings(graph):
+        ids = reading.ids
+        if not reading.movable:
+            staying.setdefault((ids.op, ids.input), Staying(ids, _NOT_PERMITTED))
+        elif ids.input < 0:
+            staying.setdefault((ids.op, ids.input), Staying(ids, "it stands inside a function that computes them"))
+        else:
+            may.setdefault((ids.op, ids.input), ids)
     return [ids for place, ids in may.items() if place not in staying], list(staying.values())
 
 
@@ -56,7 +73,6 @@ def _is(tensor: tf.Tensor, outside: tf.Tensor) -> bool:
 
 
 def _seen_outside(graph: tf.Graph, table: Table, op: tf.Operation, number: int) -> IdsOf:
-    """Return the ids as the graph has them; their `input` is -1 when a function that `op` stands in computes them."""
     tensor = op.inputs[number]
     while op.graph is not graph and tensor.op.type in ("Cast", "Identity"):
         tensor = tensor.op.inputs[0]

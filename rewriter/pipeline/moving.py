@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Collection
 
 import tensorflow as tf
 
@@ -19,13 +20,16 @@ from rewriter.trace import sources_of
 __all__ = ["move_ids"]
 
 
-def move_ids(graph: tf.Graph | None = None, dry_run: bool = False, view: GraphView | None = None) -> PipelinePlan:
+def move_ids(
+    graph: tf.Graph | None = None, dry_run: bool = False, view: GraphView | None = None, op_types: Collection[str] = ()
+) -> PipelinePlan:
     """Let the datasets of `graph` (default: the current one) compute the ids that tables look up, ahead of the step.
 
     Args:
         graph: a v1 graph before its first session.
         dry_run: plan, and change nothing.
         view: of the graph as it is now, where one is at hand: making it takes time.
+        op_types: move only ids that an op of one of these types is upstream of; none given, all that can move.
 
     Returns:
         The plan, with the lookups whose ids moved, and why those of others did not.
@@ -46,6 +50,7 @@ def move_ids(graph: tf.Graph | None = None, dry_run: bool = False, view: GraphVi
         lambda op: _tensorflow.in_control_flow(graph.get_operation_by_name(op)),
         lambda tensor: _carried(graph, tensor),
         staying,
+        op_types,
     ).with_sources(functools.partial(sources_of, graph))
     if dry_run or not plan.extended:
         return plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,7 @@ def plan_pipeline(
     in_branch: Callable[[str], bool],
     carried: Callable[[Tensor], bool],
     staying: Sequence[Staying] = (),
+    op_types: Collection[str] = (),
 ) -> PipelinePlan:
     """Plan to compute the ids of lookups in the datasets that they come from.
 
@@ -103,6 +104,7 @@ def plan_pipeline(
         in_branch: whether an op stands inside a v1 tf.cond or tf.while_loop.
         carried: whether elements of a dataset can hold a tensor.
         staying: ids that are to stay: their lookups read what they read before, even where others let the same move.
+        op_types: move only ids that an op of one of these types is upstream of; none given, all that can move.
     """
     cone = Cone(view, types_run, in_branch)
     tensors = {ids: through_branches(view, view.inputs(ids.op)[ids.input]) for ids in lookups}
@@ -110,7 +112,10 @@ def plan_pipeline(
     found = {getter: one for one in families(view, _getters(cone, tensors.values())) for getter in one.getters}
     sorted_ids = _Sorted(staying=list(staying))
     for ids, tensor in tensors.items():
-        sorted_ids.add(view, cone, found, ids, tensor)
+        if op_types and not any(view.type(op) in op_types for op in cone.behind(tensor)):
+            sorted_ids.staying.append(Staying(ids, f"no op of the types {', '.join(op_types)} is upstream"))
+        else:
+            sorted_ids.add(view, cone, found, ids, tensor)
     extended = _extended(view, cone, found, sorted_ids, tensors, carried)
     kept = frozenset(Use(one.ids.op, one.ids.input) for one in staying)
     edits = Edits(view, extended, kept)

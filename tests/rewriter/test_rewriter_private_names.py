@@ -73,3 +73,14 @@ def test_functions_of_branches_can_be_numbered_beyond_others(graph: tf.Graph) ->
     names = [one.signature.name for one in graph.as_graph_def().library.function]
     assert names
     assert all(int(name.rpartition("_")[2]) > 5000 for name in names)
+
+
+def test_iterators_leave_the_structure_of_their_elements(graph: tf.Graph) -> None:
+    data = tf.data.Dataset.range(4).map(lambda one: {"dense": one, "sparse": tf.sparse.from_dense([one])})
+    iterator = tf.compat.v1.data.make_initializable_iterator(data)
+    getter = iterator.get_next()["dense"].op
+    spec = _tensorflow.element_spec(graph, getter.inputs[0].op.name)
+    assert spec == iterator.element_spec
+    element = _tensorflow.element_of_tensors(spec, getter.outputs)
+    assert isinstance(element["sparse"], tf.SparseTensor) and element["dense"].op is getter
+    assert _tensorflow.element_spec(graph, "other") is None
