@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -27,6 +27,7 @@ __all__ = [
     "inputs_called",
     "number_functions_beyond",
     "replace_controls",
+    "replace_iterators",
     "stateful_types",
     "update_input",
 ]
@@ -138,3 +139,10 @@ def element_spec(graph: tf.Graph, iterator: str) -> Any:
 def element_of_tensors(spec: Any, tensors: Sequence[tf.Tensor]) -> Any:
     """Return an element of this structure with these components."""
     return structure.from_tensor_list(spec, list(tensors))
+
+
+def replace_iterators(graph: tf.Graph, new: Mapping[str, tf.Tensor], undo: contextlib.ExitStack) -> None:
+    """Let the collection that CheckpointInputPipelineHook saves hold others for the iterators of these names."""
+    held = graph.get_collection_ref("iterators")
+    undo.callback(held.__setitem__, slice(None), list(held))
+    held[:] = [new.get(one.op.name, one) for one in held]

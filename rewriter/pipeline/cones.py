@@ -16,7 +16,9 @@ _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 #: Ops that let a tensor into a branch or a loop of TensorFlow 1.
 ENTRANCES = ("Switch", "RefSwitch", "Enter", "RefEnter")
 # Stateful by declaration, yet the same in a dataset: a check of the ids, and a table that is filled once.
-_MOVABLE = frozenset({"Assert", "HashTable", "HashTableV2", "LookupTableFind", "LookupTableFindV2"})
+_MOVABLE = frozenset(
+    {"Assert", "HashTable", "HashTableV2", "LookupTableFind", "LookupTableFindV2", "LookupTableSizeV2"}
+)
 #: Ops that a dataset's function captures: they stay in the graph.
 CAPTURED = ("HashTableV2", "HashTable")
 

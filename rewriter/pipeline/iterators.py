@@ -9,13 +9,14 @@ import tensorflow as tf
 
 from rewriter.graph import GraphView
 
-__all__ = ["MAKERS", "Element", "Family", "element_of", "families", "one_shots"]
+__all__ = ["MAKERS", "SAVERS", "Element", "Family", "element_of", "families", "one_shots"]
 
 _SOURCES = ("IteratorV2", "Iterator", "OneShotIterator")
 _HANDLES = ("IteratorFromStringHandleV2", "IteratorFromStringHandle")
 #: Types of the ops that give an iterator its dataset.
 MAKERS = ("MakeIterator",)
-_SAVERS = ("SerializeIterator", "DeserializeIterator")
+#: Types of the ops that write the state of an iterator, and read it.
+SAVERS = ("SerializeIterator", "DeserializeIterator")
 _NAMERS = ("IteratorToStringHandle",)
 _GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
 
@@ -81,7 +82,7 @@ def _family(view: GraphView, members: list[str]) -> Family:
     handles = tuple(op for op in members if view.type(op) in _HANDLES)
     uses = [use.op for op in members for use in view.users(op)]
     getters = tuple(dict.fromkeys(op for op in uses if view.type(op) in _GETTERS))
-    known = (*_GETTERS, *MAKERS, *_SAVERS, *_NAMERS)
+    known = (*_GETTERS, *MAKERS, *SAVERS, *_NAMERS)
     for op in uses:
         if view.type(op) not in known:
             return Family(sources, handles, getters, f"{view.type(op)} `{op}` uses the iterator in its own way", op)

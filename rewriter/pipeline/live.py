@@ -35,6 +35,12 @@ class PipelineParts:
             for family in plan.extended:
                 self._extend(family)
 
+    @property
+    def iterators(self) -> dict[str, tf.Tensor]:
+        """The iterators that take the place of others, by the names of those."""
+        ending = "/iterator"
+        return {part[: -len(ending)]: made for part, made in self._parts.items() if part.endswith(ending)}
+
     def tensor(self, part: str) -> tf.Tensor:
         """Return a part that gives a value."""
         return self._parts[part]

@@ -40,8 +40,9 @@ def move_ids(
     """
     graph = graph or tf.compat.v1.get_default_graph()
     lookups, staying = lookups_of(graph)
+    lines = functools.partial(sources_of, graph)
     if not lookups:
-        return PipelinePlan(staying=tuple(staying))
+        return PipelinePlan(staying=tuple(staying)).with_sources(lines)
     before = view or GraphView.of(graph)
     plan = plan_pipeline(
         before,
@@ -51,7 +52,7 @@ def move_ids(
         lambda tensor: _carried(graph, tensor),
         staying,
         op_types,
-    ).with_sources(functools.partial(sources_of, graph))
+    ).with_sources(lines)
     if dry_run or not plan.extended:
         return plan
     undo = _apply(graph, before, plan)
@@ -75,6 +76,7 @@ def _apply(graph: tf.Graph, view: GraphView, plan: PipelinePlan) -> contextlib.E
     undo = contextlib.ExitStack()
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
         parts = PipelineParts(graph, view, plan)
+        _tensorflow.replace_iterators(graph, parts.iterators, undo)
         for edit in plan.inputs:
             edit_input(graph, edit, parts.tensor(edit.by), undo)
         for wait in plan.controls:

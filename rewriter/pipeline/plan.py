@@ -14,7 +14,7 @@ from rewriter.graph import GraphView, Tensor, Use
 from rewriter.pipeline.cones import CAPTURED, GETTERS, Cone, through_branches
 from rewriter.pipeline.edits import Edits
 from rewriter.pipeline.facts import IdsOf, Inputs, Staying
-from rewriter.pipeline.iterators import MAKERS, Family, families, one_shots
+from rewriter.pipeline.iterators import MAKERS, SAVERS, Family, families, one_shots
 from rewriter.plan import ControlEdit, InputEdit
 
 __all__ = ["SCOPE", "PipelinePlan", "plan_pipeline"]
@@ -43,7 +43,7 @@ class PipelinePlan:
         Raises:
             ValueError: names the tensor.
         """
-        replaced = {op for inputs in self.extended for op in (*inputs.getters, *inputs.computed)}
+        replaced = {op for inputs in self.extended if inputs.cuts for op in (*inputs.getters, *inputs.computed)}
         for fed in feeds or {}:
             for tensor in tf.nest.flatten(fed, expand_composites=True):
                 name = tensor if isinstance(tensor, str) else tensor.name
@@ -205,6 +205,12 @@ def _why_staying(view: GraphView, cone: Cone, found: dict[str, Family], tensor: 
             return found[getter].reason, found[getter].fault
         for table in _uncapturable(view, cone, found[getter], tensor):
             return f"a one-shot iterator's dataset cannot hold `{table}`: make the iterator initializable", table
+    if len(origin.getters) > 1 and not cone.computed([tensor]):
+        readers = ", ".join(f"`{getter}`" for getter in sorted(origin.getters))
+        return (f"they are nothing but a combination of several elements, of {readers}",)
+    for getter in sorted(origin.getters):
+        for op in _unsavable(view, cone, found[getter], tensor):
+            return f"{view.type(op)} `{op}` has a state, and a saver of the iterator saves none", op
     return None
 
 
@@ -212,6 +218,12 @@ def _uncapturable(view: GraphView, cone: Cone, family: Family, tensor: Tensor) -
     """Yield the hash tables behind a tensor that no dataset of a one-shot iterator can hold."""
     if one_shots(view, family):
         yield from (op for op in cone.behind(tensor) if view.type(op) in CAPTURED)
+
+
+def _unsavable(view: GraphView, cone: Cone, family: Family, tensor: Tensor) -> Iterator[str]:
+    """Yield the ops with a state behind a tensor, if the graph saves an iterator of the family."""
+    if any(view.type(use.op) in SAVERS for op in family.sources for use in view.users(op)):
+        yield from (op for op in cone.behind(tensor) if view.type(op) not in GETTERS and cone.types_run(op))
 
 
 def _getters(cone: Cone, tensors: Iterable[Tensor]) -> list[str]:

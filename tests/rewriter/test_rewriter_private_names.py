@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import tensorflow as tf
 
 from rewriter import _tensorflow
@@ -84,3 +86,13 @@ def test_iterators_leave_the_structure_of_their_elements(graph: tf.Graph) -> Non
     element = _tensorflow.element_of_tensors(spec, getter.outputs)
     assert isinstance(element["sparse"], tf.SparseTensor) and element["dense"].op is getter
     assert _tensorflow.element_spec(graph, "other") is None
+
+
+def test_hooks_find_iterators_in_a_collection(graph: tf.Graph) -> None:
+    first, second = (tf.compat.v1.data.make_initializable_iterator(tf.data.Dataset.range(n)) for n in (1, 2))
+    old, new, other = (one.get_next().op.inputs[0] for one in (first, second, first))
+    assert graph.get_collection("iterators") == [old, new] == [other, new]
+    with contextlib.ExitStack() as undo:
+        _tensorflow.replace_iterators(graph, {old.op.name: new}, undo)
+        assert graph.get_collection("iterators") == [new, new]
+    assert graph.get_collection("iterators") == [old, new]
