@@ -283,3 +283,31 @@ def test_control_flow_is_proved(form: Callable[..., Any], use_resource: bool) ->
                 session.run(fetches, feed)
     assert hook.proof is not None
     assert hook.proof.ok
+
+
+def _trained_and_evaluated(moved: bool, use_resource: bool, v2: bool) -> Any:
+    """Return losses of training and evaluation, in turns, of a model that asks which of them it does."""
+    if v2:
+        v1.enable_control_flow_v2()
+    with tf.Graph().as_default():
+        v1.set_random_seed(5)
+        inputs, training = Inputs.make(), v1.placeholder_with_default(False, [], "is_training")
+        ids, table = inputs.features["ids"], variable(use_resource=use_resource)
+        rows = tf.cond(training, lambda: 0.5 * _lookup(table, ids // 2), lambda: _lookup(table, ids))
+        loss, step = head(_flat(rows), inputs.labels, v1.train.AdamOptimizer(0.02))
+        plan = rewrite() if moved else None
+        assert not plan or [one.name for one in plan.tables] == ["user"], plan.summary()
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            found = []
+            for feed in inputs.feeds(20):
+                found += [session.run([loss, step], feed | {training: True})[0], session.run(loss, feed)]
+    return np.array(found)
+
+
+@both
+@pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
+def test_a_model_that_asks_whether_it_is_trained(v2: bool, use_resource: bool) -> None:
+    stock, moved = (_trained_and_evaluated(one, use_resource, v2) for one in (False, True))
+    assert np.abs(stock - moved).max() <= 1e-5 * np.abs(stock).max()
+    assert abs(stock[:8].mean() - stock[-8:].mean()) > 1e-3
