@@ -122,7 +122,7 @@ class _Finder:
             raise _Refused(reason, table.name, op)
 
     def _looked_up(self, name: str) -> bool:
-        for use in carried_uses(self.view, name):
+        for use in carried_uses(self.view, name, chosen=True):
             if self.view.type(use.op) in LOOKUPS and use.input == 0:
                 return True
             if any(inner.type in LOOKUPS and inner.input == 0 for inner in inner_uses(self.view, use)):

@@ -29,6 +29,7 @@ ENTRIES = ("Enter", "RefEnter")
 CLOSED = "import the graph with tf.compat.v1.train.import_meta_graph, which knows its loops, or call the model's code"
 #: What needs no value of a resource variable, or sets it.
 _VALUELESS = ("VarIsInitializedOp", "Shape", "AssignVariableOp")
+_CHOICES = ("Merge", "RefMerge", "NextIteration", "RefNextIteration", "Exit", "RefExit")
 _CARRIERS = (*READS, *SWITCHES, *ENTRIES)
 
 
@@ -37,13 +38,17 @@ def carries(view: GraphView, use: Use) -> bool:
     return use.input == 0 and view.type(use.op) in _CARRIERS
 
 
-def carried_uses(view: GraphView, variable: str) -> Iterator[Use]:
-    """Return every use of a variable, those behind carriers included, each once."""
+def carried_uses(view: GraphView, variable: str, chosen: bool = False) -> Iterator[Use]:
+    """Return every use of a variable, those behind carriers included, each once.
+
+    With `chosen` also the uses of what is the variable only sometimes: what a tf.cond or a loop chose among several.
+    """
     pending, known = [variable], {variable}
     while pending:
         for use in view.users(pending.pop()):
             yield use
-            if carries(view, use) and use.op not in known:
+            passes = carries(view, use) or (chosen and view.type(use.op) in _CHOICES)
+            if passes and use.op not in known:
                 known.add(use.op)
                 pending.append(use.op)
 

@@ -311,3 +311,25 @@ def test_a_model_that_asks_whether_it_is_trained(v2: bool, use_resource: bool) -
     stock, moved = (_trained_and_evaluated(one, use_resource, v2) for one in (False, True))
     assert np.abs(stock - moved).max() <= 1e-5 * np.abs(stock).max()
     assert abs(stock[:8].mean() - stock[-8:].mean()) > 1e-3
+
+
+@both
+def test_a_table_that_a_branch_chooses_is_refused_and_not_passed_over(graph: tf.Graph, use_resource: bool) -> None:
+    one, other, ids = variable("one", use_resource), variable("other", use_resource), v1.placeholder(tf.int64, [None])
+    chosen = v1.cond(tf.size(ids) > 3, lambda: tf.identity(one), lambda: tf.identity(other))
+    tf.gather(chosen, ids)
+    plan = rewrite(graph)
+    assert [refusal.table for refusal in plan.refusals] == ["one", "other"]
+    assert all("Merge `cond/Merge` uses it whole" in refusal.reason for refusal in plan.refusals)
+
+
+@both
+def test_a_table_that_goes_round_a_loop_is_refused_and_not_passed_over(graph: tf.Graph, use_resource: bool) -> None:
+    table, ids = variable("one", use_resource), v1.placeholder(tf.int64, [None])
+
+    def body(i: Any, rows: Any, total: Any) -> Any:
+        return i + 1, rows, total + tf.reduce_sum(tf.gather(rows, ids))
+
+    v1.while_loop(lambda i, *_: i < 3, body, [0, tf.convert_to_tensor(table), 0.0])
+    (refusal,) = rewrite(graph).refusals
+    assert "uses it whole" in refusal.reason
