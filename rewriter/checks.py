@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from rewriter.graph import GraphView, Tensor, Use
@@ -38,7 +38,7 @@ def check(before: GraphView, after: GraphView, plan: Edits) -> None:
     _check_untouched(before, after, plan)
     _check_other_edges(before, after, plan)
     _check_groups(after)
-    check_acyclic(after)
+    check_acyclic(after, [*(edit.use.op for edit in plan.inputs), *(wait.op for wait in plan.controls)])
 
 
 def _check_edges(before: GraphView, after: GraphView, plan: Edits) -> None:
@@ -101,25 +101,33 @@ def _check_groups(after: GraphView) -> None:
                 raise RewriteError(f"`{name}` is colocated with `{leader}`, which is not there")
 
 
-def check_acyclic(view: GraphView) -> None:
-    """Take ops away whose inputs are all away (Kahn's algorithm); loops of tf.while_loop are cut at NextIteration.
+def check_acyclic(view: GraphView, edited: Iterable[str] | None = None) -> None:
+    """Look for cycles, which go through one of the `edited` ops: there was none before, and new ops read older ones.
+
+    Of what comes after them (of all ops when it is not said which were edited), ops are taken away whose inputs are all away (Kahn's algorithm). Loops of tf.while_loop
+    are cut at NextIteration.
 
     Raises:
         RewriteError: names an op that is left.
     """
-    missing = {
-        name: len(view.inputs(name)) + len(view.controls(name)) if view.type(name) != "NextIteration" else 0
-        for name in view.nodes
-    }
-    ready = deque(name for name, count in missing.items() if count == 0)
+    starts = view.nodes if edited is None else edited
+    missing = dict.fromkeys(view.descendants(starts, stop=lambda op: view.type(op) == "NextIteration"), 0)
+    for op in missing:
+        for user in _next(view, op):
+            missing[user] += 1
+    ready = deque(op for op, count in missing.items() if count == 0)
     while ready:
-        op = ready.popleft()
-        for after in (*(use.op for use in view.users(op)), *view.waiting(op)):
-            if view.type(after) == "NextIteration":
-                continue
-            missing[after] -= 1
-            if missing[after] == 0:
-                ready.append(after)
-    stuck = [name for name, count in missing.items() if count > 0]
+        for user in _next(view, ready.popleft()):
+            missing[user] -= 1
+            if missing[user] == 0:
+                ready.append(user)
+    stuck = next((op for op, count in missing.items() if count > 0), None)
     if stuck:
-        raise RewriteError(f"`{stuck[0]}` would depend on itself")
+        raise RewriteError(f"`{stuck}` would depend on itself")
+
+
+def _next(view: GraphView, op: str) -> Iterator[str]:
+    """Yield who reads `op` or waits for it, once for each edge."""
+    if view.type(op) != "NextIteration":
+        yield from (use.op for use in view.users(op))
+        yield from view.waiting(op)

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from rewriter import _tensorflow
 
-__all__ = ["GraphView", "Tensor", "Use"]
+__all__ = ["GraphView", "Tensor", "Use", "uncollected"]
 
 
 _ARITHMETIC = {"Mul": operator.mul, "Add": operator.add, "AddV2": operator.add, "Sub": operator.sub}
@@ -49,7 +49,7 @@ class GraphView:
         """
         #: The entries of loops in which nothing can be built; known of a live graph.
         self.closed: frozenset[str] = frozenset()
-        with _uncollected():
+        with uncollected():
             self._build(definition)
 
     def _build(self, definition: Any) -> None:
@@ -171,6 +171,20 @@ class GraphView:
                 pending.extend(self._controls[op] if controls else ())
         return list(found)
 
+    def descendants(self, ops: Iterable[str], stop: Callable[[str], bool] = lambda _: False) -> list[str]:
+        """Return `ops` and what depends on them by data or control edges, nearest first, not looking behind `stop`."""
+        found: dict[str, None] = {}
+        pending = deque(ops)
+        while pending:
+            op = pending.popleft()
+            if op in found:
+                continue
+            found[op] = None
+            if not stop(op):
+                pending.extend(use.op for use in self.users(op))
+                pending.extend(self._waiting[op])
+        return list(found)
+
     def path(self, start: str, end: str) -> list[str]:
         """Return the ops of a shortest way along data edges from `start` to `end`; empty when there is none."""
         before: dict[str, str] = {start: start}
@@ -200,7 +214,7 @@ class GraphView:
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Keep Python from looking for garbage: it would search all of a large graph again for every few objects made."""
     enabled = gc.isenabled()
     gc.disable()

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from rewriter.checks import check
 from rewriter.checks_moved import check_collections, check_readers, collections_of
-from rewriter.graph import GraphView
+from rewriter.graph import GraphView, uncollected
 from rewriter.inlining import inline_calls, unlocked_by_inlining
 from rewriter.live import apply_plan
 from rewriter.moved import moved_before
@@ -42,6 +42,7 @@ def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool =
     return rewrite_and_view(graph or tf.compat.v1.get_default_graph(), tables, dry_run)[0]
 
 
+@uncollected()
 def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = False) -> tuple[Plan, GraphView]:
     """Do what `rewrite` does; return the view of the graph as it then is, too."""
     before = GraphView.of(graph)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from rewriter import _tensorflow
 from rewriter.checks import RewriteError, check
 from rewriter.edges import edit_controls, edit_input
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph import GraphView, Tensor, uncollected
 from rewriter.pipeline.live import PipelineParts
 from rewriter.pipeline.lookups import lookups_of
 from rewriter.pipeline.plan import PipelinePlan, plan_pipeline
@@ -20,6 +20,7 @@ from rewriter.trace import sources_of
 __all__ = ["move_ids"]
 
 
+@uncollected()
 def move_ids(
     graph: tf.Graph | None = None, dry_run: bool = False, view: GraphView | None = None, op_types: Collection[str] = ()
 ) -> PipelinePlan:

@@ -56,21 +56,26 @@ def test_a_change_that_no_edit_asked_for_is_found(graph: tf.Graph) -> None:
 def test_a_cycle_is_found(graph: tf.Graph) -> None:
     x = v1.placeholder(tf.float32, [], "x")
     first = tf.identity(x, "first")
-    _tensorflow.update_input(first.op, 0, tf.identity(first, "second"))
-    view = GraphView.of(graph)
+    second = tf.identity(first, "second")
+    before = GraphView.of(graph)
+    _tensorflow.update_input(first.op, 0, second)
+    edit = InputEdit(Use("first", 0), "x:0", "second")
     with pytest.raises(RewriteError, match="would depend on itself"):
-        check(view, view, Plan((), (), (), ()))
+        check(before, GraphView.of(graph), Plan((), (), (edit,), ()))
 
 
 def test_a_while_loop_is_no_cycle(graph: tf.Graph) -> None:
     v1.disable_control_flow_v2()
     try:
-        v1.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)])
+        start = tf.identity(tf.constant(0), "start")
+        v1.while_loop(lambda i: i < 3, lambda i: i + 1, [start])
+        other = tf.constant(1, name="other")
     finally:
         v1.enable_control_flow_v2()
-    view = GraphView.of(graph)
-    assert view.of_type("NextIteration")
-    check(view, view, Plan((), (), (), ()))
+    before = GraphView.of(graph)
+    assert before.of_type("NextIteration")
+    _tensorflow.update_input(start.op, 0, other)
+    check(before, GraphView.of(graph), Plan((), (), (InputEdit(Use("start", 0), "Const:0", "other"),), ()))
 
 
 def test_a_rewrite_that_fails_is_taken_back(graph: tf.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
