@@ -104,8 +104,8 @@ def _check_groups(after: GraphView) -> None:
 def check_acyclic(view: GraphView, edited: Iterable[str] | None = None) -> None:
     """Look for cycles, which go through one of the `edited` ops: there was none before, and new ops read older ones.
 
-    Of what comes after them (of all ops when it is not said which were edited), ops are taken away whose inputs are all away (Kahn's algorithm). Loops of tf.while_loop
-    are cut at NextIteration.
+    Of what comes after them (of all ops when it is not said which were edited), ops are taken away whose inputs are all
+    away (Kahn's algorithm). Loops of tf.while_loop are cut at NextIteration.
 
     Raises:
         RewriteError: names an op that is left.
