@@ -17,7 +17,7 @@ from rewriter.pipeline.plan import PipelinePlan
 from rewriter.plan import Plan
 from rewriter.proof.result import Proof
 
-__all__ = ["RECORD", "check_record_path", "record", "write_record"]
+__all__ = ["RECORD", "check_record_path", "proof_data", "record", "write_record"]
 
 #: Name and version of the format; what adds keys counts up the last number.
 RECORD = ("recmigrate-graph", 1, 0)
@@ -31,7 +31,7 @@ def record(plan: Plan, ids: PipelinePlan | None = None, proof: Proof | None = No
         "command": shlex.join(["python", *sys.argv]),
         "plan": _data(plan),
         "ids": _ids(ids or PipelinePlan()),
-        "proof": _proof(proof) if proof else None,
+        "proof": proof_data(proof) if proof else None,
         "environment": {
             "python": platform.python_version(),
             "platform": f"{platform.system()} {platform.machine()}",
@@ -80,7 +80,7 @@ def _ids(ids: PipelinePlan) -> dict[str, Any]:
     return {"moved": len(ids.moved), "passing": len(ids.passing), "staying": staying}
 
 
-def _proof(proof: Proof) -> dict[str, Any]:
+def proof_data(proof: Proof) -> dict[str, Any]:
     """Return the proof as JSON types; numbers that JSON does not have are words."""
     data = dataclasses.asdict(proof)
     for one in data["compared"]:

@@ -12,6 +12,7 @@ from migrate.cli.reports import REPORT, check_reports
 
 if TYPE_CHECKING:
     from rewriter.plan import Plan
+    from rewriter.proof.result import Proof
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,21 +65,29 @@ def graph(
         if tensor is not None:
             click.echo(_explanation(source, tensor))
             return
-        if steps is not None and not _same(source, names, steps, as_json):
+        proofs = _proofs(source, names, steps, as_json) if steps is not None else {}
+        if not all(proof.ok for proof in proofs.values()):
+            _report(reports, source, _judged(source, names) if reports else {}, None, proofs)
             sys.exit(1)
         plans = _judged(source, names) if target is None else _rewritten(source, target, names, force)
     except (ValueError, RewriteError) as error:
         raise MigrateError(str(error)) from error
-    if reports:
-        from migrate.report.graph_file import write_reports
-
-        write_reports(reports, source, plans, target, command_line())
+    _report(reports, source, plans, target, proofs)
     click.echo(_json(plans) if as_json else _summary(plans))
     sys.exit(1 if any(plan.refusals for plan in plans.values()) else 0)
 
 
-def _same(source: str, names: Any, steps: int, talk: bool) -> bool:
-    """Tell what running both graphs gave, on stderr where stdout is for the plan, and whether it is the same."""
+def _report(
+    paths: tuple[str, ...], source: str, plans: dict[str, Plan], target: str | None, proofs: dict[str, Proof]
+) -> None:
+    if paths:
+        from migrate.report.graph_file import write_reports
+
+        write_reports(paths, source, plans, target, command_line(), proofs)
+
+
+def _proofs(source: str, names: Any, steps: int, talk: bool) -> dict[str, Proof]:
+    """Run both graphs, and tell what that gave, on stderr where stdout is for the plan."""
     from pathlib import Path
 
     from rewriter.proof.in_files import prove_file
@@ -86,7 +95,7 @@ def _same(source: str, names: Any, steps: int, talk: bool) -> bool:
     proofs = prove_file(Path(source), names, steps)
     for proof in proofs.values():
         click.echo(proof.summary(), err=talk)
-    return all(proof.ok for proof in proofs.values())
+    return proofs
 
 
 def _json(plans: dict[str, Plan]) -> str:

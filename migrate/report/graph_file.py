@@ -10,29 +10,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from migrate.report import writers
-from migrate.report.graph_record import plan_report
+from migrate.report.graph_record import plan_report, read_proof
 from migrate.report.merge import merge
-from migrate.report.model import InputFile, Location, Report, Stage
+from migrate.report.model import InputFile, Location, Report, Stage, Verification
 
 if TYPE_CHECKING:
     from rewriter.plan import Plan
+    from rewriter.proof.result import Proof
 
 __all__ = ["write_reports"]
 
 
 def write_reports(
-    paths: Sequence[str], source: str, plans: Mapping[str, Plan], written: str | None, command: str
+    paths: Sequence[str],
+    source: str,
+    plans: Mapping[str, Plan],
+    written: str | None,
+    command: str,
+    proofs: Mapping[str, Proof] | None = None,
 ) -> None:
     """Write the report on the plans for the graphs of a file, by their tags, to each of the paths.
 
-    `written` is where the graph with tables is; None when the plans were only made.
+    `written` is where the graph with tables is; None when the plans were only made. `proofs` are by tags, too.
     """
     if not paths:
         return
     file = InputFile(Path(source).as_posix(), _digest(Path(source)), "graph")
     reports = [_report(plan, tags, len(plans) > 1, file, command, written) for tags, plan in plans.items()]
+    report = merge(reports)
+    if proofs:
+        report = replace(report, verifications=tuple(_proof(proof, tags, file) for tags, proof in proofs.items()))
     for path in paths:
-        writers.write(merge(reports), path)
+        writers.write(report, path)
 
 
 def _report(plan: Plan, tags: str, several: bool, file: InputFile, command: str, written: str | None) -> Report:
@@ -45,6 +54,13 @@ def _report(plan: Plan, tags: str, several: bool, file: InputFile, command: str,
         tables=tuple(replace(one, location=_tagged(one.location, tags)) for one in report.tables),
         stages=tuple(Stage(one.name, one.state, f"{tags}: {one.message}") for one in report.stages),
     )
+
+
+def _proof(proof: Proof, tags: str, file: InputFile) -> Verification:
+    from rewriter.record import proof_data
+
+    found = read_proof(json.loads(json.dumps(proof_data(proof))), file.path)
+    return replace(found, original=f"{file.path}, tagged {tags}," if tags else file.path)
 
 
 def _tagged(location: Location, tags: str) -> Location:

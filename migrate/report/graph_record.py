@@ -149,7 +149,7 @@ def read_record(data: Any, origin: str) -> Report:
         report,
         findings=(*report.findings, *with_ids(_staying(one) for one in ids.staying)),
         stages=(*report.stages, *_id_stage(ids)),
-        verifications=(_verification(decode(_Proof, data["proof"], origin)),) if data.get("proof") else (),
+        verifications=(read_proof(data["proof"], origin),) if data.get("proof") else (),
         environment=tuple((str(name), str(value)) for name, value in facts.items()),
     )
 
@@ -183,6 +183,11 @@ def plan_report(
             *(_stays(refusal, place) for refusal in read.refusals),
         ),
     )
+
+
+def read_proof(proof: Any, origin: str) -> Verification:
+    """Return the numbers of a rewriter's proof, given as JSON types."""
+    return _verification(decode(_Proof, proof, origin))
 
 
 def _with_ids(findings: Iterable[Finding]) -> tuple[Finding, ...]:
