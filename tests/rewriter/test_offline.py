@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from rewriter_compare import head, variable
+from tensorflow.core.protobuf import control_flow_pb2
 
 from rewriter.checks import RewriteError
+from rewriter.contexts import forget_gone
 from rewriter.graph import GraphView
 from rewriter.offline import Rewritten, rewrite_graph_def, rewrite_meta_graph
 
@@ -223,6 +225,21 @@ def test_branches_and_loops_keep_their_ops_and_lose_the_variable(look_up: Any, u
             ]
             runs.append([session.run(v1.get_collection("losses"), feed)[0] for feed in feeds])
     assert runs[0] == pytest.approx(runs[1], rel=1e-5)
+
+
+def test_what_comes_into_a_branch_leaves_it_under_both_names() -> None:
+    context = control_flow_pb2.CondContextDef(context_name="cond/cond_text", pred_name="less:0", pivot_name="pivot:0")
+    context.values_def.values.extend(["ids:0", "labels:0", "cond/Switch:1", "cond/Switch_1:1", "cond/gather:0"])
+    context.values_def.external_values.update({"ids:0": "cond/Switch:1", "labels:0": "cond/Switch_1:1"})
+    meta = v1.MetaGraphDef()
+    for name in ("ids", "labels", "less", "pivot", "cond/Switch_1"):
+        meta.graph_def.node.add(name=name, op="NoOp")
+    meta.collection_def["cond_context"].bytes_list.value.append(context.SerializeToString())
+    forget_gone(meta)
+    (left,) = meta.collection_def["cond_context"].bytes_list.value
+    values = control_flow_pb2.CondContextDef.FromString(left).values_def
+    assert list(values.values) == ["labels:0", "cond/Switch_1:1"]
+    assert dict(values.external_values) == {"labels:0": "cond/Switch_1:1"}
 
 
 def test_feature_columns_move() -> None:
