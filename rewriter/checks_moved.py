@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from rewriter.checks import RewriteError
 from rewriter.graph import GraphView
+from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import readers
 from rewriter.plan import Plan
 
@@ -52,7 +53,12 @@ def check_readers(before: GraphView, after: GraphView, plan: Plan) -> None:
         RewriteError: names the op.
     """
     for table in plan.tables:
+        known = results_of(before, table)
         for variable in table.variables:
             for op in readers(after, variable):
-                if op in before and not any(after.type(one) == "Assert" for one in after.controls(op)):
+                if (
+                    op in before
+                    and op not in known
+                    and not any(after.type(one) == "Assert" for one in after.controls(op))
+                ):
                     raise RewriteError(f"`{op}` reads `{variable}`, which has become a table, and does not say so")

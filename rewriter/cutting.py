@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rewriter.facts import Table
+from rewriter.facts import Table, Update
 from rewriter.graph import GraphView, Tensor
 from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
 
@@ -95,14 +95,16 @@ class _Cut:
 
     def _removed(self) -> None:
         table = self.table
-        self._take(REMOVED, "variable", table.name)
-        self._take(REMOVED, "slot", *table.variables[1:])
+        self._take(REMOVED, "variable", *self.parts)
+        self._take(REMOVED, "slot", *table.slots)
         for update in table.updates:
             self._take(REMOVED, "update", *sorted(update.ops, key=lambda op: not self._writes(op)))
         self._dead()  # the arithmetic of the updates, first of all: it reads slots, too
-        moved = {edge.op for edge in self.edits if not edge.control}
-        self._take(REMOVED, "lookup", *(one.op for one in table.lookups if one.op not in moved))
-        self._take(REMOVED, "initializer", table.initializer)
+        moved = {edge.op for edge in self.edits if not edge.control} | {one.op for one in table.assigned}
+        self._take(
+            REMOVED, "lookup", *(op for one in table.lookups for op in (one.op, *one.gathers) if op not in moved)
+        )
+        self._take(REMOVED, "initializer", *(part.initializer for part in table.pieces))
         for saver in self.savers:
             self._take(REMOVED, "restore" if saver.restores else "save", saver.op)
         self._take(REMOVED, "restore", *self.restored)
@@ -112,14 +114,19 @@ class _Cut:
                     self._take(REMOVED, self._part_of_use(variable, use.op), use.op)
         self._dead()
 
+    @property
+    def parts(self) -> list[str]:
+        """The variables that the table is in whole or in parts."""
+        return [part.name for part in self.table.pieces]
+
     def _writes(self, op: str) -> bool:
-        return any(tensor.op == self.table.name for tensor in self.view.inputs(op))
+        return any(tensor.op in self.parts for tensor in self.view.inputs(op))
 
     def _part_of_use(self, variable: str, op: str) -> str:
         """Name the part of an op that reads a variable and is none of what is known: an answer, or a read."""
         if any(self.roles.get(before) == "update" for before in self.view.controls(op)):
             return "update"
-        if variable != self.table.name:
+        if variable not in self.parts:
             return "slot"
         if op in {answer.op for answer in self.table.answers} and self.view.users(op):
             return "answer"
@@ -131,8 +138,8 @@ class _Cut:
         self._take(KEPT, "lookup", *(one.op for one in table.lookups))
         self._take(KEPT, "ids", *(one.ids.op for one in table.lookups))
         for update in table.updates:
-            self._take(KEPT, "gradient", update.values.op, update.indices.op)
-        self._take(KEPT, "initial", table.initial.op)
+            self._take(KEPT, "gradient", *(tensor.op for piece in _gradients(update) for tensor in piece))
+        self._take(KEPT, "initial", *(part.initial.op for part in table.pieces))
         for edge in self.edits:
             if edge.old:
                 self._take(KEPT, f"waits {_kind(edge.by)}" if edge.control else "reader", edge.op)
@@ -153,9 +160,9 @@ class _Cut:
     def _needed(self) -> set[str]:
         """Return what the parts read."""
         table = self.table
-        needed = {table.initial.op, *(one.ids.op for one in table.lookups)}
+        needed = {*(part.initial.op for part in table.pieces), *(one.ids.op for one in table.lookups)}
         for update in table.updates:
-            needed |= {update.values.op, update.indices.op}
+            needed |= {tensor.op for piece in _gradients(update) for tensor in piece}
             needed |= {given.op for given in update.hyper if isinstance(given, Tensor)}
         for saver in self.savers:
             needed |= {tensor.op for tensor in self.view.inputs(saver.op)}
@@ -207,9 +214,10 @@ class _Cut:
         for i, lookup in enumerate(self.table.lookups):
             yield lookup.ids.op, _new(f"{name}/lookup/{i}"), ADDED, False
         for i, update in enumerate(self.table.updates):
-            yield update.values.op, _new(f"{name}/update/{i}"), ADDED, False
-            yield update.indices.op, _new(f"{name}/update/{i}"), ADDED, False
-        yield self.table.initial.op, _new(f"{name}/initializer"), ADDED, False
+            for tensor in (tensor for piece in _gradients(update) for tensor in piece):
+                yield tensor.op, _new(f"{name}/update/{i}"), ADDED, False
+        for part in self.table.pieces:
+            yield part.initial.op, _new(f"{name}/initializer"), ADDED, False
         for edge in self.edits:
             if self.states.get(edge.op) == KEPT:
                 yield self._part(edge.by), edge.op, ADDED, edge.control
@@ -229,3 +237,8 @@ def _new(part: str) -> str:
 def _kind(part: str) -> str:
     kinds = ("initializer", "update", "restore", "saver")
     return next((kind for kind in kinds if f"/{kind}/" in f"/{part}/"), part)
+
+
+def _gradients(update: Update) -> tuple[tuple[Tensor, Tensor], ...]:
+    """Return values and indices of an update, or those of each part."""
+    return update.pieces or ((update.values, update.indices),)

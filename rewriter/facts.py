@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 from rewriter.graph import Tensor
 
-__all__ = ["Lookup", "NewRows", "Refusal", "StaticAnswer", "Table", "Update"]
+__all__ = ["Assignment", "Lookup", "NewRows", "Part", "Refusal", "StaticAnswer", "Summary", "Table", "Update"]
 
 
 @dataclass(frozen=True)
 class Lookup:
     """A gather of rows, of the shape of `ids` with the table's dim behind, or what pools such rows.
 
+    Where it stitches the rows of a partitioned variable, `gathers` are those of the parts, and `ids` what they share.
     `rule` and `source` (the user's line, empty where it is not known) are for readers, here and in all that follows.
     """
 
@@ -22,6 +23,7 @@ class Lookup:
     trains: bool
     rule: str = "lookup"
     source: str = ""
+    gathers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Update:
     """A sparse step of a stock optimizer: the sum of `values` per distinct one of `indices`, by a native rule.
 
     `hyper` are the rule's numbers in its order: tensors of the graph, or constants. `ops` is what the step consists of
-    that writes: all who wait for one of them wait for the moved update instead.
+    that writes: all who wait for one of them wait for the moved update instead. Where the parts of a partitioned
+    variable have gradients of their own, `pieces` are their values and indices, and `slots` those of the first part.
     """
 
     rule: str
@@ -40,15 +43,49 @@ class Update:
     slots: tuple[str, ...]
     ops: tuple[str, ...]
     source: str = ""
+    pieces: tuple[tuple[Tensor, Tensor], ...] = ()
 
 
 @dataclass(frozen=True)
 class StaticAnswer:
-    """An op that asks the variable what is known without it: its shape (`shape`), or whether it is set (`set`)."""
+    """An op that asks the variable of this `shape` what is known without it.
+
+    `kind` is what: its `shape`, `size` or `rank`, or whether it is `set`.
+    """
 
     op: str
     kind: str
+    shape: tuple[int, ...]
     source: str = ""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """An op of the author's that sets all rows, or all of one part, to `value`, such as pretrained ones."""
+
+    op: str
+    value: Tensor
+    part: int = 0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """An op that only summarises all rows, or all of one part."""
+
+    op: str
+    input: int
+    part: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a partitioned variable, or the whole of another: how it starts, and the slots of its updates."""
+
+    name: str
+    rows: int
+    initial: Tensor
+    initializer: str
+    slots: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -76,6 +113,8 @@ class Table:
     """A variable [rows, dim] of which the graph only gathers, and updates, single rows.
 
     `carriers` are ops that carry it whole into a branch or loop, or read it, for which ops wait that still run.
+    One that is partitioned has several `parts`, over which `strategy`, `mod` or `div`, spreads the ids. `note` says why
+    a part is a table of its own.
     """
 
     name: str
@@ -89,11 +128,27 @@ class Table:
     new_rows: NewRows = NewRows("constant", 0.0, 0.0)
     carriers: tuple[str, ...] = ()
     source: str = ""
+    parts: tuple[Part, ...] = ()
+    strategy: str = ""
+    note: str = ""
+    assigned: tuple[Assignment, ...] = ()
+    summaries: tuple[Summary, ...] = ()
+
+    @property
+    def pieces(self) -> tuple[Part, ...]:
+        """The parts of the variable; one that is not partitioned is a part itself."""
+        slots = tuple(dict.fromkeys(slot for update in self.updates for slot in update.slots))
+        return self.parts or (Part(self.name, self.rows, self.initial, self.initializer, slots),)
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The slots of all parts."""
+        return tuple(slot for part in self.pieces for slot in part.slots)
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables that the table stands for: itself and the slots of its updates."""
-        return (self.name, *dict.fromkeys(slot for update in self.updates for slot in update.slots))
+        """The variables that the table stands for: its parts, each with the slots of its updates."""
+        return tuple(name for part in self.pieces for name in (part.name, *part.slots))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,14 @@ from rewriter import _tensorflow
 __all__ = ["GraphView", "Tensor", "Use", "uncollected"]
 
 
-_ARITHMETIC = {"Mul": operator.mul, "Add": operator.add, "AddV2": operator.add, "Sub": operator.sub}
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "Mul": operator.mul,
+    "Add": operator.add,
+    "AddV2": operator.add,
+    "Sub": operator.sub,
+    "FloorDiv": lambda one, other: one // other if other else None,
+    "FloorMod": lambda one, other: one % other if other else None,
+}
 
 
 class Tensor(NamedTuple):
@@ -49,6 +56,8 @@ class GraphView:
         """
         #: The entries of loops in which nothing can be built; known of a live graph.
         self.closed: frozenset[str] = frozenset()
+        #: Where the graph is live, the op that initializes each variable.
+        self.initializers: dict[str, str] = {}
         with uncollected():
             self._build(definition)
 
@@ -86,6 +95,10 @@ class GraphView:
         """Return the view of a live graph, static shapes included."""
         view = cls(graph.as_graph_def(add_shapes=True))
         view.closed = _tensorflow.closed_loops(graph)
+        variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+        # That of a variable on references is the tensor of the op.
+        found = ((one.op.name, one.initializer) for one in variables if isinstance(one, tf.Variable))
+        view.initializers = {name: getattr(op, "op", op).name for name, op in found if op is not None}
         return view
 
     def __contains__(self, op: str) -> bool:

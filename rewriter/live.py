@@ -6,6 +6,8 @@ Nothing can be taken out of a tf.Graph: what is replaced stays in it and is run 
 from __future__ import annotations
 
 import contextlib
+import math
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -14,9 +16,10 @@ import tensorflow as tf
 from rewriter import _tensorflow
 from rewriter.checks_moved import collections_of, stands_for
 from rewriter.edges import edit_controls, edit_input
-from rewriter.facts import NewRows, StaticAnswer, Table, Update
+from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
 from rewriter.graph import Tensor
 from rewriter.live_branches import StandIn, carried_parts
+from rewriter.live_parts import all_rows, assign_rows, first_rows, gradient, unread
 from rewriter.live_savers import build_saver, let_restore_stock
 from rewriter.plan import Plan
 from rewriter.savers import SaverPart
@@ -26,10 +29,12 @@ from runtime.optimizers.by_rule import update_by_rule
 from runtime.table import Table as RuntimeTable
 from runtime.table import table_for_variable
 
-__all__ = ["SCOPE", "apply_plan"]
+__all__ = ["MOVED", "SCOPE", "apply_plan"]
 
 #: Ops that a rewrite adds are below this scope.
 SCOPE = "recmigrate/"
+#: The names of the variables of a graph that became tables. No collection has them: it would be exported.
+MOVED: weakref.WeakKeyDictionary[tf.Graph, list[str]] = weakref.WeakKeyDictionary()
 
 
 def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) -> Callable[[], None]:
@@ -54,7 +59,10 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
         _edit(graph, plan, parts, undo)
         if made is not None:
             made |= {part: parts.found(part).name for part in parts.names}
-        _leave_collections(graph, {name for table in plan.tables for name in table.variables})
+        moved = [name for table in plan.tables for name in table.variables]
+        _leave_collections(graph, set(moved))
+        undo.callback(MOVED.__setitem__, graph, MOVED.get(graph, []))
+        MOVED[graph] = [*MOVED.get(graph, []), *moved]
         return undo.pop_all().close
 
 
@@ -112,7 +120,7 @@ class _Parts:
             table.rows,
             table.dim,
             SCOPE,
-            lambda: (tf.range(table.rows, dtype=tf.int64), self._take(table.initial)),
+            lambda: first_rows(table, self._take),
             _initializer(table.new_rows),
         )
         self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
@@ -127,24 +135,33 @@ class _Parts:
                     self._parts[part] = rows
                     self._parts[part + "/rows"] = _of_any_number(tf.reshape(rows, [-1, table.dim]))
                     self._parts[part + "/moved"] = _moved_away(lookup.op, rows)
-                    self._parts[part + "/numbers"] = tf.reshape(tf.range(tf.size(ids, ids.dtype)), tf.shape(ids))
+                    self._parts[part + "/numbers"] = _numbers(lookup, ids)
             for i, update in enumerate(table.updates):
-                self._parts[f"{table.name}/update/{i}"] = self._update(made, update)
+                self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
             for answer in table.answers:
-                self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(table, answer)
+                self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(answer)
             self._parts |= carried_parts(self._graph, table)
+            # After the updates, which would wait for it in every step.
+            for summary in table.summaries:
+                with _branch(self._graph.get_operation_by_name(summary.op)):
+                    self._parts[f"{table.name}/summary/{summary.op}"] = all_rows(made, table, summary.part)
+            for number, piece in enumerate(table.pieces):
+                if any(one.part == number for one in table.assigned):
+                    self._parts[f"{table.name}/assigned/{number}"] = unread(piece.rows, table.dim)
+            for assignment in table.assigned:
+                part = f"{table.name}/assign/{assignment.op}"
+                with _branch(self._graph.get_operation_by_name(assignment.op)):
+                    self._parts[part] = assign_rows(made, table, assignment, self._take)
 
-    def _update(self, made: RuntimeTable, update: Update) -> tf.Operation:
+    def _update(self, made: RuntimeTable, table: Table, update: Update) -> tf.Operation:
         hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]
-        values, indices = self._take(update.values), self._take(update.indices)
         with _branch(self._graph.get_operation_by_name(update.ops[0])):
-            slices = tf.IndexedSlices(values, indices)
-            return update_by_rule(made, slices, update.rule, hyper, update.starts)
+            return update_by_rule(made, gradient(table, update, self._take), update.rule, hyper, update.starts)
 
-    def _answer(self, table: Table, answer: StaticAnswer) -> tf.Tensor:
+    def _answer(self, answer: StaticAnswer) -> tf.Tensor:
         kept = self._graph.get_operation_by_name(answer.op)
-        value = True if answer.kind == "set" else [table.rows, table.dim]
-        return StandIn(tf.constant(value, kept.outputs[0].dtype)).of(kept.inputs[0])
+        known = {"shape": answer.shape, "size": math.prod(answer.shape), "rank": len(answer.shape), "set": True}
+        return StandIn(tf.constant(known[answer.kind], kept.outputs[0].dtype)).of(kept.inputs[0])
 
     def _take(self, tensor: Tensor) -> tf.Tensor:
         return self._graph.get_tensor_by_name(str(tensor))
@@ -161,6 +178,13 @@ def _initializer(rows: NewRows) -> Any:
         "uniform": initializers.random_uniform_initializer,
     }
     return kinds[rows.kind](rows.a, rows.b, seed=rows.seed)
+
+
+def _numbers(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
+    """Count the ids, in their shape, for who picks their rows one after another; a stitch takes int32."""
+    if lookup.gathers:
+        return tf.compat.v1.placeholder_with_default(tf.range(tf.size(ids)), [None])
+    return tf.reshape(tf.range(tf.size(ids, ids.dtype)), tf.shape(ids))
 
 
 def _of_any_number(rows: tf.Tensor) -> tf.Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from rewriter.facts import Table
+from rewriter.live_parts import row_keys
 from rewriter.savers import SavedTable, SaverPart
 from runtime.checkpoint.stock import StockVariable
 from runtime.table import Table as RuntimeTable
@@ -17,8 +18,8 @@ __all__ = ["build_saver", "let_restore_stock"]
 def let_restore_stock(made: RuntimeTable, table: Table) -> StockVariable:
     """Let Savers built from now on read what the variable left in a checkpoint, too."""
     stock = _stock(made, table)
-    slots = table.variables[1:] if stock.optimizer else ()
-    made.variable.reader = lambda prefix, first: stock.read(prefix, first, table.name, slots)
+    names, slots = _names(table)
+    made.variable.reader = lambda prefix, first: stock.read(prefix, first, names, slots if stock.optimizer else ())
     return stock
 
 
@@ -57,23 +58,31 @@ def _restore(
     parts[f"saver/{saver.op}"] = restored[0].op
     for saved, first in zip(saver.tables, restored[len(saver.kept) :], strict=True):
         stock = stocks[saved.table]
-        tensors = stock.read(old.inputs[0], first, _own_name(saved), _slot_names(saved, stock))
+        # Slots of a Saver that leaves some out start afresh.
+        slots = saved.slots if len(saved.slots) == len(stock.starts) else ()
+        tensors = stock.read(old.inputs[0], first, saved.pieces, slots)
         parts[f"{saved.table}/restore/{saver.op}"] = tables[saved.table].variable.restore(tensors, None)
     return parts
 
 
 def _own_name(saved: SavedTable) -> str:
-    """The name of the variable itself in the checkpoint; the first, since a table's variables begin with it."""
-    return saved.names[0]
+    """The name of the variable itself in the checkpoint, or of its first part."""
+    return saved.pieces[0]
 
 
-def _slot_names(saved: SavedTable, stock: StockVariable) -> tuple[str, ...]:
-    """The names of all slots, or none: those of a Saver that leaves some out start afresh."""
-    return saved.names[1:] if len(saved.names) - 1 == len(stock.starts) else ()
+def _names(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the names of the variable's parts in stock's checkpoint, and of each slot's.
+
+    The parts that a partitioner made are one tensor there, under the name of the whole.
+    """
+    first = table.pieces[0]
+    if first.name != table.name:
+        return (table.name,), tuple((f"{table.name}/{slot[len(first.name) + 1 :]}",) for slot in first.slots)
+    return tuple(part.name for part in table.pieces), tuple(zip(*(part.slots for part in table.pieces), strict=True))
 
 
 def _stock(made: RuntimeTable, table: Table) -> StockVariable:
     """Say what trains the table, unless several do: then nobody knows what its slots are."""
     updates = {(update.rule, update.slots, update.starts) for update in table.updates}
     rule, _, starts = next(iter(updates)) if len(updates) == 1 else (None, (), ())
-    return StockVariable(made, table.rows, rule, starts)
+    return StockVariable(made, table.rows, rule, starts, lambda: row_keys(table))

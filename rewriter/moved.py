@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rewriter.graph import GraphView
 from rewriter.live import SCOPE
+from rewriter.patterns.partitioned import named
 
 __all__ = ["moved_before"]
 
@@ -11,4 +12,5 @@ __all__ = ["moved_before"]
 def moved_before(view: GraphView) -> set[str]:
     """Return the names of the variables that became tables."""
     names = {op: view.attribute(op, "table_name").s.decode() for op in view.of_type("RecTableHandle")}
-    return {name for op, name in names.items() if op == f"{SCOPE}{name}/created"}
+    found = [name for op, name in names.items() if op == f"{SCOPE}{name}/created"]
+    return {*found, *named(view, found, view.of_type("VarHandleOp", "VariableV2", "Variable"), ())}

@@ -13,7 +13,7 @@ from rewriter.checks import check
 from rewriter.checks_moved import check_collections, check_readers, collections_of
 from rewriter.graph import GraphView, uncollected
 from rewriter.inlining import inline_calls, unlocked_by_inlining
-from rewriter.live import apply_plan
+from rewriter.live import MOVED, apply_plan
 from rewriter.moved import moved_before
 from rewriter.origins import with_sources
 from rewriter.plan import Plan, make_plan
@@ -46,7 +46,8 @@ def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool =
 def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = False) -> tuple[Plan, GraphView]:
     """Do what `rewrite` does; return the view of the graph as it then is, too."""
     before = GraphView.of(graph)
-    known = {*(table.table_name for table in runtime_tables(graph)), *moved_before(before)}
+    tables_there = (table.table_name for table in runtime_tables(graph))
+    known = {*MOVED.get(graph, ()), *tables_there, *moved_before(before)}
     unlocked, inlined = unlocked_by_inlining(before, tables, known)
     with contextlib.ExitStack() as undo:
         view, placed = before, tuple[tuple[str, str], ...]()

@@ -158,7 +158,7 @@ def _read_elsewhere(before: GraphView, after: GraphView, plan: Plan, named: Mapp
             uses = carried_uses(after, variable) if variable in after else ()
             stray = [use.op for use in uses if use.op not in inside]
             if stray:
-                what = "it" if variable == table.name else f"its slot `{variable}`"
+                what = "it" if variable not in table.slots else f"its slot `{variable}`"
                 found.append(Refusal(table.name, f"`{stray[0]}` uses {what}", (variable, stray[0])))
                 break
     return found

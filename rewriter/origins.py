@@ -24,7 +24,7 @@ Sources = Callable[[Iterable[str]], Mapping[str, str]]
 def with_rules(view: GraphView, plan: Plan) -> Plan:
     """Return the plan with the rule of every lookup, the rule and the table of every edit, and shapes of what stays."""
     tables = tuple(_with_rules(view, table) for table in plan.tables)
-    refusals = tuple(replace(one, shape=_shape(view, one.table)) for one in plan.refusals)
+    refusals = tuple(replace(one, shape=one.shape or _shape(view, one.table)) for one in plan.refusals)
     plan = replace(plan, tables=tables, refusals=refusals)
     origins = _origins(plan)
     names = sorted((table.name for table in tables), key=len, reverse=True)
@@ -63,9 +63,11 @@ def table_line(table: Table) -> str:
     updates = ", ".join(
         rule + _places(update.source for update in table.updates if update.rule == rule) for rule in rules
     )
+    parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
+    note = f" by itself ({table.note})" if table.note else ""
     assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
     return (
-        f"`{table.name}` [{table.rows}, {table.dim}] becomes a table: {lookups}, {updates or 'no update'}"
+        f"`{table.name}` [{table.rows}, {table.dim}] becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
         f"; new ids start as {table.new_rows}{assumed}"
     )
 
@@ -97,6 +99,10 @@ def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
             found[f"{table.name}/lookup/{i}"] = lookup.rule, table.name
         for i, update in enumerate(table.updates):
             found[f"{table.name}/update/{i}"] = f"update by {update.rule}", table.name
+        for summary in table.summaries:
+            found[f"{table.name}/summary/{summary.op}"] = "summary", table.name
+        for assignment in table.assigned:
+            found[f"{table.name}/assign/{assignment.op}"] = "assignment", table.name
         for answer in table.answers:
             found[f"{table.name}/{answer.kind}/{answer.op}"] = "answer", table.name
     for saver in plan.savers:
@@ -119,7 +125,7 @@ def _origin(part: str, origins: Mapping[str, tuple[str, str]], names: Sequence[s
 
 def _ops(plan: Plan) -> Iterable[str]:
     for table in plan.tables:
-        yield table.name
+        yield table.pieces[0].name
         yield from (lookup.op for lookup in table.lookups)
         yield from (answer.op for answer in table.answers)
         yield from (update.ops[0] for update in table.updates)
@@ -133,7 +139,7 @@ def _ops(plan: Plan) -> Iterable[str]:
 def _with_sources(table: Table, line: Callable[..., str]) -> Table:
     return replace(
         table,
-        source=line(table.name),
+        source=line(table.pieces[0].name),
         lookups=tuple(replace(one, source=line(one.op)) for one in table.lookups),
         updates=tuple(replace(one, source=line(one.ops[0])) for one in table.updates),
         answers=tuple(replace(one, source=line(one.op)) for one in table.answers),

@@ -12,6 +12,7 @@ from rewriter.cutting import with_regions
 from rewriter.facts import Lookup, Refusal, Table
 from rewriter.graph import GraphView, Tensor, Use
 from rewriter.origins import table_line, with_rules
+from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import readers
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.region import Region
@@ -97,7 +98,21 @@ def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
     parts = list(_replaced(view, table).items())
     parts += [(answer.op, f"{table.name}/{answer.kind}/{answer.op}") for answer in table.answers]
     edits = [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
+    edits += _set_elsewhere(view, table)
+    for one in table.summaries:
+        old = str(view.inputs(one.op)[one.input])
+        edits.append(InputEdit(Use(one.op, one.input), old, f"{table.name}/summary/{one.op}"))
     return edits + [edit for i, lookup in enumerate(table.lookups) for edit in _fetches(view, table, i, lookup)]
+
+
+def _set_elsewhere(view: GraphView, table: Table) -> list[InputEdit]:
+    """Let assignments to a ref variable, which fails whoever takes it, set one that nobody reads."""
+    refs = ((one, view.inputs(one.op)[0]) for one in table.assigned)
+    return [
+        InputEdit(Use(one.op, 0), str(old), f"{table.name}/assigned/{one.part}")
+        for one, old in refs
+        if view.type(table.pieces[one.part].name) != "VarHandleOp"
+    ]
 
 
 def _replaced(view: GraphView, table: Table) -> dict[str, str]:
@@ -114,16 +129,24 @@ def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list
     """
     if view.type(lookup.op) == "ResourceGather":
         return []
-    parts = (f"{table.name}/lookup/{number}/{part}" for part in ("rows", "numbers"))
+    parts = [f"{table.name}/lookup/{number}/{part}" for part in ("rows", "numbers")]
     inputs = view.inputs(lookup.op)
-    return [InputEdit(Use(lookup.op, i), str(inputs[i]), part, same_shape=i != 0) for i, part in enumerate(parts)]
+    if lookup.gathers:
+        # Every part's rows become all rows, at the places of all.
+        parts = [part for part in reversed(parts) for _ in lookup.gathers]
+    return [
+        InputEdit(Use(lookup.op, i), str(inputs[i]), part, same_shape=lookup.gathers == () and i != 0)
+        for i, part in enumerate(parts)
+    ]
 
 
 def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     replaced = _replaced(view, table)
+    replaced |= {op: f"{table.name}/lookup/{i}" for i, lookup in enumerate(table.lookups) for op in lookup.gathers}
     replaced |= {op: f"{table.name}/update/{i}" for i, update in enumerate(table.updates) for op in update.ops}
     replaced |= {op: f"{table.name}/carried/{op}" for op in table.carriers}
-    replaced |= dict.fromkeys((table.initializer, *_slot_initializers(view, table)), f"{table.name}/initializer")
+    starts = (*(part.initializer for part in table.pieces), *_slot_initializers(view, table))
+    replaced |= dict.fromkeys(starts, f"{table.name}/initializer")
     inside = {op for update in table.updates for op in update.ops}
     waits: dict[tuple[str, str], list[str]] = {}
     for op, part in replaced.items():
@@ -131,15 +154,18 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
             if waiting not in inside:
                 waits.setdefault((waiting, part), []).append(op)
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
-    resources = {one.op: i for i, one in enumerate(table.lookups) if view.type(one.op) == "ResourceGather"}
+    gathers = {op: i for i, lookup in enumerate(table.lookups) for op in (lookup.op, *lookup.gathers)}
+    resources = {op: i for op, i in gathers.items() if view.type(op) == "ResourceGather"}
     edits += [ControlEdit(op, (), f"{table.name}/lookup/{i}/moved") for op, i in resources.items()]
-    left = dict.fromkeys(op for variable in table.variables for op in readers(view, variable) if op not in resources)
+    edits += [ControlEdit(one.op, (), f"{table.name}/assign/{one.op}") for one in table.assigned]
+    known = {*resources, *results_of(view, table)}
+    left = dict.fromkeys(op for variable in table.variables for op in readers(view, variable) if op not in known)
     return edits + [ControlEdit(op, (), f"{table.name}/gone") for op in left]
 
 
 def _slot_initializers(view: GraphView, table: Table) -> list[str]:
     """Return what starts the slots with a number; an init op that is there already waits for the table instead."""
-    uses = [use for slot in table.variables[1:] for use in view.users(slot) if use.input == 0]
+    uses = [use for slot in table.slots for use in view.users(slot) if use.input == 0]
     assigned = [use.op for use in uses if view.type(use.op) in ("AssignVariableOp", "Assign")]
     return [op for op in assigned if view.number(view.inputs(op)[1]) is not None]
 

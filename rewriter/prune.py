@@ -22,7 +22,7 @@ __all__ = ["Pruned", "prune", "reads", "touched"]
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _SET = ("VarIsInitializedOp", "IsVariableInitialized")
 #: Types of ops that are of no use but for a variable.
-_IDLE = (*_ASSIGNMENTS, *_SET, "VariableShape", "Shape", "SaveV2")
+_IDLE = (*_ASSIGNMENTS, *_SET, "VariableShape", "Shape", "SaveV2", "DisableCopyOnRead")
 _FED = ("Placeholder", "PlaceholderWithDefault", "PlaceholderV2")
 _COLOCATION = "_class"
 
@@ -46,7 +46,8 @@ def touched(view: GraphView, tables: Iterable[Table]) -> set[str]:
     """Return the variables of the tables and those of the ops that use them which tables make idle."""
     found: set[str] = set()
     for table in tables:
-        found |= {op for update in table.updates for op in update.ops} | {lookup.op for lookup in table.lookups}
+        found |= {op for update in table.updates for op in update.ops}
+        found |= {op for lookup in table.lookups for op in (lookup.op, *lookup.gathers)}
         found |= set(table.variables)
         uses = (use for variable in table.variables for use in carried_uses(view, variable))
         found |= {use.op for use in uses if carries(view, use) or view.type(use.op) in _IDLE}
@@ -69,6 +70,7 @@ def prune(graph: Any, before: GraphView, tables: Collection[Table], parts: dict[
     roots = named | set(replaced) | _ends(before, touched(before, tables))
     roots |= {op for op, node in before.nodes.items() if node.op in _FED}
     roots |= {lookup.op for table in tables for lookup in table.lookups}
+    roots |= {assignment.op for table in tables for assignment in table.assigned}
     kept = _needed(nodes, roots)
     edited = (edited & kept) | _drop_colocations(nodes, kept)
     rest = [node for node in graph.node if node.name in kept]
@@ -106,7 +108,7 @@ def _stand_ins(
                 waits = [text for text in nodes[lookup.op].input if text.startswith("^") and text[1:] != failing]
                 _become(nodes[lookup.op], "Identity", [parts[part], *waits], T=tf.float32)
                 found.append(lookup.op)
-        runs = [(table.initializer, f"{table.name}/initializer")]
+        runs = [(part.initializer, f"{table.name}/initializer") for part in table.pieces]
         runs += [(op, f"{table.name}/update/{i}") for i, update in enumerate(table.updates) for op in update.ops]
         for op, part in runs:
             if op in named or not (before.users(op) or before.waiting(op)):
@@ -118,8 +120,7 @@ def _stand_ins(
 
 def _set_slots(nodes: dict[str, Any], before: GraphView, table: Table) -> list[str]:
     """Answer whether a slot is set, which nobody sets any more: the rows have it."""
-    slots = table.variables[1:]
-    asked = [use.op for slot in slots for use in before.users(slot) if before.type(use.op) in _SET]
+    asked = [use.op for slot in table.slots for use in before.users(slot) if before.type(use.op) in _SET]
     asked = [op for op in asked if before.users(op)]
     for op in asked:
         _become(nodes[op], "Const", [], dtype=tf.bool)
@@ -150,7 +151,7 @@ def _drop_waits(nodes: dict[str, Any], before: GraphView, tables: Iterable[Table
 def _slot_starts(view: GraphView, table: Table) -> Iterator[str]:
     """Return the ops that give the slots their first values."""
     steps = {op for update in table.updates for op in update.ops}
-    for slot in table.variables[1:]:
+    for slot in table.slots:
         for use in view.users(slot):
             sets = view.type(use.op) in _ASSIGNMENTS and use.input == 0
             if sets and use.op not in steps and not restored_by(view, use.op):

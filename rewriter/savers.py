@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import tensorflow as tf
@@ -22,13 +23,22 @@ _FIRST_SAVED = 3
 
 @dataclass(frozen=True)
 class SavedTable:
-    """A table in a SaveV2 or RestoreV2: its variables, their numbers there, and their names in the checkpoint."""
+    """A table in a SaveV2 or RestoreV2: what the numbers there are of its variables, and what assigns them.
+
+    `pieces` are the variable's names in the checkpoint: one, or one for each part that is a tensor of its own; `slots`
+    are those of each slot.
+    """
 
     table: str
-    variables: tuple[str, ...]
     numbers: tuple[int, ...]
-    names: tuple[str, ...]
-    assignments: tuple[str, ...] = ()
+    assignments: tuple[str, ...]
+    pieces: tuple[str, ...]
+    slots: tuple[tuple[str, ...], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the variable and its slots in the checkpoint."""
+        return (*self.pieces, *(name for slot in self.slots for name in slot))
 
 
 @dataclass(frozen=True)
@@ -51,16 +61,20 @@ def restored_by(view: GraphView, assignment: str) -> Tensor | None:
     return value if fed else None
 
 
-def why_not_saved(view: GraphView, variables: Sequence[str]) -> tuple[str, str] | None:
+def why_not_saved(view: GraphView, table: Table) -> tuple[str, str] | None:
     """Return a reason, and the op at fault, why the Savers of the graph could not save a table instead; or None."""
-    for op, uses in _met(view, variables).items():
+    for op, uses in _met(view, table.variables).items():
         names, slices = _texts(view, op, 1), _texts(view, op, 2)
         if names is None or slices is None:
             return f"`{op}` finds out when it runs which tensors it saves or restores", op
-        if any(slices[number] for number, _, _ in uses):
-            return f"`{op}` saves or restores it in parts", op
-        if variables[0] not in [variable for _, variable, _ in uses]:
+        met = {variable: number for number, variable, _ in uses}
+        missing = [part.name for part in table.pieces if part.name not in met]
+        if len(missing) == len(table.pieces):
             return f"`{op}` saves or restores its slot `{uses[0][1]}` without it", op
+        if missing:
+            return f"`{op}` saves or restores it without its part `{missing[0]}`", op
+        if not _whole(table, met, names, slices):
+            return f"`{op}` saves or restores it in parts", op
         for number, _, assignment in uses:
             if assignment and (view.users(assignment) or len(view.uses(Tensor(op, number))) != 1):
                 return f"what `{op}` restores of it is also used elsewhere", op
@@ -73,10 +87,32 @@ def find_savers(view: GraphView, tables: Sequence[Table]) -> tuple[SaverPart, ..
     for table in tables:
         for op, uses in _met(view, table.variables).items():
             names = _texts(view, op, 1) or []
-            numbers, variables, assignments = zip(*uses, strict=True)
-            taken = tuple(names[number] for number in numbers)
-            found.setdefault(op, []).append(SavedTable(table.name, variables, numbers, taken, assignments))
+            met = {variable: number for number, variable, _ in uses}
+            pieces, *slots = (tuple(dict.fromkeys(names[met[one]] for one in group)) for group in _groups(table, met))
+            numbers, _, assignments = zip(*uses, strict=True)
+            found.setdefault(op, []).append(SavedTable(table.name, numbers, assignments, pieces, tuple(slots)))
     return tuple(_part(view, op, saved) for op, saved in found.items())
+
+
+def _groups(table: Table, met: Mapping[str, int]) -> list[tuple[str, ...]]:
+    """Return the parts, and those of each slot that a Saver has of all of them."""
+    groups = [tuple(part.name for part in table.pieces), *zip(*(part.slots for part in table.pieces), strict=True)]
+    return [group for group in groups if all(one in met for one in group)]
+
+
+def _whole(table: Table, met: Mapping[str, int], names: Sequence[str], slices: Sequence[str]) -> bool:
+    """Tell whether the slices of a Saver put the parts together again, or there are none."""
+    starts = accumulate((part.rows for part in table.pieces), initial=0)
+    wanted = [
+        f"{table.rows} {table.dim} {start},{part.rows}:0,{table.dim}"
+        for start, part in zip(starts, table.pieces, strict=False)
+    ]
+    for group in _groups(table, met):
+        found = [slices[met[one]] for one in group]
+        # Without slices each part is a tensor of its own; with them they are one.
+        if any(found) and (found != wanted or len({names[met[one]] for one in group}) != 1):
+            return False
+    return True
 
 
 def _part(view: GraphView, op: str, tables: list[SavedTable]) -> SaverPart:

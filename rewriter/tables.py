@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import tensorflow as tf
 
-from rewriter.facts import Lookup, Refusal, StaticAnswer, Table, Update
+from rewriter.facts import Lookup, Refusal, StaticAnswer, Summary, Table, Update
 from rewriter.graph import GraphView, Tensor, Use
 from rewriter.matching import Mismatch
+from rewriter.patterns.assignments import sort_assignments
 from rewriter.patterns.branches import CLOSED, carried_uses, carries, computed_from, source, waited_for
 from rewriter.patterns.composed import adam_update, descent_update
 from rewriter.patterns.functions import functions_of, inner_uses, why_not_entered
 from rewriter.patterns.fused import FUSED, fused_update
 from rewriter.patterns.initial_values import new_rows
+from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.savers import restored_by, why_not_saved
 
@@ -33,7 +35,7 @@ _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _SET = ("VarIsInitializedOp", "IsVariableInitialized")
 #: Jobs whose variables only one session trains, other than those of parameter servers.
 _OWN_JOBS = ("localhost", "local", "worker", "chief", "master")
-_SHAPES = ("VariableShape", "Shape")
+_ANSWERS = {"VariableShape": "shape", "Shape": "shape", "Size": "size", "Rank": "rank"} | dict.fromkeys(_SET, "set")
 
 
 class _Refused(Exception):
@@ -53,6 +55,7 @@ class _Uses:
     answers: list[StaticAnswer] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
     carriers: list[str] = field(default_factory=list)
+    summaries: list[Summary] = field(default_factory=list)
 
 
 def find_tables(
@@ -64,7 +67,8 @@ def find_tables(
         ValueError: `names` has one that is no variable of the graph.
     """
     variables = view.of_type(*VARIABLES)
-    wanted = variables if names is None else list(names)
+    stitches = find_stitches(view)
+    wanted = variables if names is None else named(view, names, variables, stitches)
     unknown = sorted(set(wanted) - set(variables))
     if unknown:
         raise ValueError(f"the graph has no variable `{unknown[0]}`: give names of variables whose rows it looks up")
@@ -76,7 +80,13 @@ def find_tables(
             tables += [table] if table else []
         except _Refused as refused:
             refusals.append(Refusal(name, refused.reason, refused.path))
-    return tables, refusals
+    joined = join_parts(view, tables, stitches)
+    unsaved = {table.name: why_not_saved(view, table) for table in joined}
+    for table in joined:
+        if unfit := unsaved[table.name]:
+            path = (table.pieces[0].name, unfit[1])
+            refusals.append(Refusal(table.name, unfit[0], path, shape=(table.rows, table.dim)))
+    return [table for table in joined if not unsaved[table.name]], refusals
 
 
 class _Finder:
@@ -96,15 +106,17 @@ class _Finder:
             self._use(name, use, uses, (name,))
         if not uses.lookups:
             raise _Refused("nothing looks its rows up")
-        assign = self._initial(name, uses)
+        sets = sort_assignments(self.view, name, uses.assignments)
+        if isinstance(sets, str):
+            raise _Refused(sets)
         trained = computed_from(self.view, [update.indices for update in uses.updates])
         lookups = tuple(Lookup(op, ids, Tensor(op), ids.op in trained) for op, ids in uses.lookups)
-        initial, answers = self.view.inputs(assign)[1], tuple(uses.answers)
+        initial, usual = (self.view.inputs(op)[1] for op in (sets.initializer, sets.usual))
+        answers = tuple(uses.answers)
         awaited = waited_for(self.view, uses.carriers, [answer.op for answer in answers])
-        found = (lookups, tuple(uses.updates), answers, new_rows(self.view, initial), awaited)
-        table = Table(name, rows, dim, initial, assign, *found)
-        self._check_savers(table)
-        return table
+        found = (lookups, tuple(uses.updates), answers, new_rows(self.view, usual), awaited)
+        summaries = tuple(uses.summaries)
+        return Table(name, rows, dim, initial, sets.initializer, *found, assigned=sets.later, summaries=summaries)
 
     def _check_job(self, name: str) -> None:
         device = str(self.view.nodes[name].device)
@@ -114,12 +126,6 @@ class _Finder:
                 f"it stands on {device}, where the sessions of other workers would train it too, and a table belongs "
                 "to one session: train in one process"
             )
-
-    def _check_savers(self, table: Table) -> None:
-        unfit = why_not_saved(self.view, table.variables)
-        if unfit:
-            reason, op = unfit
-            raise _Refused(reason, table.name, op)
 
     def _looked_up(self, name: str) -> bool:
         for use in carried_uses(self.view, name, chosen=True):
@@ -152,10 +158,12 @@ class _Finder:
             self._update(adam_update(self.view, op, self._variable, self._start), uses, path)
         elif kind in _ASSIGNMENTS and use.input == 0:
             uses.assignments += [] if restored_by(self.view, op) else [op]
-        elif kind == "SaveV2" or self._of_handle(op):
-            pass  # `_check_savers` has its say when the slots are known; a handle is there when its variable is gone
-        elif kind in _SET or kind in _SHAPES:
-            uses.answers.append(StaticAnswer(op, "set" if kind in _SET else "shape"))
+        elif kind in ("SaveV2", "DisableCopyOnRead") or self._of_handle(op):
+            pass  # `why_not_saved` has its say when the slots are known; a handle is there when its variable is gone
+        elif kind in _ANSWERS:
+            uses.answers.append(StaticAnswer(op, _ANSWERS[kind], self._size(name)))
+        elif kind == "HistogramSummary":
+            uses.summaries.append(Summary(op, use.input))
         elif op in self.view.closed:
             raise _Refused(f"`{op}` takes it into a loop that nothing can be added to: {CLOSED}", *path)
         elif carries(self.view, use):
@@ -184,12 +192,6 @@ class _Finder:
         if isinstance(found, Mismatch):
             raise _Refused(f"`{path[-1]}` is no update of a known optimizer: at `{found.op}` {found.reason}", *path)
         uses.updates.append(found)
-
-    def _initial(self, name: str, uses: _Uses) -> str:
-        if len(uses.assignments) != 1:
-            others = ", ".join(f"`{op}`" for op in uses.assignments)
-            raise _Refused(f"{len(uses.assignments)} ops set it whole, not its initializer alone: {others}")
-        return uses.assignments[0]
 
     def _variable(self, tensor: Tensor) -> str:
         slot = source(self.view, tensor).op

@@ -193,6 +193,13 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
         with tf.control_dependencies([*replaced, self.table.filled.initializer]), tf.device(self.device):
             return self.assign(tf.zeros([0, self.table.dim]), read_value=False)
 
+    def set_rows(self, keys: tf.Tensor, values: tf.Tensor) -> tf.Operation:
+        """Give rows to a table that may not be initialized yet, and is then: as `assign` does with a variable."""
+        with tf.device("/device:CPU:0"):
+            filled = native.ops().rec_table_upsert(self.table.created, keys, values)
+        with tf.control_dependencies([filled, self.table.filled.initializer]), tf.device(self.device):
+            return self.assign(tf.zeros([0, self.table.dim]), read_value=False)
+
     def checkpoint_tensors(self) -> dict[str, tf.Tensor]:
         """Give tf.train.Checkpoint the tensors of `specs`, by name; the variable's own would be its zero rows only."""
         return {self._checkpoint_key(spec): spec.tensor for spec in self.specs}

@@ -159,7 +159,9 @@ class _Search:
         table = self.both.table_of(op)
         update = _update_of(table, op)
         if update is not None:
-            for tensor, number in ((update.stock.indices, 1), (update.stock.values, 2)):
+            # The gradients of parts have no counterpart each.
+            stock_inputs = () if update.stock.pieces else ((update.stock.indices, 1), (update.stock.values, 2))
+            for tensor, number in stock_inputs:
                 yield self._edge(tensor, moved_view.inputs(update.op)[number])
         elif table is not None:
             stock = next(lookup for lookup in table.table.lookups if lookup.op == op)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rewriter.facts import Table, Update
 from rewriter.graph import GraphView, Tensor
 from rewriter.pipeline import PipelinePlan
@@ -80,6 +82,15 @@ class Both:
         self.started = self.original.start(self.started)
         self.moved.start(self.started)
 
+    def stock_rows(self, table: Table, keys: Any, slot: int | None = None) -> Any:
+        """Return the rows of these ids of a variable of the original, or of one of its slots."""
+        names = [part.name if slot is None else part.slots[slot] for part in table.pieces]
+        if len(names) == 1:
+            return self.original.rows(names[0], keys)
+        found = np.empty([table.rows, table.dim], np.float32)
+        found[_ids_of_rows(table)] = np.concatenate([self.original.variable(name) for name in names])
+        return found[keys]
+
     def close(self) -> None:
         """End both sessions."""
         self.original.close()
@@ -145,6 +156,8 @@ def _tables(view: GraphView, plan: Plan) -> list[MovedTable]:
 def _moved(view: GraphView, table: Table, base: str, ops: Iterable[str]) -> MovedTable:
     ops = list(ops)
     lookups = [op for op in ops if view.type(op) in LOOKUPS]
+    # Those that summaries read come last.
+    lookups = lookups[: len(lookups) - len(table.summaries)]
     updates = [op for op in ops if view.type(op) == _UPDATE]
     if (len(lookups), len(updates)) != (len(table.lookups), len(table.updates)):
         raise ValueError(
@@ -153,6 +166,13 @@ def _moved(view: GraphView, table: Table, base: str, ops: Iterable[str]) -> Move
         )
     moved = tuple(MovedUpdate(op, stock) for op, stock in zip(updates, table.updates, strict=True))
     return MovedTable(table, base, tuple(lookups), moved)
+
+
+def _ids_of_rows(table: Table) -> Any:
+    """Return the ids of the rows of a partitioned variable, its parts one below the other."""
+    if table.strategy != "mod":
+        return np.arange(table.rows)
+    return np.concatenate([np.arange(part, table.rows, len(table.parts)) for part in range(len(table.parts))])
 
 
 def _name(view: GraphView, op: str) -> str:

@@ -78,7 +78,7 @@ class Comparison:
     def _initial(self) -> Iterator[Found]:
         yield from self._variables(0, "initial values")
         for table in self.both.tables:
-            one = self.both.original.variable(table.table.name)
+            one = self.both.stock_rows(table.table, np.arange(table.table.rows))
             other = self._sorted(table, np.arange(table.table.rows))[0]
             yield from self._differ(0, "initial values", table.table.name, one, other, table)
 
@@ -122,17 +122,17 @@ class Comparison:
         if not given:
             return
         keys = np.unique(np.concatenate(given).astype(np.int64))
-        name, stock = table.table.name, self.both.original.rows
+        name, stock = table.table.name, functools.partial(self.both.stock_rows, table.table, keys)
         values, slots = self._sorted(table, keys)
-        yield from self._differ(number, "touched rows", name, stock(name, keys), values, table, keys)
+        yield from self._differ(number, "touched rows", name, stock(), values, table, keys)
         updated = any(one.kind == "updated ids" and one.item == name for one in (*watched.before, *watched.within))
-        for i, slot in enumerate(table.table.variables[1:] if updated else ()):
+        for i, slot in enumerate(table.table.pieces[0].slots if updated else ()):
             own = slots[:, i * table.table.dim : (i + 1) * table.table.dim]
-            yield from self._differ(number, "slots of touched rows", slot, stock(slot, keys), own, table, keys)
+            yield from self._differ(number, "slots of touched rows", slot, stock(i), own, table, keys)
 
     def _whole(self, steps: int) -> Iterator[Found]:
         for table in self.both.tables:
-            one = self.both.original.variable(table.table.name)
+            one = self.both.stock_rows(table.table, np.arange(table.table.rows))
             other = self._sorted(table, np.arange(table.table.rows))[0]
             yield from self._differ(steps, "all rows at the end", table.table.name, one, other, table)
 

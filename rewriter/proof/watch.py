@@ -143,13 +143,17 @@ class Watch:
                 if op not in ops or op in dead or update.op in moved_dead:
                     continue
                 _, indices, values, _ = self._both.moved.view.inputs(update.op)
-                for kind, one, other in (
-                    ("updated ids", update.stock.indices, indices),
-                    (_ROWS, update.stock.values, values),
-                ):
-                    # What a call of a function gave has another name where the call was inlined.
-                    if str(one) in self._both.original:
-                        yield Pair(kind, table.table.name, one, other, op)
+                pairs = [(update.stock.indices, indices, update.stock.values, values)]
+                if update.stock.pieces:  # by the rows of each part, which the rewritten graph puts together
+                    pairs = [(rows, rows, given, given) for given, rows in update.stock.pieces]
+                for stock_indices, moved_indices, stock_values, moved_values in pairs:
+                    for kind, one, other in (
+                        ("updated ids", stock_indices, moved_indices),
+                        (_ROWS, stock_values, moved_values),
+                    ):
+                        # What a call of a function gave has another name where the call was inlined.
+                        if str(one) in self._both.original:
+                            yield Pair(kind, table.table.name, one, other, op)
 
 
 def written(view: GraphView, ops: Collection[str]) -> list[str]:

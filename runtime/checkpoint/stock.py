@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,33 +22,39 @@ class StockVariable:
     """The variable [rows, dim] that `table` stands for: row i has key i.
 
     `optimizer` is the one that trains the table in this graph, `None` where none does; then its slots are left out.
-    `starts` is what they start with.
+    `starts` is what they start with. With `keys` row i has the key that this makes int64 [rows] of.
     """
 
     table: Table
     rows: int
     optimizer: str | None
     starts: tuple[float, ...]
+    keys: Callable[[], tf.Tensor] | None = None
 
-    def read(self, prefix: tf.Tensor, first: tf.Tensor, name: str, slots: Sequence[str]) -> list[tf.Tensor]:
+    def read(
+        self, prefix: tf.Tensor, first: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]
+    ) -> list[tf.Tensor]:
         """Return anchor, keys, values, slots and meta from a checkpoint of the table or of the variable.
 
-        `first` is the tensor `name` of the checkpoint `prefix`: the anchor, which has no rows, or the variable; that
-        decides when it runs. `slots` are the names of the variable's slots, in a row's order; with none the slots start
-        afresh.
+        `first` is the tensor `names[0]` of the checkpoint `prefix`: the anchor, which has no rows, or the variable;
+        that decides when it runs. Further names are those of its further parts. `slots` are the names of the variable's
+        slots, in a row's order, each in parts as well; with none the slots start afresh.
         """
 
         def of_table() -> list[tf.Tensor]:
-            return list(_restored(prefix, [name + suffix for suffix in _SUFFIXES], _TYPES))
+            return list(_restored(prefix, [names[0] + suffix for suffix in _SUFFIXES], _TYPES))
 
         def of_variable() -> list[tf.Tensor]:
-            return self._rows(prefix, first, slots)
+            return self._rows(prefix, first, names, slots)
 
         with tf.device("/device:CPU:0"):
             parts = tf.cond(tf.equal(tf.shape(first)[0], 0), of_table, of_variable)
         return [first, *parts]
 
-    def _rows(self, prefix: tf.Tensor, variable: tf.Tensor, slots: Sequence[str]) -> list[tf.Tensor]:
+    def _rows(
+        self, prefix: tf.Tensor, first: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]
+    ) -> list[tf.Tensor]:
+        variable = tf.concat([first, *_floats(prefix, names[1:])], 0) if len(names) > 1 else first
         name, shape = self.table.table_name, [self.rows, self.table.dim]
         message = (
             f"the checkpoint's variable `{name}` has another shape than {shape}, which that of the model had: restore "
@@ -57,10 +63,15 @@ class StockVariable:
         kind = self.optimizer if slots else None
         with tf.control_dependencies([tf.compat.v1.assert_equal(tf.shape(variable), shape, message=message)]):
             values = tf.identity(variable)
-        parts = _restored(prefix, slots, [tf.float32] * len(slots)) if slots else [tf.zeros([self.rows, 0])]
+        parts = [tf.concat(_floats(prefix, slot), 0) for slot in slots] or [tf.zeros([self.rows, 0])]
+        keys = tf.range(self.rows, dtype=tf.int64) if self.keys is None else self.keys()
         starts = np.array(self.starts if kind else (), np.float32).view(np.uint32).astype(np.int64)
         meta = [2, self.table.seed, self.table.dim, len(slots), optimizer_kind(kind or "none"), *starts]
-        return [tf.range(self.rows, dtype=tf.int64), values, tf.concat(parts, 1), tf.constant(meta, tf.int64)]
+        return [keys, values, tf.concat(parts, 1), tf.constant(meta, tf.int64)]
+
+
+def _floats(prefix: tf.Tensor, names: Sequence[str]) -> Sequence[tf.Tensor]:
+    return _restored(prefix, names, [tf.float32] * len(names))
 
 
 def _restored(prefix: tf.Tensor, names: Sequence[str], types: Sequence[tf.DType]) -> Sequence[tf.Tensor]:

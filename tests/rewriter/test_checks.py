@@ -99,7 +99,7 @@ def test_a_part_of_another_type_is_refused(graph: tf.Graph) -> None:
     tf.identity(ids, "same")
     plan = make_plan(GraphView.of(graph))
     (table,) = plan.tables
-    wrong = dataclasses.replace(table, answers=(StaticAnswer("same", "shape"),))
+    wrong = dataclasses.replace(table, answers=(StaticAnswer("same", "shape", (300, 4)),))
     edits = (*plan.inputs, InputEdit(Use("Tanh", 0), "Reshape:0", "model/user/shape/same"))
     before = {name: list(graph.get_collection(name)) for name in graph.collections}
     with pytest.raises(RewriteError, match="`Tanh` reads float32 and would read int64"):

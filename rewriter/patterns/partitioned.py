@@ -1,0 +1,271 @@
+"""Partitioned variables: the sub-graph in which `embedding_lookup` asks each part for its ids and stitches the rows.
+
+`mod`: id i is row `i // parts` of part `i % parts`. `div`: the parts are consecutive, the first ones a row longer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rewriter.facts import Lookup, NewRows, Part, Table, Update
+from rewriter.graph import GraphView, Tensor
+from rewriter.matching import Match, Mismatch, match, node
+from rewriter.patterns.branches import source
+
+__all__ = ["Stitch", "find_stitches", "join_parts", "named"]
+
+_STITCHES = ("ParallelDynamicStitch", "DynamicStitch")
+_GATHERS = ("ResourceGather", "GatherV2", "Gather")
+_MOD_PART, _MOD_ROW = node("FloorMod", "ids", "count"), node("FloorDiv", "ids", "count")
+_LONGER = node("AddV2|Add", "length", "one")
+_DIV_PART = node("Maximum", node("FloorDiv", "ids", _LONGER), node("FloorDiv", node("Sub", "ids", "extras"), "length"))
+_DIV_ROW = node(
+    "Select|SelectV2",
+    node("Less", "part", "extras"),
+    node("FloorMod", "ids", _LONGER),
+    node("FloorMod", node("Sub", "ids", "extras"), "length"),
+)
+_BELOW = re.compile(r"(.+)/part_(\d+)")
+
+
+@dataclass(frozen=True)
+class Stitch:
+    """A lookup in parts: the flat ids, the variables that are asked, and the gathers that ask them."""
+
+    op: str
+    ids: Tensor
+    variables: tuple[str, ...]
+    gathers: tuple[str, ...]
+    strategy: str
+
+
+def named(view: GraphView, names: Iterable[str], variables: Sequence[str], stitches: Iterable[Stitch]) -> list[str]:
+    """Return the variables that are meant: the parts of a partitioned variable, and with a part all others."""
+    found: dict[str, None] = {}
+    for name in names:
+        parts = [one for one in variables if (below := _BELOW.fullmatch(one)) and below[1] == name]
+        for part in parts if parts and name not in view else [name]:
+            found |= dict.fromkeys(next((stitch.variables for stitch in stitches if part in stitch.variables), (part,)))
+    return list(found)
+
+
+def find_stitches(view: GraphView) -> list[Stitch]:
+    """Return the lookups in parts of a graph."""
+    found = (_stitch(view, op) for op in view.of_type(*_STITCHES))
+    return [one for one in found if isinstance(one, Stitch)]
+
+
+def _stitch(view: GraphView, op: str) -> Stitch | Mismatch:
+    inputs = view.inputs(op)
+    count = len(inputs) // 2
+    numbers, gathers = inputs[:count], inputs[count:]
+    split = numbers[0].op
+    if view.type(split) != "DynamicPartition" or numbers != tuple(Tensor(split, i) for i in range(count)):
+        return Mismatch(op, "it does not put back what one partition gave", 0)
+    if any(view.type(one.op) not in _GATHERS for one in gathers):
+        return Mismatch(op, "it does not stitch gathers alone", 0)
+    asked = [view.inputs(one.op) for one in gathers]
+    rows, part = asked[0][1].op, view.inputs(split)[1]
+    if view.type(rows) != "DynamicPartition" or view.inputs(rows)[1] != part:
+        return Mismatch(op, "its gathers do not read what one partition gave", 1)
+    if any(given[1] != Tensor(rows, i) for i, given in enumerate(asked)):
+        return Mismatch(op, "its gathers read the parts in another order", 1)
+    variables = tuple(source(view, given[0]).op for given in asked)
+    kept = [one.op for one in gathers if [use.op for use in view.users(one.op)] != [op]]
+    if kept or len(set(variables)) != count:
+        return Mismatch(op, "the rows of a part are also used elsewhere", 1)
+    found = _strategy(view, view.inputs(rows)[0], part, count)
+    if isinstance(found, Mismatch):
+        return found
+    strategy, ids = found
+    return Stitch(op, ids, variables, tuple(one.op for one in gathers), strategy)
+
+
+def _strategy(view: GraphView, row: Tensor, part: Tensor, count: int) -> tuple[str, Tensor] | Mismatch:
+    """Return how ids are split, and the ids."""
+    whole = view.inputs(part.op)[0] if view.type(part.op) == "Cast" else part
+    one, other = match(view, whole.op, _MOD_PART), match(view, row.op, _MOD_ROW)
+    if isinstance(one, Match) and isinstance(other, Match) and one.tensors["ids"] == other.tensors["ids"]:
+        numbers = {view.number(found.tensors["count"]) for found in (one, other)}
+        return ("mod", one.tensors["ids"]) if numbers == {count} else Mismatch(row.op, "it splits by another number", 1)
+    one, other = match(view, whole.op, _DIV_PART), match(view, row.op, _DIV_ROW)
+    if isinstance(one, Mismatch) or isinstance(other, Mismatch):
+        return one if isinstance(one, Mismatch) else other  # type: ignore[return-value]
+    same = one.tensors["ids"] == other.tensors["ids"] and other.tensors["part"] == whole
+    if not same or view.number(one.tensors["one"]) != 1 or view.number(other.tensors["one"]) != 1:
+        return Mismatch(row.op, "it splits neither by mod nor by div", 1)
+    pairs = {(view.number(found.tensors["length"]), view.number(found.tensors["extras"])) for found in (one, other)}
+    ((length, extras), *others) = pairs
+    if others or length is None or extras is None:
+        return Mismatch(row.op, "its parts are of unknown lengths", 1)
+    return f"div {int(length) * count + int(extras)}", one.tensors["ids"]
+
+
+def join_parts(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) -> list[Table]:
+    """Return the tables, with one for the parts of each partitioned variable; or a note why they are several."""
+    known = {table.name: table for table in tables}
+    groups: dict[tuple[str, ...], list[Stitch]] = {}
+    for stitch in stitches:
+        groups.setdefault(stitch.variables, []).append(stitch)
+    found: dict[str, Table] = {}
+    for table in tables:
+        names = _group(view, table.name, list(groups))
+        if not names or table.name in found:
+            found.setdefault(table.name, table)
+            continue
+        joined: Table | str = "a lookup in parts is not what tf.nn.embedding_lookup makes, or another part stays"
+        if isinstance(names, tuple) and set(names) <= set(known):
+            joined = _join(view, [known[name] for name in names], groups.get(names, []))
+        for name in names if isinstance(joined, Table) else (table.name,):
+            found[name] = joined if isinstance(joined, Table) else replace(table, note=joined)
+    return list(dict.fromkeys(found[table.name] for table in tables))
+
+
+def _group(view: GraphView, name: str, groups: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str | None:
+    """Return the variables that belong together with `name`; None where it is a variable by itself."""
+    met = [group for group in groups if name in group]
+    below = _BELOW.fullmatch(name)
+    if len(met) == 1:
+        return met[0]
+    if met or (below and (f"{below[1]}/part_1" in view or below[2] != "0")):
+        return "several"
+    return (name,) if below and below[1] not in view else None
+
+
+def _join(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) -> Table | str:
+    """Return the one table that the tables of the parts are, in the order of the stitches' variables; or why not."""
+    strategies = {stitch.strategy for stitch in stitches}
+    rows = sum(table.rows for table in tables)
+    count = len(tables)
+    if len(strategies) > 1 or len({table.dim for table in tables}) > 1:
+        return "its lookups split the ids in different ways" if len(strategies) > 1 else "the parts differ in width"
+    if [table.rows for table in tables] != [rows // count + (part < rows % count) for part in range(count)]:
+        return "the parts are not as long as a partitioner makes them"
+    strategy, _, total = strategies.pop().partition(" ") if strategies else ("div", "", "")
+    if total and int(total) != rows:
+        return "its lookups split the ids for parts of other lengths"
+    asked = {op for stitch in stitches for op in stitch.gathers}
+    alone = [lookup.op for table in tables for lookup in table.lookups if lookup.op not in asked] if stitches else []
+    if alone:
+        return f"`{alone[0]}` looks ids up in one part alone"
+    updates = _joined_updates(view, tables, stitches)
+    if isinstance(updates, str):
+        return updates
+    trained = {lookup.op for table in tables for lookup in table.lookups if lookup.trains}
+    lookups = tuple(
+        Lookup(one.op, one.ids, Tensor(one.op), not trained.isdisjoint(one.gathers), gathers=one.gathers)
+        for one in stitches
+    )
+    parts = tuple(Part(one.name, one.rows, one.initial, one.initializer, one.variables[1:]) for one in tables)
+    return replace(
+        tables[0],
+        name=_name(view, [table.name for table in tables]),
+        rows=rows,
+        lookups=lookups or tables[0].lookups,
+        updates=updates,
+        answers=tuple(answer for table in tables for answer in table.answers),
+        assigned=tuple(replace(one, part=part) for part, table in enumerate(tables) for one in table.assigned),
+        summaries=tuple(replace(one, part=part) for part, table in enumerate(tables) for one in table.summaries),
+        carriers=tuple(op for table in tables for op in table.carriers),
+        new_rows=_new_rows(tables),
+        parts=parts,
+        strategy=strategy,
+    )
+
+
+def _name(view: GraphView, names: Sequence[str]) -> str:
+    """Return the name of the partitioned variable; a list of variables goes by the name of the first."""
+    found = [_BELOW.fullmatch(name) for name in names]
+    wholes = {one[1] for one in found if one}
+    if len(wholes) != 1 or any(one is None or int(one[2]) != part for part, one in enumerate(found)):
+        return names[0]
+    (whole,) = wholes
+    return names[0] if whole in view else whole
+
+
+def _new_rows(tables: Sequence[Table]) -> NewRows:
+    first = tables[0].new_rows
+    if all((one.new_rows.kind, one.new_rows.a, one.new_rows.b) == (first.kind, first.a, first.b) for one in tables):
+        return first
+    return first if first.assumption else replace(first, assumption="its parts start in different ways, as the first")
+
+
+def _joined_updates(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) -> tuple[Update, ...] | str:
+    counts = {len(table.updates) for table in tables}
+    if len(counts) > 1:
+        return "only some of its parts are updated"
+    joined = []
+    for steps in zip(*(table.updates for table in tables), strict=True):
+        first = steps[0]
+        for step in steps[1:]:
+            alike = (step.rule, step.starts, len(step.slots)) == (first.rule, first.starts, len(first.slots))
+            if not alike or not all(map(lambda a, b: _same(view, a, b), step.hyper, first.hyper)):
+                return f"`{step.ops[0]}` does not update its part as `{first.ops[0]}` does the first"
+        joined.append(_joined(view, steps, stitches))
+    return tuple(joined)
+
+
+def _joined(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Update:
+    """Return the one update that those of the parts are: of the gradient before it was split, or of all pieces."""
+    ops = tuple(op for step in steps for op in step.ops)
+    whole = _before_split(view, steps, stitches)
+    if whole is not None:
+        return replace(steps[0], values=whole, indices=_flat_ids(view, steps, stitches), ops=ops)
+    return replace(steps[0], ops=ops, pieces=tuple((step.values, step.indices) for step in steps))
+
+
+def _before_split(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Tensor | None:
+    """Return the gradient of all stitched rows, if those of the parts are what the stitch's own takes of it."""
+    stitch = _stitch_of(view, steps, stitches)
+    if stitch is None:
+        return None
+    wholes = set()
+    for part, step in enumerate(steps):
+        taken = _through(view, step.values)
+        if view.type(taken.op) != "GatherV2" or view.inputs(taken.op)[1] != view.inputs(stitch.op)[part]:
+            return None
+        if view.number(view.inputs(taken.op)[2]) != 0:
+            return None
+        wholes.add(view.inputs(taken.op)[0])
+    return wholes.pop() if len(wholes) == 1 else None
+
+
+def _flat_ids(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Tensor:
+    stitch = _stitch_of(view, steps, stitches)
+    assert stitch is not None
+    return stitch.ids
+
+
+def _stitch_of(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Stitch | None:
+    """Return the stitch by whose gathers' indices the parts are updated."""
+    indices = [_through(view, step.indices) for step in steps]
+    for stitch in stitches:
+        if indices == [view.inputs(gather)[1] for gather in stitch.gathers]:
+            return stitch
+    return None
+
+
+def _through(view: GraphView, tensor: Tensor) -> Tensor:
+    while view.type(tensor.op) in ("Reshape", "Identity"):
+        tensor = view.inputs(tensor.op)[0]
+    return tensor
+
+
+def _same(view: GraphView, one: Any, other: Any) -> bool:
+    """Tell whether two numbers, or tensors, are computed alike: Adam computes its rate anew for every part."""
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor) or one == other:
+        return bool(one == other)
+    if one.output != other.output or view.type(one.op) != view.type(other.op):
+        return False
+    if view.type(one.op) not in _PURE or view.controls(one.op) != view.controls(other.op):
+        return False
+    if view.type(one.op) == "Const":
+        return bool(view.nodes[one.op].attr["value"] == view.nodes[other.op].attr["value"])
+    inputs = zip(view.inputs(one.op), view.inputs(other.op), strict=True)
+    return all(_same(view, *pair) for pair in inputs)
+
+
+_PURE = ("Const", "Identity", "ReadVariableOp", "Add", "AddV2", "Sub", "Mul", "RealDiv", "Sqrt", "Neg", "Pow", "Cast")
