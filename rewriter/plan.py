@@ -145,13 +145,16 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     replaced |= {op: f"{table.name}/lookup/{i}" for i, lookup in enumerate(table.lookups) for op in lookup.gathers}
     replaced |= {op: f"{table.name}/update/{i}" for i, update in enumerate(table.updates) for op in update.ops}
     replaced |= {op: f"{table.name}/carried/{op}" for op in table.carriers}
-    starts = (*(part.initializer for part in table.pieces), *_slot_initializers(view, table))
-    replaced |= dict.fromkeys(starts, f"{table.name}/initializer")
+    starts = _slot_initializers(view, table)
+    own = dict.fromkeys(part.initializer for part in table.pieces)
+    replaced |= dict.fromkeys((*own, *starts), f"{table.name}/initializer")
     inside = {op for update in table.updates for op in update.ops}
     waits: dict[tuple[str, str], list[str]] = {}
     for op, part in replaced.items():
         for waiting in view.waiting(op):
-            if waiting not in inside:
+            # What starts slots alone anew must not take the trained rows with it.
+            alone = op in starts and not any(before in own for before in view.controls(waiting))
+            if waiting not in inside and not alone:
                 waits.setdefault((waiting, part), []).append(op)
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
     gathers = {op: i for i, lookup in enumerate(table.lookups) for op in (lookup.op, *lookup.gathers)}
@@ -164,7 +167,7 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
 
 
 def _slot_initializers(view: GraphView, table: Table) -> list[str]:
-    """Return what starts the slots with a number; an init op that is there already waits for the table instead."""
+    """Return what starts the slots with a number; init ops of the variable wait for the table alone."""
     uses = [use for slot in table.slots for use in view.users(slot) if use.input == 0]
     assigned = [use.op for use in uses if view.type(use.op) in ("AssignVariableOp", "Assign")]
     return [op for op in assigned if view.number(view.inputs(op)[1]) is not None]

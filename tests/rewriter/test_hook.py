@@ -156,3 +156,18 @@ def test_an_estimator_resumes_a_model_that_was_trained_without_the_hook(optimize
         found[moved] = [before, *losses.seen, estimator.evaluate(_data(5), hooks=hooks)["loss"]]
     assert len(found[False]) == 42
     assert found[True] == pytest.approx(found[False], rel=1e-5)
+
+
+def test_starting_the_slots_anew_leaves_the_rows(graph: tf.Graph) -> None:
+    ids, labels, _, step = build("adam")
+    slots = [variable for variable in v1.global_variables() if "Adam" in variable.name]
+    anew = v1.variables_initializer(slots)
+    modify_graph_and_start_emb_cache()
+    gather = graph.get_operation_by_name("embedding_lookup/Identity").outputs[0]
+    (one, two), (other, _) = batches(2)
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        session.run(step, {ids: one, labels: two})
+        before = session.run(gather, {ids: other})
+        session.run(anew)
+        np.testing.assert_array_equal(session.run(gather, {ids: other}), before)
