@@ -30,7 +30,10 @@ __all__ = [
     "replace_iterators",
     "stateful_types",
     "update_input",
+    "waiting_for",
 ]
+
+_MARK = "_has_manual_control_dependencies"
 
 
 def update_input(op: tf.Operation, number: int, tensor: tf.Tensor) -> None:
@@ -48,6 +51,16 @@ def body_of(function: Any) -> tuple[Any, dict[str, str]]:
     """Return the body of a FunctionDef as a GraphDef, and names of tensors there by those that the function has."""
     definition, names = function_def_to_graph.function_def_to_graph_def(function)
     return definition, dict(names)
+
+
+@contextlib.contextmanager
+def waiting_for(before: Sequence[tf.Operation]) -> Iterator[None]:
+    """Build ops that wait for others, as tf.control_dependencies does, which marks those for automatic ordering."""
+    unmarked = [op for op in before if _MARK not in op.node_def.attr]
+    with tf.control_dependencies(list(before)):
+        yield
+    for op in unmarked:
+        op._clear_attr(_MARK)
 
 
 def closed_loops(graph: tf.Graph) -> frozenset[str]:

@@ -9,6 +9,7 @@ import contextlib
 import math
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -21,7 +22,8 @@ from rewriter.graph import Tensor
 from rewriter.live_branches import StandIn, carried_parts
 from rewriter.live_parts import all_rows, assign_rows, first_rows, gradient, unread
 from rewriter.live_savers import build_saver, let_restore_stock
-from rewriter.plan import Plan
+from rewriter.patterns.branches import READS
+from rewriter.plan import ControlEdit, Plan
 from rewriter.savers import SaverPart
 from runtime import sparse_lookup
 from runtime.checkpoint.stock import StockVariable
@@ -77,7 +79,8 @@ def _edit(graph: tf.Graph, plan: Plan, parts: _Parts, undo: contextlib.ExitStack
                 edit_input(graph, edit, parts.tensor(edit.by), undo)
         for wait in plan.controls:
             if (wait.by not in first) == saving:
-                edit_controls(graph, wait, parts.op(wait.by), undo)
+                for op in (wait.op, *parts.waiting(wait)):
+                    edit_controls(graph, replace(wait, op=op), parts.op(wait.by), undo)
 
 
 class _Parts:
@@ -86,6 +89,7 @@ class _Parts:
     def __init__(self, graph: tf.Graph) -> None:
         self._graph = graph
         self._parts: dict[str, Any] = {}
+        self._waits: dict[str, list[str]] = {}  # by op of the graph: lookups made that wait for what it waits for
         self._made: dict[str, RuntimeTable] = {}
         self._stocks: dict[str, StockVariable] = {}
 
@@ -113,6 +117,29 @@ class _Parts:
         found = self._parts[part]
         return found.op if isinstance(found, tf.Tensor) else found
 
+    def waiting(self, wait: ControlEdit) -> list[str]:
+        """Return the lookups made that still wait for what an edit replaces, as the op did that they stand for."""
+        ops = map(self._graph.get_operation_by_name, self._waits.get(wait.op, ()))
+        return [op.name for op in ops if any(before.name in wait.old for before in op.control_inputs)]
+
+    @contextlib.contextmanager
+    def _waiting(self, lookup: Lookup) -> Iterator[None]:
+        """Build what waits for all that a lookup, and the read of the variable for it, wait for."""
+        old = [self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers)]
+        for op in tuple(old):
+            # A gather on a ref variable leaves it to its axis, which is made with it, to wait.
+            old += [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
+            while op.inputs and op.inputs[0].op.type in READS:
+                op = op.inputs[0].op
+                old.append(op)
+        before = dict.fromkeys(one for op in old for one in op.control_inputs)
+        count = len(self._graph.get_operations())
+        with _tensorflow.waiting_for(list(before)):
+            yield
+        made = [op.name for op in self._graph.get_operations()[count:] if op.control_inputs] if before else []
+        for op in old:
+            self._waits.setdefault(op.name, []).extend(made)
+
     def add(self, table: Table) -> None:
         """Make the table, its lookups and then its updates, which wait for the lookups of their step."""
         made = table_for_variable(
@@ -129,7 +156,7 @@ class _Parts:
         with _name_scope(f"{SCOPE}{table.name}/"):
             for i, lookup in enumerate(table.lookups):
                 ids = self._take(lookup.ids)
-                with _branch(self._graph.get_operation_by_name(lookup.op)):
+                with _branch(self._graph.get_operation_by_name(lookup.op)), self._waiting(lookup):
                     rows = sparse_lookup(made, ids, is_train=lookup.trains, modify_graph=True)
                     part = f"{table.name}/lookup/{i}"
                     self._parts[part] = rows

@@ -157,6 +157,8 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
             if waiting not in inside and not alone:
                 waits.setdefault((waiting, part), []).append(op)
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
+    # Who runs the initializer itself, [variable.initializer for ...], starts the table, too.
+    edits += [ControlEdit(op, (), f"{table.name}/initializer") for op in own]
     gathers = {op: i for i, lookup in enumerate(table.lookups) for op in (lookup.op, *lookup.gathers)}
     resources = {op: i for op, i in gathers.items() if view.type(op) == "ResourceGather"}
     edits += [ControlEdit(op, (), f"{table.name}/lookup/{i}/moved") for op, i in resources.items()]

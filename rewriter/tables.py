@@ -109,6 +109,7 @@ class _Finder:
         sets = sort_assignments(self.view, name, uses.assignments)
         if isinstance(sets, str):
             raise _Refused(sets)
+        self._check_updates(uses.updates)
         trained = computed_from(self.view, [update.indices for update in uses.updates])
         lookups = tuple(Lookup(op, ids, Tensor(op), ids.op in trained) for op, ids in uses.lookups)
         initial, usual = (self.view.inputs(op)[1] for op in (sets.initializer, sets.usual))
@@ -126,6 +127,17 @@ class _Finder:
                 f"it stands on {device}, where the sessions of other workers would train it too, and a table belongs "
                 "to one session: train in one process"
             )
+
+    @staticmethod
+    def _check_updates(updates: list[Update]) -> None:
+        for one in updates[1:]:
+            first = updates[0]
+            if (one.rule, one.slots, one.starts) != (first.rule, first.slots, first.starts):
+                raise _Refused(
+                    f"two optimizers train it, {first.rule} `{first.ops[0]}` and {one.rule} `{one.ops[0]}`, and a "
+                    "table has the slots of one: minimize the sum of the losses, or give one optimizer both",
+                    one.ops[0],
+                )
 
     def _looked_up(self, name: str) -> bool:
         for use in carried_uses(self.view, name, chosen=True):

@@ -28,6 +28,10 @@ _INERT = frozenset(
 )
 
 
+# Ops that write a ref variable, which TensorFlow does not declare stateful; those on resources are.
+_REF_WRITES = ("Apply", "SparseApply", "Assign", "ScatterAdd", "ScatterSub", "ScatterUpdate")
+
+
 class _Reads(NamedTuple):
     """What an op depends on: sources of data and updates of tables, each a bit of the graph's numbering."""
 
@@ -141,5 +145,6 @@ def _inputs_first(
 
 
 def _own(op: tf.Operation, known: _Known) -> _Reads:
-    source = op.type in _PLACEHOLDERS or not _tensorflow.stateful_types(op) <= _INERT
+    source = op.type in _PLACEHOLDERS or op.type.startswith(_REF_WRITES)
+    source = source or not _tensorflow.stateful_types(op) <= _INERT
     return _Reads(known.bit(op) if source else 0, known.bit(op) if op.type.startswith("RecApply") else 0)

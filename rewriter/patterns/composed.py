@@ -35,6 +35,10 @@ def descent_update(view: GraphView, op: str) -> Update | Mismatch:
     found = match(view, change.op, _SCATTERED[view.type(op)])
     if isinstance(found, Mismatch):
         return found
+    if view.shape(found.tensors["rate"]).rank not in (0, None):
+        return Mismatch(found.tensors["rate"].op, "it is no learning rate, one number for all rows", 1)
+    if view.shape(found.tensors["values"]).rank not in (2, None):
+        return Mismatch(found.tensors["values"].op, "it is no gradient, a row for each id", 1)
     values, indices = before_summing(view, found.tensors["values"], indices)
     return Update("sgd", values, indices, (found.tensors["rate"], 0.0), (), (), (op,))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from rewriter.graph import GraphView, Tensor
 from rewriter.matching import ANY, Mismatch, match, node
 
-_SUMMED = node("UnsortedSegmentSum", "values", node("Unique|UniqueV2", label="unique"), ANY)
+UNIQUE = ("Unique", "UniqueV2")
+_SUMMED = node("UnsortedSegmentSum", "values", node("|".join(UNIQUE), label="unique"), ANY)
 
 
 def before_summing(view: GraphView, values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:

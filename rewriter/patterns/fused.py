@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rewriter.facts import Refusal, Update
 from rewriter.graph import GraphView, Tensor
-from rewriter.patterns.duplicates import before_summing
+from rewriter.patterns.duplicates import UNIQUE, before_summing
 
 __all__ = ["FUSED", "fused_update"]
 
@@ -49,6 +49,9 @@ def fused_update(
     form, inputs = FUSED[view.type(op)], view.inputs(op)
     if form.rule == "adagrad" and not _flag(view, op, "update_slots", True):
         return Refusal(table, "its Adagrad step does not update the accumulator", (table, op))
+    if view.type(inputs[form.indices].op) not in UNIQUE:
+        reason = "may get an id twice and then applies one gradient after the other, where a table applies their sum"
+        return Refusal(table, f"its step `{op}` {reason}", (table, op))
     values, indices = before_summing(view, inputs[form.values], inputs[form.indices])
     slots = tuple(variable_of(inputs[number]) for number in form.slots)
     hyper = tuple(_hyper(view, op, inputs, given) for given in form.hyper)

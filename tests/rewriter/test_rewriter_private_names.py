@@ -25,6 +25,14 @@ def test_control_edges_can_be_replaced(graph: tf.Graph) -> None:
     assert last.control_inputs == [second]
 
 
+def test_ops_can_wait_for_others_and_leave_them_as_they_are(graph: tf.Graph) -> None:
+    first = tf.no_op()
+    before = first.node_def
+    with _tensorflow.waiting_for([first]):
+        last = tf.no_op()
+    assert last.control_inputs == [first] and first.node_def == before
+
+
 def test_ops_can_be_built_beside_one_in_a_branch(graph: tf.Graph) -> None:
     tf.compat.v1.disable_control_flow_v2()
     try:
