@@ -62,6 +62,9 @@ def move_ids(
     except RewriteError:
         undo.close()
         raise
+    for op in plan.replaced():
+        for tensor in graph.get_operation_by_name(op).outputs:
+            graph.prevent_feeding(tensor)  # a plain session has no hook that says why
     return plan
 
 

@@ -43,7 +43,7 @@ class PipelinePlan:
         Raises:
             ValueError: names the tensor.
         """
-        replaced = {op for inputs in self.extended if inputs.cuts for op in (*inputs.getters, *inputs.computed)}
+        replaced = self.replaced()
         for fed in feeds or {}:
             for tensor in tf.nest.flatten(fed, expand_composites=True):
                 name = tensor if isinstance(tensor, str) else tensor.name
@@ -52,6 +52,10 @@ class PipelinePlan:
                         f"`{name}` is fed, but ids are computed from it in the dataset, ahead of the step: "
                         "give GraphModifierHook move_ids=False, or let the dataset bring what you feed"
                     )
+
+    def replaced(self) -> set[str]:
+        """Return the ops whose values datasets bring along, and the step reads no more where they are."""
+        return {op for inputs in self.extended if inputs.cuts for op in (*inputs.getters, *inputs.computed)}
 
     def to_json(self) -> str:
         """Return the plan as JSON."""

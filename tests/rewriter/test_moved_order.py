@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from rewriter_compare import DIM, ROWS, Inputs, loss_of, variable
 
-from rewriter import rewrite
+from rewriter import move_ids, rewrite
 from rewriter.plan import Plan
 
 v1 = tf.compat.v1
@@ -159,3 +159,17 @@ def test_a_step_that_gets_ids_twice_keeps_the_variable() -> None:
     stock, moved, plan = _both(build)
     assert not plan.tables and "may get an id twice" in plan.refusals[0].reason
     _assert_close(stock, moved)
+
+
+def test_a_plain_session_refuses_feeds_that_nobody_would_read() -> None:
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        element = v1.data.make_one_shot_iterator(tf.data.Dataset.range(9).batch(3)).get_next()
+        ids = element * 7 % ROWS
+        rows = v1.nn.embedding_lookup(variable(), ids)
+        rewrite(graph)
+        assert move_ids(graph).moved
+        session.run(v1.global_variables_initializer())
+        for fed in (element, ids):
+            with pytest.raises(ValueError, match="may not be fed"):
+                session.run(rows, {fed: [1, 2, 3]})
+        assert session.run([element, rows])[0].tolist() == [0, 1, 2]
