@@ -187,3 +187,13 @@ class Tree:
     def identifiers(self) -> set[str]:
         """Return every identifier of the file, so that a new name can avoid them."""
         return set(self.names) | set(self.attributes)
+
+    def bound(self) -> set[str]:
+        """Return the identifiers that stand for something by themselves, not only after a dot or as a keyword."""
+        return {name for name, uses in self.names.items() if not all(self._is_label(use) for use in uses)}
+
+    def _is_label(self, use: cst.Name) -> bool:
+        around = self.parent(use)
+        if isinstance(around, cst.Attribute):
+            return around.attr is use
+        return isinstance(around, cst.Arg) and around.keyword is use

@@ -10,7 +10,9 @@ TAB = 4
 #: Name -> module it is imported from.
 MODULES = {
     "create_table": "runtime",
+    "embedding_lookup_sparse": "runtime",
     "get_dense_and_sparse_variable": "runtime",
+    "safe_embedding_lookup_sparse": "runtime",
     "sparse_lookup": "runtime",
     "adadelta": "runtime.optimizers",
     "adagrad": "runtime.optimizers",

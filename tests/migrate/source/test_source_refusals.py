@@ -44,7 +44,7 @@ CASES = {
     "returned": (HEAD + "def f():\n    " + MADE + "    " + LOOKUP + "    return W, e\n", "not understood"),
     "yielded by closure": (TABLE + "f = lambda: W\n", "not understood"),
     "axis": (HEAD + MADE + "e = tf.gather(W, ids, axis=1)\n", "axis"),
-    "max_norm by position": (HEAD + MADE + "e = tf.nn.embedding_lookup(W, ids, 1.0)\n", "max_norm"),
+    "max_norm by a flag": (HEAD + MADE + "e = tf.nn.embedding_lookup(W, ids, max_norm=flag)\n", "max_norm"),
     "rank 3": (HEAD + 'W = tf.get_variable("w", [9, 4, 4])\n' + LOOKUP, "rank is 3"),
     "shape not literal": (HEAD + 'W = tf.get_variable("w", shape)\n' + LOOKUP, "shape cannot be read"),
     "shape with a call": (HEAD + 'W = tf.get_variable("w", [f(), 4])\n' + LOOKUP, "calls a function"),

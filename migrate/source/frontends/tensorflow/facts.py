@@ -49,15 +49,29 @@ class Creation:
 
 
 @dataclass(frozen=True)
+class Rewrite:
+    """A lookup that is written anew: a template with `{tf}`, `{train}`, and the names of functions and `texts`."""
+
+    template: str
+    functions: tuple[str, ...]  #: of the runtime
+    texts: tuple[tuple[str, cst.BaseExpression], ...]  #: expressions of the source that go into it
+
+
+@dataclass(frozen=True)
 class Lookup:
     """One read of a table by ids."""
 
     call: cst.Call
     rule: str
-    table: cst.Arg
-    ids: cst.Arg
-    drop: tuple[cst.Arg, ...]  #: arguments that mean nothing to a table
-    renames: tuple[tuple[cst.Name, str], ...]  #: keywords to spell as `sparse_lookup` does
+    drop: tuple[cst.Arg, ...] = ()  #: arguments that mean nothing to a table
+    renames: tuple[tuple[cst.Name, str], ...] = ()  #: keywords to spell as the runtime's function does
+    named: tuple[tuple[cst.Arg, str], ...] = ()  #: arguments given by position that need a keyword
+    function: str = "sparse_lookup"
+    around: tuple[str, str] = ("", "")  #: what stands before and after the lookup; `{tf}` is TensorFlow
+    rewrite: Rewrite | None = None  #: what stands in its place when it is not edited argument by argument
+    idle: str = ""  #: why an update also reaches rows that the batch does not name
+    dense: bool = False  #: the variable's gradient was a matrix: a row for every id, equal ids summed
+    strategy: str = "div"  #: how ids would be spread over partitions
 
 
 @dataclass

@@ -11,6 +11,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.training import Training, find_training, owner, prints
@@ -47,6 +48,7 @@ def judge(file: File, assume: bool) -> Judgement:
         return judgement
     judgement.file_stops = [*_file_stops(file, training), *training.stops]
     _check_shared_names(file, tables)
+    check_idle_rows(file, tables, training)
     if assume:
         _lift(judgement)
     if judgement.moving:

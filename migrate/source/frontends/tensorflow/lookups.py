@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.args import bind, string
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop
 
 #: Keyword -> its name in `sparse_lookup`.
 KEYWORDS = {"params": "hashtable", "indices": "ids"}
 
 
-def make_lookup(call: cst.Call, rule: str, bound: dict[str, cst.Arg], ids: str, keep: tuple[str, ...]) -> Lookup | Stop:
-    """Return the lookup: table and ids stay where they are, arguments not in `keep` go."""
+def make_lookup(
+    call: cst.Call,
+    rule: str,
+    bound: dict[str, cst.Arg],
+    ids: str,
+    keep: tuple[str, ...],
+    keywords: dict[str, str] = KEYWORDS,
+    leading: int = 2,
+    **more: Any,
+) -> Lookup | Stop:
+    """Return the lookup: table and ids stay where they are, arguments not in `keep` go.
+
+    `leading` arguments have the place in the runtime's function that they have in TensorFlow's; `more` are other fields
+    of the lookup.
+    """
     if ids not in bound:
         return Stop(call, rule, "the ids of this lookup cannot be read", "its arguments are incomplete")
-    drop = tuple(arg for name, arg in bound.items() if name not in {"params", ids, *keep})
+    table = next(iter(keywords))
+    drop = tuple(arg for name, arg in bound.items() if name not in {table, ids, *keep})
     renames = tuple(
-        (arg.keyword, KEYWORDS[arg.keyword.value])
+        (arg.keyword, keywords[arg.keyword.value])
         for arg in bound.values()
-        if arg.keyword is not None and arg.keyword.value in KEYWORDS
+        if arg.keyword is not None and arg.keyword.value in keywords
     )
-    return Lookup(call, rule, bound["params"], bound[ids], drop, renames)
+    late = [(arg, name) for name, arg in bound.items() if arg.keyword is None and name in keep]
+    named = tuple((arg, name) for arg, name in late if any(arg is given for given in call.args[leading:]))
+    return Lookup(call, rule, drop, renames, named, **more)
+
+
+def bind_either(call: cst.Call, orders: Sequence[Sequence[str]], tells: int, which: Any) -> dict[str, cst.Arg] | None:
+    """Bind the arguments of a function whose order differs between the v1 and the v2 API.
+
+    `tells` is the first position that differs; `which(argument there)` says 0 for v1, 1 for v2, and None when unknown.
+    """
+    place = call.args[tells] if len(call.args) > tells else None
+    order = 0 if place is None or place.keyword is not None else which(place)
+    return None if order is None else bind(call, orders[order])
+
+
+def strategy(given: cst.Arg | None, default: str) -> str:
+    """Return how ids are spread over partitions: `mod`, `div`, `default` (which differs in v1 and v2) or `unknown`."""
+    return default if given is None else string(given.value) or "unknown"

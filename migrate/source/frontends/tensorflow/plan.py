@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.source.edits import Edit, apply_edits
 from migrate.source.frontends.tensorflow.dense import trains_dense
-from migrate.source.frontends.tensorflow.facts import Lookup, Table
+from migrate.source.frontends.tensorflow.facts import Lookup, Rewrite, Table
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
@@ -36,7 +36,7 @@ class Planner:
         self.file = file
         self.tree = file.tree
         self.judgement = judgement
-        self.fresh = Fresh(file.tree.identifiers())
+        self.fresh = Fresh(file.tree.identifiers(), file.tree.bound())
         prefix = file.names.v1_prefix or "tf"
         self.tf = prefix.split(".compat")[0]
         self.plan = Plan()
@@ -86,28 +86,40 @@ class Planner:
             self.plan.edits.append(line_before(self.tree, call, comments))
 
     def _lookup(self, lookup: Lookup, rank: int) -> None:
-        """Edit a lookup in place, argument by argument, so that its layout and comments stay."""
+        """Edit a lookup in place, argument by argument, so that its layout and comments stay; or write it anew."""
         call, tree = lookup.call, self.tree
-        function = self.fresh.imports("sparse_lookup")
+        if lookup.rewrite is not None:
+            self._rewrite(lookup, lookup.rewrite)
+            return
+        function = self.fresh.imports(lookup.function)
         start, end = tree.span(call.func)
-        squeeze = f"{self.tf}.squeeze(" if rank == 1 else ""
-        edits = [Edit(start, end, squeeze + function)]
-        for name, text in lookup.renames:
-            edits.append(Edit(*tree.span(name), text))
+        before, after = (text.replace("{tf}", self.tf) for text in lookup.around)
+        before, after = (f"{self.tf}.squeeze({before}", f"{after}, axis=-1)") if rank == 1 else (before, after)
+        edits = [Edit(start, end, before + function)]
+        for keyword, text in lookup.renames:
+            edits.append(Edit(*tree.span(keyword), text))
         for position, arg in enumerate(call.args):
             if any(arg is dropped for dropped in lookup.drop):
                 edits.append(Edit(tree.outer_span(call.args[position - 1].value)[1], tree.outer_span(arg.value)[1], ""))
-            elif position >= 2 and arg.keyword is None:
-                edits.append(Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], "name="))
+        for arg, text in lookup.named:
+            edits.append(Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], f"{text}="))
         training = self._is_train(call)
         if training:
             last = [arg for arg in call.args if all(arg is not d for d in lookup.drop)][-1]
             where = tree.outer_span(last.value)[1]
             edits.append(Edit(where, where, f", is_train={training}"))
-        if rank == 1:
-            edits.append(Edit(tree.span(call)[1], tree.span(call)[1], ", axis=-1)"))
+        if after:
+            edits.append(Edit(tree.span(call)[1], tree.span(call)[1], after))
         self.plan.edits += edits
-        self.plan.after[id(call)] = f"{squeeze}{function}(...)"
+        self.plan.after[id(call)] = f"{before}{function}(...){after}"
+
+    def _rewrite(self, lookup: Lookup, rewrite: Rewrite) -> None:
+        """Put the lookup's template in the place of the whole call."""
+        training = self._is_train(lookup.call)
+        texts = {name: self._moved(node) for name, node in rewrite.texts}
+        functions = {name: self.fresh.imports(name) for name in rewrite.functions}
+        train = f", is_train={training}" if training else ""
+        self._replace(lookup.call, rewrite.template.format(tf=self.tf, train=train, **texts, **functions))
 
     def _is_train(self, call: cst.Call) -> str:
         """Return the expression for `is_train` inside an Estimator's model function."""

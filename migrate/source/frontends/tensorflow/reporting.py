@@ -117,7 +117,7 @@ class _Reporter:
                 "lookup",
                 State.APPLIED,
                 self.tree.location(lookup.call),
-                f"a lookup in `{table.label}` becomes `sparse_lookup`",
+                f"a lookup in `{table.label}` becomes `{lookup.function}`",
                 applicability=Applicability.EXACT,
                 before=self._text(lookup.call),
                 after=self.plan.after[id(lookup.call)],

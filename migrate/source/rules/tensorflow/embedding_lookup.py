@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.args import is_none, literal, number
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop
 from migrate.source.frontends.tensorflow.kinds import File, LookupRule
-from migrate.source.frontends.tensorflow.lookups import make_lookup
+from migrate.source.frontends.tensorflow.lookups import bind_either, make_lookup, strategy
+from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.rules import Example, register
 
-PARAMETERS = ("params", "ids", "partition_strategy", "name", "validate_indices", "max_norm")
+ORDERS = (
+    ("params", "ids", "partition_strategy", "name", "validate_indices", "max_norm"),
+    ("params", "ids", "max_norm", "name"),
+)
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("u", [9, 4], initializer=tf.zeros_initializer())\n'
 AFTER = (
@@ -38,19 +42,52 @@ class EmbeddingLookup(LookupRule):
             HEAD + MADE + "e = tf.nn.embedding_lookup(W, [x, y])\n",
             AFTER + "e = sparse_lookup(W, [x, y])\n",
         ),
-        Example("max_norm", HEAD + MADE + "e = tf.nn.embedding_lookup(W, x, max_norm=1.0)\n", says="max_norm"),
+        Example(
+            "rows that are clipped when they are read are clipped after the lookup",
+            HEAD + MADE + 'e = tf.nn.embedding_lookup(W, x, max_norm=1.0, name="e")\n',
+            AFTER + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 1.0, axes=-1)\n',
+        ),
+        Example(
+            "the v2 API takes the norm third",
+            HEAD + MADE + 'e = tf.compat.v2.nn.embedding_lookup(W, x, 2, "e")\n'.replace("tf.compat.v2", "tf"),
+            AFTER + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 2, axes=-1)\n',
+        ),
+        Example(
+            "a norm that is decided at run time",
+            HEAD + MADE + "e = tf.nn.embedding_lookup(W, x, max_norm=flags.norm)\n",
+            says="max_norm",
+        ),
         Example("not a variable", HEAD + "e = tf.nn.embedding_lookup(tf.constant([[1.0]]), x)\n"),
     )
 
+    def _bind(self, call: cst.Call) -> dict[str, cst.Arg] | None:
+        return bind_either(call, ORDERS, 2, _version)
+
     def table(self, call: cst.Call) -> cst.Arg | None:
-        bound = bind(call, PARAMETERS)
-        return bound.get("params") if bound else None
+        bound = self._bind(call)
+        return bound.get("params") if bound else next(iter(call.args), None)
 
     def read(self, file: File, call: cst.Call) -> Lookup | Stop:
-        bound = bind(call, PARAMETERS) or {}
-        strategy = bound.get("partition_strategy")
-        clipped = "max_norm" in bound and not is_none(bound["max_norm"])
-        if clipped or (strategy is not None and strategy.keyword is None and string(strategy.value) is None):
-            reason = "rows are clipped by `max_norm` when they are read"
-            return Stop(call, self.id, "`max_norm=` is not converted yet", reason, "clip the looked-up rows instead")
-        return make_lookup(call, self.id, bound, ids="ids", keep=("name",))
+        bound = self._bind(call)
+        if bound is None:
+            reason = "it may be `partition_strategy` (v1) or `max_norm` (v2)"
+            message = "the third argument of this lookup is not a literal"
+            return Stop(call, self.id, message, reason, "pass it by its name")
+        norm = bound.get("max_norm")
+        around = ("", "")
+        if norm is not None and not is_none(norm):
+            if number(resolve(file.tree, norm.value)) is None:
+                reason = "whether rows are clipped when they are read is decided at run time"
+                return Stop(
+                    call, self.id, "`max_norm=` is not a number", reason, "clip the looked-up rows by tf.clip_by_norm"
+                )
+            around = ("{tf}.clip_by_norm(", f", {file.tree.source(norm.value)}, axes=-1)")
+        spread = strategy(bound.get("partition_strategy"), "default")
+        return make_lookup(call, self.id, bound, "ids", keep=("name",), around=around, strategy=spread)
+
+
+def _version(third: cst.Arg) -> int | None:
+    value = literal(third.value)
+    if isinstance(value, str):
+        return 0
+    return None if value is ... else 1

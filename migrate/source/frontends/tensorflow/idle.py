@@ -1,0 +1,43 @@
+"""Rows that an update reaches although the batch does not name them.
+
+A matmul gives a variable a gradient with a row for every id: an optimizer with momentum moves all rows by it, and equal
+ids are summed before it is clipped. A table is updated by the rows of the batch.
+"""
+
+from __future__ import annotations
+
+from migrate.source.frontends.tensorflow.facts import Lookup, Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.training import Training
+
+#: A row without a gradient stays as it is, or is moved by the table's optimizer as well.
+STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}
+CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_average_norm")
+
+
+def check_idle_rows(file: File, tables: list[Table], training: Training) -> None:
+    """Add a doubt to each table that an optimizer or a clip would treat in another way than its variable."""
+    makers = [maker for step in training.steps for maker in step.optimizer.makers if maker.name not in STILL]
+    clips = any(not step.is_minimize for step in training.steps) and bool(file.calls(*CLIPS))
+    for table in tables:
+        idle = next((lookup for lookup in table.lookups if lookup.idle), None)
+        dense = next((lookup for lookup in table.lookups if lookup.dense), None)
+        if idle is not None and makers:
+            table.stops.append(_moves(idle, makers[0].name.rpartition(".")[2]))
+        if dense is not None and clips:
+            table.stops.append(_clipped(dense))
+
+
+def _moves(lookup: Lookup, optimizer: str) -> Stop:
+    message = f"`{optimizer}` also moves rows whose gradient is zero"
+    action = "train with SGD, Adagrad or Adam, or convert with --assume"
+    return Stop(
+        lookup.call, lookup.rule, message, lookup.idle, action, "rows that a batch does not name need no update"
+    )
+
+
+def _clipped(lookup: Lookup) -> Stop:
+    reason = f"{lookup.idle}, in which equal ids are summed; a table's gradient has a row for each use of an id"
+    message = "the gradient of this variable is clipped"
+    action = "convert with --assume if the small difference is welcome"
+    return Stop(lookup.call, lookup.rule, message, reason, action, "clipping may count each use of an id apart")
