@@ -10,6 +10,7 @@ from runtime.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_st
 from runtime.grouped import grouped_lookup
 from runtime.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
 from runtime.initializers import column_blocks
+from runtime.looked_up import looked_up_rows
 from runtime.lookup import sparse_lookup
 from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.status import status
@@ -33,6 +34,7 @@ __all__ = [
     "grouped_safe_embedding_lookup_sparse",
     "init",
     "initializers",
+    "looked_up_rows",
     "optimizers",
     "safe_embedding_lookup_sparse",
     "set_threshold",

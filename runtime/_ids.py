@@ -13,6 +13,7 @@ from runtime import _checks, ordering
 from runtime.table import Table
 
 Result = TypeVar("Result")
+_INSERTING = ("RecLookupOrInsert", "RecLookupAndAdmit", "RecPooledLookupOrInsert", "RecExpand")
 
 
 def integers(ids: Any, owner: str) -> tf.Tensor:
@@ -68,8 +69,17 @@ def require_table(table: Any, argument: str) -> Table:
 
 
 def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
-    """Let the updates of these tables in this graph run after the op that gave `result`."""
+    """Let the updates of these tables in this graph run after the op that gave `result`.
+
+    Raises:
+        RuntimeError: it trains a table whose `looked_up_rows` were taken before.
+    """
     for table in tables:
+        if table.taken and result.op.type.startswith(_INSERTING):
+            raise RuntimeError(
+                f"the table `{table.table_name}` is looked up after looked_up_rows, which misses these ids: call "
+                "looked_up_rows after the last lookup, or look up with is_train=False"
+            )
         if table.graph is not None and result.graph is table.graph:
             ordering.lookup_added(result.op, table.updates)
             table.lookups.append(result.op)

@@ -68,6 +68,7 @@ class Table(_tensorflow.Parent):
         self.lookups: list[tf.Operation] = []
         self.inner_lookups: list[tf.Operation] = []  # those inside functions of the graph
         self.movable: set[tf.Operation] = set()  # lookups of both whose ids the dataset may compute (`modify_graph`)
+        self.taken = False  # whether `looked_up_rows` has read what the lookups so far read
         self.updates: list[tf.Operation] = []
         #: Under dynamic expansion the rows and addresses of each training lookup, for `runtime.expansion`.
         self.expansions: list[tuple[tf.Tensor, tf.Tensor]] = []
