@@ -12,6 +12,7 @@ MODULES = {
     "create_table": "runtime",
     "embedding_lookup_sparse": "runtime",
     "get_dense_and_sparse_variable": "runtime",
+    "looked_up_rows": "runtime",
     "safe_embedding_lookup_sparse": "runtime",
     "sparse_lookup": "runtime",
     "adadelta": "runtime.optimizers",

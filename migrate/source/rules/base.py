@@ -21,6 +21,7 @@ class Example:
     before: str
     after: str = ""
     says: str = ""  #: words that a finding of the rule contains
+    assume: bool = False  #: converted with `--assume`
 
 
 class Rule:

@@ -22,4 +22,4 @@ def converted(text: str, *, assume: bool = False) -> SourceResult:
 
 def reasons(result: SourceResult) -> str:
     """All words of the findings, for searching."""
-    return "\n".join(f"{f.state.value}: {f.message}: {f.reason}; {f.action}" for f in result.findings)
+    return "\n".join(f"{f.state.value}: {f.message}: {f.reason}; {f.action}; {f.assumptions}" for f in result.findings)

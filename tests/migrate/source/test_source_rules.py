@@ -37,12 +37,12 @@ def test_a_rule_is_documented(rule: Rule) -> None:
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_an_example_comes_out_as_it_says(rule: Rule, example: Example) -> None:
-    result = converted(example.before)
+    result = converted(example.before, assume=example.assume)
     assert result.converted == (example.after or example.before)
     assert example.says in reasons(result)
     if example.says:
         assert rule.id in {finding.rule for finding in result.findings}
-    assert converted(result.converted).converted == result.converted
+    assert converted(result.converted, assume=example.assume).converted == result.converted
 
 
 def test_an_id_is_used_once() -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.report.model import State
+from migrate.report.model import Applicability, State
+from migrate.source.frontends.tensorflow.fresh import Fresh
+
+
+@dataclass(frozen=True)
+class Change:
+    """New text for a piece of code that follows a table."""
+
+    node: cst.CSTNode
+    text: Callable[[Fresh], str]  #: given the names that new code may use
 
 
 @dataclass(frozen=True)
@@ -20,6 +30,19 @@ class Stop:
     action: str = ""
     assumption: str = ""  #: when set, the table may move under this assumption (`--assume`)
     state: State = State.UNSUPPORTED
+    changes: tuple[Change, ...] = ()  #: what becomes of the code under the assumption
+    applicability: Applicability = Applicability.ASSUMPTION  #: what the conversion then is
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A use that is no lookup and needs no decision: it is rewritten with its table, or stays right as it is."""
+
+    node: cst.CSTNode
+    rule: str
+    message: str
+    reason: str = ""
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +106,8 @@ class Table:
     lookups: list[Lookup] = field(default_factory=list)
     stops: list[Stop] = field(default_factory=list)
     references: list[cst.BaseExpression] = field(default_factory=list)
+    followed: list[Followed] = field(default_factory=list)
+    assumed: list[Stop] = field(default_factory=list)  #: doubts lifted by `--assume`
     final_name: str = ""
 
     @property

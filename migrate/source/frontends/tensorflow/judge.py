@@ -30,7 +30,7 @@ class Judgement:
     tables: list[Table]
     training: Training
     file_stops: list[Stop] = field(default_factory=list)
-    assumed: list[Stop] = field(default_factory=list)  #: doubts lifted by `--assume`
+    assumed: list[Stop] = field(default_factory=list)  #: doubts about the whole file lifted by `--assume`
 
     @property
     def moving(self) -> list[Table]:
@@ -59,8 +59,10 @@ def judge(file: File, assume: bool) -> Judgement:
 
 def _lift(judgement: Judgement) -> None:
     """Drop the doubts that the user answers for."""
-    for stops in (judgement.file_stops, *(table.stops for table in judgement.tables)):
-        judgement.assumed += [stop for stop in stops if stop.assumption]
+    subjects: list[Judgement | Table] = [judgement, *judgement.tables]
+    for subject in subjects:
+        stops = subject.file_stops if isinstance(subject, Judgement) else subject.stops
+        subject.assumed += [stop for stop in stops if stop.assumption]
         stops[:] = [stop for stop in stops if not stop.assumption]
 
 

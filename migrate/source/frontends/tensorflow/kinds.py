@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import libcst as cst
 
-from migrate.report.model import State
-from migrate.source.frontends.tensorflow.facts import Creation, Lookup, Stop
+from migrate.report.model import Applicability, State
+from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.rules import Rule
@@ -56,10 +56,10 @@ class LookupRule(Rule):
 class UseRule(Rule):
     """Explains a use of a table that is not a lookup."""
 
-    applicability = None
+    applicability: ClassVar[Applicability | None] = None
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
-        """Return why this use keeps the table as it is, or None when the rule does not know this use."""
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | Followed | None:
+        """Return why this use keeps the table as it is, or how it follows; None when the rule does not know it."""
         raise NotImplementedError
 
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.source.edits import Edit, apply_edits
 from migrate.source.frontends.tensorflow.dense import trains_dense
-from migrate.source.frontends.tensorflow.facts import Lookup, Rewrite, Table
+from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
@@ -51,6 +51,7 @@ class Planner:
             self._table(table)
             for lookup in table.lookups:
                 self._lookup(lookup, table.creation.rank)
+        self._follow(moving)
         calls = {id(table.creation.call) for table in moving}
         for step in self.judgement.training.steps:
             if trains_dense(self.file, step.call, calls):
@@ -59,6 +60,26 @@ class Planner:
                 self._step_of_tables(step)
         self._imports()
         return self.plan
+
+    def _follow(self, moving: list[Table]) -> None:
+        """Rewrite what follows the tables; one piece of code may follow several of them, in the same way."""
+        uses: list[Stop | Followed] = [use for table in moving for use in table.followed]
+        uses += [*(stop for table in moving for stop in table.assumed), *self.judgement.assumed]
+        done: set[int] = set()
+        for use in uses:
+            for change in use.changes:
+                if id(change.node) not in done:
+                    done.add(id(change.node))
+                    self._replace(change.node, change.text(self.fresh))
+            self.plan.after.setdefault(id(use.node), self._planned(use.node) if use.changes else "")
+
+    def _planned(self, node: cst.CSTNode) -> str:
+        """Return the text of a node with the edits planned inside it."""
+        start, end = self.tree.span(node)
+        inside = [
+            Edit(e.start - start, e.end - start, e.text) for e in self.plan.edits if start <= e.start <= e.end <= end
+        ]
+        return apply_edits(self.tree.text[start:end], inside)
 
     def _replace(self, node: cst.CSTNode, text: str) -> None:
         start, end = self.tree.span(node)

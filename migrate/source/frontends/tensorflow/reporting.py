@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
 from migrate.source.frontends.tensorflow.dense import reachable
-from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.frontends.tensorflow.optimizers import Maker
@@ -46,9 +46,15 @@ class _Reporter:
             place is first for place in reachable(self.file, second)
         )
 
-    def _applicability(self) -> Applicability:
-        """How far a converted table computes the same."""
-        return Applicability.ASSUMPTION if self.judgement.assumed else Applicability.EXACT
+    def _assumed(self, table: Table) -> list[Stop]:
+        """Return the doubts that were lifted for a table."""
+        return [*self.judgement.assumed, *table.assumed]
+
+    def _applicability(self, table: Table) -> Applicability:
+        """How far a converted table computes the same: the least of what was assumed."""
+        found = {stop.applicability for stop in self._assumed(table)}
+        order = (Applicability.CHANGES_VALUES, Applicability.ASSUMPTION)
+        return next((one for one in order if one in found), Applicability.EXACT)
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings of all tables, of the training steps, and of the file."""
@@ -61,6 +67,7 @@ class _Reporter:
             for stop in self.judgement.file_stops:
                 yield self._stop(stop)
         if self.moving:
+            yield from self._followed()
             yield from self._steps()
         yield from self._left_alone()
 
@@ -105,8 +112,8 @@ class _Reporter:
             self.tree.location(creation.call),
             f"`{table.label}` becomes the dynamic table `{table.final_name}`",
             reason,
-            applicability=self._applicability(),
-            assumptions=tuple(stop.assumption for stop in self.judgement.assumed),
+            applicability=self._applicability(table),
+            assumptions=tuple(dict.fromkeys(stop.assumption for stop in self._assumed(table))),
             before=self._text(creation.call),
             after=self.plan.after[id(creation.call)],
             table=table.final_name,
@@ -123,6 +130,34 @@ class _Reporter:
                 after=self.plan.after[id(lookup.call)],
                 table=table.final_name,
             )
+
+    def _followed(self) -> Iterator[Finding]:
+        """Yield what follows the tables that move: uses that stay right, and those rewritten under an assumption."""
+        seen: set[tuple[int, str]] = set()
+        for table in self.judgement.moving:
+            uses: list[Stop | Followed] = [*table.followed, *(stop for stop in table.assumed if stop.changes)]
+            for use in uses:
+                if (id(use.node), use.rule) not in seen:
+                    seen.add((id(use.node), use.rule))
+                    yield self._use(use, table.final_name)
+        for stop in self.judgement.assumed:
+            yield self._use(stop, "")
+
+    def _use(self, use: Stop | Followed, table: str) -> Finding:
+        """Return the finding of a use that follows its table."""
+        return Finding(
+            use.rule,
+            "use",
+            State.APPLIED if use.changes else State.NOTED,
+            self.tree.location(use.node),
+            use.message,
+            use.reason,
+            applicability=use.applicability if isinstance(use, Stop) else Applicability.EXACT,
+            assumptions=(use.assumption,) if isinstance(use, Stop) else (),
+            before=self._text(use.node),
+            after=self.plan.after[id(use.node)],
+            table=table,
+        )
 
     def _steps(self) -> Iterator[Finding]:
         for step in self.judgement.training.steps:
@@ -188,7 +223,7 @@ class _Reporter:
                 table.final_name or creation.name or table.label,
                 self.tree.location(creation.call),
                 State.APPLIED if moves else refused,
-                self._applicability() if moves else None,
+                self._applicability(table) if moves else None,
                 creation.dim_text,
                 creation.rows_text,
                 creation.initializer.text if creation.initializer else "",

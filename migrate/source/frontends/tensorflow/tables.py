@@ -6,9 +6,10 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow import references
 from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.facts import Creation, Lookup, Stop, Table
+from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions
+from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value
 from migrate.source.frontends.tensorflow.variable_scopes import call_sites, in_loop, prefix
 from migrate.source.rules import rules
@@ -62,12 +63,15 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         use = _classify(file, node)
         if isinstance(use, Lookup):
             table.lookups.append(use)
+        elif isinstance(use, Followed):
+            table.followed.append(use)
         else:
             table.stops.append(use)
     if table.lookups and all(_cut_off(file, lookup.call) for lookup in table.lookups):
         reason = "every lookup stands inside `stop_gradient`, so its rows are never trained"
         table.stops.append(Stop(call, creation.rule, "this variable cannot become a table", reason, "leave it dense"))
     _check_bindings(file, table, known)
+    check_terms(file, table)
     _check_runs(file, creation, table)
     for lookup in table.lookups:
         if (callee := _run_by(file, lookup.call)) is not None:
@@ -175,7 +179,7 @@ def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
     return call.args[0] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None)
 
 
-def _classify(file: File, node: cst.BaseExpression) -> Lookup | Stop:
+def _classify(file: File, node: cst.BaseExpression) -> Lookup | Followed | Stop:
     """Return what a mention of the table does."""
     arg = file.tree.parent(node)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None

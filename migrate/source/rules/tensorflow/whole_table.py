@@ -8,7 +8,7 @@ from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, UseRule
 from migrate.source.rules import Example, register
 
-L2 = "L2 over the whole table decays every row at every step; a table only touches the rows of the batch"
+L2 = "this needs every row of the table; a table only touches the rows of the batch"
 MATRIX = "it needs the whole [rows, dim] matrix, which a growing table does not have"
 WRITE = "rows of a table are written by import, not by assignment"
 REASONS = {
@@ -42,7 +42,7 @@ class WholeTable(UseRule):
     id = "tf-whole-table"
     title = "A table that is used as a whole matrix stays as it is"
     examples = (
-        Example("L2 over all rows", MADE + "loss += tf.nn.l2_loss(W)\n", says="decays every row"),
+        Example("a mean over all rows", MADE + "loss += tf.reduce_mean(tf.square(W))\n", says="every row"),
         Example("full ranking", MADE + "scores = tf.matmul(u, W, transpose_b=True)\n", says="matrix"),
         Example("a slice", MADE + "first = W[1:]\n", says="rows of the table are taken by position"),
         Example("initial rows from a file", MADE + "op = W.assign(rows)\n", says="import"),

@@ -1,0 +1,131 @@
+"""Terms that add up over all entries of a matrix, so that they are also defined over some of its rows."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, literal, number
+from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import resolve
+
+RULE = "tf-table-norm"
+#: Functions of a matrix that sum over it: name -> parameters.
+SUMS = {
+    "nn.l2_loss": ("t", "name"),
+    "norm": ("tensor", "ord", "axis", "keepdims", "name", "keep_dims"),
+    "linalg.norm": ("tensor", "ord", "axis", "keepdims", "name", "keep_dims"),
+}
+#: Calls that return a function which sums over the matrix it is given.
+REGULARIZERS = {
+    "contrib.layers.l1_regularizer", "contrib.layers.l2_regularizer", "contrib.layers.l1_l2_regularizer",
+    "keras.regularizers.l1", "keras.regularizers.l2", "keras.regularizers.l1_l2",
+    "keras.regularizers.L1", "keras.regularizers.L2", "keras.regularizers.L1L2",
+}  # fmt: skip
+#: Functions applied to each entry, of which the sum is such a term.
+ELEMENTWISE = {"square", "math.square", "abs", "math.abs"}
+#: Functions that run what they are given in a branch or loop of the graph.
+BRANCHES = {"cond", "case", "switch_case", "while_loop"}
+REDUCE = ("input_tensor", "axis", "keepdims", "name", "reduction_indices", "keep_dims")
+
+
+def sum_over(file: File, reference: cst.BaseExpression) -> cst.Call | None:
+    """Return the call that sums a function of each entry of `reference`, or None when there is no such call."""
+    arg = file.tree.parent(reference)
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    if isinstance(call, cst.Call):
+        name = file.names.of(call.func)
+        if name in SUMS:
+            return call if _whole(call, SUMS[name], arg) and _order(call, name) else None
+        if is_regularizer(file, call.func):
+            return call if len(call.args) == 1 else None
+    powers = _power(file, reference)
+    return _reduced(file, powers) if powers is not None else None
+
+
+def is_regularizer(file: File, node: cst.BaseExpression) -> bool:
+    """True for `l2_regularizer(r)`, also held in a name: a function that sums over the matrix it is given."""
+    value = resolve(file.tree, node)
+    return isinstance(value, cst.Call) and file.names.of(value.func) in REGULARIZERS
+
+
+def _whole(call: cst.Call, parameters: tuple[str, ...], arg: cst.CSTNode | None) -> bool:
+    """True when `arg` is the first parameter and no axis is left over."""
+    bound = bind(call, parameters)
+    if bound is None or bound.get(parameters[0]) is not arg:
+        return False
+    return all(is_none(bound.get(name)) for name in ("axis", "reduction_indices"))
+
+
+def _order(call: cst.Call, name: str | None) -> bool:
+    """True when the order of a norm is known, and one that sums: 1, 2 or euclidean."""
+    given = (bind(call, SUMS[name or ""]) or {}).get("ord")
+    return given is None or literal(given.value) in (1, 2, 1.0, 2.0, "euclidean", "fro")
+
+
+def _power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the `f(W)` around `W` that gives each entry's square or magnitude."""
+    around = file.tree.parent(reference)
+    text = file.tree.source(reference)
+    if isinstance(around, cst.BinaryOperation):
+        squared = isinstance(around.operator, cst.Power) and around.left is reference and number(around.right) == 2
+        multiplied = isinstance(around.operator, cst.Multiply) and all(
+            file.tree.source(side) == text for side in (around.left, around.right)
+        )
+        return around if squared or multiplied else None
+    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
+    if not isinstance(call, cst.Call):
+        return None
+    name, values = file.names.of(call.func), [arg.value for arg in call.args]
+    if name in ELEMENTWISE and len(values) == 1:
+        return call
+    if name == "math.pow" and len(values) == 2 and values[0] is reference and number(values[1]) == 2:
+        return call
+    same = len(values) == 2 and all(file.tree.source(value) == text for value in values)
+    return call if name in {"multiply", "math.multiply"} and same else None
+
+
+def _reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
+    arg = file.tree.parent(power)
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(call, cst.Call) or file.names.of(call.func) not in {"reduce_sum", "math.reduce_sum"}:
+        return None
+    return call if _whole(call, REDUCE, arg) else None
+
+
+def check_terms(file: File, table: Table) -> None:
+    """Stop a table of which a term would miss lookups: those that are made later, or inside branches of the graph."""
+    for term in [stop for stop in table.stops if stop.rule == RULE]:
+        late = next((lookup.call for lookup in table.lookups if _later(file, lookup.call, term.node)), None)
+        inner = next((lookup.call for lookup in table.lookups if _branched(file, lookup.call)), None)
+        if late is not None or inner is not None:
+            text = " ".join(file.tree.source(term.node).split())
+            reason = "it would be taken before a lookup of the table, whose ids it would miss"
+            if late is None:
+                reason = "a lookup stands in a branch or loop of the graph, and its ids are not known outside"
+            action = "take the term after the lookups, or keep the table dense"
+            table.stops.append(Stop(term.node, RULE, f"`{text}` is taken over the whole table", reason, action))
+
+
+def _later(file: File, lookup: cst.CSTNode, term: cst.CSTNode) -> bool:
+    """True when the lookup is seen to run after the term: further down, or in another turn of a loop."""
+    function = file.tree.enclosing(term, cst.FunctionDef)
+    if file.tree.enclosing(lookup, cst.FunctionDef) is not function:
+        return False
+    if file.tree.span(lookup)[0] > file.tree.span(term)[0]:
+        return True
+    loops = [a for a in file.tree.ancestors(term) if isinstance(a, cst.For | cst.While)]
+    return any(file.tree.contains(loop, lookup) for loop in loops)
+
+
+def _branched(file: File, lookup: cst.CSTNode) -> bool:
+    for around in file.tree.ancestors(lookup):
+        if isinstance(around, cst.Lambda):
+            return True
+        uses = file.tree.names.get(around.name.value, ()) if isinstance(around, cst.FunctionDef) else ()
+        for use in uses:
+            arg = file.tree.parent(use)
+            call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+            if isinstance(call, cst.Call) and file.names.of(call.func) in BRANCHES:
+                return True
+    return False

@@ -1,0 +1,89 @@
+"""`tf.nn.l2_loss(W)` on a whole table -> `tf.nn.l2_loss(looked_up_rows(W))`, under an assumption."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.report.model import Applicability
+from migrate.source.frontends.tensorflow.facts import Change, Stop
+from migrate.source.frontends.tensorflow.kinds import File, UseRule
+from migrate.source.frontends.tensorflow.terms import sum_over
+from migrate.source.rules import Example, register
+
+REASON = "L2 over the whole table decays every row at every step; a table only touches the rows of the batch"
+ACTION = "convert with --assume, which takes the term over the rows of the batch, or keep this table dense"
+ASSUMPTION = (
+    "a term over a whole table is taken over the rows that the batch looks up, each once; rows outside of the batch "
+    "are no longer decayed, and the value of the loss is smaller"
+)
+HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
+AFTER = (
+    HEAD + "from runtime import create_table, looked_up_rows, sparse_lookup\n"
+    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
+)
+
+
+@register
+class TableNorm(UseRule):
+    """A sum over all entries of a table becomes the same sum over the rows that were looked up."""
+
+    id = "tf-table-norm"
+    title = "L1 and L2 over a whole table are taken over the rows of the batch"
+    applicability = Applicability.CHANGES_VALUES
+    fix_safety = (
+        "A row is decayed only by the steps that look it up, once each however many lookups read it; before, every "
+        "step decayed every row. For the rows of a batch the gradient of a squared L2 or an L1 term is what it was; "
+        "that of `tf.norm` with its default order also depends on the other rows. The term is smaller, so losses "
+        "cannot be compared with old ones."
+    )
+    examples = (
+        Example(
+            "L2 of the matrix",
+            MADE + LOOKUP + "loss += 0.1 * tf.nn.l2_loss(W)\n",
+            AFTER + "loss += 0.1 * tf.nn.l2_loss(looked_up_rows(W))\n",
+            says="no longer decayed",
+            assume=True,
+        ),
+        Example(
+            "written out",
+            MADE + LOOKUP + "loss += tf.reduce_sum(tf.square(W))\nloss += tf.reduce_sum(W * W)\n",
+            AFTER + "loss += tf.reduce_sum(tf.square(looked_up_rows(W)))\n"
+            "loss += tf.reduce_sum(looked_up_rows(W) * looked_up_rows(W))\n",
+            assume=True,
+        ),
+        Example(
+            "a regularizer held in a name, and a norm",
+            MADE + LOOKUP + "r = tf.keras.regularizers.l2(0.1)\nloss += r(W) + tf.norm(W, ord=1)\n",
+            AFTER
+            + "r = tf.keras.regularizers.l2(0.1)\nloss += r(looked_up_rows(W)) + tf.norm(looked_up_rows(W), ord=1)\n",
+            assume=True,
+        ),
+        Example("not without --assume", MADE + LOOKUP + "loss += tf.nn.l2_loss(W)\n", says="suggested"),
+        Example(
+            "before the lookup nothing is known of its ids",
+            MADE + "loss += tf.nn.l2_loss(W)\n" + LOOKUP,
+            says="before",
+            assume=True,
+        ),
+    )
+
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+        call = sum_over(file, reference)
+        if call is None:
+            return None
+        source = file.tree.source(reference)
+        change = Change(reference, lambda fresh: f"{fresh.imports('looked_up_rows')}({source})")
+        text = " ".join(file.tree.source(call).split())
+        return Stop(
+            call,
+            self.id,
+            f"`{text}` is taken over the whole table",
+            REASON,
+            ACTION,
+            ASSUMPTION,
+            changes=(change,),
+            applicability=Applicability.CHANGES_VALUES,
+        )
