@@ -1,8 +1,9 @@
-"""A step whose ids come as text: split and converted in the step, or ahead of it in the dataset.
+"""A step whose ids come as text: made of it in the step, or ahead of it in the dataset.
 
-python -m benchmarks.slow_input [--steps 60] [--turns 7]
+python -m benchmarks.slow_input [--steps 60] [--turns 7] [--ids numbers crosses]
 
-The models are one and the same but for the hook: stock TensorFlow, the hook with `move_ids=False`, the hook.
+The models are one and the same but for the hook: stock TensorFlow, the hook with `move_ids=False`, the hook. `numbers`
+are split and converted; `crosses` are names that are split, each crossed with the first of its sample, and hashed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,25 @@ def texts() -> Any:
     return np.array([[",".join(map(str, sample)) for sample in batch] for batch in ids])
 
 
+def numbers(text: Any) -> Any:
+    """Return the ids that the text [SAMPLES] spells, [SAMPLES, FIELDS]."""
+    import tensorflow as tf
+
+    return tf.reshape(tf.strings.to_number(tf.strings.split(text, ",").values, tf.int64), [SAMPLES, FIELDS])
+
+
+def crosses(text: Any) -> Any:
+    """Return the hashes of each word crossed with the first one of its sample, [SAMPLES, FIELDS]."""
+    import tensorflow as tf
+
+    words = tf.reshape(tf.strings.split(text, ",").values, [SAMPLES, FIELDS])
+    first = tf.broadcast_to(words[:, :1], [SAMPLES, FIELDS])
+    return tf.strings.to_hash_bucket_fast(tf.strings.join([first, words], "_x_"), ROWS)
+
+
+KINDS = {"numbers": numbers, "crosses": crosses}
+
+
 @dataclass
 class System:
     """A model in a session of its own."""
@@ -42,7 +62,7 @@ class System:
     losses: list[float] = field(default_factory=list)
 
 
-def build(name: str, content: Any) -> System:
+def build(name: str, content: Any, ids_of: Callable[[Any], Any]) -> System:
     """Return a system whose `run` makes a step and gives its loss."""
     import tensorflow as tf
 
@@ -53,8 +73,7 @@ def build(name: str, content: Any) -> System:
         v1.set_random_seed(1)
         dataset = tf.data.Dataset.from_tensor_slices(content).repeat().prefetch(1)
         iterator = v1.data.make_initializable_iterator(dataset)
-        parts = tf.strings.split(iterator.get_next(), ",").values
-        ids = tf.reshape(tf.strings.to_number(parts, tf.int64), [SAMPLES, FIELDS])
+        ids = ids_of(iterator.get_next())
         table = v1.get_variable(
             "items", [ROWS, DIM], initializer=v1.random_normal_initializer(stddev=0.01), use_resource=True
         )
@@ -93,15 +112,10 @@ def check(systems: list[System]) -> None:
             raise SystemExit(f"`{system.name}` computes something else than stock: losses differ by {apart:.1e}")
 
 
-def main(arguments: list[str]) -> int:
-    """Print a table: ms of a step, and the ratio of stock's time and of that without the ids ahead to it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=60, help="timed steps a turn")
-    parser.add_argument("--turns", type=int, default=7)
-    options = parser.parse_args(arguments)
-    content = texts()
-    systems = [build(name, content) for name in SYSTEMS]
-    measure(systems, options.steps, options.turns)
+def compare(kind: str, content: Any, steps: int, turns: int) -> list[list[str]]:
+    """Return the rows of the table for one kind of ids."""
+    systems = [build(name, content, KINDS[kind]) for name in SYSTEMS]
+    measure(systems, steps, turns)
     check(systems)
     rows = []
     for system in systems:
@@ -109,8 +123,22 @@ def main(arguments: list[str]) -> int:
             statistics.median(one / own for one, own in zip(other.times, system.times, strict=True))
             for other in systems[:2]
         ]
-        rows.append([system.name, f"{statistics.median(system.times):.2f}", *(f"{ratio:.2f}" for ratio in ratios)])
-    print(markdown_table(["system", "step ms", "stock ÷ this", "tables ÷ this"], rows))
+        rows.append(
+            [kind, system.name, f"{statistics.median(system.times):.2f}", *(f"{ratio:.2f}" for ratio in ratios)]
+        )
+    return rows
+
+
+def main(arguments: list[str]) -> int:
+    """Print a table: ms of a step, and the ratio of stock's time and of that without the ids ahead to it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=60, help="timed steps a turn")
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--ids", nargs="+", choices=tuple(KINDS), default=list(KINDS), help="how ids are made of text")
+    options = parser.parse_args(arguments)
+    content = texts()
+    rows = [row for kind in options.ids for row in compare(kind, content, options.steps, options.turns)]
+    print(markdown_table(["ids", "system", "step ms", "stock ÷ this", "tables ÷ this"], rows))
     return 0
 
 

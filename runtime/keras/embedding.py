@@ -17,7 +17,7 @@ from runtime.table import Table, create_table
 _PARTS = ("keys", "values", "slots", "meta")
 # Arguments of the stock layer that concern the whole matrix, which a growing table does not have.
 _ABSENT = {
-    "embeddings_regularizer": "add a penalty on the layer's output to the loss instead",
+    "embeddings_regularizer": "give `rows_regularizer`, which acts on the distinct rows of each training batch",
     "embeddings_constraint": "leave it out",
     "sparse": "leave it False",
     "lora_rank": "leave it out",
@@ -54,9 +54,13 @@ def embedding_class(keras: Any) -> type:
             mask_zero: bool = False,
             input_length: Any = None,
             weights: Any = None,
+            rows_regularizer: Any = None,
             **kwargs: Any,
         ) -> None:
             """Take the arguments of the stock layer; `weights` is a [rows, output_dim] matrix whose row i is id i's.
+
+            `rows_regularizer` is a Keras regularizer; in training it is added to the loss for the distinct rows of each
+            call, where the stock layer's `embeddings_regularizer` takes all rows of its matrix.
 
             Raises:
                 ValueError: an argument that a table cannot honour, or sizes below 1.
@@ -79,6 +83,7 @@ def embedding_class(keras: Any) -> type:
             self.input_length = input_length
             self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
             self.mask_zero = self.supports_masking = bool(mask_zero)
+            self.rows_regularizer = keras.regularizers.get(rows_regularizer)
             self.table: Table | None = None
             if weights is not None:
                 self.build(None)
@@ -128,7 +133,11 @@ def embedding_class(keras: Any) -> type:
             if inputs.dtype not in (tf.int32, tf.int64):
                 inputs = tf.cast(inputs, tf.int64)
             trains = tf.cast(training, tf.bool) if isinstance(training, (tf.Tensor, tf.Variable)) else bool(training)
-            return tf.cast(sparse_lookup(self._table(), inputs, is_train=trains), self.compute_dtype)
+            rows = sparse_lookup(self._table(), inputs, is_train=trains)
+            if self.rows_regularizer is not None and trains is not False:
+                penalty = self.rows_regularizer(_distinct(inputs, rows))
+                self.add_loss(penalty if trains is True else tf.where(trains, penalty, 0.0))
+            return tf.cast(rows, self.compute_dtype)
 
         def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
             """Return where `inputs` differ from 0, or None without `mask_zero`."""
@@ -153,6 +162,7 @@ def embedding_class(keras: Any) -> type:
                 "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
                 "mask_zero": self.mask_zero,
                 "input_length": self.input_length,
+                "rows_regularizer": keras.regularizers.serialize(self.rows_regularizer),
             }
 
         def save_own_variables(self, store: Any) -> None:
@@ -169,6 +179,16 @@ def embedding_class(keras: Any) -> type:
             native.ops().rec_table_import(table.handle, *(np.asarray(store[part]) for part in _PARTS))
 
     return Embedding
+
+
+def _distinct(ids: Any, rows: Any) -> tf.Tensor:
+    """Return the row of each distinct id once, [n, dim], from ids of any shape and their rows."""
+    if isinstance(ids, tf.RaggedTensor):
+        ids, rows = ids.flat_values, rows.flat_values
+    ids = tf.reshape(ids, [-1])
+    found, positions = tf.unique(ids)
+    first = tf.math.unsorted_segment_min(tf.range(tf.size(ids)), positions, tf.size(found))
+    return tf.gather(tf.reshape(rows, [-1, rows.shape[-1]]), first)
 
 
 def _track_weight(keras: Any, legacy: bool, layer: Any, anchor: Any) -> None:

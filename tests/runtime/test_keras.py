@@ -328,7 +328,7 @@ def test_optimizers_without_native_form_are_refused(optimizer: Any, message: str
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"embeddings_regularizer": "l2"}, "does not support `embeddings_regularizer`: add a penalty"),
+        ({"embeddings_regularizer": "l2"}, "does not support `embeddings_regularizer`: give `rows_regularizer`"),
         ({"embeddings_constraint": "non_neg"}, "does not support `embeddings_constraint`"),
         ({"vocabulary": 3}, "vocabulary"),
     ],

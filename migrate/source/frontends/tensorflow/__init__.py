@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+from migrate.report.model import with_ids
 from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.judge import judge
+from migrate.source.frontends.tensorflow.keras_layers.emit import layer_edits, layer_findings, layer_records
+from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.frontends.tensorflow.plan import Planner
@@ -36,6 +39,10 @@ def convert(path: str, text: str, options: Options) -> SourceResult:
     file = File(tree, names, Initializers(names))
     judgement = judge(file, options.assume)
     plan = Planner(file, judgement).run()
-    converted = apply_edits(text, plan.edits)
+    layers = judge_layers(file, options.assume)
+    converted = apply_edits(text, [*plan.edits, *layer_edits(file, layers)])
     findings, tables = report(file, judgement, plan)
-    return SourceResult(path, "tensorflow", text, converted, findings, tables)
+    everything = sorted([*findings, *layer_findings(file, layers)], key=lambda f: (f.location.line, f.rule))
+    return SourceResult(
+        path, "tensorflow", text, converted, with_ids(everything), (*tables, *layer_records(file, layers))
+    )

@@ -10,6 +10,8 @@ from migrate.source.frontends.tensorflow.values import assigned_value, single_va
 from migrate.source.tree import Tree
 
 ROOTS = ("tensorflow", "tensorflow_core")
+#: Keras by itself, whose symbols are those of `tf.keras`.
+KERAS = ("keras",)
 #: Prefixes under which the v1 symbols are published; the first that matches is cut.
 PREFIXES = ("compat.v1.", "_api.v1.", "python.framework.ops.", "python.ops.array_ops.", "python.ops.variable_scope.")
 #: Other spellings of one symbol.
@@ -126,6 +128,8 @@ def _leftmost(node: cst.Name | cst.Attribute) -> str:
 
 def _canonical(qualified: str) -> str | None:
     root, _, rest = qualified.partition(".")
+    if root in KERAS and rest:
+        return f"keras.{rest}"
     if root not in ROOTS or not rest:
         return None
     for prefix in PREFIXES:

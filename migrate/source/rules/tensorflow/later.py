@@ -9,7 +9,6 @@ from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.rules import Example, register
 
 FORMS = {
-    "keras.layers.Embedding": "a Keras `Embedding` layer",
     "layers.Embedding": "a Keras `Embedding` layer",
     "feature_column.embedding_column": "an embedding column",
     "feature_column.shared_embedding_columns": "shared embedding columns",
@@ -31,7 +30,11 @@ class Later(FileRule):
     id = "tf-other-embedding"
     title = "Embeddings inside Keras layers, feature columns and canned estimators are named"
     examples = (
-        Example("Keras", "import tensorflow as tf\ne = tf.keras.layers.Embedding(9, 4)\n", says="Keras"),
+        Example(
+            "sequence",
+            "import tensorflow as tf\ne = tf.contrib.layers.embed_sequence(x, 9, 4)\n",
+            says="embed_sequence",
+        ),
         Example(
             "feature column", "import tensorflow as tf\nc = tf.feature_column.embedding_column(a, 4)\n", says="column"
         ),

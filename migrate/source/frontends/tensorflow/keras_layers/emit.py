@@ -1,0 +1,193 @@
+"""Edits and findings for the `Embedding` layers that move, and for those that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.report.model import Applicability, Finding, State, TableRecord
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer
+from migrate.source.frontends.tensorflow.keras_layers.judge import LayerJudgement
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.placing import import_offset
+from migrate.source.frontends.tensorflow.values import is_variable
+
+CLASS, MODULE = "Embedding", "runtime.keras"
+
+
+def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
+    """Return the edits: where every use of an imported `Embedding` moves, only the import changes; else the calls."""
+    moving = judgement.moving
+    if not moving:
+        return []
+    words = [layer.regularizer.keyword for layer in moving if layer.regularizer is not None]
+    renames = [Edit(*file.tree.span(word), "rows_regularizer") for word in words if word is not None]
+    return [*renames, *_class_edits(file, moving)]
+
+
+def _class_edits(file: File, moving: list[Layer]) -> list[Edit]:
+    alias = _only_import(file, moving)
+    if alias is not None and (removal := _without(file, alias)) is not None:
+        local = moving[0].call.func
+        name = local.value if isinstance(local, cst.Name) else CLASS
+        return [removal, _import(file, name, removal.start)]
+    taken = {name for name, uses in file.tree.names.items() if any(_binds_or_reads(file, use) for use in uses)}
+    choices = [CLASS, f"Table{CLASS}", *(f"Table{CLASS}{number}" for number in range(2, 1000))]
+    name = next(choice for choice in choices if choice not in taken)
+    calls = [Edit(*file.tree.span(layer.call.func), name) for layer in moving]
+    return [*calls, _import(file, name, min(edit.start for edit in calls))]
+
+
+def _binds_or_reads(file: File, use: cst.Name) -> bool:
+    """True unless the name is only the last part of `module.name`, or a keyword."""
+    around = file.tree.parent(use)
+    return not (isinstance(around, cst.Attribute) and around.attr is use) and not (
+        isinstance(around, cst.Arg) and around.keyword is use
+    )
+
+
+def _import(file: File, name: str, before: int) -> Edit:
+    tree = file.tree
+    where = import_offset(tree, max(before, 1))
+    text = f"from {MODULE} import {CLASS if name == CLASS else f'{CLASS} as {name}'}{tree.newline}"
+    if where > 0 and tree.text[where - 1] not in "\r\n":
+        text = tree.newline + text
+    return Edit(where, where, text)
+
+
+def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
+    """Return the `Embedding` of `from … import …` when the file uses it for nothing but layers that move."""
+    names = {layer.call.func.value for layer in moving if isinstance(layer.call.func, cst.Name)}
+    if len(names) != 1 or any(not isinstance(layer.call.func, cst.Name) for layer in moving):
+        return None
+    name = names.pop()
+    moved = {id(layer.call.func) for layer in moving}
+    if any(
+        is_variable(file.tree, use) and id(use) not in moved and not _imported(file, use)
+        for use in file.tree.names[name]
+    ):
+        return None
+    found = [
+        alias
+        for statement in file.tree.imports
+        if isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar)
+        for alias in statement.names
+        if _local(alias) == name
+    ]
+    return found[0] if len(found) == 1 and _at_top(file, found[0]) else None
+
+
+def _imported(file: File, use: cst.Name) -> bool:
+    return isinstance(file.tree.parent(use), cst.ImportAlias | cst.AsName)
+
+
+def _local(alias: cst.ImportAlias) -> str:
+    name = alias.asname.name if alias.asname is not None else alias.name
+    return name.value if isinstance(name, cst.Name) else ""
+
+
+def _at_top(file: File, alias: cst.ImportAlias) -> bool:
+    """True for an import that stands on a line of its own in the module, not in a `try` or a function."""
+    statement = file.tree.parent(alias)
+    line = file.tree.parent(statement) if statement is not None else None
+    return (
+        isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and file.tree.parent(line) is file.tree.module
+    )
+
+
+def _without(file: File, alias: cst.ImportAlias) -> Edit | None:
+    """Return the edit that takes one name out of its import; None when a comment would go with it."""
+    tree = file.tree
+    statement = tree.parent(alias)
+    assert isinstance(statement, cst.ImportFrom)
+    assert not isinstance(statement.names, cst.ImportStar)
+    names = list(statement.names)
+    place = next(i for i, other in enumerate(names) if other is alias)
+    if len(names) == 1:
+        line = tree.statement(statement)
+        assert line is not None
+        start, end = tree.line_start(statement), tree.span(line)[1]
+        for newline in ("\r\n", "\n", "\r"):
+            if tree.text.startswith(newline, end):
+                end += len(newline)
+                break
+    elif place + 1 < len(names):
+        start, end = tree.span(alias)[0], tree.span(names[place + 1])[0]
+    else:
+        start, end = (
+            tree.span(names[place - 1].asname or names[place - 1].name)[1],
+            tree.span(alias.asname or alias.name)[1],
+        )
+    return None if "#" in tree.text[start:end] else Edit(start, end, "")
+
+
+def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
+    """Yield a finding for each layer, and for what stops all of them."""
+    moving = {id(layer) for layer in judgement.moving}
+    for layer in judgement.layers:
+        if id(layer) in moving:
+            yield _converted(file, judgement, layer)
+        for stop in layer.stops:
+            yield _stopped(file, stop, layer.name or layer.label)
+    if any(not layer.stops for layer in judgement.layers):
+        for stop in judgement.file_stops:
+            yield _stopped(file, stop, "")
+
+
+def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
+    reason = "in Keras 3, Adagrad and Adam square the gradients of equal ids one by one, where a table sums them first"
+    squares = {name.lower() for name in judgement.optimizers} & {"adagrad", "adam", "adamw"} or not judgement.optimizers
+    return Finding(
+        RULE,
+        "table",
+        State.APPLIED,
+        file.tree.location(layer.call),
+        f"the layer `{layer.label}` becomes `runtime.keras.Embedding`, a dynamic table",
+        reason if squares else "",
+        applicability=_applicability(judgement, layer),
+        assumptions=tuple(dict.fromkeys(stop.assumption for stop in judgement.assumed)),
+        before=file.tree.source(layer.call),
+        after=f"{CLASS}(...)",
+        table=layer.name or layer.label,
+    )
+
+
+def _applicability(judgement: LayerJudgement, layer: Layer) -> Applicability:
+    if layer.regularizer is not None:
+        return Applicability.CHANGES_VALUES
+    return Applicability.ASSUMPTION if judgement.assumed else Applicability.EXACT
+
+
+def _stopped(file: File, stop: Stop, table: str) -> Finding:
+    state = State.SUGGESTED if stop.assumption else stop.state
+    before = "" if stop.node is file.tree.module else file.tree.source(stop.node)
+    assumptions = (stop.assumption,) if stop.assumption else ()
+    place = file.tree.location(stop.node)
+    return Finding(
+        stop.rule, "use", state, place, stop.message, stop.reason, stop.action, None, assumptions, before, table=table
+    )
+
+
+def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord]:
+    """Yield one record a layer."""
+    moving = {id(layer) for layer in judgement.moving}
+    for layer in judgement.layers:
+        moves = id(layer) in moving
+        stops = layer.stops or ([] if moves else judgement.file_stops)
+        lifted = all(stop.assumption for stop in stops)
+        texts = {key: file.tree.source(arg.value) for key, arg in layer.arguments.items()}
+        yield TableRecord(
+            layer.name or layer.label,
+            file.tree.location(layer.call),
+            State.APPLIED if moves else (State.SUGGESTED if lifted else State.UNSUPPORTED),
+            _applicability(judgement, layer) if moves else None,
+            texts.get("output_dim", ""),
+            texts.get("input_dim", ""),
+            texts.get("embeddings_initializer", '"uniform"'),
+            ", ".join(sorted(set(judgement.optimizers))),
+            tuple(file.tree.location(call) for call in layer.calls),
+            tuple(dict.fromkeys(f"{stop.message}: {stop.reason}" for stop in stops)),
+        )

@@ -1,0 +1,184 @@
+"""What the file says about each `Embedding` layer: its arguments, what it is bound to, where it is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, literal, string
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.shapes import is_float32
+from migrate.source.frontends.tensorflow.values import (
+    is_target,
+    local_names,
+    resolve,
+    scope_of_name,
+    self_class,
+)
+
+RULE = "tf-keras-embedding"
+SYMBOL = "keras.layers.Embedding"
+#: The first three are at the same place in Keras 2, Keras 3 and the runtime; later ones must be named.
+PARAMETERS = ("input_dim", "output_dim", "embeddings_initializer")
+NAMED = {
+    "embeddings_regularizer", "activity_regularizer", "embeddings_constraint", "mask_zero", "input_length", "weights",
+    "name", "trainable", "dtype", "input_shape", "batch_input_shape", "batch_size", "dynamic",
+}  # fmt: skip
+#: Initializers that give each row its values whatever the other rows are, by the names Keras takes as strings.
+_SCALED = {f"{family}_{kind}" for family in ("glorot", "he", "lecun") for kind in ("normal", "uniform")}
+_PLAIN = {"uniform", "normal", "random_uniform", "random_normal", "truncated_normal", "zeros", "ones", "constant"}
+NAMES = _SCALED | _PLAIN
+CLASSES = {"".join(part.title() for part in name.split("_")) for name in NAMES} | {"VarianceScaling"}
+#: What is read from a layer that needs the whole matrix.
+WHOLE = {
+    "embeddings": "the whole [rows, dim] matrix, which a growing table does not have",
+    "weights": "the list of the layer's weights; that of a table is only its handle",
+    "trainable_weights": "the list of the layer's weights; that of a table is only its handle",
+    "variables": "the list of the layer's weights; that of a table is only its handle",
+    "trainable_variables": "the list of the layer's weights; that of a table is only its handle",
+    "get_weights": "the whole matrix as an array; a table's rows are read with `layer.table.snapshot()`",
+    "set_weights": "the whole matrix at once; rows of a table are written with `layer.table.import_rows(ids, rows)`",
+}
+
+
+@dataclass
+class Layer:
+    """One call that makes an `Embedding` layer."""
+
+    call: cst.Call
+    label: str  #: as the source writes it: `self.emb`, or the call itself
+    name: str  #: the `name` argument, when static
+    arguments: dict[str, cst.Arg]
+    uses: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of what it is bound to
+    calls: list[cst.Call] = field(default_factory=list)  #: where it is called in this file
+    stops: list[Stop] = field(default_factory=list)
+    regularizer: cst.Arg | None = None
+
+    def stop(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
+        """Record why the layer must stay as it is."""
+        self.stops.append(Stop(node, RULE, message, reason, action, assumption))
+
+
+def find_layers(file: File) -> list[Layer]:
+    """Return the `Embedding` layers of the file in source order, each with what its own arguments and uses forbid."""
+    layers = [_layer(file, call) for call, _ in file.calls(SYMBOL)]
+    for layer in layers:
+        _check_arguments(file, layer)
+        _check_uses(file, layer)
+    return layers
+
+
+def _layer(file: File, call: cst.Call) -> Layer:
+    target = _target(file, call)
+    label = " ".join(file.tree.source(target if target is not None else call).split())
+    layer = Layer(call, label if len(label) <= 60 else label[:57] + "...", "", {})
+    given = [arg.keyword.value if arg.keyword else "" for arg in call.args]
+    known = {*PARAMETERS, *NAMED}
+    strange = next(
+        (arg for arg, name in zip(call.args, given, strict=True) if arg.star or name not in {"", *known}), None
+    )
+    if strange is not None or given.count("") > len(PARAMETERS):
+        where = strange if strange is not None else call.args[len(PARAMETERS)]
+        layer.stop(where, "the arguments of this layer cannot be read", "they are starred, unknown, or not named")
+        return layer
+    layer.arguments = bind(call, [*PARAMETERS, *sorted(NAMED)]) or {}
+    if "name" in layer.arguments:
+        layer.name = string(layer.arguments["name"].value) or ""
+    layer.uses = _mentions(file, target) if target is not None else []
+    made = [call, *layer.uses]
+    layer.calls = [c for node in made if isinstance(c := file.tree.parent(node), cst.Call) and c.func is node]
+    return layer
+
+
+def _target(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
+    assign = file.tree.parent(call)
+    if isinstance(assign, cst.Assign) and len(assign.targets) == 1:
+        target = assign.targets[0].target
+        return target if isinstance(target, cst.Name | cst.Attribute) else None
+    return None
+
+
+def _mentions(file: File, target: cst.Name | cst.Attribute) -> list[cst.BaseExpression]:
+    """Return every read of the name or `self.` attribute, of all classes where the object is not known."""
+    tree = file.tree
+    if isinstance(target, cst.Name):
+        scope = scope_of_name(tree, target)
+        return [n for n in local_names(tree, target.value, scope) if not is_target(tree, n)] if scope else []
+    own = self_class(tree, target)
+    same = [a for a in tree.attributes[target.attr.value] if self_class(tree, a) in {own, None}]
+    return [a for a in same if not is_target(tree, a)]
+
+
+def _check_arguments(file: File, layer: Layer) -> None:
+    given = layer.arguments
+    if not is_none(given.get("embeddings_constraint")):
+        reason = "it projects the whole matrix after every update; a table only touches the rows of the batch"
+        action = "leave the constraint out, or keep the layer dense"
+        layer.stop(given["embeddings_constraint"], "`embeddings_constraint` of an `Embedding` layer", reason, action)
+    if not is_none(given.get("embeddings_regularizer")):
+        layer.regularizer = given["embeddings_regularizer"]
+        reason = "it decays all rows at every step; `rows_regularizer` decays those of the batch"
+        action = "convert with --assume if that will do"
+        message = "`embeddings_regularizer` of an `Embedding` layer"
+        layer.stop(layer.regularizer, message, reason, action, "the regularizer need only act on the rows of a batch")
+    if "trainable" in given and literal(given["trainable"].value) is not True:
+        fixed = literal(given["trainable"].value) is False
+        reason = "it is never updated" if fixed else "whether it is trained is decided at run time"
+        layer.stop(given["trainable"], "an `Embedding` layer that is not trained stays dense", reason)
+    if "dtype" in given and not is_float32(file.names, given["dtype"]):
+        layer.stop(given["dtype"], "the rows of this layer are not float32", "tables hold float32", "cast its output")
+    if "embeddings_initializer" in given:
+        _check_initializer(file, layer, given["embeddings_initializer"])
+
+
+def _check_initializer(file: File, layer: Layer, arg: cst.Arg) -> None:
+    known = _rowwise(file, arg.value)
+    if known is False:
+        reason = "a row is made alone, so its initial values cannot depend on other rows"
+        action = "use a constant, uniform, normal or variance-scaling initializer, or `weights=[matrix]`"
+        layer.stop(arg, "the initial values of this layer cannot be made row by row", reason, action)
+    elif known is None:
+        reason = "what they are is decided at run time, and the runtime refuses some"
+        assumption = "the initializer is constant, uniform, normal or variance scaling"
+        layer.stop(
+            arg, "the initial values of this layer", reason, "convert with --assume if they are simple", assumption
+        )
+
+
+def _rowwise(file: File, node: cst.BaseExpression) -> bool | None:
+    """Return whether an initializer can make each row alone; None when it is not in the file."""
+    value = resolve(file.tree, node)
+    if isinstance(value, cst.Name) and value.value == "None":
+        return True
+    if (text := string(value)) is not None:
+        return text in NAMES or text in CLASSES
+    name = file.names.of(value.func if isinstance(value, cst.Call) else value)
+    if name is None:
+        return None
+    short = name.removesuffix("_initializer").rpartition(".")[2]
+    if short in {"Constant", "constant"}:
+        return isinstance(value, cst.Call) and all(isinstance(literal(a.value), int | float) for a in value.args)
+    return ("initializers." in name or name.endswith("_initializer")) and short in {*NAMES, *CLASSES}
+
+
+def _check_uses(file: File, layer: Layer) -> None:
+    """Stop a layer whose matrix is read, or which is asked for the rows of positions."""
+    for node in (layer.call, *layer.uses):
+        around = file.tree.parent(node)
+        if isinstance(around, cst.Attribute) and around.value is node and around.attr.value in WHOLE:
+            text = " ".join(file.tree.source(around).split())
+            layer.stop(
+                around, f"`{text}` reads an `Embedding` layer", f"it is {WHOLE[around.attr.value]}", "keep it dense"
+            )
+    ids = [call.args[0].value for call in layer.calls if call.args]
+    if ids and all(_counts(file, node) for node in ids):
+        reason = "it holds one row a position, all of which are read at every step"
+        layer.stop(layer.calls[0], "an `Embedding` of positions stays dense", reason)
+
+
+def _counts(file: File, node: cst.BaseExpression) -> bool:
+    """True for `tf.range(...)` and names that are bound to it."""
+    value = resolve(file.tree, node)
+    return isinstance(value, cst.Call) and file.names.of(value.func) in {"range", "keras.ops.arange"}

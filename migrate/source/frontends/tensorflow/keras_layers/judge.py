@@ -1,0 +1,188 @@
+"""Whether the `Embedding` layers of a file may become tables: how the model is trained, stored and run decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import is_none, literal, string
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer, find_layers
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import resolve
+
+#: Optimizers with a native form for tables, in lower case: the arguments that they must not be given.
+OPTIMIZERS = {
+    "sgd": {"weight_decay", "use_ema", "gradient_accumulation_steps"},
+    "adagrad": {"weight_decay", "use_ema", "gradient_accumulation_steps"},
+    "adam": {"amsgrad", "use_ema", "gradient_accumulation_steps"},
+    "adamw": {"amsgrad", "use_ema", "gradient_accumulation_steps"},
+}
+OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lossscaleoptimizer"}
+KNOWN = "use SGD, Adagrad, Adam or AdamW"
+GRAPH = {
+    "Session", "InteractiveSession", "placeholder", "disable_eager_execution", "disable_v2_behavior",
+    "train.MonitoredTrainingSession", "estimator.Estimator", "estimator.EstimatorSpec",
+    "keras.estimator.model_to_estimator", "keras.backend.get_session", "keras.backend.set_session",
+}  # fmt: skip
+#: Methods that store or load a model by path.
+STORES = {"save", "save_weights", "load_weights", "ModelCheckpoint"}
+
+
+@dataclass
+class LayerJudgement:
+    """What becomes of the layers of a file."""
+
+    layers: list[Layer]
+    file_stops: list[Stop] = field(default_factory=list)
+    assumed: list[Stop] = field(default_factory=list)  #: doubts lifted by `--assume`
+    optimizers: list[str] = field(default_factory=list)
+
+    @property
+    def moving(self) -> list[Layer]:
+        """The layers that become tables."""
+        return [layer for layer in self.layers if not layer.stops] if not self.file_stops else []
+
+
+def judge_layers(file: File, assume: bool) -> LayerJudgement:
+    """Return the verdicts; a layer moves only if nothing at all stops it."""
+    judgement = LayerJudgement(find_layers(file))
+    if not judgement.layers:
+        return judgement
+    judgement.file_stops = [*_surroundings(file), *_training(file, judgement), *_storing(file)]
+    if assume:
+        for stops in (judgement.file_stops, *(layer.stops for layer in judgement.layers)):
+            judgement.assumed += [stop for stop in stops if stop.assumption]
+            stops[:] = [stop for stop in stops if not stop.assumption]
+    return judgement
+
+
+def _stop(file: File, node: cst.CSTNode, what: str, reason: str, action: str = "", assumption: str = "") -> Stop:
+    text = " ".join(file.tree.source(node).split())
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return Stop(node, RULE, f"`{shown}` {what}", reason, action, assumption)
+
+
+def _surroundings(file: File) -> Iterator[Stop]:
+    for call, name in file.names.calls:
+        if name in GRAPH:
+            reason = "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1"
+            yield _stop(file, call, "runs the model in a v1 graph", reason, "look rows up in a variable of the graph")
+        if name.startswith("distribute.") and name.endswith("Strategy"):
+            reason = "strategies share variables between replicas, which a table is not"
+            yield _stop(file, call, "distributes the model", reason, "train in one process")
+    for call in file.tree.calls:
+        jit = next((a for a in call.args if a.keyword and a.keyword.value == "jit_compile"), None)
+        if jit is not None and literal(jit.value) not in (False, None, "auto"):
+            yield _stop(file, jit, "compiles with XLA", "XLA has no tables", "leave `jit_compile` out")
+
+
+def _training(file: File, judgement: LayerJudgement) -> Iterator[Stop]:
+    """Stop at each optimizer that cannot train a table, and where none is seen."""
+    seen = False
+    for call in file.tree.calls:
+        given = _compiled_with(call)
+        if given is not None:
+            seen = True
+            yield from _named_or_bound(file, given.value, judgement)
+        name = file.names.of(call.func) or ""
+        if _is_optimizer(name):
+            seen = True
+            yield from _made(file, call, name, judgement)
+    if not seen:
+        reason = "whoever trains this model chooses the optimizer, and some have no form for tables"
+        assumption = "the model runs eagerly and is trained by SGD, Adagrad, Adam or AdamW of Keras"
+        message = "no optimizer in this file trains its layers"
+        yield Stop(file.tree.module, RULE, message, reason, "convert with --assume if that holds", assumption)
+
+
+def _compiled_with(call: cst.Call) -> cst.Arg | None:
+    """Return the optimizer of `model.compile(...)`; None for other calls."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "compile" or not call.args:
+        return None
+    named = next((a for a in call.args if a.keyword and a.keyword.value == "optimizer"), None)
+    first = call.args[0]
+    return (
+        named
+        or (first if first.keyword is None and not first.star and string(first.value) is None else None)
+        or (first if first.keyword is None and (string(first.value) or "").lower() in {*OPTIMIZERS, *OTHERS} else None)
+    )
+
+
+def _is_optimizer(name: str) -> bool:
+    head, _, last = name.rpartition(".")
+    place = head.removeprefix("keras.")
+    return place in {"optimizers", "optimizers.legacy", "optimizers.experimental"} and last.lower() in {
+        *OPTIMIZERS,
+        *OTHERS,
+    }
+
+
+def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgement) -> Iterator[Stop]:
+    value = resolve(file.tree, node)
+    if (text := string(value)) is not None:
+        judgement.optimizers.append(text)
+        if text.lower() not in OPTIMIZERS:
+            yield _stop(file, node, "trains the layers", "this optimizer has no form for tables", KNOWN)
+        return
+    if isinstance(value, cst.Call) and _is_optimizer(file.names.of(value.func) or ""):
+        return  # judged where it is made
+    reason = "which optimizer that is, is decided at run time, and some have no form for tables"
+    assumption = "the model is trained by SGD, Adagrad, Adam or AdamW of Keras"
+    yield _stop(file, node, "trains the layers", reason, "convert with --assume if that holds", assumption)
+
+
+def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> Iterator[Stop]:
+    short = name.rpartition(".")[2]
+    judgement.optimizers.append(short)
+    if short.lower() not in OPTIMIZERS or ".legacy" in name or ".experimental" in name:
+        yield _stop(file, call, "trains the layers", "this optimizer has no form for tables", KNOWN)
+        return
+    for arg in call.args:
+        word = arg.keyword.value if arg.keyword else ""
+        if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:
+            reason = f"{short} with `{word}` moves every row of a table at every step"
+            yield _stop(file, call, "trains the layers", reason, f"leave `{word}` out")
+
+
+def _storing(file: File) -> Iterator[Stop]:
+    """Stop where the model is stored, or its weights are handed on, in a form that knows no rows."""
+    for call in file.tree.calls:
+        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
+        for arg in call.args:
+            path = _text_of(file, arg.value)
+            if short in STORES and path.endswith((".h5", ".hdf5")) and not path.endswith(".weights.h5"):
+                yield _stop(
+                    file, call, "stores an .h5 file", "it holds no rows of tables", "store .keras or .weights.h5"
+                )
+            if arg.keyword and arg.keyword.value == "restore_best_weights" and literal(arg.value) is True:
+                action = "let ModelCheckpoint(save_best_only=True, save_weights_only=True) keep the best epoch"
+                yield _stop(file, call, "restores weights from memory", "it copies no rows of tables", action)
+        if method in {"get_weights", "set_weights"} and not _other_layer(file, call):
+            yield _stop(
+                file, call, "copies weights as arrays", "a growing table is no array", "store the model instead"
+            )
+        if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
+            yield _stop(file, call, "makes another model of this one", "its tables would not follow", "build it anew")
+
+
+def _text_of(file: File, node: cst.BaseExpression) -> str:
+    value = resolve(file.tree, node)
+    if (text := string(value)) is not None:
+        return text
+    while isinstance(value, cst.BinaryOperation):
+        value = value.right
+    if isinstance(value, cst.FormattedString) and value.parts and isinstance(value.parts[-1], cst.FormattedStringText):
+        return value.parts[-1].value
+    return string(value) or ""
+
+
+def _other_layer(file: File, call: cst.Call) -> bool:
+    """True for a method of a layer that is no `Embedding`."""
+    receiver = call.func.value if isinstance(call.func, cst.Attribute) else call.func
+    value = resolve(file.tree, receiver)
+    name = file.names.of(value.func) if isinstance(value, cst.Call) else None
+    return name is not None and name.startswith("keras.layers.")

@@ -1,0 +1,62 @@
+"""`rows_regularizer`: equal to the stock layer's regularizer where a batch has every id, silent about other rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime.keras
+
+K = tf.keras
+_RANDOM = np.random.default_rng(0)
+_ROWS = _RANDOM.normal(size=(20, 4)).astype(np.float32)
+#: Every id in every batch of 8 samples, some of them more than once.
+_IDS = np.concatenate([_RANDOM.permutation(np.r_[0:20, 0:20:1]).reshape(8, 5) for _ in range(3)])
+_LABELS = _RANDOM.random((24, 1)).astype(np.float32)
+
+
+def _fit(layer: Any, ids: Any = _IDS) -> tuple[Any, list[float]]:
+    head = K.layers.Dense(1, kernel_initializer="ones")
+    model = K.Sequential([layer, K.layers.GlobalAveragePooling1D(), head])
+    model.compile(optimizer=K.optimizers.SGD(0.1), loss="mse")
+    losses = model.fit(ids, _LABELS[: len(ids)], epochs=3, batch_size=8, shuffle=False, verbose=0).history["loss"]
+    return model.predict(_IDS, verbose=0), losses
+
+
+def test_a_batch_of_all_ids_gives_the_stock_regularizer() -> None:
+    stock = K.layers.Embedding(
+        20, 4, embeddings_initializer=K.initializers.Constant(_ROWS), embeddings_regularizer=K.regularizers.L2(0.05)
+    )
+    ours = runtime.keras.Embedding(20, 4, weights=[_ROWS], rows_regularizer=K.regularizers.L2(0.05))
+    want, losses = _fit(stock)
+    got, ours_losses = _fit(ours)
+    np.testing.assert_allclose(ours_losses, losses, rtol=1e-5)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+    without, _ = _fit(runtime.keras.Embedding(20, 4, weights=[_ROWS]))
+    assert np.abs(without - want).max() > 1e-2
+
+
+def test_rows_outside_of_the_batch_stay() -> None:
+    layer = runtime.keras.Embedding(20, 4, weights=[_ROWS], rows_regularizer="l2")
+    _fit(layer, _IDS[:8] % 10)
+    rows = layer(np.arange(20)).numpy()
+    np.testing.assert_array_equal(rows[10:], _ROWS[10:])
+    assert (np.abs(rows[:10] - _ROWS[:10]).max(axis=1) > 0).all()
+
+
+@pytest.mark.parametrize("regularizer", [None, "l2"])
+def test_it_is_in_the_configuration(regularizer: Any) -> None:
+    layer = runtime.keras.Embedding(20, 4, rows_regularizer=regularizer)
+    again = type(layer).from_config(layer.get_config())
+    assert (again.rows_regularizer is None) == (regularizer is None)
+
+
+def test_evaluation_has_no_penalty() -> None:
+    layer = runtime.keras.Embedding(20, 4, weights=[_ROWS], rows_regularizer="l2")
+    layer(_IDS)
+    assert not layer.losses
+    layer(_IDS, training=True)
+    np.testing.assert_allclose(float(layer.losses[0]), 0.01 * np.square(_ROWS).sum(), rtol=1e-5)
