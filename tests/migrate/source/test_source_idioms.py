@@ -24,6 +24,14 @@ BODIES = {
 #: Uses whose gradient also reaches rows that are not in the batch: exact where zeros move nothing.
 WHOLE = {
     "safe": "out = tf.nn.safe_embedding_lookup_sparse(W, sparse, weights)",
+    "sparse product": "out = tf.sparse_tensor_dense_matmul(wide, W)",
+    "sparse product of a SparseTensor in another order": "order = tf.range(tf.size(wide.values))[::-1]\n"
+    "x = tf.SparseTensor(tf.gather(wide.indices, order), tf.gather(wide.values, order), wide.dense_shape)\n"
+    "out = tf.sparse_tensor_dense_matmul(x, W)",
+    "factorization machine": "xx = tf.SparseTensor(wide.indices, tf.pow(wide.values, 2), wide.dense_shape)\n"
+    'out = tf.pow(tf.sparse.sparse_dense_matmul(wide, W, name="first"), 2)\n'
+    "out -= tf.sparse.sparse_dense_matmul(xx, tf.pow(W, 2))",
+    "square by an operator": "out = tf.sparse_tensor_dense_matmul(wide, (W) ** 2) + 1.0",
 }
 each_optimizer = pytest.mark.parametrize("optimizer", OPTIMIZERS)
 
@@ -47,6 +55,21 @@ def test_an_optimizer_that_moves_every_row_needs_an_assumption(body: str) -> Non
     assert result.converted == text
     assert "`MomentumOptimizer` also moves rows whose gradient is zero" in reasons(result)
     assert "create_table(" in converted(text, assume=True).converted
+
+
+ASSUMED = {
+    "one-hot": "out = tf.matmul(tf.one_hot(ids, 20), W)",
+    "one-hot by name": 'hot = tf.one_hot(indices=pairs, depth=20, axis=-1)\nout = tf.matmul(hot, W, name="rows")',
+    "tensordot": "out = tf.tensordot(tf.one_hot(pairs[:, 1:], 20), W, axes=1)",
+}
+
+
+@pytest.mark.parametrize("optimizer", [name for name in OPTIMIZERS if name != "momentum"])
+@pytest.mark.parametrize("body", ASSUMED.values(), ids=ASSUMED)
+def test_it_trains_as_before_under_its_assumption(body: str, optimizer: str) -> None:
+    text = model(body, optimizer)
+    assert converted(text).converted == text
+    compare(text, assume=True)
 
 
 VECTORS = {

@@ -77,7 +77,7 @@ class Rewrite:
 
     template: str
     functions: tuple[str, ...]  #: of the runtime
-    texts: tuple[tuple[str, cst.BaseExpression], ...]  #: expressions of the source that go into it
+    texts: tuple[tuple[str, cst.BaseExpression | str], ...]  #: expressions of the source that go into it
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ class Lookup:
     idle: str = ""  #: why an update also reaches rows that the batch does not name
     dense: bool = False  #: the variable's gradient was a matrix: a row for every id, equal ids summed
     strategy: str = "div"  #: how ids would be spread over partitions
+    doubts: tuple[Stop, ...] = ()  #: what must be assumed for it
 
 
 @dataclass

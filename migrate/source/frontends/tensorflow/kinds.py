@@ -48,6 +48,13 @@ class LookupRule(Rule):
         """Return the argument that would be the table."""
         raise NotImplementedError
 
+    def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
+        """Return the call that looks rows up in the table mentioned at `node`, or None when the rule sees none."""
+        arg = file.tree.parent(node)
+        call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        known = isinstance(call, cst.Call) and file.names.of(call.func) in self.symbols
+        return call if known and isinstance(call, cst.Call) and self.table(call) is arg else None
+
     def read(self, file: File, call: cst.Call) -> Lookup | Stop:
         """Return the lookup, or why it cannot become one; asked only when the table is a proven variable."""
         raise NotImplementedError

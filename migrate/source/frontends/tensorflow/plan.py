@@ -137,7 +137,7 @@ class Planner:
     def _rewrite(self, lookup: Lookup, rewrite: Rewrite) -> None:
         """Put the lookup's template in the place of the whole call."""
         training = self._is_train(lookup.call)
-        texts = {name: self._moved(node) for name, node in rewrite.texts}
+        texts = {name: text if isinstance(text, str) else self._moved(text) for name, text in rewrite.texts}
         functions = {name: self.fresh.imports(name) for name in rewrite.functions}
         train = f", is_train={training}" if training else ""
         self._replace(lookup.call, rewrite.template.format(tf=self.tf, train=train, **texts, **functions))

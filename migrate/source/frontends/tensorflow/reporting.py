@@ -178,7 +178,7 @@ class _Reporter:
         known = {id(node) for table in self.judgement.tables for node in table.references}
         lost = unfollowed(self.file, self.judgement.tables)
         for call, name in self.file.names.calls:
-            if name not in LOOKUP_LIKE - {"gather", "sparse_tensor_dense_matmul", "sparse.matmul"} or not call.args:
+            if name not in LOOKUP_LIKE or "lookup" not in name or not call.args:
                 continue
             first = next((a for a in call.args if a.keyword and a.keyword.value == "params"), call.args[0]).value
             parts = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]

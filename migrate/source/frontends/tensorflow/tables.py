@@ -63,6 +63,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         use = _classify(file, node)
         if isinstance(use, Lookup):
             table.lookups.append(use)
+            table.stops += use.doubts
         elif isinstance(use, Followed):
             table.followed.append(use)
         else:
@@ -170,6 +171,8 @@ def _dict_element(file: File, element: cst.DictElement) -> tuple[str, Mentions |
 
 
 def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
+    if any(rule.find(file, node) is not None for rule in rules(LookupRule)):
+        return True
     arg = file.tree.parent(node)
     if isinstance(arg, cst.Element):
         arg = file.tree.parent(file.tree.parent(arg) or arg)
@@ -181,13 +184,9 @@ def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
 
 def _classify(file: File, node: cst.BaseExpression) -> Lookup | Followed | Stop:
     """Return what a mention of the table does."""
-    arg = file.tree.parent(node)
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    name = file.names.of(call.func) if isinstance(call, cst.Call) else None
-    if isinstance(call, cst.Call):
-        for lookup in rules(LookupRule):
-            if name in lookup.symbols and lookup.table(call) is arg:
-                return lookup.read(file, call)
+    for lookup in rules(LookupRule):
+        if (call := lookup.find(file, node)) is not None:
+            return lookup.read(file, call)
     for use in rules(UseRule):
         if (stop := use.read(file, node)) is not None:
             return stop

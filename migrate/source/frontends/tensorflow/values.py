@@ -106,6 +106,17 @@ def reaching(tree: Tree, targets: list[cst.Name], use: cst.Name) -> cst.Name | N
     return None
 
 
+def is_fixed(tree: Tree, node: cst.BaseExpression) -> bool:
+    """True for a name, or an attribute of `self`, that is bound once: it means the same wherever it is written."""
+    if isinstance(node, cst.Name):
+        scope = scope_of_name(tree, node)
+        return scope is not None and sum(is_target(tree, n) for n in local_names(tree, node.value, scope)) == 1
+    if isinstance(node, cst.Attribute) and (cls := self_class(tree, node)):
+        same = [a for a in tree.attributes[node.attr.value] if self_class(tree, a) is cls]
+        return sum(is_target(tree, a) for a in same) == 1
+    return False
+
+
 def self_name(function: cst.FunctionDef) -> str:
     """Return the name of a method's first parameter, usually `self`."""
     parameters = [*function.params.posonly_params, *function.params.params]

@@ -1,0 +1,108 @@
+"""`tf.matmul(tf.one_hot(ids, V), W)` -> `sparse_lookup(W, ids)`, assuming that every id is in range."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.report.model import Applicability
+from migrate.source.frontends.tensorflow.args import bind, is_none, literal
+from migrate.source.frontends.tensorflow.facts import Lookup, Rewrite, Stop
+from migrate.source.frontends.tensorflow.kinds import File, LookupRule
+from migrate.source.frontends.tensorflow.shapes import is_float32
+from migrate.source.frontends.tensorflow.values import is_fixed, resolve
+from migrate.source.rules import Example, register
+
+PARAMETERS = {
+    "matmul": ("a", "b", "transpose_a", "transpose_b", "adjoint_a", "adjoint_b", "a_is_sparse", "b_is_sparse", "name"),
+    "tensordot": ("a", "b", "axes", "name"),
+}
+ONE_HOT = ("indices", "depth", "on_value", "off_value", "axis", "dtype", "name")
+HARMLESS = {"a_is_sparse", "b_is_sparse", "name"}
+ALIASES = {"linalg.matmul": "matmul", "linalg.tensordot": "tensordot"}
+HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+
+
+@register
+class OneHotMatmul(LookupRule):
+    """A one-hot matrix times the table picks rows."""
+
+    id = "tf-one-hot-matmul"
+    title = "A product of one-hot ids with a table becomes a lookup (`--assume`)"
+    applicability = Applicability.ASSUMPTION
+    fix_safety = "an id outside [0, rows) gave a row of zeros; a table gives it a row of its own"
+    symbols = frozenset({*PARAMETERS, *ALIASES})
+    examples = (
+        Example(
+            "assumed",
+            HEAD + MADE + "e = tf.matmul(tf.one_hot(x, 9), W)\n",
+            HEAD + "from runtime import create_table, sparse_lookup\n"
+            'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+            "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, x)\n",
+            assume=True,
+        ),
+        Example("not assumed", HEAD + MADE + "e = tf.matmul(tf.one_hot(x, 9), W)\n", says="gave a row of zeros"),
+        Example("smoothed", HEAD + MADE + "e = tf.matmul(tf.one_hot(x, 9, 0.9, 0.1), W)\nf = tf.gather(W, x)\n"),
+    )
+
+    def table(self, call: cst.Call) -> cst.Arg | None:
+        return None
+
+    def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
+        arg = file.tree.parent(node)
+        call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        if not isinstance(call, cst.Call):
+            return None
+        bound = _product(file, call)
+        return call if bound and bound["b"] is arg and _ids(file, bound["a"].value) is not None else None
+
+    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+        bound = _product(file, call) or {}
+        first, table = bound["a"].value, bound["b"].value
+        ids = _ids(file, first)
+        inline = ids is not None and file.tree.contains(call, ids)
+        if ids is None or not (inline or is_fixed(file.tree, ids)):
+            reason = "its ids are computed where the one-hot is made"
+            return Stop(call, self.id, "this one-hot product has no ids at hand", reason, "give the ids a name")
+        name = f", name={file.tree.source(bound['name'].value)}" if "name" in bound else ""
+        template = "{sparse_lookup}({W}, {ids}{name}{train})"
+        rewrite = Rewrite(template, ("sparse_lookup",), (("W", table), ("ids", ids), ("name", name)))
+        text = file.tree.source(ids)
+        doubt = Stop(
+            call,
+            self.id,
+            "a one-hot product becomes a lookup only if every id has a row",
+            f"an id outside the table gave a row of zeros, a table gives it a row of its own: `{text}`",
+            "convert with --assume if all ids are in range",
+            f"every id of `{text}` lies in [0, rows)",
+        )
+        idle = "the gradient of a matmul has a row for every id"
+        return Lookup(call, self.id, rewrite=rewrite, idle=idle, dense=True, doubts=(doubt,))
+
+
+def _product(file: File, call: cst.Call) -> dict[str, cst.Arg] | None:
+    """Return the arguments of a product without transposes, else None."""
+    name = file.names.of(call.func) or ""
+    name = ALIASES.get(name, name)
+    bound = bind(call, PARAMETERS[name]) if name in PARAMETERS else None
+    if bound is None or not {"a", "b"} <= bound.keys():
+        return None
+    if name == "tensordot" and ("axes" not in bound or literal(bound["axes"].value) != 1):
+        return None
+    flags = bound.keys() - {"a", "b", "axes", *HARMLESS}
+    return bound if all(literal(bound[flag].value) is False for flag in flags) else None
+
+
+def _ids(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the ids of the one-hot matrix at `node`; None when it is something else."""
+    call = resolve(file.tree, node)
+    if not isinstance(call, cst.Call) or file.names.of(call.func) != "one_hot":
+        return None
+    bound = bind(call, ONE_HOT)
+    if bound is None or "indices" not in bound or not is_float32(file.names, bound.get("dtype")):
+        return None
+    plain = all(
+        key not in bound or is_none(bound[key]) or literal(bound[key].value) in values
+        for key, values in {"on_value": (1, 1.0), "off_value": (0, 0.0), "axis": (-1,)}.items()
+    )
+    return bound["indices"].value if plain else None

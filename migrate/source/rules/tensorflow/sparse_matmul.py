@@ -1,0 +1,115 @@
+"""`tf.sparse_tensor_dense_matmul(x, W)`, as in factorization machines -> a weighted lookup of the columns of `x`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, literal
+from migrate.source.frontends.tensorflow.facts import Lookup, Rewrite, Stop
+from migrate.source.frontends.tensorflow.kinds import File, LookupRule
+from migrate.source.rules import Example, register
+
+PARAMETERS = ("sp_a", "b", "adjoint_a", "adjoint_b", "name")
+POWERS = {"math.pow", "square", "math.square"}
+SUM = (
+    '{safe_embedding_lookup_sparse}({W}, {tf}.SparseTensor({x}.indices, {x}.indices[:, 1], {x}.dense_shape), {x}, "sum"'
+    "{name}{train})"
+)
+SQUARES = (
+    "{tf}.math.unsorted_segment_sum({tf}.expand_dims({x}.values, 1) * {before}{sparse_lookup}({W}, {x}.indices[:, 1]"
+    "{train}){after}, {x}.indices[:, 0], {x}.dense_shape[0]{name})"
+)
+HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+TABLE = (
+    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+    "emb_initializer=tf.zeros_initializer())\n"
+)
+
+
+@register
+class SparseMatmul(LookupRule):
+    """A sparse matrix times the table: row i is the sum of x[i, id] times the row of id."""
+
+    id = "tf-sparse-matmul"
+    title = "A product of a sparse matrix with a table becomes a weighted lookup"
+    symbols = frozenset({"sparse_tensor_dense_matmul", "sparse.sparse_dense_matmul", "sparse.matmul"})
+    examples = (
+        Example(
+            "the sum of a factorization machine, squared afterwards",
+            HEAD + MADE + "y = tf.pow(tf.sparse_tensor_dense_matmul(x, W), 2)\n",
+            HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + TABLE + ""
+            "y = tf.pow(safe_embedding_lookup_sparse(W, tf.SparseTensor(x.indices, x.indices[:, 1], x.dense_shape), x, "
+            '"sum"), 2)\n',
+        ),
+        Example(
+            "squared before: the looked-up rows are squared",
+            HEAD + MADE + "y = tf.sparse.sparse_dense_matmul(xx, tf.pow(W, 2))\n",
+            HEAD + "from runtime import create_table, sparse_lookup\n" + TABLE + ""
+            "y = tf.math.unsorted_segment_sum(tf.expand_dims(xx.values, 1) * "
+            "tf.pow(sparse_lookup(W, xx.indices[:, 1]), 2), xx.indices[:, 0], xx.dense_shape[0])\n",
+        ),
+        Example(
+            "the transpose needs every row",
+            HEAD + MADE + "y = tf.sparse.sparse_dense_matmul(x, W, adjoint_b=True)\n",
+            says="adjoint",
+        ),
+        Example(
+            "a sparse tensor without a name",
+            HEAD + MADE + "y = tf.sparse.sparse_dense_matmul(f(x), W)\n",
+            says="give the sparse tensor a name",
+        ),
+        Example(
+            "a product with something computed",
+            HEAD + MADE + "y = tf.sparse_tensor_dense_matmul(x, W + 1)\n",
+            says="",
+        ),
+    )
+
+    def table(self, call: cst.Call) -> cst.Arg | None:
+        bound = bind(call, PARAMETERS)
+        return bound.get("b") if bound else None
+
+    def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
+        outer = _power(file, node)
+        return super().find(file, node if outer is None else outer)
+
+    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+        bound = bind(call, PARAMETERS) or {}
+        if any(literal(bound[key].value) is not False for key in ("adjoint_a", "adjoint_b") if key in bound):
+            return self._stop(call, "an adjoint of this product sums over other ids", "keep the variable dense")
+        x, table = bound["sp_a"].value, bound["b"].value
+        if not isinstance(x, cst.Name | cst.Attribute):
+            return self._stop(call, "its ids are the columns of what is computed here", "give the sparse tensor a name")
+        name = f", name={file.tree.source(bound['name'].value)}" if "name" in bound else ""
+        inner = _base(table)
+        texts: list[tuple[str, cst.BaseExpression | str]] = [("x", x), ("W", inner), ("name", name)]
+        if inner is table:
+            rewrite = Rewrite(SUM, ("safe_embedding_lookup_sparse",), tuple(texts))
+        else:
+            (start, end), (first, last) = file.tree.outer_span(table), file.tree.outer_span(inner)
+            texts += [("before", file.tree.text[start:first]), ("after", file.tree.text[last:end])]
+            rewrite = Rewrite(SQUARES, ("sparse_lookup",), tuple(texts))
+        idle = "the gradient of a matmul has a row for every id"
+        return Lookup(call, self.id, function=rewrite.functions[0], rewrite=rewrite, idle=idle, dense=True)
+
+    def _stop(self, call: cst.Call, reason: str, action: str) -> Stop:
+        return Stop(call, self.id, "this product with a sparse matrix is not a lookup", reason, action)
+
+
+def _power(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the `tf.pow(W, 2)`, `tf.square(W)` or `W ** 2` around the table at `node`."""
+    around = file.tree.parent(node)
+    if isinstance(around, cst.BinaryOperation):
+        return around if isinstance(around.operator, cst.Power) and around.left is node else None
+    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
+    if not isinstance(call, cst.Call) or file.names.of(call.func) not in POWERS:
+        return None
+    return call if call.args[0] is around and around.keyword is None else None
+
+
+def _base(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return the table inside a power; `node` itself when it is the table."""
+    if isinstance(node, cst.BinaryOperation):
+        return node.left
+    return node.args[0].value if isinstance(node, cst.Call) else node
