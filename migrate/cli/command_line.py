@@ -16,10 +16,20 @@ def command_line() -> str:
         value = context.params.get(parameter.name or "")
         if isinstance(parameter, click.Argument):
             words += [str(item) for item in (value if isinstance(value, tuple) else (value,)) if _given(item)]
-        elif parameter.name != "reports" and value != parameter.default and _given(value):
-            options += [max(parameter.opts, key=len)] + ([] if value is True else [str(value)])
+        elif parameter.name != "reports" and value != parameter.default:
+            options += _option(parameter, value)
     return shlex.join([*words, *options])
 
 
 def _given(value: object) -> bool:
     return value is not None and value is not False and value != ()
+
+
+def _option(parameter: click.Parameter, value: object) -> list[str]:
+    """Return an option as it was given, repeated where it has several values."""
+    if value is False and parameter.secondary_opts:
+        return [max(parameter.secondary_opts, key=len)]
+    name = max(parameter.opts, key=len)
+    if isinstance(value, tuple):
+        return [word for item in value for word in (name, str(item))]
+    return ([name] if value is True else [name, str(value)]) if _given(value) else []

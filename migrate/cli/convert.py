@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from migrate.cli.choices import choices
 from migrate.cli.command_line import command_line
 from migrate.cli.reports import REPORT, check_reports
 from migrate.errors import MigrateError
@@ -17,15 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from migrate.report.model import Report
-    from migrate.source.options import Options
+    from migrate.source.options import Given, Options
     from migrate.source.run import Converted
 
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 SCHEMA = click.option("--schema", metavar="FILE", help="The feature schema (YAML) of a Paddle model.")
-ASSUME = click.option("--assume", is_flag=True, help="Also convert what holds only under a stated assumption.")
-TARGET = click.option(
-    "--target", metavar="SDK", default="runtime", show_default=True, help="The SDK that the result calls."
-)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -35,9 +32,8 @@ TARGET = click.option(
 @click.option("--diff", "show_diff", is_flag=True, help="Print unified diffs to stdout and write nothing.")
 @click.option("--force", is_flag=True, help="Write over files that migrate did not write.")
 @SCHEMA
-@TARGET
 @REPORT
-@ASSUME
+@choices
 def convert(
     paths: tuple[str, ...],
     output: str | None,
@@ -45,9 +41,8 @@ def convert(
     show_diff: bool,
     force: bool,
     schema: str | None,
-    target: str,
     reports: tuple[str, ...],
-    assume: bool,
+    given: Given,
 ) -> None:
     """Convert source files to dynamic embedding tables.
 
@@ -60,7 +55,7 @@ def convert(
 
     from migrate.source.run import convert_paths, make_report
 
-    options = _options(schema, target, assume, reports)
+    options = _options(schema, given, reports)
     directory = None if in_place or show_diff else Path(output or "migrated")
     done = convert_paths(paths, options, skip=directory)
     _refuse_nothing(paths, done)
@@ -77,10 +72,9 @@ def convert(
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @PATHS
 @SCHEMA
-@TARGET
 @REPORT
-@ASSUME
-def check(paths: tuple[str, ...], schema: str | None, target: str, reports: tuple[str, ...], assume: bool) -> None:
+@choices
+def check(paths: tuple[str, ...], schema: str | None, reports: tuple[str, ...], given: Given) -> None:
     """Say what convert would do, writing nothing but reports.
 
     Findings go to stdout, one a line. Exit code 0 when nothing is left to do, 1 when a conversion is available or work
@@ -88,7 +82,7 @@ def check(paths: tuple[str, ...], schema: str | None, target: str, reports: tupl
     """
     from migrate.source.run import convert_paths, make_report
 
-    done = convert_paths(paths, _options(schema, target, assume, reports))
+    done = convert_paths(paths, _options(schema, given, reports))
     _refuse_nothing(paths, done)
     report = make_report(command_line(), done, "", dry=True)
     for finding in report.findings:
@@ -99,18 +93,16 @@ def check(paths: tuple[str, ...], schema: str | None, target: str, reports: tupl
     sys.exit(_exit_code(report, ignore_available=False))
 
 
-def _options(schema: str | None, target: str, assume: bool, reports: Sequence[str]) -> Options:
+def _options(schema: str | None, given: Given, reports: Sequence[str]) -> Options:
     from migrate.source.options import Options
 
-    if target != "runtime":
-        raise MigrateError(f"--target {target}: only `runtime` can be emitted; leave the option out")
     if reports:
         check_reports(reports)
     if schema is None:
-        return Options(None, target, assume)
+        return Options(given=given)
     from migrate.schema import load_schema
 
-    return Options(load_schema(schema), target, assume)
+    return Options(load_schema(schema), given=given)
 
 
 def _refuse_nothing(paths: Sequence[str], done: Sequence[Converted]) -> None:

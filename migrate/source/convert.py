@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 
 from migrate.errors import MigrateError
 from migrate.report.model import Finding, Location, State, with_ids
+from migrate.source.chosen import chosen
+from migrate.source.comments import keep_file, read_comments
 from migrate.source.discover import framework_of
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
+from migrate.source.rules.local import using
 from migrate.source.text import SourceText, UnreadableSource, decode, syntax_problem
 
 RULE = "source-file"
@@ -39,11 +43,16 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
     if problem:
         return failed(path, text, problem, "repair it; it is left as it is")
     try:
+        comments = read_comments(text)
+        kept = keep_file(path, comments)
         kind = framework_of(text)
-        result = _frontend(kind, path, text, options, siblings)
-        if result.changed:
-            check(result, options, siblings)
-        return result
+        if kept is not None and kind != "other":
+            return SourceResult(path, kind, text, text, with_ids([kept]))
+        with using(options.rule_files):
+            result = _frontend(kind, path, text, options, siblings)
+            if result.changed:
+                check(result, options, siblings)
+            return result
     except MigrateError:
         raise
     except UnreadableSource as error:
@@ -61,8 +70,10 @@ def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mappi
     if kind == "paddle":
         from migrate.source.frontends import paddle
 
+        if not options.selection.wants("paddle-layer-class"):
+            return SourceResult(path, kind, text, text)
         result: SourceResult = paddle.convert(path, text, options, siblings)
-        return result
+        return replace(result, findings=chosen(path, result.findings, options, read_comments(text)))
     return SourceResult(path, "other", text, text)
 
 

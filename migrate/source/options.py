@@ -5,8 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from migrate.errors import MigrateError
+from migrate.source.selection import ALL, Selection
+
 if TYPE_CHECKING:
     from migrate.schema import Schema
+
+TARGETS = ("runtime",)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the command line says, which stands above every configuration file; None: nothing."""
+
+    target: str | None = None
+    assume: bool | None = None
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    rules: tuple[str, ...] | None = None  #: files of rules
+
+
+@dataclass(frozen=True)
+class RuleFile:
+    """A file of the user's own rules; its contents are part of what was asked."""
+
+    path: str
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -16,3 +40,12 @@ class Options:
     schema: Schema | None = None  #: the feature schema, needed by Paddle sources
     target: str = "runtime"  #: which SDK the emitted code calls
     assume: bool = False  #: also apply edits that hold only under a stated assumption
+    selection: Selection = ALL  #: the rules that may change code and are reported
+    rule_files: tuple[RuleFile, ...] = ()  #: the user's own rules
+    given: Given | None = None  #: set until `config.for_file` has made these the options of one file
+
+
+def check_target(target: str, where: str) -> None:
+    """Raise MigrateError for an SDK that cannot be emitted."""
+    if target not in TARGETS:
+        raise MigrateError(f"{where}: only {' or '.join(f'`{name}`' for name in TARGETS)} can be emitted; leave it out")

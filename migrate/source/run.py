@@ -11,6 +11,7 @@ from pathlib import Path
 from migrate import __version__
 from migrate.errors import MigrateError
 from migrate.report.model import InputFile, Report, Stage, State, with_ids
+from migrate.source.config import for_file, is_excluded
 from migrate.source.convert import convert_bytes, failed
 from migrate.source.discover import Input, find_inputs, mentions_framework
 from migrate.source.options import Options
@@ -53,6 +54,8 @@ def convert_paths(
     """
     done = []
     for source in find_inputs(paths, skip):
+        if not source.explicit and is_excluded(source.path):
+            continue
         if progress is not None:
             progress(shown(source.path))
         converted = _convert(source, options)
@@ -72,7 +75,7 @@ def _convert(source: Input, options: Options) -> Converted:
     if not source.explicit and not mentions_framework(data):
         return Converted(source, data, data, SourceResult(path, "other", "", ""))
     siblings = _siblings(source.path) if b"paddle" in data else {}
-    result, encoded = convert_bytes(path, data, options, siblings)
+    result, encoded = convert_bytes(path, data, for_file(source.path, options), siblings)
     return Converted(source, data, encoded, result)
 
 

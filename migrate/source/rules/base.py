@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
@@ -36,16 +38,52 @@ class Rule:
 
 
 R = TypeVar("R", bound=Rule)
-_REGISTRY: dict[str, Rule] = {}
+
+
+@dataclass
+class _Registry:
+    """The rules of this package, and those of the user's files while a conversion asks them."""
+
+    own: dict[str, Rule]
+    local: tuple[Rule, ...] = ()
+    collected: dict[str, Rule] | None = None  #: where `register` puts rules while a file of the user is read
+
+
+_REGISTRY = _Registry({})
 
 
 def register(cls: type[R]) -> type[R]:
     """Class decorator: make one instance known under its id; raises ValueError for an id used twice."""
-    known = _REGISTRY.get(cls.id)
-    if known is not None and type(known).__qualname__ != cls.__qualname__:
+    known = _REGISTRY.own.get(cls.id)
+    collected = _REGISTRY.collected
+    if (known is not None and type(known).__qualname__ != cls.__qualname__) or (
+        collected is not None and (known is not None or cls.id in collected)
+    ):
         raise ValueError(f"two rules have the id `{cls.id}`")
-    _REGISTRY[cls.id] = cls()
+    (_REGISTRY.own if collected is None else collected)[cls.id] = cls()
     return cls
+
+
+@contextmanager
+def collecting() -> Iterator[dict[str, Rule]]:
+    """Give the rules that are registered inside to the caller, and to nobody else."""
+    before, found = _REGISTRY.collected, dict[str, Rule]()
+    _REGISTRY.collected = found
+    try:
+        yield found
+    finally:
+        _REGISTRY.collected = before
+
+
+@contextmanager
+def asking(local: Sequence[Rule]) -> Iterator[None]:
+    """Let `rules` return these rules, too, ahead of those of this package."""
+    before = _REGISTRY.local
+    _REGISTRY.local = tuple(local)
+    try:
+        yield
+    finally:
+        _REGISTRY.local = before
 
 
 def load(package: str) -> None:
@@ -56,5 +94,11 @@ def load(package: str) -> None:
 
 
 def rules(kind: type[R]) -> list[R]:
-    """Return the registered rules of that kind, by id."""
-    return [rule for _, rule in sorted(_REGISTRY.items()) if isinstance(rule, kind)]
+    """Return the registered rules of that kind: the user's own in their order, then those of this package by id."""
+    own = [rule for _, rule in sorted(_REGISTRY.own.items())]
+    return [rule for rule in (*_REGISTRY.local, *own) if isinstance(rule, kind)]
+
+
+def local_rules(kind: type[R]) -> list[R]:
+    """Return the user's own rules of that kind."""
+    return [rule for rule in _REGISTRY.local if isinstance(rule, kind)]

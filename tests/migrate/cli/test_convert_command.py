@@ -114,6 +114,9 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
         (["convert", "none.py"], "no such file"),
         (["convert", "src/other.py", "--target", "sok"], "only `runtime`"),
         (["convert", "src/good.py", "-o", "x", "--diff"], "exclude each other"),
+        (["convert", "src/good.py", "--select", "tf-gahter"], "did you mean tf-gather?"),
+        (["check", "src/good.py", "--ignore", "tf,nothing"], "--ignore: no rule is called `nothing`"),
+        (["check", "src/good.py", "--rules", "none.py"], "none.py: the rules cannot be read"),
         (["convert", "src/good.py", "--nonsense"], "No such option"),
         (["convert"], "Missing argument"),
         (["convert", "src/bad.py"], "does not parse at line 2"),
@@ -139,6 +142,23 @@ def test_what_cannot_run_is_one_sentence_and_exit_code_2(work: Path, arguments: 
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) <= 4
     assert {path: path.read_bytes() for path in work.rglob("*") if path.is_file()} == before
+
+
+def test_rules_are_selected_and_configured(work: Path) -> None:
+    done = migrate("convert", "src/good.py", "--diff", "--ignore", "tf-get-variable", cwd=work)
+    assert (done.returncode, done.stdout) == (0, "")
+    (work / "pyproject.toml").write_text('[tool.migrate]\nselect = ["tf-gather"]\nexclude = ["sub"]\n')
+    assert "kept.py" not in migrate("check", "src", cwd=work).stderr
+    assert migrate("check", "src", cwd=work).returncode == 0
+    assert migrate("check", "src", "--select", "tf", cwd=work).returncode == 1
+    assert "l2_loss" in migrate("check", "src/sub/kept.py", "--select", "tf", cwd=work).stdout
+    done = migrate("check", "src", "--select", "tf,paddle", "--no-assume", "--report", "r.json", cwd=work)
+    said = json.loads((work / "r.json").read_text())["command"]
+    assert said == "migrate check src --no-assume --select tf,paddle"
+    (work / "pyproject.toml").write_text("[tool.migrate]\nselct = []\n")
+    done = migrate("check", "src", cwd=work)
+    assert done.returncode == 2
+    assert done.stderr == "migrate: pyproject.toml: migrate has no key `selct`; did you mean select?\n"
 
 
 def test_nothing_is_rewritten_when_one_file_cannot_be(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -115,3 +115,10 @@ class Table:
     def hard(self) -> list[Stop]:
         """The reasons that no assumption lifts."""
         return [stop for stop in self.stops if not stop.assumption]
+
+
+def refused_state(stops: Sequence[Stop]) -> State:
+    """Return what a table is that these keep: noted when that is what the user asked for."""
+    if stops and all(stop.state is State.NOTED for stop in stops):
+        return State.NOTED
+    return State.SUGGESTED if all(stop.assumption for stop in stops) else State.UNSUPPORTED

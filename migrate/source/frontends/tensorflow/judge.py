@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from migrate.report.model import State
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.choice import keep_tables, quiet
 from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
@@ -47,12 +49,16 @@ def judge(file: File, assume: bool) -> Judgement:
     if not tables:
         return judgement
     judgement.file_stops = [*_file_stops(file, training), *training.stops]
+    keep_tables(file, tables)
     _check_shared_names(file, tables)
     check_idle_rows(file, tables, training)
+    groups = [judgement.file_stops, *(table.stops for table in tables)]
+    quiet(file, groups)
     if assume:
         _lift(judgement)
     if judgement.moving:
         judgement.file_stops += [*_check_reach(file, judgement), *_check_condition(file, judgement)]
+        quiet(file, groups)
     _name(file, judgement)
     return judgement
 
@@ -205,12 +211,12 @@ def _check_shared_names(file: File, tables: list[Table]) -> None:
     for name, calls in groups.items():
         members = [known.get(id(call)) for call in calls]
         stuck = any(member is None or member.stops for member in members)
+        asked = all(member is not None and all(s.state is State.NOTED for s in member.stops) for member in members)
         if len(calls) > 1 and stuck:
             for member in filter(None, members):
                 reason = "another call makes or reuses the same variable and stays as it is"
-                member.stops.append(
-                    Stop(member.creation.call, member.creation.rule, f"variable `{name}` is made twice", reason)
-                )
+                stop = Stop(member.creation.call, member.creation.rule, f"variable `{name}` is made twice", reason)
+                member.stops.append(replace(stop, state=State.NOTED) if asked else stop)
 
 
 def _check_reach(file: File, judgement: Judgement) -> Iterator[Stop]:

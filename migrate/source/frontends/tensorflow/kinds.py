@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import libcst as cst
 
 from migrate.report.model import Applicability, State
+from migrate.source.comments import Comments
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.names import TfNames
-from migrate.source.rules import Rule
+from migrate.source.rules import Rule, local_rules
+from migrate.source.selection import ALL, Selection
 from migrate.source.tree import Tree
 
 
@@ -23,6 +25,8 @@ class File:
     tree: Tree
     names: TfNames
     initializers: Initializers
+    selection: Selection = ALL  #: the rules that may change code and are reported
+    comments: Comments = field(default_factory=Comments)
 
     def calls(self, *symbols: str) -> list[tuple[cst.Call, str]]:
         """Return the calls of these canonical symbols, in source order."""
@@ -94,3 +98,9 @@ class FileRule(Rule):
     def stops(self, file: File) -> Iterator[Stop]:
         """Yield reasons that keep every table of the file as it is."""
         yield from ()
+
+
+def foreign_symbols() -> frozenset[str]:
+    """Return the qualified names of functions outside TensorFlow that the user's own rules read."""
+    asked = [rule.symbols for rule in local_rules(CreationRule)] + [rule.symbols for rule in local_rules(LookupRule)]
+    return frozenset(symbol for symbols in asked for symbol in symbols if "." in symbol)

@@ -44,10 +44,14 @@ V1_ONLY = re.compile(
 
 
 class TfNames:
-    """Resolves expressions of one file to canonical v1 names such as `nn.embedding_lookup`."""
+    """Resolves expressions of one file to canonical v1 names such as `nn.embedding_lookup`.
 
-    def __init__(self, tree: Tree) -> None:
+    `foreign` are qualified names outside TensorFlow that rules ask for as well, such as `acme.layers.lookup`.
+    """
+
+    def __init__(self, tree: Tree, foreign: frozenset[str] = frozenset()) -> None:
         self.tree = tree
+        self._foreign = foreign
         self._module_aliases = {
             name for name, uses in tree.names.items() if any(self._rebinds_module(use) for use in uses)
         }
@@ -92,7 +96,7 @@ class TfNames:
             return self._through_alias(node)
         if shadowed and _leftmost(node) not in self._module_aliases:
             return None
-        found = {_canonical(name) for name in imported}
+        found = {name if name in self._foreign else _canonical(name) for name in imported}
         return found.pop() if len(found) == 1 else None
 
     def is_module(self, node: cst.CSTNode) -> bool:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
 from migrate.source.frontends.tensorflow.dense import reachable
-from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table
+from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table, refused_state
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.frontends.tensorflow.optimizers import Maker
@@ -217,12 +217,10 @@ class _Reporter:
             optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self._makers(table)}))
             creation = table.creation
             stops = table.stops or ([] if moves else self.judgement.file_stops)
-            lifted = all(stop.assumption for stop in stops)
-            refused = State.SUGGESTED if lifted else State.UNSUPPORTED
             yield TableRecord(
                 table.final_name or creation.name or table.label,
                 self.tree.location(creation.call),
-                State.APPLIED if moves else refused,
+                State.APPLIED if moves else refused_state(stops),
                 self._applicability(table) if moves else None,
                 creation.dim_text,
                 creation.rows_text,

@@ -26,6 +26,12 @@ LOOKUP_LIKE = {
     "sparse.matmul",
 }
 
+
+def lookup_like() -> set[str]:
+    """Return the calls that read rows by ids, those of the user's own rules included."""
+    return LOOKUP_LIKE | {symbol for rule in rules(LookupRule) for symbol in rule.symbols}
+
+
 #: TensorFlow functions that build a graph of their own for the function they are given.
 RUNNERS = {
     "while_loop",
@@ -43,7 +49,7 @@ RUNNERS = {
 
 def find_tables(file: File) -> list[Table]:
     """Return the tables in source order."""
-    readers = {symbol: rule for rule in rules(CreationRule) for symbol in rule.symbols}
+    readers = {symbol: rule for rule in reversed(rules(CreationRule)) for symbol in rule.symbols}
     found = []
     for call, name in file.names.calls:
         if name in readers and (table := _table(file, call, readers[name])) is not None:
@@ -177,7 +183,7 @@ def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
     if isinstance(arg, cst.Element):
         arg = file.tree.parent(file.tree.parent(arg) or arg)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or file.names.of(call.func) not in LOOKUP_LIKE:
+    if not isinstance(call, cst.Call) or file.names.of(call.func) not in lookup_like():
         return False
     return call.args[0] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None)
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.edits import Edit
-from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.facts import Stop, refused_state
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer
 from migrate.source.frontends.tensorflow.keras_layers.judge import LayerJudgement
 from migrate.source.frontends.tensorflow.kinds import File
@@ -177,12 +177,11 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
     for layer in judgement.layers:
         moves = id(layer) in moving
         stops = layer.stops or ([] if moves else judgement.file_stops)
-        lifted = all(stop.assumption for stop in stops)
         texts = {key: file.tree.source(arg.value) for key, arg in layer.arguments.items()}
         yield TableRecord(
             layer.name or layer.label,
             file.tree.location(layer.call),
-            State.APPLIED if moves else (State.SUGGESTED if lifted else State.UNSUPPORTED),
+            State.APPLIED if moves else refused_state(stops),
             _applicability(judgement, layer) if moves else None,
             texts.get("output_dim", ""),
             texts.get("input_dim", ""),

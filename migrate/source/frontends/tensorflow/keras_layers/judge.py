@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import is_none, literal, string
+from migrate.source.frontends.tensorflow.choice import keep, quiet
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer, find_layers
 from migrate.source.frontends.tensorflow.kinds import File
@@ -52,6 +53,9 @@ def judge_layers(file: File, assume: bool) -> LayerJudgement:
     if not judgement.layers:
         return judgement
     judgement.file_stops = [*_surroundings(file), *_training(file, judgement), *_storing(file)]
+    for layer in judgement.layers:
+        keep(file, layer.label, [(call, RULE) for call in (layer.call, *layer.calls)], layer.stops)
+    quiet(file, [judgement.file_stops, *(layer.stops for layer in judgement.layers)])
     if assume:
         for stops in (judgement.file_stops, *(layer.stops for layer in judgement.layers)):
             judgement.assumed += [stop for stop in stops if stop.assumption]

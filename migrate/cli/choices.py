@@ -1,0 +1,69 @@
+"""The options that say what may be converted; each stands above the same key of a configuration file."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from migrate.source.options import Given, RuleFile
+
+OPTIONS = (
+    click.option("--assume/--no-assume", default=None, help="Also convert what holds only under a stated assumption."),
+    click.option("--target", metavar="SDK", help="The SDK that the result calls.  [default: runtime]"),
+    click.option("--select", metavar="RULE,…", multiple=True, help="Only these rules: ids, or the first words of ids."),
+    click.option("--ignore", metavar="RULE,…", multiple=True, help="Not these rules. See migrate rules list."),
+    click.option("--rules", metavar="FILE", multiple=True, help="A Python file with rules of your own (repeatable)."),
+)
+
+
+def choices(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options to a command, which gets them as `given`, checked."""
+
+    @functools.wraps(command)
+    def wrapped(**arguments: Any) -> None:
+        names = ("target", "assume", "select", "ignore", "rules")
+        values = {name: arguments.pop(name) for name in names}
+        command(given=_given(**values), **arguments)
+
+    for option in reversed(OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def _given(
+    target: str | None,
+    assume: bool | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    rules: tuple[str, ...],
+) -> Given:
+    """Return what the command line says; raises MigrateError for a target or rule that does not exist."""
+    from migrate.source.options import Given, check_target
+    from migrate.source.selection import check_known, parse
+
+    if target is not None:
+        check_target(target, f"--target {target}")
+    given = Given(target, assume, parse(select) or None, parse(ignore) or None, rules or None)
+    if given.select or given.ignore or given.rules:
+        from migrate.source.rules.catalogue import known_ids
+        from migrate.source.rules.local import rule_ids
+
+        known = [*known_ids(), *(rule for file in rule_files(rules) for rule in rule_ids(file))]
+        check_known(given.select or (), known, "--select")
+        check_known(given.ignore or (), known, "--ignore")
+    return given
+
+
+def rule_files(given: Sequence[str]) -> list[RuleFile]:
+    """Return the files of own rules that hold here: those given, else those configured for this directory."""
+    from pathlib import Path
+
+    from migrate.source.config import for_file
+    from migrate.source.options import Given, Options
+
+    here = for_file(Path("here.py"), Options(given=Given(rules=tuple(given) or None)))
+    return list(here.rule_files)

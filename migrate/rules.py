@@ -1,0 +1,43 @@
+"""What a file of own rules imports: `migrate convert --rules FILE`.
+
+Four kinds of rules are asked about a TensorFlow source file. A `CreationRule` reads a call that makes a variable, a
+`LookupRule` a call that looks rows up, a `UseRule` explains any other use of a table, and a `FileRule` looks at the
+whole file. Each is a class under `@register` with an id, a title, a docstring and examples, which
+`migrate rules test FILE` runs.
+"""
+
+from migrate.report.model import Applicability, State
+from migrate.source.frontends.tensorflow.args import bind, is_none, literal, number, string
+from migrate.source.frontends.tensorflow.creation import read_initial_op, read_shape, refuse, refuse_options
+from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Lookup, Stop
+from migrate.source.frontends.tensorflow.kinds import CreationRule, File, FileRule, LookupRule, Remark, UseRule
+from migrate.source.frontends.tensorflow.lookups import make_lookup
+from migrate.source.rules import Example, Rule, register
+
+__all__ = [
+    "Applicability",
+    "Creation",
+    "CreationRule",
+    "Example",
+    "File",
+    "FileRule",
+    "Initializer",
+    "Lookup",
+    "LookupRule",
+    "Remark",
+    "Rule",
+    "State",
+    "Stop",
+    "UseRule",
+    "bind",
+    "is_none",
+    "literal",
+    "make_lookup",
+    "number",
+    "read_initial_op",
+    "read_shape",
+    "refuse",
+    "refuse_options",
+    "register",
+    "string",
+]

@@ -1,0 +1,17 @@
+"""The findings of one file that its user wants to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from migrate.report.model import Finding, with_ids
+from migrate.source.comments import Comments, choose
+from migrate.source.options import Options
+from migrate.source.rules.catalogue import known_ids
+
+
+def chosen(path: str, findings: Iterable[Finding], options: Options, comments: Comments) -> tuple[Finding, ...]:
+    """Return the findings of rules that are selected; those at an ignore comment become notes."""
+    known = known_ids() if comments.lines else ()
+    found = choose(path, findings, options.selection, comments, known)
+    return with_ids(sorted(found, key=lambda f: (f.location.line, f.rule)))

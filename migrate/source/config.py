@@ -1,0 +1,209 @@
+"""Configuration files: `[tool.migrate]` in `pyproject.toml` or `[migrate]` in `setup.cfg`, the nearest above a file.
+
+Keys: `select`, `ignore` and `exclude` (lists), `per-file-ignores` (pattern -> rules), `target`, `assume`, and `rules`
+(files of the user's own rules). Patterns and files are relative to the configuration file.
+"""
+
+from __future__ import annotations
+
+import configparser
+import fnmatch
+import functools
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from migrate.errors import MigrateError
+from migrate.source.options import Options, check_target
+from migrate.source.rules.catalogue import known_ids
+from migrate.source.rules.local import read_rule_file, rule_ids
+from migrate.source.selection import Selection, check_known, nearest
+
+LISTS = ("select", "ignore", "exclude", "rules")
+KEYS = (*LISTS, "per-file-ignores", "target", "assume")
+TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+@dataclass(frozen=True)
+class Config:
+    """One configuration file."""
+
+    path: Path
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    target: str | None = None
+    assume: bool | None = None
+
+    def matches(self, pattern: str, path: Path) -> bool:
+        """True when the pattern names the file: its name, its path from here, or a directory that it lies in."""
+        relative = Path(path.resolve()).relative_to(self.path.parent)
+        ways = [relative, *relative.parents[:-1]]
+        names = {name for way in ways for name in (way.as_posix(), way.name)}
+        return any(fnmatch.fnmatchcase(name, pattern.rstrip("/")) for name in names)
+
+
+def for_file(path: Path, options: Options) -> Options:
+    """Return the options of one file: the command line above the nearest configuration above the defaults.
+
+    Raises MigrateError for a configuration that cannot be read.
+    """
+    given = options.given
+    if given is None:
+        return options
+    config = nearest_config(path) or Config(path)
+    select = config.select if given.select is None else given.select
+    ignore = config.ignore if given.ignore is None else given.ignore
+    local = [rule for pattern, rules in config.per_file if config.matches(pattern, path) for rule in rules]
+    base = config.path.parent
+    files = [str(base / name) for name in config.rules] if given.rules is None else list(given.rules)
+    return replace(
+        options,
+        target=given.target or config.target or options.target,
+        assume=bool(config.assume) if given.assume is None else given.assume,
+        selection=Selection(select, ignore).without(local),
+        rule_files=tuple(read_rule_file(name) for name in files),
+        given=None,
+    )
+
+
+def is_excluded(path: Path) -> bool:
+    """True when the nearest configuration excludes the file."""
+    config = nearest_config(path)
+    return config is not None and any(config.matches(pattern, path) for pattern in config.exclude)
+
+
+def nearest_config(path: Path) -> Config | None:
+    """Return the nearest configuration above a file, or None."""
+    return _config_of(Path(path.resolve()).parent)
+
+
+@functools.cache
+def _config_of(directory: Path) -> Config | None:
+    found = [
+        config
+        for name, read in (("pyproject.toml", _read_toml), ("setup.cfg", _read_cfg))
+        if (directory / name).is_file() and (config := read(directory / name)) is not None
+    ]
+    if len(found) > 1:
+        raise MigrateError(
+            f"{_shown(found[0].path)} and {_shown(found[1].path)} both configure migrate; keep one of the two sections"
+        )
+    if found:
+        return found[0]
+    return _config_of(directory.parent) if directory.parent != directory else None
+
+
+def _shown(path: Path) -> str:
+    """Return a path as messages show it: relative to the working directory when it lies below."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
+def _read_toml(path: Path) -> Config | None:
+    data = path.read_bytes()
+    if b"migrate" not in data:
+        return None
+    try:
+        import tomllib
+    except ImportError:
+        raise MigrateError(f"{_shown(path)}: reading it needs Python 3.11; configure migrate in setup.cfg") from None
+    try:
+        section = tomllib.loads(data.decode("utf-8")).get("tool", {}).get("migrate")
+    except (ValueError, AttributeError) as error:
+        raise MigrateError(f"{_shown(path)}: it cannot be read as TOML ({error}); correct it") from error
+    if section is None:
+        return None
+    if not isinstance(section, dict):
+        raise MigrateError(f"{_shown(path)}: `tool.migrate` is no table; write [tool.migrate]")
+    return _config(path, section)
+
+
+def _read_cfg(path: Path) -> Config | None:
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(path.read_text(encoding="utf-8"))
+    except (configparser.Error, ValueError) as error:
+        if "[migrate]" not in path.read_text(encoding="utf-8", errors="replace"):
+            return None  # a file that is not ours to judge
+        raise MigrateError(f"{_shown(path)}: it cannot be read ({str(error).splitlines()[0]}); correct it") from error
+    if not parser.has_section("migrate"):
+        return None
+    section: dict[str, object] = dict(parser["migrate"])
+    for key in LISTS:
+        if key in section:
+            section[key] = _words(str(section[key]))
+    if "per-file-ignores" in section:
+        section["per-file-ignores"] = _pairs(path, str(section["per-file-ignores"]))
+    if "assume" in section:
+        section["assume"] = TRUTH.get(str(section["assume"]).lower(), section["assume"])
+    return _config(path, section)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in re.split(r"[,\n]", text) if word.strip()]
+
+
+def _pairs(path: Path, text: str) -> dict[str, list[str]]:
+    """Read lines `pattern: RULE, RULE`."""
+    found = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        pattern, colon, rules = line.partition(":")
+        if not colon:
+            raise MigrateError(
+                f"{_shown(path)}: key `per-file-ignores`: `{line}` has no colon; write `pattern: RULE, RULE`"
+            )
+        found[pattern.strip()] = _words(rules)
+    return found
+
+
+def _config(path: Path, section: Mapping[str, object]) -> Config:
+    for key in section:
+        if key not in KEYS:
+            hint = nearest(key, list(KEYS)).replace("`migrate rules list` shows all", f"keys are {', '.join(KEYS)}")
+            raise MigrateError(f"{_shown(path)}: migrate has no key `{key}`; {hint}")
+    lists = {key: _checked(path, section, key, _is_list, "a list of strings") for key in LISTS}
+    per_file = _checked(path, section, "per-file-ignores", _is_table, "a table of patterns and lists of rules")
+    target = _checked(path, section, "target", lambda value: isinstance(value, str), "a string")
+    assume = _checked(path, section, "assume", lambda value: isinstance(value, bool), "true or false")
+    if target is not None:
+        check_target(str(target), f"{_shown(path)}: key `target` = {target!r}")
+    pairs = tuple((str(k), tuple(v)) for k, v in per_file.items()) if isinstance(per_file, dict) else ()
+    texts = {key: tuple(value) if isinstance(value, list) else () for key, value in lists.items()}
+    config = Config(
+        path, **texts, per_file=pairs,
+        target=None if target is None else str(target), assume=None if assume is None else bool(assume),
+    )  # fmt: skip
+    _check_rules(config)
+    return config
+
+
+def _checked(
+    path: Path, section: Mapping[str, object], key: str, good: Callable[[object], bool], expected: str
+) -> object | None:
+    value = section.get(key)
+    if value is not None and not good(value):
+        raise MigrateError(f"{_shown(path)}: key `{key}` is {value!r}; write {expected}")
+    return value
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) and all(_is_list(item) for item in value.values())
+
+
+def _check_rules(config: Config) -> None:
+    """Check that every rule named here exists, the user's own included."""
+    own = [rule for name in config.rules for rule in rule_ids(read_rule_file(str(config.path.parent / name)))]
+    known = [*known_ids(), *own]
+    check_known(config.select, known, f"{_shown(config.path)}: key `select`")
+    check_known(config.ignore, known, f"{_shown(config.path)}: key `ignore`")
+    for pattern, rules in config.per_file:
+        check_known(rules, known, f"{_shown(config.path)}: key `per-file-ignores`, `{pattern}`")

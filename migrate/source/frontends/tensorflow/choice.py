@@ -1,0 +1,69 @@
+"""What the user keeps as it is: tables at ignore comments, tables and doubts of rules not selected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import libcst as cst
+
+from migrate.report.model import State
+from migrate.source.comments import RULE
+from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+
+
+def keep_tables(file: File, tables: Iterable[Table]) -> None:
+    """Stop each table at which an ignore comment stands, or whose creation or lookups are of rules not selected.
+
+    A table moves with all of its lookups or not at all, so that one of them keeps the others.
+    """
+    for table in tables:
+        calls = [(table.creation.call, table.creation.rule), *((lookup.call, lookup.rule) for lookup in table.lookups)]
+        keep(file, table.label, calls, table.stops)
+
+
+def keep(file: File, label: str, calls: list[tuple[cst.Call, str]], stops: list[Stop]) -> None:
+    """Add a note to `stops` when the user keeps one of these calls, each given with its rule."""
+    kept = [stop for call, rule in calls if (stop := _at_comment(file, label, call, rule)) is not None]
+    if kept:
+        # What else would keep the table is of no use to someone who keeps it.
+        stops[:] = kept[:1]
+        return
+    for call, rule in calls:
+        if not file.selection.wants(rule):
+            reason = f"the rule `{rule}` is not selected"
+            stops.append(Stop(call, rule, f"`{label}` stays as it is", reason, state=State.NOTED))
+
+
+def _at_comment(file: File, label: str, call: cst.Call, rule: str) -> Stop | None:
+    place = file.tree.location(call)
+    comment = file.comments.on(rule, place.line, place.end_line)
+    if comment is None:
+        return None
+    message = f"`{label}` and its lookups stay as they are, as a comment asks"
+    return Stop(call, RULE, message, comment.reason or "the comment gives no reason", state=State.NOTED)
+
+
+def quiet(file: File, groups: Iterable[list[Stop]]) -> None:
+    """Make notes of the doubts that are not reported: their rule is not selected, or a comment on their line names it.
+
+    They hold all the same: the tables concerned stay as they are.
+    """
+    for stops in groups:
+        kept = [stop for stop in stops if stop.rule == RULE]
+        stops[:] = kept[:1] or [_quieted(file, stop) for stop in stops]
+
+
+def _quieted(file: File, stop: Stop) -> Stop:
+    if stop.state is State.NOTED:
+        return stop
+    if not file.selection.wants(stop.rule):
+        return replace(stop, state=State.NOTED, assumption="")
+    if stop.node is file.tree.module:
+        return stop
+    place = file.tree.location(stop.node)
+    comment = file.comments.at_ends(stop.rule, place)
+    if comment is None:
+        return stop
+    return replace(stop, state=State.NOTED, reason=comment.with_reason(stop.reason), action="", assumption="")

@@ -1,0 +1,22 @@
+"""All rules of all frontends, by id: what `migrate rules` shows and `--select` may name."""
+
+from __future__ import annotations
+
+from migrate.source.rules.base import Rule, load, rules
+
+PACKAGES = ("migrate.source.rules.tensorflow", "migrate.source.rules.paddle", "migrate.source.rules.general")
+
+
+def catalogue() -> list[Rule]:
+    """Return every rule, by id."""
+    # The frontend imports its rules and they import its parts: it must come first.
+    import migrate.source.frontends.tensorflow  # noqa: F401
+
+    for package in PACKAGES:
+        load(package)
+    return sorted(rules(Rule), key=lambda rule: rule.id)
+
+
+def known_ids() -> list[str]:
+    """Return the ids of all rules."""
+    return [rule.id for rule in catalogue()]

@@ -1,0 +1,136 @@
+"""Configuration files: which one holds for a file, what it may say, and the sentence for each mistake in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.source.config import for_file, is_excluded
+from migrate.source.options import Given, Options
+
+TOML = """
+[tool.migrate]
+ignore = ["tf-gather"]
+exclude = ["old", "*_generated.py", "deep/er/one.py"]
+assume = true
+target = "runtime"
+
+[tool.migrate.per-file-ignores]
+"tests/*.py" = ["tf-variable", "tf-saver"]
+"""
+CFG = """
+[metadata]
+name = 50%
+
+[migrate]
+ignore = tf-gather
+exclude = old, *_generated.py
+    deep/er/one.py
+assume = yes
+target = runtime
+per-file-ignores =
+    tests/*.py: tf-variable, tf-saver
+"""
+
+
+def options(path: Path, given: Given | None = None) -> Options:
+    return for_file(path, Options(given=given or Given()))
+
+
+@pytest.fixture(params=["pyproject.toml", "setup.cfg"])
+def configured(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A directory with the same configuration in each of the two files."""
+    (tmp_path / request.param).write_text(TOML if request.param.endswith("toml") else CFG)
+    return tmp_path
+
+
+def test_both_files_say_the_same(configured: Path) -> None:
+    found = options(configured / "src" / "model.py")
+    assert (found.assume, found.target, found.given) == (True, "runtime", None)
+    assert not found.selection.wants("tf-gather")
+    assert found.selection.wants("tf-variable")
+    assert not options(configured / "tests" / "model.py").selection.wants("tf-variable")
+
+
+def test_the_command_line_stands_above(configured: Path) -> None:
+    given = Given(assume=False, select=("tf-gather", "tf-variable"), ignore=("tf-saver",))
+    found = options(configured / "tests" / "model.py", given)
+    assert not found.assume
+    assert found.selection.wants("tf-gather")
+    assert not found.selection.wants("tf-variable"), "ignored in this file"
+
+
+@pytest.mark.parametrize(
+    ("path", "excluded"),
+    [
+        ("model.py", False),
+        ("old/model.py", True),
+        ("src/old/x/model.py", True),
+        ("a_generated.py", True),
+        ("src/a_generated.py", True),
+        ("deep/er/one.py", True),
+        ("er/one.py", False),
+        ("older/model.py", False),
+    ],
+)
+def test_patterns_exclude(configured: Path, path: str, excluded: bool) -> None:
+    assert is_excluded(configured / path) is excluded
+
+
+def test_the_nearest_configuration_wins_alone(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(TOML)
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nx = 1\n")
+    (tmp_path / "a" / "b" / "setup.cfg").write_text("[migrate]\nignore = tf-variable\n")
+    assert not options(tmp_path / "a" / "m.py").selection.wants("tf-gather")
+    assert options(tmp_path / "a" / "b" / "m.py").selection.wants("tf-gather")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("pyproject.toml", '[tool.migrate]\nselct = ["tf"]', "migrate has no key `selct`; did you mean select?"),
+        ("pyproject.toml", "[tool.migrate]\nfoo = 1", "migrate has no key `foo`; keys are select, ignore"),
+        ("pyproject.toml", '[tool.migrate]\nselect = "tf"', "key `select` is 'tf'; write a list of strings"),
+        ("pyproject.toml", "[tool.migrate]\nassume = 1", "key `assume` is 1; write true or false"),
+        ("pyproject.toml", "[tool.migrate]\ntarget = 1", "key `target` is 1; write a string"),
+        ("pyproject.toml", '[tool.migrate]\ntarget = "rec"', "key `target` = 'rec': only `runtime` can be emitted"),
+        ("pyproject.toml", '[tool.migrate]\nignore = ["tf-gahter"]', "key `ignore`: no rule is called `tf-gahter`"),
+        ("pyproject.toml", '[tool.migrate]\nper-file-ignores = ["x"]', "write a table of patterns"),
+        ("pyproject.toml", '[tool.migrate.per-file-ignores]\n"a" = ["no-rule"]', "no rule is called `no-rule`"),
+        ("pyproject.toml", "[tool]\nmigrate = 1", "`tool.migrate` is no table"),
+        ("pyproject.toml", "[tool.migrate]\nignore = [", "cannot be read as TOML"),
+        ("pyproject.toml", '[tool.migrate]\nrules = ["none.py"]', "none.py: the rules cannot be read"),
+        ("setup.cfg", "[migrate]\nassume = maybe", "key `assume` is 'maybe'; write true or false"),
+        ("setup.cfg", "[migrate]\nselect = tf-nothing", "key `select`: no rule is called `tf-nothing`"),
+        ("setup.cfg", "[migrate]\nper-file-ignores = a.py tf", "`a.py tf` has no colon"),
+        ("setup.cfg", "[migrate]\nselect tf", "it cannot be read"),
+    ],
+)
+def test_a_mistake_is_one_sentence(tmp_path: Path, name: str, text: str, says: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(MigrateError) as error:
+        options(tmp_path / "m.py")
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+    assert (tmp_path / ("none.py" if "none.py" in text else name)).name in str(error.value)
+
+
+def test_two_configurations_in_one_place(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(TOML)
+    (tmp_path / "setup.cfg").write_text(CFG)
+    with pytest.raises(MigrateError, match="both configure migrate"):
+        options(tmp_path / "m.py")
+
+
+@pytest.mark.parametrize(("name", "text"), [("setup.cfg", "[x\ny"), ("pyproject.toml", "[broken")])
+def test_files_of_others_are_not_judged(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert options(tmp_path / "m.py").selection.wants("tf-gather")
+
+
+def test_options_without_a_command_line_are_not_looked_up(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(TOML)
+    assert for_file(tmp_path / "m.py", Options()) == Options()
