@@ -14,7 +14,7 @@ from migrate.source.selection import Selection, check_known
 
 STEPS = "loss = tf.reduce_sum(e)\n" + STEP
 OTHER = 'V = tf.get_variable("v", [9, 4], initializer=tf.zeros_initializer())\nf = tf.gather(V, ids)\n'
-USE = "l = tf.nn.l2_loss(W)"
+USE = "s = tf.matmul(u, W)"
 
 
 def convert(text: str, *, select: str = "", ignore: str = "", assume: bool = False) -> SourceResult:
@@ -73,7 +73,7 @@ def test_a_refusing_rule_that_is_ignored_refuses_in_silence() -> None:
     assert result.converted == text
     assert result.findings == ()
     assert result.tables[0].verdict is State.NOTED
-    assert "decays every row" in result.tables[0].reasons[0]
+    assert "whole [rows, dim] matrix" in result.tables[0].reasons[0]
 
 
 def test_an_ignored_doubt_is_not_lifted_by_an_assumption() -> None:
@@ -130,12 +130,12 @@ def test_what_else_stops_a_kept_table_is_not_told() -> None:
 
 
 def test_a_comment_on_another_line_makes_a_note_of_what_is_found_there() -> None:
-    text = HEAD + MADE + LOOKUP + USE + "  # migrate: ignore[tf-whole-table] decay is meant\n" + STEPS
+    text = HEAD + MADE + LOOKUP + USE + "  # migrate: ignore[tf-whole-table] ranking\n" + STEPS
     result = convert(text)
     assert not result.changed
     [finding] = result.findings
     assert (finding.rule, finding.state) == ("tf-whole-table", State.NOTED)
-    assert finding.reason.startswith("ignored by a comment: decay is meant; ")
+    assert finding.reason.startswith("ignored by a comment: ranking; ")
     keras = "import tensorflow as tf\nx = tf.keras.layers.Embedding(9, 4)  # migrate: ignore small\n"
     assert [f.state for f in convert(keras).findings] == [State.NOTED]
 
@@ -179,3 +179,19 @@ def test_a_file_stays_as_it_is() -> None:
 
 def test_no_reason_is_said_so() -> None:
     assert "gives no reason" in reasons(convert(HEAD + MADE[:-1] + "  # migrate: ignore\n" + LOOKUP))
+
+
+def test_a_keras_layer_is_kept_as_a_table_is() -> None:
+    text = (
+        "import tensorflow as tf\nfrom tensorflow.keras.layers import Embedding\n"
+        "a = Embedding(9, 4)  # migrate: ignore[tf-keras-embedding] small\nb = Embedding(9, 4)\n"
+        'x = a(i) + b(i)\nmodel.compile("adam", "mse")\n'
+    )
+    result = convert(text)
+    assert "a = Embedding(9, 4)  # migrate" in result.converted
+    assert "b = TableEmbedding(9, 4)\n" in result.converted
+    assert [t.verdict for t in result.tables] == [State.NOTED, State.APPLIED]
+    assert not any(f.remains for f in result.findings)
+    left_out = convert(text, ignore="tf-keras-embedding,ignore-comment".replace(",", " "))
+    assert not left_out.changed
+    assert not left_out.tables[0].lookups or {t.verdict for t in left_out.tables} == {State.NOTED}

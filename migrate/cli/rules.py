@@ -1,0 +1,82 @@
+"""`migrate rules`: the catalogue of conversion rules, a rule's page, and its examples."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from migrate.source.options import RuleFile
+    from migrate.source.rules import Rule
+
+RULES = click.option("--rules", "files", metavar="FILE", multiple=True, help="A Python file with rules of your own.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def rules() -> None:
+    """List, explain and test the conversion rules."""
+
+
+@rules.command("list")
+@RULES
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print docs/rules.md.")
+def list_rules(files: tuple[str, ...], as_markdown: bool) -> None:
+    """Print every rule with its id, what it does, and its title.
+
+    `exact` and `assumption` rules convert, `reports` rules only say what they see, or why a table stays.
+    """
+    from migrate.source.rules import pages
+
+    known = _known(_files(files) if not as_markdown or files else [])
+    if as_markdown:
+        click.echo(pages.markdown(known), nl=False)
+    for line in () if as_markdown else pages.listing(known):
+        click.echo(line)
+
+
+@rules.command()
+@click.argument("identifier", metavar="ID")
+@RULES
+def explain(identifier: str, files: tuple[str, ...]) -> None:
+    """Print what the rule ID does, with examples as diffs and examples that must stay as they are."""
+    from migrate.source.rules import pages
+    from migrate.source.selection import check_known, names
+
+    known = {rule.id: rule for rule in _known(_files(files))}
+    check_known([identifier], known, "migrate rules explain")
+    for number, name in enumerate(names(identifier, known)):
+        click.echo(("\n\n" if number else "") + "\n".join(pages.page(known[name])))
+
+
+@rules.command()
+@click.argument("path", metavar="[FILE]", required=False)
+def test(path: str | None) -> None:
+    """Run the examples of every rule, or those of the rules in FILE; exit code 1 when one comes out otherwise."""
+    from migrate.source.rules.examples import run_examples
+    from migrate.source.rules.local import rules_of
+
+    files = _files((path,) if path else ())
+    tested = rules_of(files) if path else _known(files)
+    failed = count = 0
+    for outcome in run_examples(tested, files):
+        count += 1
+        if outcome.problem:
+            failed += 1
+            click.echo(f"{outcome.rule.id}: {outcome.example.title}: {outcome.problem.rstrip()}")
+    click.echo(f"{count - failed} of {count} examples of {len(tested)} rules come out as they say", err=True)
+    sys.exit(1 if failed else 0)
+
+
+def _files(given: tuple[str, ...]) -> list[RuleFile]:
+    from migrate.cli.choices import rule_files
+
+    return rule_files(given)
+
+
+def _known(files: list[RuleFile]) -> list[Rule]:
+    from migrate.source.rules.catalogue import catalogue
+    from migrate.source.rules.local import rules_of
+
+    return sorted([*catalogue(), *rules_of(files)], key=lambda rule: rule.id)

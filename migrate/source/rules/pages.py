@@ -1,0 +1,102 @@
+"""The page of a rule, and the catalogue: all from what the rule's class says."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from migrate.report.model import Applicability
+from migrate.source.rules.base import Example, Rule
+
+WIDTH = 100
+KINDS = {
+    Applicability.EXACT: "exact",
+    Applicability.ASSUMPTION: "assumption",
+    Applicability.CHANGES_VALUES: "changes values",
+    None: "reports",
+}
+MEANINGS = {
+    Applicability.EXACT: "converts; the same values by construction",
+    Applicability.ASSUMPTION: "converts under a stated assumption (`--assume`)",
+    Applicability.CHANGES_VALUES: "converts; the values change",
+    None: "changes nothing; it says what it sees, or why a table stays",
+}
+HEAD = """# Rules
+
+<!-- Written by `migrate rules list --markdown`; a test compares it with the rules. -->
+
+What `migrate convert` and `migrate check` know, by the id that reports, `--select`, `--ignore` and comments use.
+`migrate rules explain ID` prints one of these pages, `migrate rules test` runs their examples.
+[Converting source](convert.md) says how rules are chosen and how to write your own.
+
+"""
+
+
+def listing(rules: Sequence[Rule]) -> Iterator[str]:
+    """Yield a line (or more, within 100 columns) for each rule: id, what it does, title."""
+    width = max((len(rule.id) for rule in rules), default=0)
+    for rule in rules:
+        head = f"{rule.id:{width}}  {KINDS[rule.applicability]:10}  "
+        yield from textwrap.wrap(head + rule.title, WIDTH, subsequent_indent=" " * len(head), break_on_hyphens=False)
+
+
+def page(rule: Rule) -> Iterator[str]:
+    """Yield the lines of a rule's page in plain text."""
+    yield f"{rule.id}: {rule.title}"
+    yield f"since {rule.since}; {MEANINGS[rule.applicability]}"
+    for paragraph in [*documentation(rule), *([f"Safety: {rule.fix_safety}"] if rule.fix_safety else [])]:
+        yield ""
+        yield from textwrap.wrap(paragraph, WIDTH, break_on_hyphens=False, break_long_words=False)
+    for example in rule.examples:
+        yield ""
+        yield f"{_heading(example)}:"
+        yield from (f"    {line}" for line in shown(example))
+
+
+def documentation(rule: Rule) -> list[str]:
+    """Return the paragraphs of the rule's docstring."""
+    text = inspect.cleandoc(type(rule).__doc__ or "")
+    return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+
+
+def shown(example: Example) -> list[str]:
+    """Return an example as a diff without its head; the whole text where nothing changes."""
+    before = example.before.splitlines()
+    if not example.after:
+        return [f"  {line}".rstrip() for line in before]
+    lines = difflib.unified_diff(before, example.after.splitlines(), n=1000, lineterm="")
+    return [f"{line[0]} {line[1:]}".rstrip() for line in list(lines)[3:]]
+
+
+def _heading(example: Example) -> str:
+    assumed = " (with --assume)" if example.assume else ""
+    if example.after:
+        return f"Example{assumed}: {example.title}"
+    said = f" (says: {example.says})" if example.says else ""
+    return f"Stays as it is{assumed}: {example.title}{said}"
+
+
+def markdown(rules: Iterable[Rule]) -> str:
+    """Return docs/rules.md."""
+    found = list(rules)
+    parts = [HEAD, "| Rule | | |\n|---|---|---|\n"]
+    parts += [f"| [`{rule.id}`](#{rule.id}) | {KINDS[rule.applicability]} | {rule.title} |\n" for rule in found]
+    for rule in found:
+        parts.append(f"\n## {rule.id}\n\n**{rule.title}.** {_sentence(MEANINGS[rule.applicability])}\n")
+        parts += [f"\n{paragraph}\n" for paragraph in documentation(rule)]
+        parts += [f"\nSafety: {rule.fix_safety}\n"] if rule.fix_safety else []
+        parts += [_example(example) for example in rule.examples]
+    return "".join(parts)
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def _example(example: Example) -> str:
+    if example.after:
+        lines = [line[:1] + line[2:] for line in shown(example)]
+        return f"\n{_heading(example)}:\n\n```diff\n" + "\n".join(lines) + "\n```\n"
+    return f"\n{_heading(example)}:\n\n```text\n{example.before.rstrip()}\n```\n"

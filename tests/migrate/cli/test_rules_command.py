@@ -1,0 +1,77 @@
+"""`migrate rules`: the catalogue, its pages, and the examples; and docs/rules.md, which is made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from migrate.cli.main import cli
+from migrate.errors import MigrateError
+from migrate.source.rules.catalogue import catalogue
+from migrate.source.rules.pages import KINDS
+
+ROOT = Path(__file__).parents[3]
+
+
+def migrate(*arguments: str, cwd: Path | None = None, monkeypatch: pytest.MonkeyPatch | None = None) -> Result:
+    if cwd is not None and monkeypatch is not None:
+        monkeypatch.chdir(cwd)
+    return CliRunner().invoke(cli, arguments)
+
+
+def test_the_list_names_every_rule_within_100_columns() -> None:
+    done = migrate("rules", "list")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == [rule.id for rule in catalogue()]
+    assert {"tf-gather", "paddle-linear", "source-file", "ignore-comment"} <= {rule.id for rule in catalogue()}
+
+
+def test_every_finding_has_a_rule_of_the_catalogue() -> None:
+    """Ids that the frontends write out are in the catalogue, so that they can be selected and explained."""
+    import re
+
+    known = {rule.id for rule in catalogue()}
+    source = [path.read_text() for path in (ROOT / "migrate" / "source").rglob("*.py") if "/rules/" not in str(path)]
+    found = {name for text in source for name in re.findall(r'"((?:tf|paddle)-[a-z][a-z-]+)"', text)}
+    assert found
+    assert found <= known
+
+
+def test_a_page_shows_title_text_and_examples() -> None:
+    done = migrate("rules", "explain", "tf-gather")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("tf-gather: `tf.gather` along the rows")
+    assert "\n    - y = tf.gather(b, x)\n" in done.stdout
+    assert "\n    + y = tf.squeeze(sparse_lookup(b, x), axis=-1)\n" in done.stdout
+    assert "\nStays as it is: another axis (says: axis):\n" in done.stdout
+
+
+def test_the_first_words_of_ids_give_all_pages() -> None:
+    pages = migrate("rules", "explain", "tf-embedding").stdout
+    assert pages.count("\nsince ") == sum(rule.id.startswith("tf-embedding-") for rule in catalogue())
+
+
+def test_an_unknown_rule_is_an_error_with_a_near_one() -> None:
+    with pytest.raises(MigrateError, match=r"no rule is called `tf-gahter`; did you mean tf-gather\?"):
+        cli.main(["rules", "explain", "tf-gahter"], standalone_mode=False)
+
+
+def test_all_examples_come_out() -> None:
+    done = migrate("rules", "test")
+    assert done.exit_code == 0, done.stdout
+    total = sum(len(rule.examples) for rule in catalogue())
+    assert f"{total} of {total} examples" in done.stderr
+
+
+def test_docs_are_up_to_date() -> None:
+    written = migrate("rules", "list", "--markdown").stdout
+    text = (ROOT / "docs" / "rules.md").read_text()
+    assert text == written, "run `migrate rules list --markdown > docs/rules.md`"
+
+
+def test_what_rules_do_is_said_in_one_word_or_two() -> None:
+    assert {rule.applicability for rule in catalogue()} <= set(KINDS)
