@@ -31,6 +31,14 @@ WHOLE = {
     "factorization machine": "xx = tf.SparseTensor(wide.indices, tf.pow(wide.values, 2), wide.dense_shape)\n"
     'out = tf.pow(tf.sparse.sparse_dense_matmul(wide, W, name="first"), 2)\n'
     "out -= tf.sparse.sparse_dense_matmul(xx, tf.pow(W, 2))",
+    "padding in row 0": "W = tf.concat((tf.zeros(shape=[1, 4]), W[1:, :]), 0)\nout = tf.nn.embedding_lookup(W, pairs)",
+    "padding before row 0": "P = tf.concat([tf.zeros((1, 4)), W], axis=0)\nout = tf.gather(P, pairs)",
+    "padding behind the last row": "P = tf.concat([W, tf.constant(0.0, shape=[1, 4])], 0)\n"
+    "out = tf.nn.embedding_lookup(P, pairs + 1)",
+    "padding in place": "out = tf.nn.embedding_lookup(tf.concat([tf.zeros([1, 4]), W[1:]], 0), pairs)\n"
+    "out += tf.nn.embedding_lookup(W, pairs)",
+    "padding if a flag says so": "pad = len(feeds) == 5\nif pad:\n    # zeros\n"
+    "    W = tf.concat([tf.zeros([1, 4]), W[1:]], 0)\nout = tf.nn.embedding_lookup(W, pairs)",
     "square by an operator": "out = tf.sparse_tensor_dense_matmul(wide, (W) ** 2) + 1.0",
 }
 each_optimizer = pytest.mark.parametrize("optimizer", OPTIMIZERS)

@@ -42,7 +42,17 @@ def _next_line(text: str, offset: int) -> int:
 def kept_comments(tree: Tree, call: cst.Call) -> list[str]:
     """Return the comments inside a call that is written anew, so that they can stand above it."""
     start, end = tree.span(call)
-    text = tree.text[start:end]
+    return _comments(tree.text[start:end])
+
+
+def without_line(tree: Tree, statement: cst.CSTNode) -> Edit:
+    """Take the lines of a statement out, but for its comments."""
+    start, end = tree.line_start(statement), _next_line(tree.text, tree.span(statement)[1] - 1)
+    comments = [tree.indent(statement) + comment for comment in _comments(tree.text[start:end].strip())]
+    return Edit(start, end, "".join(comment + tree.newline for comment in comments))
+
+
+def _comments(text: str) -> list[str]:
     if "#" not in text:
         return []
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)

@@ -8,12 +8,18 @@ import libcst as cst
 
 from migrate.source.edits import Edit, apply_edits
 from migrate.source.frontends.tensorflow.dense import trains_dense
-from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Rewrite, Stop, Table
+from migrate.source.frontends.tensorflow.facts import Change, Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import Maker
-from migrate.source.frontends.tensorflow.placing import import_offset, kept_comments, line_after, line_before
+from migrate.source.frontends.tensorflow.placing import (
+    import_offset,
+    kept_comments,
+    line_after,
+    line_before,
+    without_line,
+)
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.frontends.tensorflow.training import Step
 from migrate.targets import runtime
@@ -70,8 +76,17 @@ class Planner:
             for change in use.changes:
                 if id(change.node) not in done:
                     done.add(id(change.node))
-                    self._replace(change.node, change.text(self.fresh))
+                    self._change(change)
             self.plan.after.setdefault(id(use.node), self._planned(use.node) if use.changes else "")
+
+    def _change(self, change: Change) -> None:
+        """Write the new text of a node; a statement without one goes, its comments stay."""
+        text, node = change.text(self.fresh), change.node
+        if text or not isinstance(node, cst.SimpleStatementLine | cst.If):
+            self._replace(node, text)
+            return
+        self.plan.edits.append(without_line(self.tree, node))
+        self.plan.after[id(node)] = ""
 
     def _planned(self, node: cst.CSTNode) -> str:
         """Return the text of a node with the edits planned inside it."""
@@ -124,6 +139,10 @@ class Planner:
                 edits.append(Edit(tree.outer_span(call.args[position - 1].value)[1], tree.outer_span(arg.value)[1], ""))
         for arg, text in lookup.named:
             edits.append(Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], f"{text}="))
+        for arg, first, second in lookup.wraps:
+            left, right = tree.outer_span(arg.value)
+            edits.append(Edit(left, left, first.replace("{tf}", self.tf)))
+            edits.append(Edit(right, right, second.replace("{tf}", self.tf)))
         training = self._is_train(call)
         if training:
             last = [arg for arg in call.args if all(arg is not d for d in lookup.drop)][-1]

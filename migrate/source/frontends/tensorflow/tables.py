@@ -8,6 +8,7 @@ from migrate.source.frontends.tensorflow import references
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
+from migrate.source.frontends.tensorflow.padding import find_padding, follow, pad
 from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions
 from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value
@@ -59,14 +60,24 @@ def find_tables(file: File) -> list[Table]:
 
 def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     label, known = _uses(file, call)
-    if known is None or not any(_is_lookup_like(file, node) for node in known.reads):
+    if known is None:
+        return None
+    padded = find_padding(file, known)
+    reads = [node for node in (*known.reads, *padded.more) if not padded.owns(node)]
+    if not any(_is_lookup_like(file, node) for node in reads):
         return None
     creation = rule.read(file, call)
     table = Table(
-        label, creation, stops=[*creation.stops, *known.stops], references=[*known.reads, *known.writes, *known.aliased]
+        label,
+        creation,
+        stops=[*creation.stops, *known.stops, *padded.stops],
+        references=[*known.reads, *padded.more, *known.writes, *known.aliased],
+        followed=[*follow(file, padded, known)],
     )
-    for node in known.reads:
+    for node in reads:
         use = _classify(file, node)
+        if id(node) in padded.reads:
+            use = pad(file, use, padded.reads[id(node)], creation)
         if isinstance(use, Lookup):
             table.lookups.append(use)
             table.stops += use.doubts
@@ -77,7 +88,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     if table.lookups and all(_cut_off(file, lookup.call) for lookup in table.lookups):
         reason = "every lookup stands inside `stop_gradient`, so its rows are never trained"
         table.stops.append(Stop(call, creation.rule, "this variable cannot become a table", reason, "leave it dense"))
-    _check_bindings(file, table, known)
+    _check_bindings(file, table, [write for write in known.writes if not padded.owns(write)], known.aliased)
     check_terms(file, table)
     _check_runs(file, creation, table)
     for lookup in table.lookups:
@@ -207,12 +218,14 @@ def _classify(file: File, node: cst.BaseExpression) -> Lookup | Followed | Stop:
     )
 
 
-def _check_bindings(file: File, table: Table, known: Mentions) -> None:
+def _check_bindings(
+    file: File, table: Table, writes: list[cst.BaseExpression], aliased: list[cst.BaseExpression]
+) -> None:
     """Stop a table whose name also stands for something else."""
     own = table.creation.call
-    for target in known.writes:
+    for target in writes:
         value = assigned_value(file.tree, target)
-        if value is own or any(value is node for node in known.aliased) or _unbinds(file, target):
+        if value is own or any(value is node for node in aliased) or _unbinds(file, target):
             continue
         if isinstance(value, cst.Name) and value.value == "None":
             continue  # a lookup in None fails

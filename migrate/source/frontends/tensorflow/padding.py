@@ -1,0 +1,253 @@
+"""Tables with a row of zeros for padding: `tf.concat([tf.zeros([1, D]), W[1:]], 0)` and its relatives.
+
+A table cannot be concatenated, but what is looked up in it can be multiplied by zero where the id is the padding's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, literal
+from migrate.source.frontends.tensorflow.facts import Change, Creation, Followed, Lookup, Stop
+from migrate.source.frontends.tensorflow.fresh import Fresh
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.references import Mentions, mentions
+from migrate.source.frontends.tensorflow.shapes import is_repeatable
+from migrate.source.frontends.tensorflow.values import is_fixed, resolve
+
+RULE = "tf-zero-padding"
+SHAPES = {"zeros": ("shape", "dtype", "name"), "constant": ("value", "dtype", "shape", "name", "verify_shape")}
+
+
+@dataclass(frozen=True)
+class Padding:
+    """One concatenation of a table with a row of zeros."""
+
+    call: cst.Call
+    table: cst.BaseExpression  #: the mention of the table inside
+    kind: str  #: `first`: the zeros take row 0's place; `before`: ids are shifted by one; `last`: the zeros are row V
+    target: cst.BaseExpression | None  #: what it is bound to; None when it is looked up on the spot
+    line: cst.CSTNode | None  #: the statement that binds it, with the `if` around it when that holds nothing else
+    flag: cst.BaseExpression | None  #: the condition under which rows are padded
+
+
+@dataclass
+class Padded:
+    """The paddings of one variable, and where their values are read."""
+
+    found: list[Padding] = field(default_factory=list)
+    reads: dict[int, Padding] = field(default_factory=dict)  #: id of a read -> what pads it
+    more: list[cst.BaseExpression] = field(default_factory=list)  #: reads that do not mention the variable itself
+    stops: list[Stop] = field(default_factory=list)
+
+    def owns(self, node: cst.BaseExpression) -> bool:
+        """True for the table inside a padding and for the name a padding is bound to."""
+        return any(node is part for one in self.found for part in (one.table, one.target))
+
+
+def find_padding(file: File, known: Mentions) -> Padded:
+    """Return what pads the variable that `known` mentions."""
+    padded = Padded()
+    padded.found = [one for read in known.reads if (one := padding_of(file, read)) is not None]
+    for one in padded.found:
+        if one.target is None:
+            padded.more.append(one.call)
+            padded.reads[id(one.call)] = one
+        elif any(one.target is write for write in known.writes):
+            _rebound(file, known, one, padded)
+        else:
+            _named(file, one, padded)
+    return padded
+
+
+def _named(file: File, one: Padding, padded: Padded) -> None:
+    """Collect the reads of a padded table that has a name of its own."""
+    assert one.target is not None
+    uses = mentions(file, one.target)
+    padded.stops += uses.stops
+    padded.more += uses.reads
+    padded.reads.update((id(read), one) for read in uses.reads)
+    if len(uses.writes) > 1 or one.flag is not None:
+        padded.stops.append(_unclear(file, one.target))
+
+
+def _rebound(file: File, known: Mentions, one: Padding, padded: Padded) -> None:
+    """Tell the reads behind `W = tf.concat([zeros, W[1:]], 0)` from those before it."""
+    start = file.tree.span(one.call)[0]
+    if isinstance(_around(file, one.call), cst.For | cst.While):
+        padded.stops.append(_unclear(file, one.table))
+        return
+    for read in known.reads:
+        if read is one.table:
+            continue
+        if _covers(file, one, read):
+            padded.reads[id(read)] = one
+        elif file.tree.span(read)[0] > start or _around(file, one.call) is not _around(file, read):
+            padded.stops.append(_unclear(file, read))
+
+
+def _unclear(file: File, node: cst.BaseExpression) -> Stop:
+    reason = "whether it reads the padded rows or the others depends on the order of execution"
+    message = f"`{file.tree.source(node)}` is bound more than once"
+    return Stop(node, RULE, message, reason, "give the padded table a name of its own")
+
+
+def _around(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
+    """Return the function or loop around `node`, in which statements run one after the other."""
+    kinds = (cst.FunctionDef, cst.Lambda, cst.For, cst.While)
+    return next((a for a in file.tree.ancestors(node) if isinstance(a, kinds)), None)
+
+
+def _covers(file: File, one: Padding, read: cst.BaseExpression) -> bool:
+    """True when the padding has certainly run before `read`, in the same function."""
+    line = one.line
+    if line is None or file.tree.span(read)[0] < file.tree.span(line)[1]:
+        return False
+    if _around(file, read) is not _around(file, line):
+        return False
+    block = file.tree.parent(line)
+    while isinstance(file.tree.parent(block) if block is not None else None, cst.With):
+        holder = file.tree.parent(block) if block is not None else None
+        block = file.tree.parent(holder) if holder is not None else None
+    return block is not None and file.tree.contains(block, read)
+
+
+def padding_of(file: File, read: cst.BaseExpression) -> Padding | None:
+    """Return the concatenation with a row of zeros in which `read` is the table; None when it is none."""
+    around = file.tree.parent(read)
+    sliced = isinstance(around, cst.Subscript) and around.value is read and _all_but_first(around)
+    part = around if sliced else read
+    element = file.tree.parent(part) if part is not None else None
+    listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
+    arg = file.tree.parent(listed) if isinstance(listed, cst.List | cst.Tuple) else None
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(call, cst.Call) or not isinstance(listed, cst.List | cst.Tuple) or len(listed.elements) != 2:
+        return None
+    bound = bind(call, ("values", "axis", "name")) if file.names.of(call.func) == "concat" else None
+    if bound is None or bound.get("values") is not arg or "axis" not in bound or literal(bound["axis"].value) != 0:
+        return None
+    first = listed.elements[0] is element
+    other = listed.elements[1 if first else 0].value
+    if not _is_zero_row(file, other) or (first and sliced):
+        return None
+    return _placed(file, call, read, "last" if first else "first" if sliced else "before")
+
+
+def _placed(file: File, call: cst.Call, read: cst.BaseExpression, kind: str) -> Padding | None:
+    """Return the padding with what it is bound to; None where its line cannot be taken out."""
+    assign = file.tree.parent(call)
+    if isinstance(assign, cst.Arg):
+        return Padding(call, read, kind, None, None, None)
+    line = file.tree.parent(assign) if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
+    if not isinstance(assign, cst.Assign) or not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None
+    block = file.tree.parent(line)
+    holder = file.tree.parent(block) if block is not None else None
+    target = assign.targets[0].target
+    if not isinstance(holder, cst.If):
+        return Padding(call, read, kind, target, line, None)
+    alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1 and holder.orelse is None
+    test = holder.test
+    plain = isinstance(test, cst.Attribute) or (isinstance(test, cst.Name) and is_fixed(file.tree, test))
+    outermost = holder.body is block and not isinstance(file.tree.parent(holder), cst.If)
+    if not (alone and plain and outermost) or kind == "before":
+        return None
+    return Padding(call, read, kind, target, holder, test)
+
+
+def _all_but_first(node: cst.Subscript) -> bool:
+    """True for `[1:]` and `[1:, :]`."""
+    slices = [part.slice for part in node.slice]
+    rows = slices[0] if slices else None
+    if not isinstance(rows, cst.Slice) or literal(rows.lower) != 1 or rows.upper or rows.step:
+        return False
+    rest = slices[1:]
+    return len(rest) < 2 and all(isinstance(s, cst.Slice) and not (s.lower or s.upper or s.step) for s in rest)
+
+
+def _is_zero_row(file: File, node: cst.BaseExpression) -> bool:
+    """True for `tf.zeros([1, D])` and `tf.constant(0.0, shape=[1, D])`."""
+    call = resolve(file.tree, node)
+    name = file.names.of(call.func) if isinstance(call, cst.Call) else None
+    if not isinstance(call, cst.Call) or name not in SHAPES:
+        return False
+    bound = bind(call, SHAPES[name])
+    if bound is None or "shape" not in bound or (name == "constant" and literal(bound["value"].value) != 0):
+        return False
+    shape = resolve(file.tree, bound["shape"].value)
+    return (
+        isinstance(shape, cst.List | cst.Tuple) and len(shape.elements) == 2 and literal(shape.elements[0].value) == 1
+    )
+
+
+def pad(file: File, use: Lookup | Followed | Stop, one: Padding, creation: Creation) -> Lookup | Stop:
+    """Return the lookup with the rows of padding ids made zeros, or why that cannot be written."""
+    if isinstance(use, Lookup):
+        return _masked(file, use, one, creation)
+    if isinstance(use, Stop) and not use.assumption:
+        return use
+    reason = "only what is looked up can be padded"
+    return Stop(use.node, RULE, "the padded table is also used in another way", reason, "keep the variable dense")
+
+
+def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Lookup | Stop:
+    ids = lookup.ids
+    if ids is None or lookup.function != "sparse_lookup" or creation.rank != 2:
+        reason = "rows of zeros cannot be told apart once they are combined"
+        return Stop(lookup.call, RULE, "this lookup reads a padded table", reason, "keep the variable dense")
+    if not is_repeatable(ids.value) or isinstance(ids.value, cst.Await | cst.NamedExpr):
+        reason = "the ids are needed twice: to look up, and to find the padding"
+        return Stop(lookup.call, RULE, "the ids of this lookup in a padded table have no name", reason, "name the ids")
+    if one.kind == "last" and not _same_rows(file, lookup, creation):
+        reason = f"the padding's id is the number of rows, `{creation.rows_text}`, which may be another one here"
+        return Stop(lookup.call, RULE, "this lookup reads a padded table", reason, "look up where the table is made")
+    text = file.tree.source(ids.value)
+    number = creation.rows_text if one.kind == "last" else "0"
+    mask = f"{{tf}}.expand_dims({{tf}}.cast({{tf}}.not_equal({text}, {number}), {{tf}}.float32), -1)"
+    if one.flag is not None:
+        mask += f" if {file.tree.source(one.flag)} else 1.0"
+    around = (f"{{tf}}.multiply({lookup.around[0]}", f"{lookup.around[1]}, {mask})")
+    last = str(creation.rows.evaluated_value - 1) if isinstance(creation.rows, cst.Integer) else f"{number} - 1"
+    wraps = {
+        "first": (),
+        "before": ((ids, "{tf}.maximum({tf}.subtract(", ", 1), 0)"),),
+        "last": ((ids, "{tf}.minimum(", f", {last})"),),  # so that the padding gets no row
+    }[one.kind]
+    return replace(lookup, around=around, wraps=wraps, idle="a padded table has a gradient for every id", dense=True)
+
+
+def _same_rows(file: File, lookup: Lookup, creation: Creation) -> bool:
+    """True when the number of rows, as the creation writes it, is known at the lookup."""
+    rows = creation.rows
+    if isinstance(rows, cst.Integer):
+        return True
+    here = file.tree.enclosing(lookup.call, cst.FunctionDef) is file.tree.enclosing(creation.call, cst.FunctionDef)
+    return here and (isinstance(rows, cst.Attribute) or (isinstance(rows, cst.Name) and is_fixed(file.tree, rows)))
+
+
+def follow(file: File, padded: Padded, known: Mentions) -> Iterator[Followed]:
+    """Yield what becomes of the concatenations themselves."""
+    for one in padded.found:
+        text = file.tree.source(one.table)
+        rebound = one.line is not None and any(one.target is write for write in known.writes)
+        node = one.line if rebound and one.line is not None else one.call
+        new = text if not rebound else "pass" if _leaves_nothing(file, node) else ""
+        change = Change(node, partial(_text, new))
+        reason = "the looked-up rows are multiplied by zero where the id is the padding's"
+        yield Followed(one.call, RULE, f"the row of zeros next to `{text}` is not stored", reason, (change,))
+
+
+def _text(text: str, fresh: Fresh) -> str:
+    return text
+
+
+def _leaves_nothing(file: File, line: cst.CSTNode) -> bool:
+    """True when the block of a line holds no other line that certainly stays."""
+    block = file.tree.parent(line)
+    others = block.body if isinstance(block, cst.IndentedBlock) else ()
+    inner = isinstance(block, cst.IndentedBlock)
+    return inner and all(other is line or "concat" in file.tree.source(other) for other in others)

@@ -1,0 +1,63 @@
+"""`tf.concat([tf.zeros([1, D]), W[1:]], 0)` and then a lookup -> a lookup whose padding rows are multiplied by zero."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.report.model import Applicability
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File, UseRule
+from migrate.source.frontends.tensorflow.padding import RULE, padding_of
+from migrate.source.rules import Example, register
+
+HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+AFTER = (
+    HEAD + "from runtime import create_table, sparse_lookup\n"
+    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+    "emb_initializer=tf.zeros_initializer())\n"
+)
+LOOKUP = "e = tf.nn.embedding_lookup(W, x)\n"
+
+
+@register
+class ZeroPadding(UseRule):
+    """Names the concatenations that cannot be followed; `padding` does the others."""
+
+    id = RULE
+    title = "A row of zeros that is put in front of a table, or behind it, becomes a mask on what is looked up"
+    applicability = Applicability.EXACT
+    examples = (
+        Example(
+            "row 0 is zeros, under the same name",
+            HEAD + MADE + "W = tf.concat((tf.zeros([1, 4]), W[1:, :]), 0)  # padding\n" + LOOKUP,
+            AFTER + "# padding\n"
+            "e = tf.multiply(sparse_lookup(W, x), tf.expand_dims(tf.cast(tf.not_equal(x, 0), tf.float32), -1))\n",
+        ),
+        Example(
+            "ids are shifted by one",
+            HEAD + MADE + "P = tf.concat([tf.zeros([1, 4]), W], axis=0)\ne = tf.gather(P, x)\n",
+            AFTER + "P = W\ne = tf.multiply(sparse_lookup(P, tf.maximum(tf.subtract(x, 1), 0)), "
+            "tf.expand_dims(tf.cast(tf.not_equal(x, 0), tf.float32), -1))\n",
+        ),
+        Example(
+            "the last row is zeros, if a flag says so",
+            HEAD + MADE + "if FLAGS.pad:\n    W = tf.concat([W, tf.zeros([1, 4])], 0)\n" + LOOKUP,
+            AFTER + "e = tf.multiply(sparse_lookup(W, tf.minimum(x, 8)), "
+            "tf.expand_dims(tf.cast(tf.not_equal(x, 9), tf.float32), -1) if FLAGS.pad else 1.0)\n",
+        ),
+        Example(
+            "the padded table is also used whole",
+            HEAD + MADE + "P = tf.concat([tf.zeros([1, 4]), W], 0)\ne = tf.gather(P, x)\ny = tf.matmul(u, P)\n",
+        ),
+        Example(
+            "a row that is not zeros",
+            HEAD + MADE + LOOKUP + "P = tf.concat([tf.ones([1, 4]), W], 0)\n",
+        ),
+    )
+
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+        padding = padding_of(file, reference)
+        if padding is None:
+            return None
+        return Stop(padding.call, RULE, "a row of zeros is put next to this table", "its use is not followed")
