@@ -28,11 +28,6 @@ LOOKUP_LIKE = {
 }
 
 
-def lookup_like() -> set[str]:
-    """Return the calls that read rows by ids, those of the user's own rules included."""
-    return LOOKUP_LIKE | {symbol for rule in rules(LookupRule) for symbol in rule.symbols}
-
-
 #: TensorFlow functions that build a graph of their own for the function they are given.
 RUNNERS = {
     "while_loop",
@@ -194,7 +189,7 @@ def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
     if isinstance(arg, cst.Element):
         arg = file.tree.parent(file.tree.parent(arg) or arg)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or file.names.of(call.func) not in lookup_like():
+    if not isinstance(call, cst.Call) or file.names.of(call.func) not in LOOKUP_LIKE:
         return False
     return call.args[0] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None)
 
