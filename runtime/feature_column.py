@@ -51,7 +51,8 @@ def embedding_column(
         max_norm=max_norm,
         use_safe_embedding_lookup=use_safe_embedding_lookup,
     )
-    return _over_table(type(stock))(**stock._asdict())
+    stock_class: Any = type(stock)
+    return _over_table(stock_class)(**stock._asdict())
 
 
 def shared_embedding_columns(
@@ -82,7 +83,8 @@ def shared_embedding_columns(
         max_norm=max_norm,
         use_safe_embedding_lookup=use_safe_embedding_lookup,
     )
-    return [_sharing_table(type(stock))(**stock._asdict()) for stock in found]
+    stock_class: Any = type(found[0])
+    return [_sharing_table(stock_class)(**stock._asdict()) for stock in found]
 
 
 def _refuse(function: str, checkpoint: Any, tensor: Any, trainable: Any) -> None:
@@ -96,10 +98,10 @@ def _refuse(function: str, checkpoint: Any, tensor: Any, trainable: Any) -> None
 
 
 @functools.cache
-def _over_table(stock: type) -> type:
+def _over_table(stock: Any) -> Any:
     """Return the class of stock `embedding_column`s with the variable replaced by a table."""
 
-    class TableEmbeddingColumn(stock):  # type: ignore[misc, valid-type]
+    class TableEmbeddingColumn(stock):  # type: ignore[misc]
         """An embedding column over a table."""
 
         def create_state(self, state_manager: Any) -> None:
@@ -127,10 +129,10 @@ def _over_table(stock: type) -> type:
 
 
 @functools.cache
-def _sharing_table(stock: type) -> type:
+def _sharing_table(stock: Any) -> Any:
     """Return the class of stock `shared_embedding_columns` with the variable replaced by a table."""
 
-    class TableSharedEmbeddingColumn(stock):  # type: ignore[misc, valid-type]
+    class TableSharedEmbeddingColumn(stock):  # type: ignore[misc]
         """One of several columns over a table."""
 
         def _get_dense_tensor_internal(self, inputs: Any, weight_collections: Any = None, trainable: Any = None) -> Any:
