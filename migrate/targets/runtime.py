@@ -10,10 +10,12 @@ TAB = 4
 #: Name -> module it is imported from.
 MODULES = {
     "create_table": "runtime",
+    "embedding_column": "runtime.feature_column",
     "embedding_lookup_sparse": "runtime",
     "get_dense_and_sparse_variable": "runtime",
     "looked_up_rows": "runtime",
     "safe_embedding_lookup_sparse": "runtime",
+    "shared_embedding_columns": "runtime.feature_column",
     "sparse_lookup": "runtime",
     "adadelta": "runtime.optimizers",
     "adagrad": "runtime.optimizers",

@@ -66,6 +66,7 @@ class Creation:
     rows_text: str = ""
     dim_text: str = ""
     initializer: Initializer | None = None
+    emitted: str = ""  #: the runtime's function of the same arguments; empty for `create_table`
     unique: bool = False  #: every execution makes a new variable (tf.Variable)
     stops: list[Stop] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -11,6 +11,7 @@ import libcst as cst
 from migrate.report.model import State
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.choice import keep_tables, quiet
+from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
@@ -42,7 +43,7 @@ class Judgement:
 
 def judge(file: File, assume: bool) -> Judgement:
     """Return the verdicts; a table moves only if nothing at all stops it."""
-    tables = find_tables(file)
+    tables = [*find_tables(file), *find_columns(file)]
     mentioned = {id(node) for table in tables for node in table.references}
     training = find_training(file, mentioned)
     judgement = Judgement(tables, training)

@@ -111,6 +111,11 @@ class Planner:
     def _table(self, table: Table) -> None:
         creation = table.creation
         call = creation.call
+        if creation.emitted:
+            function = self.fresh.imports(creation.emitted)
+            self._replace(call.func, function)
+            self.plan.after[id(call)] = f"{function}(...)"
+            return
         initializer = creation.initializer.text if creation.initializer else ""
         texts = runtime.TableText(table.final_name, creation.dim_text, creation.rows_text, initializer)
         lead = self.tree.lead(call)

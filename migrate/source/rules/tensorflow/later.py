@@ -1,4 +1,4 @@
-"""Forms of embedding that this version names but does not convert: Keras layers, feature columns, whole estimators."""
+"""Forms of embedding that this version names but does not convert: those of tf.contrib, whole estimators."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from migrate.source.rules import Example, register
 
 FORMS = {
     "layers.Embedding": "a Keras `Embedding` layer",
-    "feature_column.embedding_column": "an embedding column",
-    "feature_column.shared_embedding_columns": "shared embedding columns",
     "feature_column.shared_embeddings": "shared embedding columns",
     "contrib.layers.embedding_column": "an embedding column",
     "contrib.layers.embed_sequence": "`embed_sequence`",
@@ -28,7 +26,7 @@ class Later(FileRule):
     """Never silence: each of them is a finding."""
 
     id = "tf-other-embedding"
-    title = "Embeddings inside Keras layers, feature columns and canned estimators are named"
+    title = "Embeddings inside tf.contrib and canned estimators are named"
     examples = (
         Example(
             "sequence",
@@ -36,7 +34,9 @@ class Later(FileRule):
             says="embed_sequence",
         ),
         Example(
-            "feature column", "import tensorflow as tf\nc = tf.feature_column.embedding_column(a, 4)\n", says="column"
+            "feature column",
+            "import tensorflow as tf\nc = tf.contrib.layers.embedding_column(a, 4)\n",
+            says="column",
         ),
     )
 

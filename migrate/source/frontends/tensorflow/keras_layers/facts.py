@@ -134,7 +134,7 @@ def _check_arguments(file: File, layer: Layer) -> None:
 
 
 def _check_initializer(file: File, layer: Layer, arg: cst.Arg) -> None:
-    known = _rowwise(file, arg.value)
+    known = rowwise(file, arg.value)
     if known is False:
         reason = "a row is made alone, so its initial values cannot depend on other rows"
         action = "use a constant, uniform, normal or variance-scaling initializer, or `weights=[matrix]`"
@@ -147,7 +147,7 @@ def _check_initializer(file: File, layer: Layer, arg: cst.Arg) -> None:
         )
 
 
-def _rowwise(file: File, node: cst.BaseExpression) -> bool | None:
+def rowwise(file: File, node: cst.BaseExpression) -> bool | None:
     """Return whether an initializer can make each row alone; None when it is not in the file."""
     value = resolve(file.tree, node)
     if isinstance(value, cst.Name) and value.value == "None":

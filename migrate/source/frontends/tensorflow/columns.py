@@ -1,0 +1,109 @@
+"""Embedding columns: the column is exchanged, and TensorFlow's input layer makes and reads the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, literal
+from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop, Table
+from migrate.source.frontends.tensorflow.keras_layers.facts import rowwise
+from migrate.source.frontends.tensorflow.kinds import File
+
+RULE = "tf-embedding-column"
+_LAST = ("ckpt_to_load_from", "tensor_name_in_ckpt", "max_norm", "trainable", "use_safe_embedding_lookup")
+#: Symbol -> (its parameters in order, the runtime's function).
+COLUMNS = {
+    "feature_column.embedding_column": (
+        ("categorical_column", "dimension", "combiner", "initializer", *_LAST),
+        "embedding_column",
+    ),
+    "feature_column.shared_embedding_columns": (
+        ("categorical_columns", "dimension", "combiner", "initializer", "shared_embedding_collection_name", *_LAST),
+        "shared_embedding_columns",
+    ),
+}
+INPUT_LAYERS = {
+    "feature_column.input_layer",
+    "feature_column.sequence_input_layer",
+    "contrib.feature_column.sequence_input_layer",
+    "keras.layers.DenseFeatures",
+    "keras.experimental.SequenceFeatures",
+}
+
+
+def find_columns(file: File) -> list[Table]:
+    """Return the embedding columns of the file in source order, as tables without lookups of their own."""
+    calls = file.calls(*COLUMNS)
+    around = [*_consumers(file)] if calls else []
+    return [_column(file, call, name, around) for call, name in calls]
+
+
+def _column(file: File, call: cst.Call, name: str, around: list[Stop]) -> Table:
+    parameters, function = COLUMNS[name]
+    creation = Creation(call, RULE, emitted=function)
+    target = file.tree.parent(call)
+    bound = target.targets[0].target if isinstance(target, cst.Assign) and len(target.targets) == 1 else call
+    label = " ".join(file.tree.source(bound).split())
+    table = Table(label if len(label) <= 60 else label[:57] + "...", creation, stops=[*around])
+    given = bind(call, parameters)
+    if given is None:
+        action = "pass the arguments one by one"
+        table.stops.append(Stop(call, RULE, "the arguments of this column cannot be read", "some are starred", action))
+        return table
+    if "dimension" in given:
+        creation.dim_text = file.tree.source(given["dimension"].value)
+    initializer = given.get("initializer")
+    creation.initializer = Initializer("" if initializer is None else file.tree.source(initializer.value))
+    table.stops += _arguments(file, given)
+    return table
+
+
+def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Stop]:
+    if not is_none(given.get("ckpt_to_load_from")):
+        action = "leave it out and fill the table with `runtime.checkpoint.warm_start`"
+        yield Stop(
+            given["ckpt_to_load_from"], RULE, "this column loads its rows", "a table is filled otherwise", action
+        )
+    trainable = given.get("trainable")
+    if trainable is not None and literal(trainable.value) is not True:
+        yield Stop(trainable, RULE, "this column may not be trained", "a table is trained", "leave the column as it is")
+    initializer = given.get("initializer")
+    if initializer is None or is_none(initializer):
+        return
+    known = rowwise(file, initializer.value)
+    if known is False:
+        reason = "a row is made alone, so its initial values cannot depend on other rows"
+        yield Stop(initializer, RULE, "the initial values of this column cannot be made row by row", reason)
+    elif known is None:
+        reason = "what they are is decided at run time, and the runtime refuses some"
+        assumption = "the initializer is constant, uniform, normal or variance scaling"
+        action = "convert with --assume if they are simple"
+        yield Stop(initializer, RULE, "the initial values of this column", reason, action, assumption)
+
+
+def _consumers(file: File) -> Iterator[Stop]:
+    """What reads the columns: an input layer whose model this file trains, or nobody knows."""
+    read = False
+    for call, name in file.names.calls:
+        if (
+            name.startswith("estimator.")
+            and name.endswith(("Classifier", "Regressor", "Estimator"))
+            and name != "estimator.Estimator"
+        ):
+            reason = "a canned estimator trains by optimizers of its own, which know no tables"
+            text = " ".join(file.tree.source(call.func).split())
+            yield Stop(
+                call, RULE, f"`{text}` may read the columns", reason, "write a model_fn for tf.estimator.Estimator"
+            )
+        if name in INPUT_LAYERS:
+            read = True
+            listed = next((a for a in call.args if a.keyword and a.keyword.value == "cols_to_vars"), None)
+            if not is_none(listed):
+                yield Stop(call, RULE, "`cols_to_vars` lists variables of columns", "tables are not in that list")
+    if not read:
+        message = "no input layer in this file reads the columns"
+        assumption = "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split"
+        action = "convert with --assume, and split the optimizer where the model is trained"
+        yield Stop(file.tree.module, RULE, message, "who reads them must also train their tables", action, assumption)
