@@ -114,12 +114,14 @@ def _refuse_nothing(paths: Sequence[str], done: Sequence[Converted]) -> None:
 
 def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool) -> str:
     """Write what changed and return where, in words; everything is checked before the first byte is written."""
+    from migrate.source.journal import Journal, record_in_place
     from migrate.source.writing import OutputDirectory, check_writable, write_atomically
 
     if in_place:
         changed = [one for one in done if one.result.changed]
         for one in changed:
             check_writable(one.source.path)
+        record_in_place((one.source.path, one.original, one.data) for one in changed)
         for one in changed:
             write_atomically(one.source.path, one.data)
         return "in place" if changed else ""
@@ -127,6 +129,9 @@ def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, fo
         return ""
     files = {path: data for one in done for path, data in one.outputs(everything=False).items()}
     OutputDirectory(directory, force).write(files)
+    if files:
+        changed = [one for one in done if one.result.changed]
+        Journal(directory).record((directory / one.source.relative, one.original, one.data) for one in changed)
     return f"{len(files)} {'file' if len(files) == 1 else 'files'} to {directory.as_posix()}/" if files else ""
 
 

@@ -13,7 +13,7 @@ from migrate.source.comments import keep_file, read_comments
 from migrate.source.discover import framework_of
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
-from migrate.source.rules.local import using
+from migrate.source.rules.local import line_of_rules, using
 from migrate.source.text import SourceText, UnreadableSource, decode, syntax_problem
 
 RULE = "source-file"
@@ -59,7 +59,9 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
         return failed(path, text, str(error), "save it with line feeds")
     except (Exception, RecursionError) as error:
         reason = str(error).splitlines()[0] if str(error) else ""
-        return failed(path, text, f"the converter failed ({type(error).__name__}: {reason})", "report this file")
+        own = line_of_rules(options.rule_files, error)
+        problem = f"{own or 'the converter'} failed ({type(error).__name__}: {reason})"
+        return failed(path, text, problem, "correct the rule" if own else "report this file")
 
 
 def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:

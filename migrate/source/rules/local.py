@@ -61,6 +61,13 @@ def using(files: Sequence[RuleFile]) -> Iterator[None]:
         yield
 
 
+def line_of_rules(files: Sequence[RuleFile], error: BaseException) -> str:
+    """Return the place in one of these files from which an error came, e.g. `own.py, line 3`, or an empty string."""
+    paths = {file.path for file in files}
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in paths]
+    return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
+
+
 def _run(file: RuleFile, data: bytes) -> tuple[Rule, ...]:
     catalogue()  # so that an id of this package is not given twice
     module = types.ModuleType(f"migrate_rules_{file.digest[:16]}")

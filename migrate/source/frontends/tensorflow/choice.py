@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -19,30 +19,32 @@ def keep_tables(file: File, tables: Iterable[Table]) -> None:
     A table moves with all of its lookups or not at all, so that one of them keeps the others.
     """
     for table in tables:
-        calls = [(table.creation.call, table.creation.rule), *((lookup.call, lookup.rule) for lookup in table.lookups)]
-        keep(file, table.label, calls, table.stops)
+        uses: list[tuple[cst.CSTNode, str]] = [(table.creation.call, table.creation.rule)]
+        uses += [(lookup.call, lookup.rule) for lookup in table.lookups]
+        uses += [(followed.node, followed.rule) for followed in table.followed]
+        keep(file, table.label, uses, table.stops)
 
 
-def keep(file: File, label: str, calls: list[tuple[cst.Call, str]], stops: list[Stop]) -> None:
-    """Add a note to `stops` when the user keeps one of these calls, each given with its rule."""
-    kept = [stop for call, rule in calls if (stop := _at_comment(file, label, call, rule)) is not None]
+def keep(file: File, label: str, uses: Sequence[tuple[cst.CSTNode, str]], stops: list[Stop]) -> None:
+    """Add a note to `stops` when the user keeps one of these nodes, each given with its rule."""
+    kept = [stop for node, rule in uses if (stop := _at_comment(file, label, node, rule)) is not None]
     if kept:
         # What else would keep the table is of no use to someone who keeps it.
         stops[:] = kept[:1]
         return
-    for call, rule in calls:
+    for node, rule in uses:
         if not file.selection.wants(rule):
             reason = f"the rule `{rule}` is not selected"
-            stops.append(Stop(call, rule, f"`{label}` stays as it is", reason, state=State.NOTED))
+            stops.append(Stop(node, rule, f"`{label}` stays as it is", reason, state=State.NOTED))
 
 
-def _at_comment(file: File, label: str, call: cst.Call, rule: str) -> Stop | None:
-    place = file.tree.location(call)
+def _at_comment(file: File, label: str, node: cst.CSTNode, rule: str) -> Stop | None:
+    place = file.tree.location(node)
     comment = file.comments.on(rule, place.line, place.end_line)
     if comment is None:
         return None
     message = f"`{label}` and its lookups stay as they are, as a comment asks"
-    return Stop(call, RULE, message, comment.reason or "the comment gives no reason", state=State.NOTED)
+    return Stop(node, RULE, message, comment.reason or "the comment gives no reason", state=State.NOTED)
 
 
 def quiet(file: File, groups: Iterable[list[Stop]]) -> None:

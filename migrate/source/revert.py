@@ -1,0 +1,229 @@
+"""Undoes conversions from their stored edits: all of the files that are asked for, or none."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from migrate.errors import MigrateError
+from migrate.source.journal import PLACE, Entry, Journal, bytes_of, digest, journals_above, text_of
+from migrate.source.text import decode
+from migrate.source.undo import RegionChanged, undo
+from migrate.source.writing import check_writable, write_atomically
+
+
+@dataclass(frozen=True)
+class Reverted:
+    """One file: its bytes now, its bytes before the conversion, and the edits that are then used up."""
+
+    path: Path
+    now: bytes
+    before: bytes
+    used: tuple[Entry, ...]
+    journal: Journal | None  #: where the edits are stored; None: in a report
+    remaining: int = 0  #: earlier conversions of the file that its later changes keep from being undone
+
+    @property
+    def changed(self) -> bool:
+        """False for a file that is already as it was."""
+        return self.now != self.before
+
+
+@dataclass
+class _Stored:
+    """The conversions of one file, oldest first."""
+
+    path: Path
+    journal: Journal | None
+    entries: list[Entry] = field(default_factory=list)
+
+
+def plan(paths: Sequence[str], source: str | None, *, merge: bool) -> list[Reverted]:
+    """Return what reverting would do; nothing is written.
+
+    Without paths, everything is reverted that the nearest journal at or above the working directory holds. `source` is
+    a JSON report or a directory with a journal, where the edits are not stored beside the files.
+
+    Raises MigrateError for a file without stored edits, and for one that was changed since.
+    """
+    stored = _in_report(source, paths) if source and Path(source).is_file() else _in_journals(paths, source)
+    return [_reverted(item, merge) for item in stored]
+
+
+def apply(plan: Sequence[Reverted]) -> None:
+    """Write the files, all or none, and strike the edits out; raises MigrateError, with every file as it was."""
+    changed = [item for item in plan if item.changed]
+    for item in changed:
+        check_writable(item.path)
+    done: list[Reverted] = []
+    try:
+        for item in changed:
+            done.append(item)
+            write_atomically(item.path, item.before)
+    except BaseException:
+        for item in done:
+            write_atomically(item.path, item.now)
+        raise
+    journals = {id(item.journal): item.journal for item in plan if item.journal is not None}
+    for journal in journals.values():
+        used = {id(entry) for item in plan for entry in item.used}
+        journal.entries = [entry for entry in journal.entries if id(entry) not in used]
+        journal.write()
+
+
+def _in_journals(paths: Sequence[str], source: str | None) -> list[_Stored]:
+    if source is not None:
+        journal = Journal(Path(source))
+        if not journal.entries:
+            raise MigrateError(f"{source}: holds no stored edits ({PLACE}); name a report or an output directory")
+        return _copies(journal, paths) if paths else _of_journal(journal)
+    found: list[_Stored] = []
+    for text in paths or ["."]:
+        path = Path(text)
+        if path.is_dir():
+            # Without a path, what lies above the working directory belongs to the same project.
+            journal_ = next(journals_above(path), None)
+            inside = [] if journal_ is None else _of_journal(journal_)
+            members = [item for item in inside if not paths or _below(item.path, path)]
+            if not members:
+                raise MigrateError(f"{text}: no conversion is stored here; name files, or give --from REPORT or DIR")
+            found += members
+        else:
+            found.append(_of_file(path))
+    return list({item.path.resolve(): item for item in found}.values())
+
+
+def _below(path: Path, directory: Path) -> bool:
+    return path.resolve().is_relative_to(directory.resolve())
+
+
+def _of_journal(journal: Journal) -> list[_Stored]:
+    found: dict[str, _Stored] = {}
+    for entry in journal.entries:
+        path = Path(os.path.relpath(journal.root / entry.path))
+        found.setdefault(entry.path, _Stored(path, journal)).entries.append(entry)
+    return list(found.values())
+
+
+def _of_file(path: Path) -> _Stored:
+    for journal in journals_above(path.resolve().parent):
+        for item in _of_journal(journal):
+            if item.path.resolve() == path.resolve():
+                return item
+    raise MigrateError(f"{path}: no conversion of this file is stored; give --from with its report or output directory")
+
+
+def _copies(journal: Journal, paths: Sequence[str]) -> list[_Stored]:
+    found = []
+    for text in paths:
+        for path in _files(text):
+            try:
+                found.append(_elsewhere(journal, path))
+            except MigrateError:
+                if not Path(text).is_dir():
+                    raise
+    if not found:
+        raise MigrateError(f"{', '.join(paths)}: holds no file that {journal.root} has a conversion of; name others")
+    return found
+
+
+def _elsewhere(journal: Journal, path: Path) -> _Stored:
+    """Return the edits of a copy of a file of the journal's directory: by its contents, else by its name."""
+    now = digest(_read(path))
+    groups = _of_journal(journal)
+    same = [item for item in groups if item.entries[-1].converted == now]
+    named = [item for item in groups if path.resolve().as_posix().endswith("/" + item.entries[-1].path)]
+    for choice in (same, named):
+        if len(choice) == 1:
+            return _Stored(path, None, choice[0].entries)
+    problem = "several files there have the same contents" if same else "no conversion of this file is stored there"
+    raise MigrateError(f"{path}: {problem} ({journal.root}); give another --from")
+
+
+def _files(text: str) -> list[Path]:
+    """Return a file, or the Python files and notebooks below a directory."""
+    path = Path(text)
+    return sorted(p for p in path.rglob("*") if p.suffix in {".py", ".ipynb"}) if path.is_dir() else [path]
+
+
+def _in_report(source: str, paths: Sequence[str]) -> list[_Stored]:
+    from migrate.report.serialize import read_report
+
+    found = {
+        os.path.realpath(file.path): _Stored(Path(file.path), None, [Entry(file.path, file.sha256, "", file.diff)])
+        for file in read_report(source).inputs
+        if file.diff
+    }
+    if not paths:
+        return list(found.values())
+    files = [path for text in paths for path in _files(text)]
+    wanted = [found[place] for path in files if (place := os.path.realpath(path)) in found]
+    if not wanted or any(not Path(text).is_dir() and os.path.realpath(text) not in found for text in paths):
+        raise MigrateError(f"{', '.join(paths)}: {source} holds no conversion of this file; give the report that does")
+    return wanted
+
+
+def _reverted(stored: _Stored, merge: bool) -> Reverted:
+    """Undo the conversions of one file, the latest first, as long as each finds what it wrote."""
+    now = data = _read(stored.path)
+    left, used = list(stored.entries), list[Entry]()
+    while left:
+        entry = left[-1]
+        if digest(data) != entry.original:
+            known = entry.converted in {"", digest(data)}
+            if used and not known:
+                break
+            data = _undone(stored.path, data, entry, known=known, merge=merge)
+        used.append(left.pop())
+    return Reverted(stored.path, now, data, tuple(used), stored.journal, len(left))
+
+
+def _undone(path: Path, data: bytes, entry: Entry, *, known: bool, merge: bool) -> bytes:
+    remedy = "take your changes back first, or give --merge, which undoes only the converted lines"
+    try:
+        if known:
+            before = _apply(data, entry, merge=False)
+            if digest(before) == entry.original:
+                return before
+        if merge:
+            return _merged(path, data, entry)
+    except RegionChanged as region:
+        if merge:
+            line = next((text.strip() for text in str(region).splitlines() if text.strip()), "")
+            problem = f"lines that the conversion wrote were changed since (`{line[:60]}`)"
+            raise MigrateError(f"{path}: {problem}; undo it by hand or from version control") from None
+    raise MigrateError(f"{path}: was changed since it was converted; {remedy}")
+
+
+def _merged(path: Path, data: bytes, entry: Entry) -> bytes:
+    before = _apply(data, entry, merge=True)
+    if path.suffix == ".py" and _parses(data) and not _parses(before):
+        raise MigrateError(f"{path}: without the converted lines it would not parse; undo it by hand")
+    return before
+
+
+def _apply(data: bytes, entry: Entry, *, merge: bool) -> bytes:
+    if entry.converted:
+        return bytes_of(undo(text_of(data), entry.diff, merge=merge))
+    # A report has the decoded text, without the byte-order mark.
+    source = decode(data)
+    return source.encode(undo(source.text, entry.diff, merge=merge))
+
+
+def _parses(data: bytes) -> bool:
+    try:
+        ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        remedy = "bring it back, or name the other files"
+        raise MigrateError(f"{path}: cannot be read ({error.strerror}); {remedy}") from error
