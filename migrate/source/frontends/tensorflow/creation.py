@@ -41,8 +41,6 @@ def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) ->
         fixed = literal(trainable.value) is False
         reason = "trainable=False: it is never updated" if fixed else "whether it is trainable is decided at run time"
         refuse(creation, trainable, reason, "leave it dense, or make it trainable")
-    if "partitioner" in bound and not is_none(bound["partitioner"]):
-        creation.notes.append("the partitioner is dropped: a table is not split by row ranges")
 
 
 def read_shape(creation: Creation, file: File, node: cst.BaseExpression | None) -> Shape | None:

@@ -217,7 +217,9 @@ def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Loo
         "before": ((ids, "{tf}.maximum({tf}.subtract(", ", 1), 0)"),),
         "last": ((ids, "{tf}.minimum(", f", {last})"),),  # so that the padding gets no row
     }[one.kind]
-    return replace(lookup, around=around, wraps=wraps, idle="a padded table has a gradient for every id", dense=True)
+    return replace(
+        lookup, rule=RULE, around=around, wraps=wraps, idle="a padded table has a gradient for every id", dense=True
+    )
 
 
 def _same_rows(file: File, lookup: Lookup, creation: Creation) -> bool:

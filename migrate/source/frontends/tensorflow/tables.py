@@ -9,6 +9,7 @@ from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.frontends.tensorflow.padding import find_padding, follow, pad
+from migrate.source.frontends.tensorflow.partitions import check_parts
 from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions
 from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value
@@ -85,6 +86,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         table.stops.append(Stop(call, creation.rule, "this variable cannot become a table", reason, "leave it dense"))
     _check_bindings(file, table, [write for write in known.writes if not padded.owns(write)], known.aliased)
     check_terms(file, table)
+    check_parts(file, table)
     _check_runs(file, creation, table)
     for lookup in table.lookups:
         if (callee := _run_by(file, lookup.call)) is not None:

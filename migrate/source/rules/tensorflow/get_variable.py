@@ -9,6 +9,7 @@ from migrate.source.frontends.tensorflow.creation import read_initial_op, read_s
 from migrate.source.frontends.tensorflow.facts import Creation
 from migrate.source.frontends.tensorflow.initializers import GLOROT, OPS
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File
+from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
 from migrate.source.frontends.tensorflow.shapes import Shape, is_float32
 from migrate.source.frontends.tensorflow.variable_scopes import enclosing_option
 from migrate.source.rules import Example, register
@@ -65,6 +66,15 @@ class GetVariable(CreationRule):
             "e = tf.squeeze(sparse_lookup(b, ids), axis=-1)\n",
             says="old shape",
         ),
+        Example(
+            "a partitioned variable is one table",
+            HEAD + 'with tf.variable_scope("s", partitioner=p):\n    W = tf.get_variable("user", [n, d])\n'
+            'e = tf.nn.embedding_lookup(W, ids, "div")\n',
+            HEAD_AFTER + 'with tf.variable_scope("s", partitioner=p):\n'
+            '    W = create_table(key_dtype=tf.int64, dim=d, name="s_user", device_vocabulary_size=n,\n'
+            "                     emb_initializer=tf.glorot_uniform_initializer())\ne = sparse_lookup(W, ids)\n",
+            says="the partitioner is dropped",
+        ),
         Example("a variable that is never looked up", HEAD + 'W = tf.get_variable("w", [3, 4])\ny = x @ W\n'),
         Example(
             "double precision",
@@ -106,6 +116,10 @@ class GetVariable(CreationRule):
         given = given if given is not None else enclosing_option(file, creation.call, "initializer")
         if given is None:
             creation.initializer = file.initializers.scaled(GLOROT, shape, "get_variable's default")
+            return
+        if takes_fan_of_part(file, given) and is_partitioned(file, creation):
+            reason = "the bound of its initial values is that of one partition, whose size is not known"
+            refuse(creation, given, reason, "write the bound as a number, or leave the partitioner out")
             return
         is_op = isinstance(given, cst.Call) and file.names.of(given.func) in OPS
         creation.initializer = None if is_op else file.initializers.object(given, shape)

@@ -1,0 +1,53 @@
+"""Partitioned variables: one table when every lookup maps an id to the same row, and no initial value tells the parts.
+
+With `mod`, the default in v1, an id reads row i // n of part i % n; with `div`, row i of all parts one after the other.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none
+from migrate.source.frontends.tensorflow.facts import Creation, Stop, Table
+from migrate.source.frontends.tensorflow.initializers import FANS, VARIANCE_SCALING
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.frontends.tensorflow.variable_scopes import PARAMETERS
+
+DROPPED = "the partitioner is dropped: a table is not split by row ranges"
+#: The fan of these is that of one part; TensorFlow's own initializers of version 1 take that of the whole variable.
+OF_PARTS = {"xavier_initializer", "contrib_variance_scaling_initializer"}
+
+
+def is_partitioned(file: File, creation: Creation) -> bool:
+    """True when the variable, or any scope of the file it may be made in, has a partitioner."""
+    if creation.unique:
+        return False
+    own = any(_is_partitioner(arg) for arg in creation.call.args)
+    scopes = (bind(call, PARAMETERS) or {} for call, _ in file.calls("variable_scope"))
+    return own or any("partitioner" in bound and not is_none(bound["partitioner"]) for bound in scopes)
+
+
+def _is_partitioner(arg: cst.Arg) -> bool:
+    return arg.keyword is not None and arg.keyword.value == "partitioner" and not is_none(arg)
+
+
+def check_parts(file: File, table: Table) -> None:
+    """Add a doubt to a partitioned variable whose lookups do not agree which row an id reads."""
+    if not table.lookups or not is_partitioned(file, table.creation):
+        return
+    table.creation.notes.append(DROPPED)
+    ways = sorted({lookup.strategy for lookup in table.lookups})
+    if len(ways) > 1:
+        node, rule = table.lookups[0].call, table.lookups[0].rule
+        named = " and ".join("the default" if way == "default" else f"`{way}`" for way in ways)
+        reason = f"ids are spread over its parts by {named}, so one id reads different rows"
+        action = "give all lookups the same partition_strategy, or make the variable without a partitioner"
+        table.stops.append(Stop(node, rule, "this variable is partitioned", reason, action))
+
+
+def takes_fan_of_part(file: File, initializer: cst.BaseExpression) -> bool:
+    """True for an initializer whose bound, in a partitioned variable, comes from the shape of one part."""
+    value = resolve(file.tree, initializer)
+    name = file.names.of(value.func if isinstance(value, cst.Call) else value) or ""
+    return name in OF_PARTS or (name.startswith("keras.") and name in {*FANS, *VARIANCE_SCALING})
