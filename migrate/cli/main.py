@@ -18,6 +18,7 @@ COMMANDS = {
     "revert": ("migrate.cli.revert", "Undo conversions from their stored edits."),
     "rules": ("migrate.cli.rules", "List, explain and test the conversion rules."),
     "verify": ("migrate.cli.verify", "Run original and converted side by side and compare numbers."),
+    "checkpoint": ("migrate.cli.checkpoint", "Move a checkpoint of the original model to its tables."),
     "graph": ("migrate.cli.graph", "Judge the embedding tables of a graph file, or move them."),
     "dataset": ("migrate.cli.dataset", "Turn raw data files into a feature map and TFRecords."),
     "report": ("migrate.cli.report", "Show, render and compare reports."),

@@ -6,6 +6,7 @@ from runtime.checkpoint import scopes as _scopes  # noqa: F401 - importing reach
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.incremental import IncrementalSaver
 from runtime.checkpoint.loading import check, latest_complete, load_rows
+from runtime.checkpoint.moved import Move, Moved, move_variables
 from runtime.checkpoint.numpy_files import export_numpy, read_numpy
 from runtime.checkpoint.object_based import IncrementalCheckpoint
 from runtime.checkpoint.restoring import restore_table
@@ -16,11 +17,14 @@ __all__ = [
     "CheckpointError",
     "IncrementalCheckpoint",
     "IncrementalSaver",
+    "Move",
+    "Moved",
     "TableRows",
     "check",
     "export_numpy",
     "latest_complete",
     "load_rows",
+    "move_variables",
     "read_numpy",
     "restore_table",
     "warm_start",

@@ -1,0 +1,83 @@
+"""Which variable of a checkpoint each table of a report took the place of. Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from migrate.errors import MigrateError
+from migrate.report.model import Report, State, TableRecord
+
+#: The optimizers of version 1, as reports name them, and as checkpoints of tables do.
+OPTIMIZERS = {
+    "GradientDescentOptimizer": "sgd",
+    "MomentumOptimizer": "momentum",
+    "AdagradOptimizer": "adagrad",
+    "AdadeltaOptimizer": "adadelta",
+    "RMSPropOptimizer": "rmsprop",
+    "FtrlOptimizer": "ftrl",
+    "AdamOptimizer": "adam",
+    "LazyAdamOptimizer": "lazy_adam",
+}
+#: How a variable's name may appear as a table's.
+_SPELLINGS: tuple[Callable[[str], str], ...] = (str, lambda n: n.replace("/", "_"), lambda n: n.rpartition("/")[2])
+
+
+def converted_tables(report: Report, path: str) -> list[TableRecord]:
+    """Return the tables that a conversion made, each name once.
+
+    Raises:
+        MigrateError: the report has none.
+    """
+    found = {table.name: table for table in report.tables if table.verdict is State.APPLIED}
+    if not found:
+        raise MigrateError(f"{path}: no table of this report was converted; give the report of `migrate convert`")
+    return list(found.values())
+
+
+def given_names(pairs: Sequence[str], tables: Sequence[TableRecord]) -> dict[str, str]:
+    """Return table -> variable for `TABLE=VARIABLE` options.
+
+    Raises:
+        MigrateError: an option of another form, or of a table that the report has not.
+    """
+    names = [table.name for table in tables]
+    given = {}
+    for pair in pairs:
+        table, equals, variable = pair.partition("=")
+        if not equals or not variable:
+            raise MigrateError(f"--map {pair}: not of the form TABLE=VARIABLE; write it so")
+        if table not in names:
+            raise MigrateError(f"--map {pair}: the report has no table `{table}`; its tables are {', '.join(names)}")
+        given[table] = variable
+    return given
+
+
+def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source: str) -> str:
+    """Return the variable that bears the table's name: alike, with `_` for `/`, or as the last part alone.
+
+    Raises:
+        MigrateError: none does, or several do.
+    """
+    for spelled in _SPELLINGS:
+        found = [name for name, shape in shapes.items() if spelled(name) == table.name and _fits(table, shape)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise MigrateError(
+                f"{source}: {', '.join(found)} may be `{table.name}`; say which with --map {table.name}=…"
+            )
+    wide = [name for name, shape in shapes.items() if len(shape) == 2 and _fits(table, shape)][:5]
+    near = f"of its width are {', '.join(wide)}" if wide else "nothing there has its width"
+    raise MigrateError(
+        f"{source}: has no variable for the table `{table.name}` ({near}); name it with --map {table.name}=…"
+    )
+
+
+def _fits(table: TableRecord, shape: Sequence[int]) -> bool:
+    width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else -1
+    return width > 0 and (not table.dim.isdigit() or int(table.dim) == width)
+
+
+def optimizer_of(table: TableRecord) -> str | None:
+    """Return the optimizer that trained the variable, None when that is not one known optimizer."""
+    return OPTIMIZERS.get(table.optimizer)

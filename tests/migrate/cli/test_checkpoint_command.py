@@ -1,0 +1,158 @@
+"""`migrate checkpoint`: training goes on in the converted program as it would have in the original."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli.checkpoint import checkpoint
+from migrate.errors import MigrateError
+from migrate.report.writers import write
+from migrate.source.options import Options
+from migrate.source.run import convert_paths, make_report
+
+tf = pytest.importorskip("tensorflow").compat.v1
+MODEL = """
+import tensorflow.compat.v1 as tf
+
+def build_model():
+    user = tf.placeholder(tf.int64, [None], name="user_ids")
+    label = tf.placeholder(tf.float32, [None], name="label")
+    with tf.variable_scope("tower"):
+        table = tf.get_variable("user", [30, 4], initializer=tf.random_normal_initializer(stddev=0.5))
+        bias = tf.get_variable("bias", [30], initializer=tf.random_uniform_initializer(-1, 1))
+    kernel = tf.get_variable("kernel", [4, 1], initializer=tf.ones_initializer())
+    rows = tf.nn.embedding_lookup(table, user)
+    logit = tf.squeeze(tf.matmul(rows, kernel), 1) + tf.gather(bias, user)
+    loss = tf.reduce_mean(tf.square(logit - label))
+    train_op = tf.train.{optimizer}.minimize(loss, tf.train.get_or_create_global_step())
+    return loss, train_op
+"""
+OPTIMIZERS = (
+    "GradientDescentOptimizer(0.1)", "MomentumOptimizer(0.1, 0.9)", "AdagradOptimizer(0.1)", "AdamOptimizer(0.05)",
+    "RMSPropOptimizer(0.01)", "RMSPropOptimizer(0.01, centered=True)", "FtrlOptimizer(0.1)", "AdadeltaOptimizer(0.5)",
+)  # fmt: skip
+
+
+def train(text: str, first: int, restore: str | None, save: str | None) -> list[float]:
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
+        space: dict[str, Any] = {"__name__": "model"}
+        exec(compile(text, "model.py", "exec"), space)
+        loss, train_op = space["build_model"]()
+        saver = tf.train.Saver()
+        session.run(tf.global_variables_initializer())
+        if restore:
+            saver.restore(session, restore)
+        losses = []
+        for step in range(first, first + 4):
+            random = np.random.RandomState(step)
+            feed = {"user_ids:0": random.randint(30, size=12), "label:0": random.rand(12)}
+            losses.append(session.run([loss, train_op], feed)[0])
+        if save:
+            saver.save(session, save)
+        return losses
+
+
+def prepare(directory: Path, optimizer: str) -> tuple[str, str]:
+    """Return the original and the converted text; the report is in `report.json`."""
+    text = MODEL.replace("{optimizer}", optimizer)
+    (directory / "model.py").write_text(text)
+    done = convert_paths([str(directory / "model.py")], Options())
+    write(make_report("test", done, "", dry=False), str(directory / "report.json"))
+    return text, done[0].result.converted
+
+
+def invoke(directory: Path, *more: str, old: str = "old", new: str = "new") -> Any:
+    arguments = [str(directory / old), str(directory / new), "--report", str(directory / "report.json"), *more]
+    return CliRunner().invoke(checkpoint, arguments)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_training_goes_on(tmp_path: Path, optimizer: str) -> None:
+    original, converted = prepare(tmp_path, optimizer)
+    train(original, 0, None, str(tmp_path / "old"))
+    want = train(original, 4, str(tmp_path / "old"), None)
+    result = invoke(tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "tower/user [30, 4] -> table tower_user" in result.output
+    got = train(converted, 4, str(tmp_path / "new"), None)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    fresh = train(converted, 4, None, None)
+    assert abs(fresh[0] - want[0]) > 1e-3, "the checkpoint must matter"
+
+
+def test_slots_matter(tmp_path: Path) -> None:
+    original, converted = prepare(tmp_path, "AdagradOptimizer(0.5)")
+    train(original, 0, None, str(tmp_path / "old"))
+    want = train(original, 4, str(tmp_path / "old"), None)
+    report = tmp_path / "report.json"
+    report.write_text(report.read_text().replace("AdagradOptimizer", "Unknown"))
+    assert "starts afresh" in invoke(tmp_path).output
+    got = train(converted, 4, str(tmp_path / "new"), None)
+    assert got[0] == pytest.approx(want[0], rel=1e-5)
+    assert abs(got[3] - want[3]) > 1e-4
+
+
+def test_like_takes_the_names_of_the_converted_program(tmp_path: Path) -> None:
+    original, converted = prepare(tmp_path, "AdamOptimizer(0.05)")
+    train(original, 0, None, str(tmp_path / "old"))
+    train(converted, 0, None, str(tmp_path / "fresh"))
+    assert invoke(tmp_path, "--like", str(tmp_path / "fresh")).exit_code == 0
+    names = [dict(tf.train.list_variables(str(tmp_path / name))).keys() for name in ("new", "fresh")]
+    assert names[0] == names[1]
+
+
+def problem(result: Any) -> str:
+    assert isinstance(result.exception, MigrateError), result.output
+    return str(result.exception)
+
+
+def test_errors_name_the_remedy_and_write_nothing(tmp_path: Path) -> None:
+    original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
+    train(original, 0, None, str(tmp_path / "old"))
+    before = sorted(tmp_path.iterdir())
+    assert "index is not there" in problem(invoke(tmp_path, old="none"))
+    assert "not of the form TABLE=VARIABLE" in problem(invoke(tmp_path, "--map", "tower_user"))
+    assert "no table `item`" in problem(invoke(tmp_path, "--map", "item=tower/user"))
+    assert "near names are" in problem(invoke(tmp_path, "--map", "tower_user=tower/usr"))
+    assert "--force" in problem(invoke(tmp_path, new="old"))
+    assert "nothing for it" in problem(
+        invoke(tmp_path, "--like", str(tmp_path / "other")) if save_other(tmp_path) else None
+    )
+    assert [path for path in sorted(tmp_path.iterdir()) if not path.name.startswith(("other", "checkpoint"))] == [
+        path for path in before if not path.name.startswith("checkpoint")
+    ]
+
+
+def save_other(directory: Path) -> bool:
+    """Write a checkpoint of another model."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("another", [3])
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, str(directory / "other"))
+    return True
+
+
+def test_names_that_tell_nothing_are_asked_for(tmp_path: Path) -> None:
+    original, converted = prepare(tmp_path, "AdagradOptimizer(0.1)")
+    renamed = original.replace('variable_scope("tower")', 'variable_scope("v1/old_tower")').replace(
+        '"user", [', '"u", ['
+    )
+    train(renamed, 0, None, str(tmp_path / "old"))
+    assert "--map tower_user=" in problem(invoke(tmp_path))
+    mapped = invoke(tmp_path, "--map", "tower_user=v1/old_tower/u", "--map", "tower_bias=v1/old_tower/bias")
+    assert mapped.exit_code == 0, mapped.exception
+    want = train(renamed, 4, str(tmp_path / "old"), None)
+    np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
+
+
+def test_a_report_without_tables_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("import tensorflow as tf\n")
+    done = convert_paths([str(tmp_path / "model.py")], Options())
+    write(make_report("test", done, "", dry=False), str(tmp_path / "report.json"))
+    assert "no table of this report was converted" in problem(invoke(tmp_path))
