@@ -15,6 +15,7 @@ from migrate.errors import MigrateError
 COMMANDS = {
     "convert": ("migrate.cli.convert", "Convert source files; write the result, a diff and reports."),
     "check": ("migrate.cli.convert", "The same as convert, writing nothing but reports."),
+    "explain": ("migrate.cli.explain", "Say what was seen at FILE:LINE, and why it does or does not convert."),
     "revert": ("migrate.cli.revert", "Undo conversions from their stored edits."),
     "rules": ("migrate.cli.rules", "List, explain and test the conversion rules."),
     "verify": ("migrate.cli.verify", "Run original and converted side by side and compare numbers."),

@@ -1,0 +1,37 @@
+"""`migrate explain`: what was seen at a line of a source file, and why it did or did not match."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from migrate.cli.choices import choices
+
+if TYPE_CHECKING:
+    from migrate.source.options import Given
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("place", metavar="FILE:LINE")
+@click.option("--schema", metavar="FILE", help="The feature schema (YAML) of a Paddle model.")
+@choices
+def explain(place: str, schema: str | None, given: Given) -> None:
+    """Say what was seen at a line, and why it does or does not convert.
+
+    Shows the calls on the line and the rules that read them, the table that is made or used there with every use and
+    what keeps it as it is, and what would have to change. Exit code 0, or 2 when there is no such file or line.
+    """
+    from pathlib import Path
+
+    from migrate.errors import MigrateError
+    from migrate.schema import load_schema
+    from migrate.source.explain import explain as lines_of
+    from migrate.source.options import Options
+
+    name, colon, number = place.rpartition(":")
+    if not colon or not number.isdecimal():
+        raise MigrateError(f"{place}: name a file and a line of it, such as model.py:12")
+    options = Options(None if schema is None else load_schema(schema), given=given)
+    for line in lines_of(Path(name), int(number), options):
+        click.echo(line)

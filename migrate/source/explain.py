@@ -1,0 +1,180 @@
+"""What was seen at a line, and why it did or did not match: the text of `migrate explain FILE:LINE`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from migrate.errors import MigrateError
+from migrate.report.model import Finding, Location, State, TableRecord
+from migrate.report.summary import plural
+from migrate.source.config import for_file, nearest_config
+from migrate.source.options import Options
+from migrate.source.result import SourceResult
+from migrate.source.rules.local import using
+from migrate.source.run import convert_paths
+
+WIDTH = 100
+NEAR = 5  #: lines
+VERDICTS = {
+    State.APPLIED: "moves to a dynamic table",
+    State.SUGGESTED: "stays, unless you assume what is listed (--assume)",
+    State.UNSUPPORTED: "stays as it is",
+    State.NOTED: "stays as it is, as you asked",
+}
+DONE = {State.APPLIED, State.AVAILABLE}
+
+
+@dataclass(frozen=True)
+class _Use:
+    """One line of a table's page."""
+
+    place: Location
+    text: str
+
+
+def explain(path: Path, line: int, options: Options) -> list[str]:
+    """Return the explanation of a line, within 100 columns.
+
+    Raises MigrateError for a file that cannot be read and for a line that it does not have.
+    """
+    if not path.is_file():
+        raise MigrateError(f"{path}: no such file; name a Python file and a line of it")
+    [converted] = convert_paths([str(path)], options)
+    result, options = converted.result, for_file(path, options)
+    failed = next((f for f in result.findings if f.state is State.FAILED), None)
+    if failed is not None:
+        raise MigrateError(f"{path}: {failed.message}; {failed.action}")
+    lines = result.original.splitlines() or [""]
+    if not 1 <= line <= len(lines):
+        raise MigrateError(f"{path}:{line}: the file has {plural(len(lines), 'line')}; name one of these")
+    with using(options.rule_files):
+        return list(_page(path, line, lines[line - 1].strip(), result, options))
+
+
+def _page(path: Path, line: int, source: str, result: SourceResult, options: Options) -> Iterator[str]:
+    yield from _wrap(f"{path}:{line}: {source or '(an empty line)'}", "    ")
+    yield from _settings(path, options)
+    calls = _calls(result, line)
+    yield from _section("Called on this line", calls)
+    tables = [table for table in result.tables if _touches(table, result.findings, line)]
+    found = [f for f in result.findings if _covers(f.location, line) and not f.table]
+    yield from _section("Found on this line", [_sentence(finding) for finding in found])
+    near = [] if tables else _nearest(result, line)
+    if not (tables or found):
+        yield ""
+        yield from _wrap(f"No rule has anything to say about this line{_other_tables(result, near, line)}.")
+    for table in [*tables, *near]:
+        yield from _table(table, result)
+
+
+def _settings(path: Path, options: Options) -> Iterator[str]:
+    """Name what differs from a plain run."""
+    config = nearest_config(path)
+    said = [f"configured by {config.path.name}"] if config is not None else []
+    said += ["under --assume"] if options.assume else []
+    said += [f"select {', '.join(options.selection.select)}"] if options.selection.select else []
+    said += [f"ignore {', '.join(options.selection.ignore)}"] if options.selection.ignore else []
+    if said:
+        yield from _wrap(f"({'; '.join(said)})", "    ")
+
+
+def _calls(result: SourceResult, line: int) -> list[str]:
+    if result.kind != "tensorflow":
+        return []
+    from migrate.source.frontends.tensorflow.asked import asked
+
+    return list(asked(result.path, result.original, line))
+
+
+def _touches(table: TableRecord, findings: Sequence[Finding], line: int) -> bool:
+    own = [f.location for f in findings if f.table == table.name]
+    return any(_covers(place, line) for place in (table.location, *table.lookups, *own))
+
+
+def _covers(place: Location, line: int) -> bool:
+    """True for a place on this line; what concerns a whole file is on none."""
+    return place.line <= line <= place.end_line and (place.line > 1 or line == 1)
+
+
+def _nearest(result: SourceResult, line: int) -> list[TableRecord]:
+    places = [(abs(place.line - line), t) for t in result.tables for place in (t.location, *t.lookups)]
+    close = min(places, key=lambda item: item[0], default=None)
+    return [close[1]] if close is not None and close[0] <= NEAR else []
+
+
+def _other_tables(result: SourceResult, near: Sequence[TableRecord], line: int) -> str:
+    if result.kind == "other":
+        return ": the file imports neither TensorFlow nor Paddle"
+    if near:
+        return f"; the nearest table is `{near[0].name}`"
+    if not result.tables:
+        return "; no table was found in this file"
+    named = ", ".join(f"`{table.name}` (line {table.location.line})" for table in result.tables[:8])
+    more = len(result.tables) - 8
+    return f"; the tables of this file are {named}{f' and {more} more' if more > 0 else ''}"
+
+
+def _table(table: TableRecord, result: SourceResult) -> Iterator[str]:
+    yield ""
+    yield from _wrap(f"Table `{table.name}`, made at line {table.location.line}: {VERDICTS.get(table.verdict, '')}")
+    facts = [
+        ("rows", table.rows),
+        ("dim", table.dim),
+        ("initializer", table.initializer),
+        ("trained by", table.optimizer),
+    ]
+    read = [f"{name} {' '.join(value.split())}" for name, value in facts if value]
+    if read:
+        yield from _wrap("  read: " + "; ".join(read), "    ")
+    uses = sorted(_uses(table, result), key=lambda use: use.place.line)
+    for use in uses:
+        yield from _wrap(f"  line {use.place.line}: {use.text}", "    ")
+    yield from _reasons(table, result, {use.text for use in uses})
+
+
+def _uses(table: TableRecord, result: SourceResult) -> Iterator[_Use]:
+    """Yield what is done to the table, each with its verdict."""
+    own = [f for f in result.findings if f.table == table.name]
+    told = {(f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
+    moves = table.verdict in DONE
+    for finding in own:
+        yield _Use(finding.location, _sentence(finding))
+    for place in table.lookups:
+        if (place.line, place.end_line) not in told:
+            verdict = "it moves with the table" if moves else "it could move; other things keep the table"
+            yield _Use(place, f"a lookup: {verdict}")
+
+
+def _reasons(table: TableRecord, result: SourceResult, told: set[str]) -> Iterator[str]:
+    """Yield what keeps the table as it is and is no use of it, with what would have to change."""
+    known = {f"{f.message}: {f.reason}": f for f in result.findings}
+    for reason in table.reasons:
+        finding = known.get(reason)
+        if finding is not None and _sentence(finding) in told:
+            continue
+        where = f"line {finding.location.line}, " if finding is not None and finding.before else ""
+        text = _sentence(finding) if finding is not None else reason
+        yield from _wrap(f"  kept by: {where}{text}", "    ")
+
+
+def _sentence(finding: Finding) -> str:
+    """Return a finding as a sentence: rule, what, why, and what to do."""
+    reason = f": {finding.reason}" if finding.reason else ""
+    action = f"; to change that: {finding.action}" if finding.action else ""
+    assumed = f"; assumed: {', '.join(finding.assumptions)}" if finding.assumptions else ""
+    return f"{finding.rule}: {finding.message}{reason}{action}{assumed}"
+
+
+def _section(title: str, items: Sequence[str]) -> Iterator[str]:
+    if items:
+        yield ""
+        yield title
+        for item in dict.fromkeys(items):
+            yield from _wrap(f"  {item}", "    ")
+
+
+def _wrap(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)

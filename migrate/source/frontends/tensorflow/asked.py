@@ -1,0 +1,50 @@
+"""Which functions a line calls, as the analysis resolves them, and which rules read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.initializers import Initializers
+from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, foreign_symbols
+from migrate.source.frontends.tensorflow.names import TfNames
+from migrate.source.rules import rules
+from migrate.source.tree import Tree
+
+
+def asked(path: str, text: str, line: int) -> Iterator[str]:
+    """Yield a sentence for each call that stands on a line."""
+    tree = Tree(path, text)
+    names = TfNames(tree, foreign_symbols())
+    file = File(tree, names, Initializers(names))
+    for call in tree.calls:
+        place = tree.location(call.func)
+        if place.line <= line <= place.end_line:
+            yield _sentence(file, call)
+
+
+def _sentence(file: File, call: cst.Call) -> str:
+    text = " ".join(file.tree.source(call.func).split())
+    shown = f"`{text if len(text) <= 50 else text[:47] + '...'}`"
+    name = file.names.of(call.func)
+    if name is None:
+        return f"{shown} is not TensorFlow's, as far as this file shows: {_why_unknown(file, call)}; no rule reads it"
+    readers = [rule.id for rule in rules(CreationRule) if name in rule.symbols]
+    readers += [rule.id for rule in rules(LookupRule) if name in rule.symbols]
+    if not readers:
+        return f"{shown} is `{name}`: no rule for variables and lookups reads it"
+    return f"{shown} is `{name}`: read by {', '.join(dict.fromkeys(readers))}"
+
+
+def _why_unknown(file: File, call: cst.Call) -> str:
+    leftmost: cst.BaseExpression = call.func
+    while isinstance(leftmost, cst.Attribute | cst.Call | cst.Subscript):
+        leftmost = leftmost.func if isinstance(leftmost, cst.Call) else leftmost.value
+    if not isinstance(leftmost, cst.Name):
+        return "it is called on a value"
+    imported, also = file.tree.imported_names(leftmost)
+    if imported:
+        rest = " and is bound again" if also else ""
+        return f"`{leftmost.value}` is the import {', '.join(f'`{name}`' for name in sorted(imported))}{rest}"
+    return f"`{leftmost.value}` comes from no import"

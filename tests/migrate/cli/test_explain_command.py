@@ -1,0 +1,129 @@
+"""`migrate explain FILE:LINE`: the table at the line, each use and verdict, and lines with nothing on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli.main import cli
+from migrate.errors import MigrateError
+
+SOURCE = """import tensorflow.compat.v1 as tf
+import helpers
+
+W = tf.get_variable("user", [100, 16], initializer=tf.random_normal_initializer(stddev=0.01))
+V = tf.get_variable("item", [9, 4], initializer=tf.zeros_initializer())
+e = tf.nn.embedding_lookup(W, ids)
+f = tf.nn.embedding_lookup(V, ids) + helpers.embedding_lookup(ids)
+U = tf.get_variable("kept", [9, 4])  # migrate: ignore shared
+g = tf.nn.embedding_lookup(U, ids)
+scores = tf.matmul(u, V, transpose_b=True)
+# text
+
+
+
+
+# far from all
+
+layer = tf.contrib.layers.embed_sequence(ids)
+op = tf.train.AdagradOptimizer(0.1).minimize(loss)
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(SOURCE)
+    return tmp_path
+
+
+def explain(line: int, *more: str, name: str = "model.py") -> str:
+    """Return the explanation; its lines joined where they were wrapped."""
+    done = CliRunner().invoke(cli, ["explain", f"{name}:{line}", *more])
+    assert done.exit_code == 0, done.output
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    return done.stdout.replace("\n    ", " ")
+
+
+def test_a_table_that_moves(model: Path) -> None:
+    for line in (4, 6):
+        text = explain(line)
+        assert "Table `user`, made at line 4: moves to a dynamic table\n" in text
+        assert "read: rows 100; dim 16; initializer tf.random_normal_initializer(stddev=0.01); trained by Ada" in text
+        assert "\n  line 6: tf-embedding-lookup: a lookup in `W` becomes `sparse_lookup`\n" in text
+        assert "`item`" not in text
+    assert "`tf.get_variable` is `get_variable`: read by tf-get-variable\n" in explain(4)
+
+
+def test_a_table_that_stays(model: Path) -> None:
+    for line in (5, 7, 10):
+        text = explain(line)
+        assert "Table `item`, made at line 5: stays as it is\n" in text
+        assert "\n  line 7: a lookup: it could move; other things keep the table\n" in text
+        assert "\n  line 10: tf-whole-table: `tf.matmul(u, V, transpose_b=True)`: it needs the whole" in text
+        assert "; to change that: keep this table dense\n" in text
+    assert "`helpers.embedding_lookup` is not TensorFlow's, as far as this file shows" in explain(7)
+
+
+def test_a_table_that_a_comment_keeps(model: Path) -> None:
+    text = explain(9)
+    assert "Table `kept`, made at line 8: stays as it is, as you asked\n" in text
+    assert "ignore-comment: `U` and its lookups stay as they are, as a comment asks: shared\n" in text
+
+
+def test_a_training_step_and_what_is_no_table(model: Path) -> None:
+    assert "Found on this line\n  tf-training-step: the training step is split" in explain(19)
+    assert "Found on this line\n  tf-other-embedding: `embed_sequence` is not converted yet" in explain(18)
+
+
+def test_a_line_with_nothing_on_it(model: Path) -> None:
+    near = explain(11)
+    assert "No rule has anything to say about this line; the nearest table is `kept`.\n" in near
+    assert "\nTable `kept`, made at line 8" in near
+    far = explain(16)
+    assert (
+        "the tables of this file are `user` (line 4), `item` (line 5), `kept` (line 8). "
+        in far.replace("\n", " ") + " "
+    )
+    assert "\nTable " not in far
+    assert explain(3).startswith("model.py:3: (an empty line)\n")
+
+
+def test_what_keeps_the_whole_file_and_what_an_assumption_changes(model: Path) -> None:
+    text = "\n".join(SOURCE.splitlines()[:7])
+    (model / "part.py").write_text("import tensorflow.compat.v1 as tf\ndef f(ids):\n  " + text.splitlines()[3] + "\n")
+    with (model / "part.py").open("a") as file:
+        file.write("  return tf.nn.embedding_lookup(W, ids)\n")
+    stays = explain(3, name="part.py")
+    assert "stays, unless you assume what is listed (--assume)\n" in stays
+    assert "kept by: tf-training-step: no optimizer in this file trains its tables" in stays
+    assert "assumed: the tables are trained where the model is trained\n" in stays
+    assert "moves to a dynamic table" in explain(3, "--assume", name="part.py")
+    assert "(ignore tf-get-variable)" in explain(3, "--ignore", "tf-get-variable", name="part.py")
+
+
+def test_files_without_a_framework_or_a_table(model: Path) -> None:
+    (model / "plain.py").write_text("x = 1\n")
+    assert "the file imports neither TensorFlow nor Paddle" in explain(1, name="plain.py")
+    (model / "no_table.py").write_text("import tensorflow as tf\nx = tf.nn.relu(y)\n")
+    assert "no table was found in this file" in explain(2, name="no_table.py")
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("model.py", "name a file and a line"),
+        ("model.py:x", "name a file and a line"),
+        ("none.py:3", "no such file"),
+        ("model.py:0", "the file has 19 lines"),
+        ("model.py:20", "the file has 19 lines"),
+        (".:1", "no such file"),
+        ("bad.py:1", "does not parse at line 1"),
+    ],
+)
+def test_what_cannot_be_explained(model: Path, place: str, says: str) -> None:
+    (model / "bad.py").write_text("import tensorflow (\n")
+    with pytest.raises(MigrateError, match=says):
+        cli.main(["explain", place], standalone_mode=False)
