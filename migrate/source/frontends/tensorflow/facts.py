@@ -16,7 +16,8 @@ class Change:
     """New text for a piece of code that follows a table."""
 
     node: cst.CSTNode
-    text: Callable[[Fresh], str]  #: given the names that new code may use
+    text: Callable[[Fresh, tuple[str, ...]], str]  #: given the names that new code may use, and the items
+    item: str = ""  #: what this table adds to the items, where one piece of code follows several tables
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Stop:
     state: State = State.UNSUPPORTED
     changes: tuple[Change, ...] = ()  #: what becomes of the code under the assumption
     applicability: Applicability = Applicability.ASSUMPTION  #: what the conversion then is
+    takes_rows: bool = False  #: the changed code reads what was looked up so far
+    otherwise: Stop | None = None  #: holds in its place where lookups may come after it
 
 
 @dataclass(frozen=True)

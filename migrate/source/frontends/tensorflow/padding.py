@@ -243,7 +243,7 @@ def follow(file: File, padded: Padded, known: Mentions) -> Iterator[Followed]:
         yield Followed(one.call, RULE, f"the row of zeros next to `{text}` is not stored", reason, (change,))
 
 
-def _text(text: str, fresh: Fresh) -> str:
+def _text(text: str, fresh: Fresh, items: tuple[str, ...]) -> str:
     return text
 
 

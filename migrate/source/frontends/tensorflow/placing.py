@@ -45,8 +45,12 @@ def kept_comments(tree: Tree, call: cst.Call) -> list[str]:
     return _comments(tree.text[start:end])
 
 
-def without_line(tree: Tree, statement: cst.CSTNode) -> Edit:
-    """Take the lines of a statement out, but for its comments."""
+def without_line(tree: Tree, statement: cst.CSTNode, gone: set[int]) -> Edit:
+    """Take the lines of a statement out, but for its comments; `pass` stays where its block is all `gone`."""
+    block = tree.parent(statement)
+    if not isinstance(block, cst.IndentedBlock | cst.Module) or all(id(other) in gone for other in block.body):
+        last = statement.body[-1] if isinstance(statement, cst.SimpleStatementLine) else statement
+        return Edit(tree.span(statement)[0], tree.span(last)[1], "pass")
     start, end = tree.line_start(statement), _next_line(tree.text, tree.span(statement)[1] - 1)
     comments = [tree.indent(statement) + comment for comment in _comments(tree.text[start:end].strip())]
     return Edit(start, end, "".join(comment + tree.newline for comment in comments))

@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.source.edits import Edit, apply_edits
 from migrate.source.frontends.tensorflow.dense import trains_dense
-from migrate.source.frontends.tensorflow.facts import Change, Followed, Lookup, Rewrite, Stop, Table
+from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
@@ -47,6 +47,7 @@ class Planner:
         self.tf = prefix.split(".compat")[0]
         self.plan = Plan()
         self._made: set[int] = set()
+        self._gone: set[int] = set()  #: statements that are taken out
 
     def run(self) -> Plan:
         """Return the edits for every table that moves and every step that trains them."""
@@ -68,29 +69,30 @@ class Planner:
         return self.plan
 
     def _follow(self, moving: list[Table]) -> None:
-        """Rewrite what follows the tables; one piece of code may follow several of them, in the same way."""
+        """Change what follows the tables; one piece of code may follow several of them, in the same way."""
         uses: list[Stop | Followed] = [use for table in moving for use in table.followed]
         uses += [*(stop for table in moving for stop in table.assumed), *self.judgement.assumed]
-        done: set[int] = set()
+        changes = [change for use in uses for change in use.changes]
+        for node in {id(change.node): change.node for change in changes}.values():
+            same = [change for change in changes if change.node is node]
+            self._change(node, same[0].text(self.fresh, tuple(sorted({change.item for change in same}))))
         for use in uses:
-            for change in use.changes:
-                if id(change.node) not in done:
-                    done.add(id(change.node))
-                    self._change(change)
             self.plan.after.setdefault(id(use.node), self._planned(use.node) if use.changes else "")
 
-    def _change(self, change: Change) -> None:
+    def _change(self, node: cst.CSTNode, text: str) -> None:
         """Write the new text of a node; a statement without one goes, its comments stay."""
-        text, node = change.text(self.fresh), change.node
         if text or not isinstance(node, cst.SimpleStatementLine | cst.If):
             self._replace(node, text)
             return
-        self.plan.edits.append(without_line(self.tree, node))
+        self._gone.add(id(node))
+        self.plan.edits.append(without_line(self.tree, node, self._gone))
         self.plan.after[id(node)] = ""
 
     def _planned(self, node: cst.CSTNode) -> str:
         """Return the text of a node with the edits planned inside it."""
         start, end = self.tree.span(node)
+        if any(e.start <= start and end <= e.end and e.end - e.start > end - start for e in self.plan.edits):
+            return ""
         inside = [
             Edit(e.start - start, e.end - start, e.text) for e in self.plan.edits if start <= e.start <= e.end <= end
         ]

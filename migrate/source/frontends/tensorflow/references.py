@@ -18,6 +18,8 @@ from migrate.source.frontends.tensorflow.values import (
     self_class,
 )
 from migrate.source.frontends.tensorflow.variable_scopes import call_sites
+from migrate.source.frontends.tensorflow.walks import RULE as CONTAINER
+from migrate.source.frontends.tensorflow.walks import walked
 
 RULE = "tf-table-use"
 #: Base classes that read constructor parameters at most.
@@ -196,12 +198,10 @@ def entries(file: File, container: cst.Name | cst.Attribute, key: str, found: Me
     for read in _Dict(file, found).reads(container):
         around = file.tree.parent(read)
         if not isinstance(around, cst.Subscript) or around.value is not read:
-            found.stop(
-                read,
-                f"the dict that holds `{key}` is used as a whole",
-                "the table may be reached this way",
-                "keep the table outside this dict",
-            )
+            whole = f"the dict that holds `{key}` is used as a whole"
+            action = "keep the table outside this dict"
+            kept = Stop(read, CONTAINER, whole, "the table may be reached this way", action)
+            found.stops.append(walked(file, read, key) or kept)
         elif entry_key(around) == key:
             result.append(around)
         elif not _other_key(around, key):

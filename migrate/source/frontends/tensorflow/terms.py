@@ -94,17 +94,16 @@ def _reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
 
 
 def check_terms(file: File, table: Table) -> None:
-    """Stop a table of which a term would miss lookups: those that are made later, or inside branches of the graph."""
-    for term in [stop for stop in table.stops if stop.rule == RULE]:
-        late = next((lookup.call for lookup in table.lookups if _later(file, lookup.call, term.node)), None)
-        inner = next((lookup.call for lookup in table.lookups if _branched(file, lookup.call)), None)
-        if late is not None or inner is not None:
-            text = " ".join(file.tree.source(term.node).split())
-            reason = "it would be taken before a lookup of the table, whose ids it would miss"
-            if late is None:
-                reason = "a lookup stands in a branch or loop of the graph, and its ids are not known outside"
-            action = "take the term after the lookups, or keep the table dense"
-            table.stops.append(Stop(term.node, RULE, f"`{text}` is taken over the whole table", reason, action))
+    """Exchange the doubts of a table that take its rows where lookups are missed: later ones, or those in branches."""
+    for term in [stop for stop in table.stops if stop.takes_rows]:
+        late = any(_later(file, lookup.call, term.node) for lookup in table.lookups)
+        if late or any(_branched(file, lookup.call) for lookup in table.lookups):
+            reason = "a lookup stands in a branch or loop of the graph, and its ids are not known outside"
+            if late:
+                reason = "it would be taken before a lookup of the table, whose ids it would miss"
+            action = "take it after the lookups, or keep the table dense"
+            table.stops.remove(term)
+            table.stops.append(term.otherwise or Stop(term.node, term.rule, term.message, reason, action))
 
 
 def _later(file: File, lookup: cst.CSTNode, term: cst.CSTNode) -> bool:

@@ -75,7 +75,7 @@ class TableNorm(UseRule):
         if call is None:
             return None
         source = file.tree.source(reference)
-        change = Change(reference, lambda fresh: f"{fresh.imports('looked_up_rows')}({source})")
+        change = Change(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
         text = " ".join(file.tree.source(call).split())
         return Stop(
             call,
@@ -86,4 +86,5 @@ class TableNorm(UseRule):
             ASSUMPTION,
             changes=(change,),
             applicability=Applicability.CHANGES_VALUES,
+            takes_rows=True,
         )

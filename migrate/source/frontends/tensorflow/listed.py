@@ -1,0 +1,98 @@
+"""What is done with a list of the file's own that a table is put into."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import libcst as cst
+from libcst.metadata import ClassScope
+
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.terms import sum_over
+from migrate.source.frontends.tensorflow.training import prints
+from migrate.source.frontends.tensorflow.values import (
+    assigned_value,
+    is_target,
+    is_variable,
+    local_names,
+    scope_of_name,
+    self_class,
+)
+from migrate.source.frontends.tensorflow.walks import only_metadata
+
+
+class Reader(Enum):
+    """Who reads the list."""
+
+    NOBODY = "nobody"
+    SUMS = "a loop that sums over each member"
+    OTHERS = "code outside of the file"
+
+
+def reader(file: File, listed: cst.BaseExpression) -> Reader | cst.CSTNode | None:
+    """Return who reads the list at `listed`, a use of it that is not understood, or None when it cannot be followed."""
+    uses = _uses(file, listed)
+    if uses is None:
+        return None
+    made = [use for use in uses if is_target(file.tree, use)]
+    if any(not _is_list(file, assigned_value(file.tree, target)) for target in made):
+        return next(target for target in made if not _is_list(file, assigned_value(file.tree, target)))
+    sums = False
+    for use in uses:
+        if is_target(file.tree, use) or _appends(file, use) or prints(file, use) or _measures(file, use):
+            continue
+        kind = _loop(file, use)
+        if kind is None:
+            return use
+        sums = sums or kind is Reader.SUMS
+    if isinstance(listed, cst.Attribute) or not made:
+        return Reader.SUMS if sums and made else Reader.OTHERS
+    return Reader.SUMS if sums else Reader.NOBODY
+
+
+def _uses(file: File, listed: cst.BaseExpression) -> list[cst.Name] | list[cst.Attribute] | None:
+    if isinstance(listed, cst.Name):
+        scope = scope_of_name(file.tree, listed)
+        unknown = scope is None or isinstance(scope, ClassScope)
+        return None if unknown or scope is None else local_names(file.tree, listed.value, scope)
+    if isinstance(listed, cst.Attribute) and self_class(file.tree, listed) is not None:
+        return list(file.tree.attributes[listed.attr.value])
+    return None
+
+
+def _is_list(file: File, value: cst.BaseExpression | None) -> bool:
+    return isinstance(value, cst.List) or (isinstance(value, cst.Call) and file.tree.source(value) == "list()")
+
+
+def _appends(file: File, use: cst.BaseExpression) -> bool:
+    """True for `params.append(x)` as a statement."""
+    method = file.tree.parent(use)
+    call = file.tree.parent(method) if isinstance(method, cst.Attribute) and method.value is use else None
+    if not isinstance(method, cst.Attribute) or not isinstance(call, cst.Call):
+        return False
+    return method.attr.value in {"append", "extend"} and isinstance(file.tree.parent(call), cst.Expr)
+
+
+def _measures(file: File, use: cst.BaseExpression) -> bool:
+    arg = file.tree.parent(use)
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    return isinstance(call, cst.Call) and file.tree.source(call.func) == "len"
+
+
+def _loop(file: File, use: cst.BaseExpression) -> Reader | None:
+    """Return what a loop over the list does with its members; None when that is not understood."""
+    loop = file.tree.parent(use)
+    if not isinstance(loop, cst.For | cst.CompFor) or loop.iter is not use or not isinstance(loop.target, cst.Name):
+        return None
+    if only_metadata(file, loop, loop.target):
+        return Reader.NOBODY
+    whole: cst.CSTNode | None = loop
+    while isinstance(whole, cst.CompFor):
+        whole = file.tree.parent(whole)
+    for member in file.tree.names[loop.target.value]:
+        if member is loop.target or whole is None or not is_variable(file.tree, member):
+            continue
+        inside = file.tree.contains(whole, member)
+        if inside and sum_over(file, member) is None and not prints(file, member):
+            return None
+    return Reader.SUMS

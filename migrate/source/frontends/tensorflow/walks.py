@@ -1,0 +1,109 @@
+"""Loops over variables that ask for shapes and names only, and a dict with tables in it that such a loop walks."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.facts import Change, Stop
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.training import prints
+from migrate.source.frontends.tensorflow.values import is_target, is_variable
+
+RULE = "tf-table-container"
+#: What may be asked of a variable without reading its values.
+METADATA = {"shape", "get_shape", "name", "dtype", "device"}
+COUNTED = "what counts or prints the variables of the dict `{0}` does not need its tables, which have no fixed size"
+
+
+def walked(file: File, read: cst.BaseExpression, key: str) -> Stop | None:
+    """Return the doubt for a dict that is walked only to count or print its variables; None when it is used otherwise.
+
+    The table leaves what is walked: its entry stays in the dict.
+    """
+    method = file.tree.parent(read)
+    call = file.tree.parent(method) if method is not None else None
+    if not isinstance(method, cst.Attribute) or not isinstance(call, cst.Call) or call.args:
+        return None
+    name = method.attr.value
+    loop = _loop_over(file, call)
+    if name not in {"values", "itervalues", "items", "iteritems"} or loop is None:
+        return None
+    variable = _variable(loop.target, pairs=name.endswith("items"))
+    if variable is None or not only_metadata(file, loop, variable):
+        return None
+    text = file.tree.source(read)
+    return Stop(
+        call,
+        RULE,
+        f"`{text}` is walked as a whole",
+        "a table has no number of rows that is fixed, so what is counted would no longer be right",
+        "convert with --assume, which leaves the tables out of what is walked",
+        COUNTED.format(text),
+        changes=(Change(call, lambda _, keys: _without(text, name.endswith("items"), keys), repr(key)),),
+    )
+
+
+def _without(text: str, pairs: bool, keys: tuple[str, ...]) -> str:
+    listed = ", ".join(keys).replace("'", '"') + ("," if len(keys) == 1 else "")
+    return f"[{'(k, v)' if pairs else 'v'} for k, v in {text}.items() if k not in ({listed})]"
+
+
+def _loop_over(file: File, call: cst.Call) -> cst.For | cst.CompFor | None:
+    around = file.tree.parent(call)
+    return around if isinstance(around, cst.For | cst.CompFor) and around.iter is call else None
+
+
+def _variable(target: cst.BaseExpression, pairs: bool) -> cst.Name | None:
+    if pairs and isinstance(target, cst.Tuple) and len(target.elements) == 2:
+        target = target.elements[1].value
+    return target if isinstance(target, cst.Name) else None
+
+
+def only_metadata(file: File, loop: cst.For | cst.CompFor, variable: cst.Name) -> bool:
+    """True when the loop asks its variable for shape or name only, or prints it."""
+    whole: cst.CSTNode | None = loop
+    while isinstance(whole, cst.CompFor):
+        whole = file.tree.parent(whole)
+    for use in file.tree.names[variable.value]:
+        if use is variable or whole is None or not is_variable(file.tree, use):
+            continue
+        if file.tree.contains(whole, use):
+            if is_target(file.tree, use) or not (_asks(file, use) or prints(file, use)):
+                return False
+        elif isinstance(whole, cst.For) and _leaks(file, whole, use):
+            return False
+    return True
+
+
+def _asks(file: File, use: cst.Name) -> bool:
+    """True for `v.shape`, `v.name`, `v.op.name` and the like."""
+    around = file.tree.parent(use)
+    if not isinstance(around, cst.Attribute):
+        return False
+    outer = file.tree.parent(around)
+    named = isinstance(outer, cst.Attribute) and outer.attr.value == "name"
+    return around.attr.value in METADATA or (around.attr.value == "op" and named)
+
+
+def _leaks(file: File, loop: cst.For, use: cst.Name) -> bool:
+    """True when `use` reads what the loop left behind in its variable."""
+    if file.tree.enclosing(use, cst.FunctionDef) is not file.tree.enclosing(loop, cst.FunctionDef):
+        return False
+    if file.tree.span(use)[0] < file.tree.span(loop)[0] or is_target(file.tree, use):
+        return False
+    around = file.tree.ancestors(use)
+    return not any(isinstance(a, cst.For | cst.BaseComp) and _binds(file, a, use.value) for a in around)
+
+
+def _binds(file: File, loop: cst.CSTNode, name: str) -> bool:
+    target = (
+        loop.target if isinstance(loop, cst.For) else loop.for_in.target if isinstance(loop, cst.BaseComp) else None
+    )
+    return target is not None and any(file.tree.contains(target, use) for use in file.tree.names[name])
+
+
+def alone(file: File, call: cst.CSTNode) -> cst.SimpleStatementLine | None:
+    """Return the line that is nothing but `call`, else None."""
+    expression = file.tree.parent(call)
+    line = file.tree.parent(expression) if isinstance(expression, cst.Expr) else None
+    return line if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None

@@ -1,0 +1,137 @@
+"""A table in a list of the file's own (`params.append(W)`), or in a dict that is walked: the list is followed."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.report.model import Applicability
+from migrate.source.frontends.tensorflow.facts import Change, Followed, Stop
+from migrate.source.frontends.tensorflow.kinds import File, UseRule
+from migrate.source.frontends.tensorflow.listed import Reader, reader
+from migrate.source.frontends.tensorflow.walks import RULE, alone
+from migrate.source.rules import Example, register
+
+HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
+CREATED = (
+    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+    "emb_initializer=tf.zeros_initializer())\n"
+)
+AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
+SUMS = AFTER.replace("create_table, ", "create_table, looked_up_rows, ")
+LOOP = "for p in params:\n    loss += tf.nn.l2_loss(p)\n"
+DICT = (
+    'w = {}\nw["e"] = tf.Variable(tf.random_normal([9, 4], 0.0, 0.1), name="e")\n'
+    'e = tf.nn.embedding_lookup(w["e"], ids)\n'
+)
+DICT_AFTER = (
+    'w = {}\nw["e"] = create_table(key_dtype=tf.int64, dim=4, name="e", device_vocabulary_size=9,\n'
+    "                      emb_initializer=tf.random_normal_initializer(mean=0.0, stddev=0.1))\n"
+    'e = sparse_lookup(w["e"], ids)\n'
+)
+
+
+@register
+class TableContainer(UseRule):
+    """Follows a list that a table is put into, and takes tables out of what a loop counts."""
+
+    id = RULE
+    title = "A table in a list or a dict of its own is followed to what reads it"
+    applicability = Applicability.CHANGES_VALUES
+    fix_safety = (
+        "A term over the members of a list is taken over the rows of the batch for a table, or no longer covers it "
+        "where the list is read in another file. Counts of parameters leave tables out. Training is the same otherwise."
+    )
+    examples = (
+        Example(
+            "a list that nobody reads",
+            HEAD + MADE + LOOKUP + "params = []\nparams.append(W)\nprint(len(params))\n",
+            AFTER + CREATED + LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
+            + "params = []\nparams.append(W)\nprint(len(params))\n",
+        ),
+        Example(
+            "a list over which L2 is taken",
+            HEAD + MADE + LOOKUP + "params = [W, b]\n" + LOOP,
+            SUMS + CREATED + LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
+            + "params = [looked_up_rows(W), b]\n" + LOOP,
+            says="no longer decayed",
+            assume=True,
+        ),
+        Example(
+            "a dict whose variables are counted",
+            HEAD + DICT + "for v in w.values():\n    n += v.shape[0]\n",
+            AFTER + DICT_AFTER + 'for v in [v for k, v in w.items() if k not in ("e",)]:\n    n += v.shape[0]\n',
+            says="counts or prints",
+            assume=True,
+        ),
+        Example("a list that is fetched", HEAD + MADE + LOOKUP + "params = [W]\nsess.run(params)\n", says="sess.run"),
+        Example("a dict of which all is used", HEAD + DICT + "sess.run(w)\n", says="as a whole", assume=True),
+    )  # fmt: skip
+
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | Followed | None:
+        around = file.tree.parent(reference)
+        if isinstance(around, cst.Arg):
+            call = file.tree.parent(around)
+            if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or len(call.args) != 1:
+                return None
+            if call.func.attr.value != "append" or not isinstance(file.tree.parent(call), cst.Expr):
+                return None
+            return self._listed(file, reference, call, call.func.value, appended=True)
+        whole = file.tree.parent(around) if isinstance(around, cst.Element) else None
+        target = file.tree.parent(whole) if isinstance(whole, cst.List) else None
+        if not isinstance(target, cst.Assign) or len(target.targets) != 1:
+            return None
+        return self._listed(file, reference, target, target.targets[0].target, appended=False)
+
+    def _listed(
+        self,
+        file: File,
+        reference: cst.BaseExpression,
+        node: cst.CSTNode,
+        listed: cst.BaseExpression,
+        *,
+        appended: bool,
+    ) -> Stop | Followed | None:
+        found = reader(file, listed)
+        name = file.tree.source(listed)
+        message = f"the table is put into the list `{name}`"
+        if found is None:
+            return None
+        if isinstance(found, cst.CSTNode):
+            text = " ".join(file.tree.source(file.tree.statement(found) or found).split())[:80]
+            return Stop(node, self.id, message, f"what `{text}` does with it is not followed", "keep the table dense")
+        if found is Reader.NOBODY:
+            return Followed(node, self.id, message, "nothing reads its members")
+        away = self._dropped(file, node, name, message) if appended else None
+        if found is Reader.OTHERS:
+            return away
+        source = file.tree.source(reference)
+        return Stop(
+            node,
+            self.id,
+            message,
+            "a term is taken over all its members, which needs every row of the table",
+            "convert with --assume, or keep this table dense",
+            f"a term over the members of `{name}` is taken over the rows that the batch looks up; rows outside of the "
+            "batch are no longer decayed",
+            changes=(Change(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})"),),
+            applicability=Applicability.CHANGES_VALUES,
+            takes_rows=True,
+            otherwise=away,
+        )
+
+    def _dropped(self, file: File, node: cst.CSTNode, name: str, message: str) -> Stop | None:
+        statement = alone(file, node)
+        if statement is None:
+            return None
+        return Stop(
+            node,
+            self.id,
+            message,
+            "what reads the list is not followed, or comes before the lookups; often it is a term such as L2",
+            "read what becomes of the list; if the table need not be in it, convert with --assume",
+            f"what reads `{name}` does not need the table: a term such as L2 over its members no longer covers it",
+            changes=(Change(statement, lambda *_: ""),),
+            applicability=Applicability.CHANGES_VALUES,
+        )

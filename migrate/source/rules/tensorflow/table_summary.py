@@ -1,0 +1,68 @@
+"""`tf.summary.histogram("w", W)` -> the histogram of the rows that were looked up, under an assumption."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.report.model import Applicability
+from migrate.source.frontends.tensorflow.args import bind
+from migrate.source.frontends.tensorflow.facts import Change, Stop
+from migrate.source.frontends.tensorflow.kinds import File, UseRule
+from migrate.source.frontends.tensorflow.walks import alone
+from migrate.source.rules import Example, register
+
+REASON = "a histogram needs every row"
+HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
+CREATED = (
+    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+    "emb_initializer=tf.zeros_initializer())\n"
+)
+LOG = 'tf.summary.histogram("w", {})\n'
+
+
+@register
+class TableSummary(UseRule):
+    """A histogram of the whole table becomes one of the rows of the batch, or goes where it stands before lookups."""
+
+    id = "tf-table-summary"
+    title = "A histogram of a table shows the rows of the batch"
+    applicability = Applicability.ASSUMPTION
+    fix_safety = "Only what is logged changes: the rows of each batch instead of all rows."
+    examples = (
+        Example(
+            "after the lookups",
+            HEAD + MADE + LOOKUP + LOG.format("W"),
+            HEAD + "from runtime import create_table, looked_up_rows, sparse_lookup\n" + CREATED
+            + "e = sparse_lookup(W, ids)\n" + LOG.format("looked_up_rows(W)"),
+            assume=True,
+        ),
+        Example(
+            "before the lookups nothing is known of their ids",
+            HEAD + MADE + LOG.format("W") + LOOKUP,
+            HEAD + "from runtime import create_table, sparse_lookup\n" + CREATED + "e = sparse_lookup(W, ids)\n",
+            assume=True,
+        ),
+        Example("not without --assume", HEAD + MADE + LOOKUP + LOG.format("W"), says="every row"),
+    )  # fmt: skip
+
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+        arg = file.tree.parent(reference)
+        call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        if not isinstance(call, cst.Call) or file.names.of(call.func) != "summary.histogram":
+            return None
+        bound = bind(call, ("name", "values", "collections", "family"))
+        if bound is None or bound.get("values") is not arg:
+            return None
+        message = f"`{' '.join(file.tree.source(call).split())}` logs the whole table"
+        action = "log the looked-up rows, or convert with --assume"
+        source = file.tree.source(reference)
+        rows = Change(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
+        away = None
+        if (line := alone(file, call)) is not None:
+            gone = "nobody needs the histogram of the whole table"
+            removed = Change(line, lambda *_: "")
+            away = Stop(call, self.id, message, REASON, action, gone, changes=(removed,))
+        shown = "a histogram of the rows of each batch serves instead of one of all rows"
+        return Stop(call, self.id, message, REASON, action, shown, changes=(rows,), takes_rows=True, otherwise=away)
