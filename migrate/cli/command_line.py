@@ -6,9 +6,12 @@ import shlex
 
 import click
 
+#: options that change no result: where reports go, and how fast it is done
+SILENT = {"reports", "jobs", "no_cache", "cache_dir"}
+
 
 def command_line() -> str:
-    """Return e.g. `migrate convert net.py --schema s.yaml`; where reports go is left out, as it changes no result."""
+    """Return e.g. `migrate convert net.py --schema s.yaml`; what changes no result is left out."""
     context = click.get_current_context()
     words = ["migrate", str(context.info_name)]
     options: list[str] = []
@@ -16,7 +19,7 @@ def command_line() -> str:
         value = context.params.get(parameter.name or "")
         if isinstance(parameter, click.Argument):
             words += [str(item) for item in (value if isinstance(value, tuple) else (value,)) if _given(item)]
-        elif parameter.name != "reports" and value != parameter.default:
+        elif parameter.name not in SILENT and value != parameter.default:
             options += _option(parameter, value)
     return shlex.join([*words, *options])
 

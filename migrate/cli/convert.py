@@ -12,16 +12,22 @@ import click
 from migrate.cli.choices import choices
 from migrate.cli.command_line import command_line
 from migrate.cli.reports import REPORT, check_reports
+from migrate.cli.running import Running, how, interruptible, running_options
 from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Unpack
 
     from migrate.report.model import Report
     from migrate.source.options import Given, Options
     from migrate.source.run import Converted
 
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+STREAM = "-"
+STREAM_NAME = click.option(
+    "--stdin-filename", metavar="NAME", default="<stdin>", help="What findings call the text when PATH is `-`."
+)
 SCHEMA = click.option("--schema", metavar="FILE", help="The feature schema (YAML) of a Paddle model.")
 
 
@@ -33,7 +39,10 @@ SCHEMA = click.option("--schema", metavar="FILE", help="The feature schema (YAML
 @click.option("--force", is_flag=True, help="Write over files that migrate did not write.")
 @SCHEMA
 @REPORT
+@STREAM_NAME
+@running_options
 @choices
+@interruptible
 def convert(
     paths: tuple[str, ...],
     output: str | None,
@@ -43,8 +52,12 @@ def convert(
     schema: str | None,
     reports: tuple[str, ...],
     given: Given,
+    stdin_filename: str,
+    **running: Unpack[Running],
 ) -> None:
     """Convert source files to dynamic embedding tables.
+
+    A directory stands for the Python files and notebooks in it; `-` converts standard input to standard output.
 
     Files that cannot be converted are left as they are, and what stopped them is named. Exit code 0 when nothing
     is left to do, 1 when work remains, 2 when the command could not run.
@@ -53,13 +66,15 @@ def convert(
         raise MigrateError("-o, --in-place and --diff exclude each other; give one of them")
     from pathlib import Path
 
-    from migrate.source.run import convert_paths, make_report
+    from migrate.source.run import make_report
 
+    stream = _is_stream(paths)
+    if stream and (output or in_place):
+        raise MigrateError("`-` prints what it converts; leave -o and --in-place out")
     options = _options(schema, given, reports)
-    directory = None if in_place or show_diff else Path(output or "migrated")
-    done = convert_paths(paths, options, skip=directory)
-    _refuse_nothing(paths, done)
-    written = _write(done, directory, in_place, force)
+    directory = None if in_place or show_diff or stream else Path(output or "migrated")
+    done = _converted(paths, stdin_filename, options, running, skip=directory)
+    written = _print_stream(done[0]) if stream and not show_diff else _write(done, directory, in_place, force)
     if show_diff:
         click.echo("".join(one.diff for one in done), nl=False)
     report = make_report(command_line(), done, written, dry=show_diff)
@@ -73,22 +88,31 @@ def convert(
 @PATHS
 @SCHEMA
 @REPORT
+@STREAM_NAME
+@running_options
 @choices
-def check(paths: tuple[str, ...], schema: str | None, reports: tuple[str, ...], given: Given) -> None:
+@interruptible
+def check(
+    paths: tuple[str, ...],
+    schema: str | None,
+    reports: tuple[str, ...],
+    given: Given,
+    stdin_filename: str,
+    **running: Unpack[Running],
+) -> None:
     """Say what convert would do, writing nothing but reports.
 
     Findings go to stdout, one a line. Exit code 0 when nothing is left to do, 1 when a conversion is available or work
     remains, 2 when the command could not run.
     """
-    from migrate.source.run import convert_paths, make_report
+    from migrate.report.words import place
+    from migrate.source.run import make_report
 
-    done = convert_paths(paths, _options(schema, given, reports))
-    _refuse_nothing(paths, done)
+    done = _converted(paths, stdin_filename, _options(schema, given, reports), running)
     report = make_report(command_line(), done, "", dry=True)
     for finding in report.findings:
         reason = f" ({finding.reason})" if finding.reason else ""
-        place = f"{finding.location.path}:{finding.location.line}"
-        click.echo(f"{place}: {finding.state.value}: {finding.message}{reason}")
+        click.echo(f"{place(finding.location)}: {finding.state.value}: {finding.message}{reason}")
     _finish(report, done, reports)
     sys.exit(_exit_code(report, ignore_available=False))
 
@@ -105,25 +129,47 @@ def _options(schema: str | None, given: Given, reports: Sequence[str]) -> Option
     return Options(load_schema(schema), given=given)
 
 
-def _refuse_nothing(paths: Sequence[str], done: Sequence[Converted]) -> None:
-    from migrate.source.run import nothing_found
+def _is_stream(paths: Sequence[str]) -> bool:
+    if STREAM in paths and len(paths) > 1:
+        raise MigrateError("`-` stands for standard input; give it alone")
+    return STREAM in paths
 
+
+def _converted(
+    paths: Sequence[str], name: str, options: Options, running: Running, skip: Path | None = None
+) -> list[Converted]:
+    """Convert what the paths or the stream hold; raises MigrateError when that is nothing."""
+    from migrate.source.run import convert_paths, convert_stream, nothing_found
+
+    if _is_stream(paths):
+        return [convert_stream(sys.stdin.buffer.read(), name, options)]
+    done = convert_paths(paths, options, how(running, skip))
     if not done:
         raise nothing_found(paths)
+    return done
+
+
+def _print_stream(converted: Converted) -> str:
+    """Print the converted bytes; a text that cannot be converted comes out as it came in, so that no pipe loses it."""
+    extra = ", ".join(converted.result.outputs)
+    if extra:
+        raise MigrateError(f"the conversion has further files ({extra}); give the path of a file instead of `-`")
+    sys.stdout.buffer.write(converted.data)
+    sys.stdout.buffer.flush()
+    return "to standard output" if converted.result.changed else ""
 
 
 def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool) -> str:
     """Write what changed and return where, in words; everything is checked before the first byte is written."""
     from migrate.source.journal import Journal, record_in_place
-    from migrate.source.writing import OutputDirectory, check_writable, write_atomically
+    from migrate.source.writing import OutputDirectory, check_writable, write_files
 
     if in_place:
         changed = [one for one in done if one.result.changed]
         for one in changed:
             check_writable(one.source.path)
         record_in_place((one.source.path, one.original, one.data) for one in changed)
-        for one in changed:
-            write_atomically(one.source.path, one.data)
+        write_files({one.source.path: one.data for one in changed})
         return "in place" if changed else ""
     if directory is None:
         return ""

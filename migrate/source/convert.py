@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from migrate.errors import MigrateError
 from migrate.report.model import Finding, Location, State, with_ids
+from migrate.source.checks import check_unchanged
 from migrate.source.chosen import chosen
 from migrate.source.comments import keep_file, read_comments
-from migrate.source.discover import framework_of
+from migrate.source.discover import framework_in
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 from migrate.source.rules.local import line_of_rules, using
-from migrate.source.text import SourceText, UnreadableSource, decode, syntax_problem
+from migrate.source.text import SourceText, UnreadableSource, decode, parsed
 
 RULE = "source-file"
+#: Python's own limit (1000) ends at expressions of 100 levels; this one fits the usual stack of 8 MiB many times.
+RECURSION_LIMIT = 4000
+DEEP = 100  #: levels of syntax beyond which a failure is put down to the nesting
 
 
 def convert_bytes(path: str, data: bytes, options: Options, siblings: Mapping[str, str]) -> tuple[SourceResult, bytes]:
@@ -30,7 +36,10 @@ def convert_bytes(path: str, data: bytes, options: Options, siblings: Mapping[st
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         return failed(path, "", f"its text cannot be decoded: {error}", "save it as UTF-8"), data
     result = convert_text(path, source.text, options, siblings)
-    return result, _encoded(source, result, data)
+    try:
+        return result, _encoded(source, result, data)
+    except UnicodeEncodeError as error:
+        return failed(path, source.text, f"its conversion cannot be encoded: {error}", "save it as UTF-8"), data
 
 
 def _encoded(source: SourceText, result: SourceResult, data: bytes) -> bytes:
@@ -39,29 +48,26 @@ def _encoded(source: SourceText, result: SourceResult, data: bytes) -> bytes:
 
 def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
     """Return the result for a decoded file; the conversion is checked before it is handed out."""
-    problem = syntax_problem(text)
-    if problem:
-        return failed(path, text, problem, "repair it; it is left as it is")
-    try:
-        comments = read_comments(text)
-        kept = keep_file(path, comments)
-        kind = framework_of(text)
-        if kept is not None and kind != "other":
-            return SourceResult(path, kind, text, text, with_ids([kept]))
-        with using(options.rule_files):
-            result = _frontend(kind, path, text, options, siblings)
-            if result.changed:
-                check(result, options, siblings)
-            return result
-    except MigrateError:
-        raise
-    except UnreadableSource as error:
-        return failed(path, text, str(error), "save it with line feeds")
-    except (Exception, RecursionError) as error:
-        reason = str(error).splitlines()[0] if str(error) else ""
-        own = line_of_rules(options.rule_files, error)
-        problem = f"{own or 'the converter'} failed ({type(error).__name__}: {reason})"
-        return failed(path, text, problem, "correct the rule" if own else "report this file")
+    with _deep_recursion():
+        module, problem = parsed(text)
+        if module is None:
+            return failed(path, text, problem, "repair it; it is left as it is")
+        try:
+            kind = framework_in(module, text)
+            kept = keep_file(path, read_comments(text))
+            if kept is not None and kind != "other":
+                return SourceResult(path, kind, text, text, with_ids([kept]))
+            with using(options.rule_files):
+                result = _frontend(kind, path, text, options, siblings)
+                if result.changed:
+                    check(result, module, options, siblings)
+                return result
+        except MigrateError:
+            raise
+        except UnreadableSource as error:
+            return failed(path, text, str(error), "save it with line feeds")
+        except Exception as error:
+            return _blame(path, text, module, options, error)
 
 
 def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
@@ -79,13 +85,47 @@ def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mappi
     return SourceResult(path, "other", text, text)
 
 
-def check(result: SourceResult, options: Options, siblings: Mapping[str, str]) -> None:
-    """Raise ValueError (or SyntaxError) unless the result parses and a second conversion would leave it alone."""
-    ast.parse(result.converted)
-    kind = framework_of(result.converted)
-    again = _frontend(kind, result.path, result.converted, options, siblings)
+def check(result: SourceResult, original: ast.Module, options: Options, siblings: Mapping[str, str]) -> None:
+    """Raise ValueError (or SyntaxError) unless the conversion is sound.
+
+    The result must parse, mean the same outside the edited lines, and be left alone by a second conversion. A Paddle
+    module is written anew, so nothing in it is outside.
+    """
+    module = ast.parse(result.converted)
+    if result.kind == "tensorflow":
+        check_unchanged(original, result.original, module, result.converted)
+    again = _frontend(framework_in(module, result.converted), result.path, result.converted, options, siblings)
     if again.changed:
         raise ValueError("a second conversion would change the result again")
+
+
+def _blame(path: str, text: str, module: ast.Module, options: Options, error: Exception) -> SourceResult:
+    """Return the result for a file on which the converter failed; libcst fails in many ways on very deep nesting."""
+    if _depth(module) > DEEP:
+        return failed(path, text, "it is nested too deeply to be followed", "split its longest expression; it is left")
+    reason = str(error).splitlines()[0] if str(error) else ""
+    own = line_of_rules(options.rule_files, error)
+    problem = f"{own or 'the converter'} failed ({type(error).__name__}: {reason})"
+    return failed(path, text, problem, "correct the rule" if own else "report this file")
+
+
+def _depth(module: ast.AST) -> int:
+    """Return how many nodes of the syntax lie in one another, without recursion."""
+    depth, level = 0, [module]
+    while level:
+        depth += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return depth
+
+
+@contextlib.contextmanager
+def _deep_recursion() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def failed(path: str, text: str, message: str, action: str) -> SourceResult:

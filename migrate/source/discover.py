@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
 
 FRAMEWORKS = ("tensorflow", "paddle")
-SKIPPED = {"__pycache__", "node_modules", "build", "dist"}
+SUFFIXES = (".py",)
+SKIPPED = {"__pycache__", "node_modules", "site-packages"}
+BUILT = {"build", "dist"}  #: left out unless they are packages
+DYNAMIC = ("import_module", "__import__")
 
 
 @dataclass(frozen=True)
@@ -21,51 +24,118 @@ class Input:
     path: Path
     relative: Path
     explicit: bool  #: named on the command line, so that it is reported whatever it holds
+    problem: str = ""  #: why it cannot be read, when that is known already (a directory that cannot be listed)
 
 
-def find_inputs(paths: Sequence[str], skip: Path | None = None) -> list[Input]:
-    """Return the Python files below `paths`, in a fixed order, each once; `skip` is a directory to leave out.
+def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool = True) -> list[Input]:
+    """Return the sources below `paths`, in a fixed order, each once; `skip` is a directory to leave out.
 
+    What a `.gitignore` names is left out of a directory when `gitignore` is set, never when it is named itself.
     Raises MigrateError for a path that does not exist or for two files that would be written to one place.
     """
-    found: dict[Path, Input] = {}
+    found: dict[str, Input] = {}
     for text in paths:
         path = Path(text)
-        if not text or not path.exists():
+        if not text or not os.path.exists(text):  # noqa: PTH110 - Path.exists raises for names that are too long
             raise MigrateError(f"{text or repr(text)}: no such file or directory; give an existing path")
         if path.is_dir():
-            for file in walk(path, skip):
-                found.setdefault(file.resolve(), Input(file, file.relative_to(path), explicit=False))
+            walker = Walker(path, skip, gitignore)
+            for real, relative in walker.files():
+                found.setdefault(real, Input(path / relative, Path(relative), explicit=False))
+            for relative, problem in walker.unreadable:
+                found[str(path / relative)] = Input(path / relative, Path(relative), explicit=False, problem=problem)
         else:
-            found[path.resolve()] = Input(path, Path(path.name), explicit=True)
-    _check_unique(found.values())  # type: ignore[arg-type]
+            real = os.path.realpath(path)
+            known = found.get(real)
+            found[real] = replace(known, explicit=True) if known else Input(path, Path(path.name), explicit=True)
+    _check_unique(list(found.values()))
     return list(found.values())
 
 
 def _check_unique(inputs: Sequence[Input]) -> None:
     seen: dict[Path, Path] = {}
     for item in inputs:
-        if item.relative in seen:
+        if item.relative in seen and not item.problem:
             other = seen[item.relative]
             raise MigrateError(f"{item.path} and {other} would both become {item.relative}; convert them one by one")
         seen[item.relative] = item.path
 
 
-def walk(root: Path, skip: Path | None = None) -> Iterator[Path]:
-    """Yield the `.py` files below `root`; a directory is visited once, however many links lead to it."""
-    visited: set[str] = set()
-    skipped = os.path.realpath(skip) if skip is not None else ""
-    for directory, names, files in os.walk(root, followlinks=True):
-        real = os.path.realpath(directory)
-        if real in visited or real == skipped:
-            names.clear()
-            continue
-        visited.add(real)
-        names[:] = sorted(n for n in names if n not in SKIPPED and not n.startswith("."))
-        for name in sorted(files):
-            path = Path(directory, name)
-            if name.endswith(".py") and path.is_file():
-                yield path
+@dataclass
+class Walker:
+    """Walks one directory: in order of names, its files before its directories, each directory once."""
+
+    root: Path
+    skip: Path | None = None
+    gitignore: bool = True
+    unreadable: list[tuple[str, str]] = field(default_factory=list)  #: (relative path, what the system said)
+    _visited: set[str] = field(default_factory=set)
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Yield (real path, path relative to the root) of every source, however deep it lies."""
+        from migrate.source.ignore import Ignore
+
+        top = os.path.realpath(self.root)
+        if self.skip is not None:
+            self._visited.add(os.path.realpath(self.skip))
+        # Each entry: the directory's path from the root, its real path, the path the rules see, and the rules in it.
+        # The links on the way to the root are resolved, those below are not: git has no rules beyond a link.
+        stack = [("", top, top, Ignore.at(top) if self.gitignore else Ignore())]
+        while stack:
+            relative, real, place, rules = stack.pop()
+            if real in self._visited:
+                continue
+            self._visited.add(real)
+            directories = []
+            for entry in self._entries(relative):
+                path = f"{place.rstrip('/')}/{entry.name}"
+                if _is_directory(entry):
+                    if self._enters(entry) and not rules.ignores(path, is_directory=True):
+                        directories.append((entry, path))
+                elif entry.name.endswith(SUFFIXES) and _is_file(entry) and not rules.ignores(path, is_directory=False):
+                    yield _real(entry, real), relative + entry.name
+            for entry, path in reversed(directories):
+                inside = rules.inside(path) if self.gitignore else rules
+                stack.append((f"{relative}{entry.name}/", _real(entry, real), path, inside))
+
+    def _entries(self, relative: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(self.root / relative) as entries:
+                return sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            self.unreadable.append((relative or ".", error.strerror or str(error)))
+            return []
+
+    def _enters(self, entry: os.DirEntry[str]) -> bool:
+        name = entry.name
+        if name in BUILT and not Path(entry.path, "__init__.py").exists():
+            return False
+        return name not in SKIPPED and not name.startswith(".") and not Path(entry.path, "pyvenv.cfg").exists()
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself, say
+        return False
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def _real(entry: os.DirEntry[str], parent: str) -> str:
+    """Return the real path of an entry; only links need the file system for that."""
+    return os.path.realpath(entry.path) if entry.is_symlink() else f"{parent.rstrip('/')}/{entry.name}"
+
+
+def walk(root: Path, skip: Path | None = None, gitignore: bool = True) -> Iterator[Path]:
+    """Yield the sources below `root`; a directory is visited once, however many links lead to it."""
+    for _, relative in Walker(root, skip, gitignore).files():
+        yield root / relative
 
 
 def mentions_framework(data: bytes) -> bool:
@@ -75,24 +145,41 @@ def mentions_framework(data: bytes) -> bool:
 
 def framework_of(text: str) -> str:
     """Second filter: `tensorflow`, `paddle` or `other`, by the imports (with both, Paddle)."""
-    imported = set()
-    dynamic = False
-    for node in ast.walk(ast.parse(text)):
+    return framework_in(ast.parse(text), text)
+
+
+def framework_in(module: ast.Module, text: str) -> str:
+    """Return the same for a parsed file. Imports are statements: expressions are only searched for dynamic ones."""
+    imported: set[str] = set()
+    for node in _statements(module):
         if isinstance(node, ast.Import):
             imported |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             imported.add(node.module.split(".")[0])
-        elif isinstance(node, ast.Call):
-            dynamic = dynamic or _imports_by_string(node)
     for name in ("paddle", "tensorflow"):
         if name in imported:
             return name
-    return "tensorflow" if dynamic else "other"
+    if any(word in text for word in DYNAMIC) and any(map(_imports_by_string, ast.walk(module))):
+        return "tensorflow"
+    return "other"
 
 
-def _imports_by_string(node: ast.Call) -> bool:
+def _statements(module: ast.Module) -> Iterator[ast.AST]:
+    stack: list[ast.AST] = [module]
+    while stack:
+        node = stack.pop()
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, part, None)
+            if isinstance(inner, list):
+                stack += inner
+
+
+def _imports_by_string(node: ast.AST) -> bool:
     """True for `importlib.import_module("tensorflow")` and `__import__("tensorflow")`."""
+    if not isinstance(node, ast.Call):
+        return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     first = node.args[0] if node.args else None
     named = isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.startswith("tensorflow")
-    return name in {"import_module", "__import__"} and named
+    return name in DYNAMIC and named

@@ -11,11 +11,14 @@ from pathlib import Path
 from migrate import __version__
 from migrate.errors import MigrateError
 from migrate.report.model import InputFile, Report, Stage, State, with_ids
+from migrate.source.cache import Cache, key_of
 from migrate.source.config import for_file, is_excluded
 from migrate.source.convert import convert_bytes, failed
 from migrate.source.discover import Input, find_inputs, mentions_framework
+from migrate.source.generated import is_generated, left_out
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
+from migrate.source.workers import Outcome, Task, convert_all
 from migrate.source.writing import unified_diff
 
 SIBLINGS = (".py", ".yaml", ".yml")
@@ -45,38 +48,101 @@ class Converted:
         return unified_diff(self.result.path, self.result.original, self.result.converted)
 
 
-def convert_paths(
-    paths: Sequence[str], options: Options, skip: Path | None = None, progress: Callable[[str], None] | None = None
-) -> list[Converted]:
+@dataclass(frozen=True)
+class How:
+    """How a run goes about its files."""
+
+    skip: Path | None = None  #: a directory to leave out: where the results go
+    gitignore: bool = True  #: leave out what git ignores
+    generated: bool = False  #: convert generated files, too
+    jobs: int = 1  #: processes
+    cache: Cache | None = None
+    progress: Callable[[int, int], None] | None = None  #: called with the files done, and those to do
+
+
+def convert_paths(paths: Sequence[str], options: Options, how: How | None = None) -> list[Converted]:
     """Convert every file below `paths` in memory; files that use no framework are left out unless named themselves.
 
     Raises MigrateError for a path that does not exist.
     """
+    how = how or How()
+    found: list[tuple[Input, Task | Converted]] = []
+    for source in find_inputs(paths, how.skip, how.gitignore):
+        prepared = _prepare(source, options, how)
+        if prepared is not None:
+            found.append((source, prepared))
+    outcomes = iter(_outcomes([task for _, task in found if isinstance(task, Task)], how))
     done = []
-    for source in find_inputs(paths, skip):
-        if not source.explicit and is_excluded(source.path):
-            continue
-        if progress is not None:
-            progress(shown(source.path))
-        converted = _convert(source, options)
+    for source, task in found:
+        converted = task if isinstance(task, Converted) else _done(source, task.data, next(outcomes))
         if converted.result.kind != "other" or converted.result.findings or source.explicit:
             done.append(converted)
     return done
 
 
-def _convert(source: Input, options: Options) -> Converted:
-    path = shown(source.path)
+def convert_stream(data: bytes, name: str, options: Options) -> Converted:
+    """Convert what came from a stream; `name` is what findings call it, and its suffix tells a notebook."""
+    source = Input(Path(name), Path(name), explicit=True)
+    return _done(source, data, convert_bytes(name, data, for_file(Path(name), options), {}))
+
+
+def _done(source: Input, data: bytes, outcome: tuple[SourceResult, bytes]) -> Converted:
+    result, converted = outcome
+    return Converted(source, data, converted, result)
+
+
+def _prepare(source: Input, options: Options, how: How) -> Task | Converted | None:
+    """Read a file and return what is to be done with it: None for one that names no framework."""
     try:
+        if source.problem:
+            raise OSError(0, source.problem)
         data = source.path.read_bytes()
     except OSError as error:
-        return Converted(
-            source, b"", b"", failed(path, "", f"it cannot be read ({error.strerror})", "allow reading it")
-        )
-    if not source.explicit and not mentions_framework(data):
-        return Converted(source, data, data, SourceResult(path, "other", "", ""))
+        result = failed(shown(source.path), "", f"it cannot be read ({error.strerror})", "allow reading it")
+        return Converted(source, b"", b"", result)
+    if not source.explicit and (not mentions_framework(data) or is_excluded(source.path)):
+        return None
+    path = shown(source.path)
+    if not source.explicit and not how.generated and is_generated(source.path.name, data):
+        return Converted(source, data, data, left_out(path))
     siblings = _siblings(source.path) if b"paddle" in data else {}
-    result, encoded = convert_bytes(path, data, for_file(source.path, options), siblings)
-    return Converted(source, data, encoded, result)
+    return Task(path, data, for_file(source.path, options), siblings)
+
+
+def _outcomes(tasks: Sequence[Task], how: How) -> list[tuple[SourceResult, bytes]]:
+    """Return what every task gave, in order: from the cache or by converting it.
+
+    Raises the MigrateError of the first file that has one.
+    """
+    keys = [key_of(task.path, task.data, task.options, task.siblings) if how.cache else "" for task in tasks]
+    known = [how.cache.get(key) if how.cache else None for key in keys]
+    outcomes: list[Outcome | None] = [
+        (kept[0], task.data if kept[1] is None else kept[1]) if kept else None
+        for kept, task in zip(known, tasks, strict=True)
+    ]
+    left = [index for index, outcome in enumerate(outcomes) if outcome is None]
+    for count, (at, outcome) in enumerate(convert_all([tasks[index] for index in left], how.jobs), 1):
+        outcomes[left[at]] = outcome
+        if how.cache and not isinstance(outcome, MigrateError):
+            _keep(how.cache, keys[left[at]], tasks[left[at]], *outcome)
+        if how.progress is not None:
+            how.progress(count, len(left))
+    if how.cache:
+        how.cache.prune()
+    return [_raised(outcome) for outcome in outcomes]
+
+
+def _keep(cache: Cache, key: str, task: Task, result: SourceResult, data: bytes) -> None:
+    """Keep a result unless the file failed: a failure may be this machine's (memory, a crash) and is quickly found."""
+    if not any(finding.state is State.FAILED for finding in result.findings):
+        cache.put(key, result, data if data != task.data else None)
+
+
+def _raised(outcome: Outcome | None) -> tuple[SourceResult, bytes]:
+    if isinstance(outcome, MigrateError):
+        raise outcome
+    assert outcome is not None, "every task has an outcome"
+    return outcome
 
 
 def _siblings(path: Path) -> dict[str, str]:
@@ -94,7 +160,9 @@ def _siblings(path: Path) -> dict[str, str]:
 def shown(path: Path) -> str:
     """Return a path as reports show it: relative to the working directory when it lies below, with `/`."""
     relative = os.path.relpath(path)
-    return path.as_posix() if relative.startswith("..") else Path(relative).as_posix()
+    text = path.as_posix() if relative.startswith("..") else Path(relative).as_posix()
+    # A name may hold anything but `/`: bytes that are no UTF-8, line feeds. Reports are text, a line a finding.
+    return text if text.isprintable() else text.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def make_report(command: str, done: Sequence[Converted], written: str, dry: bool) -> Report:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from migrate.report.model import Applicability, Finding, Report, State, TableRecord
 from migrate.report.summary import plural
+from migrate.source.generated import RULE as GENERATED
 
 WORDS = {
     State.APPLIED: "converted",
@@ -22,14 +23,20 @@ SHOWN = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE, State.FAILED}
 
 def summary_lines(report: Report) -> Iterator[str]:
     """Yield the lines of the summary, in the order of the inputs."""
+    tables, findings = defaultdict(list), defaultdict(list)
+    for table in report.tables:
+        tables[table.location.path].append(table)
+    for finding in report.findings:
+        findings[finding.location.path].append(finding)
+    generated = {finding.location.path for finding in report.findings if finding.rule == GENERATED}
     for file in report.inputs:
-        tables = [t for t in report.tables if t.location.path == file.path]
-        yield f"{file.path}: {_tables(tables)}"
-        for table in tables:
-            yield f"  {_table(table)}"
-        for finding in report.findings:
-            if finding.location.path == file.path and finding.state in SHOWN:
-                yield f"  {_finding(finding)}"
+        if file.path in generated:
+            continue
+        yield f"{file.path}: {_tables(tables[file.path])}"
+        yield from (f"  {_table(table)}" for table in tables[file.path])
+        yield from (f"  {_finding(finding)}" for finding in findings[file.path] if finding.state in SHOWN)
+    if generated:
+        yield f"left out: {plural(len(generated), 'generated file')} (--include-generated converts them, too)"
     yield _totals(report)
 
 

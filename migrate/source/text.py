@@ -15,6 +15,12 @@ PYTHON2 = re.compile(
     r"^\s*(print\s+[^(=\s.\[]|print\s*$|except\s+[\w.]+\s*,\s*\w+\s*:|exec\s+[^(=\s]|raise\s+[\w.]+\s*,)|<>|\bprint\s+\(.*\)\s*%",
     re.MULTILINE,
 )
+#: The same within one line, looked for only where Python 3 stops: `print >> f`, `except (A, B), e`, `def f((a, b))`,
+#: `lambda (a, b)`, `ur"x"`, `10L`, `0777` and backticks occur in the comments of Python 3 as well.
+PYTHON2_LINE = re.compile(
+    r"\bprint\s*>>|\bprint\s+[^(=\s.\[]|\bexec\s+[^(=\s]|\bexcept\s*\(.*\)\s*,\s*\w+\s*:|\bexcept\s.*,.*:"
+    r"|\bdef\s+\w+\(.*\(.*\).*\):|\blambda\s*\(|\bur[\"']|\b\d+[lL]\b|\b0\d+\b|`[^`]+`"
+)
 
 
 class UnreadableSource(Exception):
@@ -42,16 +48,20 @@ def decode(data: bytes) -> SourceText:
     return SourceText(data[len(bom) :].decode(name), name, bom)
 
 
-def syntax_problem(text: str) -> str:
-    """Return why `text` is not Python 3, in one sentence, or an empty string."""
+def parsed(text: str) -> tuple[ast.Module | None, str]:
+    """Return the syntax of `text` and an empty string, or None and why it is not Python 3, in one sentence."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(text)
+            return ast.parse(text), ""
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if PYTHON2.search(text):
-            return "this is Python 2; run 2to3 first"
+        if isinstance(error, SyntaxError) and (PYTHON2.search(text) or PYTHON2_LINE.search(error.text or "")):
+            return None, "this is Python 2; run 2to3 first"
         line = getattr(error, "lineno", None)
         where = f" at line {line}" if line else ""
-        return f"it does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}"
-    return ""
+        return None, f"it does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}"
+
+
+def syntax_problem(text: str) -> str:
+    """Return why `text` is not Python 3, in one sentence, or an empty string."""
+    return parsed(text)[1]

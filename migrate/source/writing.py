@@ -7,9 +7,11 @@ import difflib
 import hashlib
 import json
 import os
+import signal
 import stat
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from migrate.errors import MigrateError
@@ -34,24 +36,66 @@ def write_atomically(path: Path, data: bytes) -> None:
 
     A symbolic link is followed, not replaced. Raises MigrateError when the place cannot be written.
     """
-    target = Path(os.path.realpath(path))
+    write_files({path: data})
+
+
+def write_files(files: Mapping[Path, bytes]) -> None:
+    """Write several files, each like `write_atomically`: first all contents beside their places, then all names.
+
+    Whatever goes wrong with the contents (a full disk, Ctrl-C) leaves every file as it was; Ctrl-C while names are
+    given waits until all are.
+    """
+    staged: list[tuple[Path, Path, Path]] = []
     try:
+        for path, data in files.items():
+            _stage(path, data, staged)
+        with uninterrupted():
+            for path, name, target in staged:
+                with _refusal(path):
+                    name.replace(target)
+    finally:
+        for _, name, _ in staged:
+            with contextlib.suppress(OSError):
+                name.unlink()
+
+
+def _stage(path: Path, data: bytes, staged: list[tuple[Path, Path, Path]]) -> None:
+    """Write `data` to a temporary file beside the place of `path`, and note it before it is filled."""
+    target = Path(os.path.realpath(path))
+    with _refusal(path):
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-    except OSError as error:
-        raise MigrateError(f"{path}: cannot be written ({error.strerror}); choose another output with -o") from error
-    try:
+        with uninterrupted():
+            handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
+            staged.append((path, Path(name), target))
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
         Path(name).chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
-        Path(name).replace(target)
+
+
+@contextlib.contextmanager
+def _refusal(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise MigrateError(f"{path}: cannot be written ({error.strerror}); choose another output with -o") from error
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the block is done. Only a main thread gets it, so elsewhere there is nothing to do."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pending.append(number))
+    try:
+        yield
     finally:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
+        signal.signal(signal.SIGINT, before)
+        if pending:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _umask() -> int:
@@ -62,6 +106,8 @@ def _umask() -> int:
 
 def unified_diff(path: str, before: str, after: str) -> str:
     """Return the change as a unified diff, with `a/` and `b/` names; empty when nothing changed."""
+    if before == after:  # difflib would compare them line by line to find that out
+        return ""
     lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
@@ -102,12 +148,12 @@ class OutputDirectory:
     def write(self, files: Mapping[Path, bytes]) -> None:
         """Write the files, then the manifest; raises MigrateError, and nothing is written, when one is in the way."""
         self.check(files)
-        for relative, data in files.items():
-            write_atomically(self.root / relative, data)
-            self._written[relative.as_posix()] = _digest(data)
-        if files:
-            text = json.dumps({"written": dict(sorted(self._written.items()))}, indent=1) + "\n"
-            write_atomically(self.root / MANIFEST, text.encode())
+        if not files:
+            return
+        self._written |= {relative.as_posix(): _digest(data) for relative, data in files.items()}
+        text = json.dumps({"written": dict(sorted(self._written.items()))}, indent=1) + "\n"
+        contents = {self.root / relative: data for relative, data in files.items()}
+        write_files({**contents, self.root / MANIFEST: text.encode()})
 
 
 def _digest_of(path: Path) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from migrate.report.model import State
+from migrate.source.checks import check_unchanged
 from migrate.source.convert import convert_bytes
 from migrate.source.options import Options
+from migrate.source.result import SourceResult
 from migrate.source.text import decode, syntax_problem
 
 BAD = {
@@ -85,3 +89,78 @@ def test_decode_keeps_encoding_and_mark() -> None:
 
 def test_python_3_is_not_taken_for_python_2() -> None:
     assert "2to3" not in syntax_problem("print(x)\ndef f(:\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "print 'a' % b",
+        "if a: print b",
+        "try: f()\nexcept (A, B), e: pass",
+        "def f(a, (b, c)): pass",
+        "g = lambda (a, b): a",
+        "n = 10L",
+        "mode = 0777",
+        "s = ur'x'",
+        "t = `n`",
+        "exec code in scope",
+        "raise E, 'text'",
+        "if a <> b: pass",
+    ],
+)
+def test_what_only_python_2_accepts_is_named_so(line: str) -> None:
+    assert syntax_problem(f"import tensorflow as tf\n{line}\n") == "this is Python 2; run 2to3 first"
+
+
+def test_marks_of_python_2_in_a_comment_are_no_proof() -> None:
+    assert "at line 3" in syntax_problem("# `name`, 10L, print >> f\nx = 1\ndef f(:\n")
+
+
+NESTED = {
+    "brackets": "x = " + "[" * 150 + "]" * 150,
+    "signs": "x = " + "-" * 2000 + "1",
+    "sums": "x = 1" + " + 1" * 2500,
+    "calls": "x = f" + "()" * 2500,
+    "branches": "if a:\n  b\n" + "elif a:\n  b\n" * 2500,
+}
+
+
+@pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
+def test_deep_nesting_is_followed_or_named(text: str) -> None:
+    data = f"import tensorflow as tf\nembedding = 1\n{text}\n".encode()
+    result, written = convert_bytes("m.py", data, Options(), {})
+    assert written == data
+    assert not result.findings or "nested too deeply" in result.findings[0].message
+
+
+def test_a_conversion_that_its_encoding_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = SourceResult("m.py", "tensorflow", "x = 1\n", "x = '\N{SNOWMAN}'\n")
+    monkeypatch.setattr("migrate.source.convert.convert_text", lambda *_: changed)
+    data = b"# -*- coding: latin-1 -*-\nx = 1\n"
+    result, written = convert_bytes("m.py", data, Options(), {})
+    assert written == data
+    assert "cannot be encoded" in result.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a = 1\nb = 2\n", "a = '''\nb = 2\n'''\n"),
+        ("f(1)\ng()\n", "if f(1):\n    pass\nelse:\n    pass\ng(2)\n"),
+        ("if a:\n    b()\nelse:\n    c()\n", "if a:\n    b()\n    if d: pass\nelse:\n    c()\n"),
+        ("for x in y:\n    f(x)\n    g(x)\n", "for x in y:\n    if x: pass\n    g(x)\n"),
+    ],
+)
+def test_edits_may_change_their_own_lines(before: str, after: str) -> None:
+    if "'''" in after:
+        with pytest.raises(ValueError, match="line 2 was not edited"):
+            check_unchanged(ast.parse(before), before, ast.parse(after), after)
+    else:
+        check_unchanged(ast.parse(before), before, ast.parse(after), after)
+
+
+def test_a_statement_that_lands_in_another_block_is_seen() -> None:
+    before = "if a:\n    b()\n    c()\nd()\n"
+    after = "if a:\n    b()\nelse:\n    c()\nd()\n"
+    with pytest.raises(ValueError, match="line 3 was not edited"):
+        check_unchanged(ast.parse(before), before, ast.parse(after), after)

@@ -1,0 +1,67 @@
+"""The last look at a conversion: outside the lines that were edited, the code must mean what it meant."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Iterator
+
+LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def check_unchanged(original: ast.Module, before: str, converted: ast.Module, after: str) -> None:
+    """Raise ValueError when a statement whose lines stayed is another one, or elsewhere, in the converted file.
+
+    An edit can reach beyond its own lines: an unclosed string or bracket, a changed indentation, a moved `else`.
+    """
+    places = _unchanged_lines(_lines(before), _lines(after))
+    found = {_place(node): (node, around) for node, around in _statements(converted)}
+    for node, around in _statements(original):
+        line = places.get(node.lineno)
+        last = node.end_lineno or node.lineno
+        if line is None or any(places.get(node.lineno + at) != line + at for at in range(last - node.lineno + 1)):
+            continue
+        there = found.get((line, node.col_offset, line + last - node.lineno, node.end_col_offset))
+        if there is None or there[1] != around or ast.dump(there[0]) != ast.dump(node):
+            raise ValueError(f"the statement in line {node.lineno} was not edited, and yet it changed")
+
+
+def _lines(text: str) -> list[str]:
+    """Split as Python's tokenizer does: a form feed is no line end."""
+    return LINE_END.split(text)
+
+
+def _unchanged_lines(before: list[str], after: list[str]) -> dict[int, int]:
+    """Return line -> line, both from 1, for lines that stayed as they were."""
+    head = 0
+    while head < min(len(before), len(after)) and before[head] == after[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    matcher = difflib.SequenceMatcher(None, before[head : len(before) - tail], after[head : len(after) - tail])
+    found = {line + 1: line + 1 for line in range(head)}
+    for a, b, size in matcher.get_matching_blocks():
+        found |= {head + a + at + 1: head + b + at + 1 for at in range(size)}
+    return found | {len(before) - at: len(after) - at for at in range(tail)}
+
+
+def _place(node: ast.stmt) -> tuple[int, int, int, int | None]:
+    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset
+
+
+def _statements(module: ast.Module) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
+    """Yield every statement with the kinds of blocks around it, e.g. `("ClassDef.body", "If.orelse")`."""
+    stack: list[tuple[ast.AST, tuple[str, ...]]] = [(module, ())]
+    while stack:
+        node, around = stack.pop()
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, part, None)
+            if not isinstance(inner, list):
+                continue
+            inside = (*around, f"{type(node).__name__}.{part}")
+            for child in inner:
+                if isinstance(child, ast.stmt):
+                    yield child, inside
+                stack.append((child, inside))

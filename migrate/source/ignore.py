@@ -1,0 +1,99 @@
+"""Which files git would ignore: `.gitignore` files of every level and `.git/info/exclude`, without asking git."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """The rules that hold inside one directory: its own and those of the directories above it."""
+
+    #: (directory that the patterns start from, patterns), the outermost first
+    rules: tuple[tuple[str, GitIgnoreSpec], ...] = ()
+
+    @classmethod
+    def at(cls, root: str) -> Ignore:
+        """Return the rules that the repository around `root` (an absolute path) has for it, with `root`'s own.
+
+        A directory that the user names is worked on even when it is ignored itself: then nothing above it counts.
+        """
+        top = _repository(root)
+        if top is None:
+            return cls().inside(root)
+        found = cls(tuple(_spec(top, _excluded(top))))
+        for directory in _between(top, root):
+            if directory != top and found.ignores(directory, is_directory=True):
+                found = cls()
+            found = found.inside(directory)
+        return found
+
+    def inside(self, directory: str) -> Ignore:
+        """Return the rules inside a directory (an absolute path) that these rules hold for."""
+        own = tuple(_spec(directory, Path(directory, ".gitignore")))
+        return Ignore(self.rules + own) if own else self
+
+    def ignores(self, path: str, is_directory: bool) -> bool:
+        """True when git would not look at `path` (absolute); the rule nearest to it decides."""
+        for base, spec in reversed(self.rules):
+            name = path[len(base.rstrip("/")) + 1 :] + ("/" if is_directory else "")
+            verdict = spec.check_file(name).include
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def _repository(path: str) -> str | None:
+    """Return the directory above (or at) `path` that holds `.git`."""
+    while not os.path.lexists(f"{path}/.git"):
+        above = os.path.dirname(path)  # noqa: PTH120 - this module works on strings: a walk has many of them
+        if above == path:
+            return None
+        path = above
+    return path
+
+
+def _between(top: str, path: str) -> Iterator[str]:
+    """Yield `top`, the directories on the way to `path`, and `path`."""
+    yield top
+    for part in Path(path).relative_to(top).parts:
+        top = f"{top.rstrip('/')}/{part}"
+        yield top
+
+
+def _excluded(top: str) -> Path:
+    """Return the repository's own list of ignored files; in a linked worktree `.git` is a file that names the place."""
+    git = Path(top, ".git")
+    if git.is_file():
+        try:
+            git = Path(top, git.read_text(encoding="utf-8").removeprefix("gitdir:").strip())
+            git = git / (git / "commondir").read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            pass
+    return git / "info" / "exclude"
+
+
+def _spec(base: str, path: Path) -> Iterator[tuple[str, GitIgnoreSpec]]:
+    """Yield the patterns of a file, if it has any; like git, pass over a pattern that makes no sense."""
+    try:
+        lines = path.read_bytes().removeprefix(BOM).decode("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return
+    patterns = [line for line in lines if line.strip() and not line.startswith("#") and _sensible(line)]
+    if patterns:
+        yield base, GitIgnoreSpec.from_lines(patterns)
+
+
+def _sensible(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,130 @@
+"""Conversions side by side in processes; a process that dies takes one file with it, and the report names that file."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from migrate.errors import MigrateError
+from migrate.source.convert import convert_bytes, failed
+from migrate.source.options import Options
+from migrate.source.result import SourceResult
+
+WORTH_A_PROCESS = 4  #: fewer files are done sooner than processes start
+
+#: what one file gave: the result and the bytes to write, or the user's mistake that a frontend met
+Outcome = tuple[SourceResult, bytes] | MigrateError
+
+
+@dataclass(frozen=True)
+class Task:
+    """One file to convert, with everything that its conversion reads."""
+
+    path: str
+    data: bytes
+    options: Options
+    siblings: Mapping[str, str]
+
+
+def convert_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Outcome]]:
+    """Yield (index of the task, outcome), each once, in the order in which they are done."""
+    if jobs <= 1 or len(tasks) < WORTH_A_PROCESS or "fork" not in multiprocessing.get_all_start_methods():
+        yield from ((index, convert_one(task)) for index, task in enumerate(tasks))
+        return
+    for name in ("tensorflow", "paddle"):
+        if any(name.encode() in task.data for task in tasks):  # loaded once here instead of in every process
+            importlib.import_module(f"migrate.source.frontends.{name}")
+    pool = _Pool(tasks)
+    try:
+        yield from pool.run(min(jobs, len(tasks)))
+    finally:
+        pool.stop()
+
+
+def convert_one(task: Task) -> Outcome:
+    """Convert a file; what a process hands over must be plain data, so the extra outputs become a dict."""
+    try:
+        result, data = convert_bytes(task.path, task.data, task.options, task.siblings)
+    except MigrateError as error:
+        return error
+    return replace(result, outputs=dict(result.outputs)), data
+
+
+class _Pool:
+    """Processes with one pipe each: whose pipe breaks has died, and which file it had is known."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.tasks = tasks
+        self.waiting = iter(range(len(tasks)))
+        self.working: dict[Connection, tuple[BaseProcess, int]] = {}
+
+    def run(self, jobs: int) -> Iterator[tuple[int, Outcome]]:
+        for _ in range(jobs):
+            self._start()
+        while self.working:
+            for connection in wait(list(self.working)):
+                assert isinstance(connection, Connection)
+                process, index = self.working.pop(connection)
+                try:
+                    outcome = connection.recv()
+                except (EOFError, OSError):
+                    connection.close()
+                    process.join()
+                    yield index, _crashed(self.tasks[index], process.exitcode)
+                    self._start()
+                    continue
+                self._next(connection, process)
+                yield index, outcome
+
+    def _start(self) -> None:
+        here, there = multiprocessing.Pipe()
+        others = [*self.working, here]
+        context = multiprocessing.get_context("fork")
+        process = context.Process(target=_work, args=(there, others), daemon=True)
+        process.start()
+        there.close()
+        self._next(here, process)
+
+    def _next(self, connection: Connection, process: BaseProcess) -> None:
+        """Give a process its next file, or let it go when none is left."""
+        index = next(self.waiting, None)
+        if index is None:
+            connection.close()
+            process.join()
+            return
+        self.working[connection] = (process, index)
+        try:
+            connection.send(self.tasks[index])
+        except OSError:  # it died just now: `run` sees the broken pipe
+            return
+
+    def stop(self) -> None:
+        """End every process, whatever it does."""
+        for connection, (process, _) in self.working.items():
+            process.kill()
+            process.join()
+            connection.close()
+
+
+def _work(connection: Connection, others: Sequence[Connection]) -> None:
+    """Convert what comes through the pipe until it closes; Ctrl-C is the parent's to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for other in others:  # else a pipe whose reader died stays open here, and nobody notices
+        other.close()
+    while True:
+        try:
+            task = connection.recv()
+        except (EOFError, OSError):
+            return
+        connection.send(convert_one(task))
+
+
+def _crashed(task: Task, code: int | None) -> Outcome:
+    how = signal.Signals(-code).name if code is not None and -code in set(signal.Signals) else f"exit code {code}"
+    result = failed(task.path, "", f"the converter failed (its process died: {how})", "report this file")
+    return result, task.data

@@ -1,0 +1,220 @@
+"""Many files from outside: processes, crashes, Ctrl-C, streams, generated files, progress."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+GOOD = (
+    "import tensorflow.compat.v1 as tf\n"
+    'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'
+    "e = tf.nn.embedding_lookup(W, ids)\n"
+)
+#: Runs the command with something broken on purpose.
+BROKEN = (
+    "import os, signal, sys, time\n"
+    "import migrate.source.workers as workers, migrate.source.writing as writing\n"
+    "from pathlib import Path\n"
+    "convert, replace = workers.convert_bytes, Path.replace\n"
+    "def crash(path, *rest):\n"
+    "    if path.endswith('m3.py'):\n"
+    "        os.kill(os.getpid(), signal.SIGSEGV)\n"
+    "    return convert(path, *rest)\n"
+    "def slow(path, *rest):\n"
+    "    Path('started').touch()\n"
+    "    time.sleep(60)\n"
+    "def slow_replace(self, target):\n"
+    "    if self.name.startswith('.m'):\n"
+    "        Path('started').touch()\n"
+    "        time.sleep(0.3)\n"
+    "    return replace(self, target)\n"
+)
+RUN = "from migrate.cli.main import main\nmain()\n"
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def migrate(*arguments: object, cwd: Path, stdin: bytes = b"", code: str = "") -> subprocess.CompletedProcess[bytes]:
+    """Run the command in its own process, after some code when that is given."""
+    head = ["-c", BROKEN + code + RUN] if code else ["-m", "migrate"]
+    command = [sys.executable, *head, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=environment(), input=stdin, capture_output=True, check=False)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """Six convertible files."""
+    (tmp_path / "src").mkdir()
+    for index in range(6):
+        (tmp_path / "src" / f"m{index}.py").write_text(GOOD.replace("user", f"user{index}"))
+    return tmp_path
+
+
+def test_the_output_does_not_depend_on_the_number_of_processes(work: Path) -> None:
+    runs = [migrate("check", "src", "--jobs", jobs, "--no-cache", cwd=work) for jobs in (1, 2, 5)]
+    assert runs[0].stdout.count(b"available") == 12
+    assert {done.returncode for done in runs} == {1}
+    assert len({done.stdout for done in runs}) == len({done.stderr for done in runs}) == 1
+
+
+def test_a_process_that_dies_takes_one_file_with_it(work: Path) -> None:
+    code = "workers.convert_bytes = crash\n"
+    done = migrate("convert", "src", "-o", "out", "-j", 2, "--no-cache", cwd=work, code=code)
+    assert done.returncode == 1, done.stderr
+    assert (
+        b"src/m3.py: no table\n  line 1: the converter failed (its process died: SIGSEGV); report this" in done.stderr
+    )
+    assert sorted(path.name for path in (work / "out").glob("*.py")) == ["m0.py", "m1.py", "m2.py", "m4.py", "m5.py"]
+
+
+def interrupted(work: Path, code: str, number: int, *arguments: str) -> tuple[int, str]:
+    """Run the command, send it a signal once it says that it has started, and return its exit code and stderr."""
+    command = [sys.executable, "-c", BROKEN + code + RUN, "convert", "src", "--no-cache", *arguments]
+    process = subprocess.Popen(command, cwd=work, env=environment(), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (work / "started").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_while_converting_leaves_everything_as_it_was(work: Path, jobs: str) -> None:
+    before = {path: path.read_bytes() for path in (work / "src").iterdir()}
+    code, errors = interrupted(work, "workers.convert_bytes = slow\n", signal.SIGINT, "--in-place", "-j", jobs)
+    assert code == 130
+    assert errors.strip() == "migrate: interrupted"
+    assert {path: path.read_bytes() for path in (work / "src").iterdir()} == before
+
+
+def test_ctrl_c_while_writing_waits_until_all_files_are_written(work: Path) -> None:
+    code, _ = interrupted(work, "Path.replace = slow_replace\n", signal.SIGINT, "--in-place")
+    assert code == 130
+    assert not list((work / "src").glob(".m*"))
+    assert all("create_table" in (work / "src" / f"m{index}.py").read_text() for index in range(6))
+
+
+def test_kill_9_while_writing_leaves_whole_files(work: Path) -> None:
+    before = {path.name: path.read_text() for path in (work / "src").iterdir()}
+    code, _ = interrupted(work, "Path.replace = slow_replace\n", signal.SIGKILL, "--in-place")
+    assert code == -signal.SIGKILL
+    for name, text in before.items():
+        found = (work / "src" / name).read_text()
+        assert found == text or ("create_table" in found and found.endswith("sparse_lookup(W, ids)\n"))
+    assert migrate("convert", "src", "--in-place", cwd=work).returncode == 0
+    assert all("create_table" in (work / "src" / name).read_text() for name in before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [GOOD, GOOD.replace("\n", "\r\n"), "\ufeff" + GOOD, GOOD + "\x0c\nx = 1", GOOD + "if a:\r\n\tb = 1\n"],
+    ids=["plain", "crlf", "mark", "form feed", "mixed"],
+)
+def test_a_stream_comes_out_converted(work: Path, text: str) -> None:
+    (work / "one.py").write_bytes(text.encode())
+    migrate("convert", "one.py", cwd=work)
+    done = migrate("convert", "-", cwd=work, stdin=text.encode())
+    assert done.returncode == 0, done.stderr
+    assert b"create_table" in done.stdout
+    assert done.stdout == (work / "migrated" / "one.py").read_bytes()
+
+
+@pytest.mark.parametrize("data", [b"import tensorflow\nprint 1\n", b"import tensorflow\nx = '\xff'\n", b"\0", b""])
+def test_a_stream_that_cannot_be_converted_comes_out_as_it_came_in(work: Path, data: bytes) -> None:
+    done = migrate("convert", "-", "--stdin-filename", "a/b.py", cwd=work, stdin=data)
+    assert done.stdout == data
+    assert done.returncode == (2 if data else 0)
+    assert b"a/b.py: " in done.stderr
+
+
+def test_a_stream_can_be_checked_and_shown_as_a_diff(work: Path) -> None:
+    done = migrate("check", "-", cwd=work, stdin=GOOD.encode())
+    assert done.returncode == 1
+    assert done.stdout.startswith(b"<stdin>:2: available: ")
+    done = migrate("convert", "-", "--diff", "--stdin-filename", "x.py", cwd=work, stdin=GOOD.encode())
+    assert done.stdout.startswith(b"--- a/x.py\n+++ b/x.py\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["-", "-o", "out"], b"leave -o and --in-place out"),
+        (["-", "--in-place"], b"leave -o and --in-place out"),
+        (["-", "src"], b"give it alone"),
+        (["src", "--jobs", "0"], b"--jobs"),
+        (["x" * 5000], b"no such file"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(work: Path, arguments: list[str], says: bytes) -> None:
+    done = migrate("convert", *arguments, cwd=work)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_generated_files_are_left_out_and_counted(work: Path) -> None:
+    (work / "src" / "m0.py").write_text("# Generated by a tool. DO NOT EDIT.\n" + GOOD)
+    (work / "src" / "x_pb2.py").write_text(GOOD)
+    done = migrate("convert", "src", cwd=work)
+    assert done.returncode == 0
+    assert b"left out: 2 generated files (--include-generated converts them, too)" in done.stderr
+    assert not (work / "migrated" / "m0.py").exists()
+    assert b"src/m0.py: noted: a generated file" in migrate("check", "src", cwd=work).stdout
+    migrate("convert", "src", "-o", "all", "--include-generated", cwd=work)
+    migrate("convert", "src/x_pb2.py", "-o", "named", cwd=work)
+    assert (work / "all" / "m0.py").exists()
+    assert (work / "named" / "x_pb2.py").exists()
+
+
+def test_ignored_files_stay_unless_asked(work: Path) -> None:
+    (work / "src" / ".gitignore").write_text("m[0-4].py\n")
+    assert migrate("check", "src", cwd=work).stdout.count(b"available") == 2
+    assert migrate("check", "src", "--no-gitignore", cwd=work).stdout.count(b"available") == 12
+
+
+def test_a_name_that_is_no_text(work: Path) -> None:
+    for name in (b"src/\xff.py", b"src/a\nb.py"):
+        Path(os.fsdecode(bytes(work) + b"/" + name)).write_text(GOOD)
+    done = migrate("check", "src", "--report", "r.json", cwd=work)
+    assert done.returncode == 1, done.stderr
+    assert b"src/\\udcff.py:2: available" in done.stdout
+    assert b"src/a\\nb.py:2: available" in done.stdout
+
+
+def test_a_terminal_gets_a_progress_bar_and_a_file_does_not(work: Path) -> None:
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "migrate", "check", "src", "--no-cache"]
+    with subprocess.Popen(command, cwd=work, env=environment(), stdout=subprocess.PIPE, stderr=follower) as process:
+        os.close(follower)
+        shown = b""
+        while chunk := _read(leader):
+            shown += chunk
+        assert process.stdout is not None
+        data = process.stdout.read()
+    assert b"converting" in shown
+    assert b"6/6" in shown
+    assert b"converting" not in data
+    assert b"converting" not in migrate("check", "src", "--no-cache", cwd=work).stderr
+
+
+def _read(leader: int) -> bytes:
+    try:
+        return os.read(leader, 1000)
+    except OSError:  # Linux says so when the other side is closed
+        return b""
+
+
+def test_the_report_names_no_option_that_changes_nothing(work: Path) -> None:
+    migrate("check", "src", "-j", 2, "--no-cache", "--cache-dir", "c", "--report", "r.txt", cwd=work)
+    assert "migrate check src\n" in (work / "r.txt").read_text()
