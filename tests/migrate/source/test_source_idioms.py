@@ -17,6 +17,7 @@ BODIES = {
     "pooled, learnt weights": 'scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())\n'
     "w = tf.SparseTensor(weights.indices, weights.values * scale, weights.dense_shape)\n"
     'out = tf.nn.embedding_lookup_sparse(params=W, sp_ids=sparse, sp_weights=w, combiner="sum")',
+    "a list of one": "out = tf.nn.embedding_lookup_sparse([W], sparse, None)",
     "safe, default id": 'out = tf.nn.safe_embedding_lookup_sparse(W, sparse, None, "sum", 3, "name", max_norm=0.9)',
     "two kinds of lookup": "out = tf.nn.safe_embedding_lookup_sparse(W, sparse, default_id=2)\n"
     "out += tf.reduce_sum(tf.nn.embedding_lookup(W, pairs), 1)",

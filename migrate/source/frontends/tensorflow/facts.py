@@ -95,6 +95,7 @@ class Lookup:
     renames: tuple[tuple[cst.Name, str], ...] = ()  #: keywords to spell as the runtime's function does
     named: tuple[tuple[cst.Arg, str], ...] = ()  #: arguments given by position that need a keyword
     wraps: tuple[tuple[cst.Arg, str, str], ...] = ()  #: text put before and after an argument
+    listed: cst.List | None = None  #: the list of one partition that the table is given in
     function: str = "sparse_lookup"
     around: tuple[str, str] = ("", "")  #: what stands before and after the lookup; `{tf}` is TensorFlow
     rewrite: Rewrite | None = None  #: what stands in its place when it is not edited argument by argument

@@ -47,6 +47,7 @@ class LookupRule(Rule):
     """Reads a call that may look rows up in a variable."""
 
     symbols: ClassVar[frozenset[str]]
+    takes_lists: ClassVar[bool] = False  #: the table may be given as a list of partitions
 
     def table(self, call: cst.Call) -> cst.Arg | None:
         """Return the argument that would be the table."""
@@ -55,6 +56,9 @@ class LookupRule(Rule):
     def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
         """Return the call that looks rows up in the table mentioned at `node`, or None when the rule sees none."""
         arg = file.tree.parent(node)
+        listed = file.tree.parent(arg) if isinstance(arg, cst.Element) and self.takes_lists else None
+        if isinstance(listed, cst.List) and len(listed.elements) == 1:
+            arg = file.tree.parent(listed)  # a list of one partition
         call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         known = isinstance(call, cst.Call) and file.names.of(call.func) in self.symbols
         return call if known and isinstance(call, cst.Call) and self.table(call) is arg else None

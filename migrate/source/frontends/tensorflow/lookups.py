@@ -40,7 +40,9 @@ def make_lookup(
     )
     late = [(arg, name) for name, arg in bound.items() if arg.keyword is None and name in keep]
     named = tuple((arg, name) for arg, name in late if any(arg is given for given in call.args[leading:]))
-    return Lookup(call, rule, bound[ids], drop, renames, named, **more)
+    params = bound[table].value
+    listed = params if isinstance(params, cst.List) else None
+    return Lookup(call, rule, bound[ids], drop, renames, named, listed=listed, **more)
 
 
 def bind_either(call: cst.Call, orders: Sequence[Sequence[str]], tells: int, which: Any) -> dict[str, cst.Arg] | None:

@@ -118,6 +118,8 @@ def _covers(file: File, one: Padding, read: cst.BaseExpression) -> bool:
 
 def padding_of(file: File, read: cst.BaseExpression) -> Padding | None:
     """Return the concatenation with a row of zeros in which `read` is the table; None when it is none."""
+    if isinstance(read, cst.Call):
+        return None  # it is made on the spot
     around = file.tree.parent(read)
     sliced = isinstance(around, cst.Subscript) and around.value is read and _all_but_first(around)
     part = around if sliced else read

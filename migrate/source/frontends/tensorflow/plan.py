@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -56,8 +57,9 @@ class Planner:
             return self.plan
         for table in moving:
             self._table(table)
-            for lookup in table.lookups:
-                self._lookup(lookup, table.creation.rank)
+        lookups = [(lookup, table.creation.rank) for table in moving for lookup in table.lookups]
+        for lookup, rank in sorted(lookups, key=lambda pair: self._place(pair[0])):
+            self._lookup(lookup, rank)
         self._follow(moving)
         calls = {id(table.creation.call) for table in moving}
         for step in self.judgement.training.steps:
@@ -138,18 +140,7 @@ class Planner:
         start, end = tree.span(call.func)
         before, after = (text.replace("{tf}", self.tf) for text in lookup.around)
         before, after = (f"{self.tf}.squeeze({before}", f"{after}, axis=-1)") if rank == 1 else (before, after)
-        edits = [Edit(start, end, before + function)]
-        for keyword, text in lookup.renames:
-            edits.append(Edit(*tree.span(keyword), text))
-        for position, arg in enumerate(call.args):
-            if any(arg is dropped for dropped in lookup.drop):
-                edits.append(Edit(tree.outer_span(call.args[position - 1].value)[1], tree.outer_span(arg.value)[1], ""))
-        for arg, text in lookup.named:
-            edits.append(Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], f"{text}="))
-        for arg, first, second in lookup.wraps:
-            left, right = tree.outer_span(arg.value)
-            edits.append(Edit(left, left, first.replace("{tf}", self.tf)))
-            edits.append(Edit(right, right, second.replace("{tf}", self.tf)))
+        edits = [Edit(start, end, before + function), *self._arguments(lookup)]
         training = self._is_train(call)
         if training:
             last = [arg for arg in call.args if all(arg is not d for d in lookup.drop)][-1]
@@ -159,6 +150,30 @@ class Planner:
             edits.append(Edit(tree.span(call)[1], tree.span(call)[1], after))
         self.plan.edits += edits
         self.plan.after[id(call)] = f"{before}{function}(...){after}"
+
+    def _arguments(self, lookup: Lookup) -> Iterator[Edit]:
+        """Yield the edits of a lookup's arguments."""
+        tree, args = self.tree, lookup.call.args
+        for keyword, text in lookup.renames:
+            yield Edit(*tree.span(keyword), text)
+        for position, arg in enumerate(args):
+            if any(arg is dropped for dropped in lookup.drop):
+                yield Edit(tree.outer_span(args[position - 1].value)[1], tree.outer_span(arg.value)[1], "")
+        for arg, text in lookup.named:
+            yield Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], f"{text}=")
+        for arg, before, after in lookup.wraps:
+            left, right = tree.outer_span(arg.value)
+            yield Edit(left, left, before.replace("{tf}", self.tf))
+            yield Edit(right, right, after.replace("{tf}", self.tf))
+        if lookup.listed is not None:
+            left, right = tree.outer_span(lookup.listed)
+            first, last = tree.outer_span(lookup.listed.elements[0].value)
+            yield from (Edit(left, first, ""), Edit(last, right, ""))
+
+    def _place(self, lookup: Lookup) -> tuple[bool, int]:
+        """Order lookups so that those inside another one that is written anew come before it."""
+        start, end = self.tree.span(lookup.call)
+        return lookup.rewrite is not None, end - start if lookup.rewrite is not None else 0
 
     def _rewrite(self, lookup: Lookup, rewrite: Rewrite) -> None:
         """Put the lookup's template in the place of the whole call."""

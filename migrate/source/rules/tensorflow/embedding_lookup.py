@@ -31,6 +31,7 @@ class EmbeddingLookup(LookupRule):
     id = "tf-embedding-lookup"
     title = "`tf.nn.embedding_lookup` on a table becomes `sparse_lookup`"
     symbols = frozenset({"nn.embedding_lookup"})
+    takes_lists = True
     examples = (
         Example(
             "arguments that only concern partitions are dropped",
@@ -51,6 +52,11 @@ class EmbeddingLookup(LookupRule):
             "the v2 API takes the norm third",
             HEAD + MADE + 'e = tf.compat.v2.nn.embedding_lookup(W, x, 2, "e")\n'.replace("tf.compat.v2", "tf"),
             AFTER + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 2, axes=-1)\n',
+        ),
+        Example(
+            "a list of one partition",
+            HEAD + MADE + "e = tf.nn.embedding_lookup([W], x)\n",
+            AFTER + "e = sparse_lookup(W, x)\n",
         ),
         Example(
             "a norm that is decided at run time",

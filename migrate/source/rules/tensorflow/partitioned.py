@@ -1,4 +1,4 @@
-"""A table given as a list of partitions. Named, not converted yet."""
+"""A table given as a list of several partitions. Named, not converted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, UseRule
 from migrate.source.rules import Example, register
+
+CALLS = {
+    "nn.embedding_lookup",
+    "nn.embedding_lookup_sparse",
+    "nn.safe_embedding_lookup_sparse",
+    "contrib.layers.safe_embedding_lookup_sparse",
+}
 
 
 @register
@@ -29,8 +36,8 @@ class Partitioned(UseRule):
         listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
         arg = file.tree.parent(listed) if isinstance(listed, cst.List | cst.Tuple) else None
         call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        if not isinstance(call, cst.Call) or file.names.of(call.func) != "nn.embedding_lookup":
+        if not isinstance(call, cst.Call) or file.names.of(call.func) not in CALLS:
             return None
-        reason = "ids are spread over several variables"
-        action = "make one variable of all partitions"
+        reason = "its ids are spread over several variables, and each row of the table would come from another of them"
+        action = "make one variable of all partitions; a table needs none"
         return Stop(call, self.id, "a lookup over a list of partitions is not converted yet", reason, action)

@@ -75,6 +75,7 @@ class PooledLookups(LookupRule):
     id = "tf-embedding-lookup-sparse"
     title = "A lookup with a combiner keeps its arguments; partitions are dropped"
     symbols = frozenset(FORMS)
+    takes_lists = True
     examples = (
         Example(
             "the default combiner is the mean in both",

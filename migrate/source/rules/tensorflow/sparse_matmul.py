@@ -82,7 +82,7 @@ class SparseMatmul(LookupRule):
         if not isinstance(x, cst.Name | cst.Attribute):
             return self._stop(call, "its ids are the columns of what is computed here", "give the sparse tensor a name")
         name = f", name={file.tree.source(bound['name'].value)}" if "name" in bound else ""
-        inner = _base(table)
+        inner = _base(file, table)
         texts: list[tuple[str, cst.BaseExpression | str]] = [("x", x), ("W", inner), ("name", name)]
         if inner is table:
             rewrite = Rewrite(SUM, ("safe_embedding_lookup_sparse",), tuple(texts))
@@ -108,8 +108,9 @@ def _power(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
     return call if call.args[0] is around and around.keyword is None else None
 
 
-def _base(node: cst.BaseExpression) -> cst.BaseExpression:
+def _base(file: File, node: cst.BaseExpression) -> cst.BaseExpression:
     """Return the table inside a power; `node` itself when it is the table."""
     if isinstance(node, cst.BinaryOperation):
         return node.left
-    return node.args[0].value if isinstance(node, cst.Call) else node
+    power = isinstance(node, cst.Call) and file.names.of(node.func) in POWERS
+    return node.args[0].value if power and isinstance(node, cst.Call) else node
