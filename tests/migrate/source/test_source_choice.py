@@ -195,3 +195,12 @@ def test_a_keras_layer_is_kept_as_a_table_is() -> None:
     left_out = convert(text, ignore="tf-keras-embedding,ignore-comment".replace(",", " "))
     assert not left_out.changed
     assert not left_out.tables[0].lookups or {t.verdict for t in left_out.tables} == {State.NOTED}
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam"])
+def test_a_kept_table_trains_beside_one_that_moves(optimizer: str) -> None:
+    pytest.importorskip("tensorflow")
+    from idiom_runner import compare, model
+
+    body = "bias = tf.gather(b, ids)  # migrate: ignore serving reads it\nout = tf.nn.embedding_lookup(W, ids)"
+    compare(model(body + " * tf.expand_dims(bias, -1)", optimizer), moved=("w",))
