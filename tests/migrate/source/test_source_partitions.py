@@ -41,6 +41,7 @@ def test_it_is_one_table(lookup: str, made: str, optimizer: str) -> None:
     result = converted(text)
     name = "s_p" if made == SCOPED else "p"
     assert {table.name for table in result.tables} == {name}
+    assert ("not in the order of their ids" in reasons(result)) == (lookup == "default")
     want = run(text)
     strategy = "mod" if lookup == "default" else "div"
     begin, end = (

@@ -15,6 +15,7 @@ from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.frontends.tensorflow.variable_scopes import PARAMETERS
 
 DROPPED = "the partitioner is dropped: a table is not split by row ranges"
+OTHER_ORDER = "by `mod`, the default in v1, rows of an old checkpoint are not in the order of their ids"
 #: The fan of these is that of one part; TensorFlow's own initializers of version 1 take that of the whole variable.
 OF_PARTS = {"xavier_initializer", "contrib_variance_scaling_initializer"}
 
@@ -36,8 +37,8 @@ def check_parts(file: File, table: Table) -> None:
     """Add a doubt to a partitioned variable whose lookups do not agree which row an id reads."""
     if not table.lookups or not is_partitioned(file, table.creation):
         return
-    table.creation.notes.append(DROPPED)
     ways = sorted({lookup.strategy for lookup in table.lookups})
+    table.creation.notes += [DROPPED] if ways == ["div"] else [DROPPED, OTHER_ORDER]
     if len(ways) > 1:
         node, rule = table.lookups[0].call, table.lookups[0].rule
         named = " and ".join("the default" if way == "default" else f"`{way}`" for way in ways)
