@@ -4,6 +4,11 @@ VENV   := .venv
 TF221  := .venv-tf221
 BIN    := $(VENV)/bin
 PIP    := pip install --quiet --disable-pip-version-check
+# One process for each core: most tests keep one busy. At most four, as each holds a TensorFlow. A file's tests share one process and
+# its fixtures; files start in the order given. A process that dies fails its test and is not replaced: pytest-xdist 3.8 then hangs.
+# `make test WORKERS=0` runs all in pytest's own process, as a debugger needs it.
+WORKERS ?= auto
+PYTEST  := -m pytest --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --max-worker-restart=0
 NATIVE := runtime/native/librecmigrate.so
 NATIVE_SOURCES := $(wildcard runtime/native/store/*.h runtime/native/store/*.cc runtime/native/store/rules/*.h runtime/native/store/rules/*.cc runtime/native/ops/*.h runtime/native/ops/*.cc)
 
@@ -44,7 +49,7 @@ demo: setup
 
 test: setup
 	@echo "==> tests on TensorFlow 2.15.1"
-	@$(BIN)/python -m pytest
+	@$(BIN)/python $(PYTEST)
 
 $(TF221)/.locked: constraints/tf221.txt
 	@echo "==> making $(TF221): TensorFlow 2.21"
@@ -54,7 +59,7 @@ $(TF221)/.locked: constraints/tf221.txt
 
 test-tf221: setup $(TF221)/.locked
 	@echo "==> native, runtime, rewriter and property tests on TensorFlow 2.21 with $$(sha256sum $(NATIVE) | cut -c1-12) (the library tested above)"
-	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python -m pytest --hypothesis-profile=quick \
+	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python $(PYTEST) --hypothesis-profile=quick \
 	  tests/native/test_ops*.py tests/runtime tests/rewriter tests/property/test_*sequences.py tests/property/test_bad_input.py
 
 # `pip install .` as a user does it: an isolated build, a non-editable install, run from another directory.
