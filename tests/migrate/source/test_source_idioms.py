@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 from idiom_runner import OPTIMIZERS, compare, model
-from source_helpers import converted, reasons
+from source_helpers import HEAD, MADE, converted, reasons
 
 BODIES = {
     "max_norm": "out = tf.nn.embedding_lookup(W, pairs, max_norm=0.8)",
@@ -81,6 +81,16 @@ def test_it_trains_as_before_under_its_assumption(body: str, optimizer: str) -> 
     compare(text, assume=True)
 
 
+def test_a_one_hot_product_with_a_vector_is_squeezed() -> None:
+    body = "out = tf.nn.embedding_lookup(W, ids) + tf.tensordot(tf.one_hot(ids, 20), b, 1)[:, None]"
+    compare(model(body, "adam"), assume=True, moved=("w", "b"))
+
+
+def test_a_model_that_is_trained_elsewhere_is_told_which_optimizers_fit() -> None:
+    text = HEAD + "def build(x):\n    " + MADE + "    return tf.sparse_tensor_dense_matmul(x, W)\n"
+    assert "SGD, Adagrad and Adam train the table" in reasons(converted(text, assume=True))
+
+
 VECTORS = {
     "gather": "first = tf.gather(b, pairs, axis=0)",
     "lookup": "first = tf.nn.embedding_lookup(b, pairs)",
@@ -90,7 +100,7 @@ VECTORS = {
 }
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@each_optimizer
 @pytest.mark.parametrize("body", VECTORS.values(), ids=VECTORS)
 def test_a_vector_of_first_order_weights_trains_as_before(body: str, optimizer: str) -> None:
     body += "\nout = tf.nn.embedding_lookup(W, pairs[:, 0]) + tf.reduce_sum(first, axis=1, keepdims=True)"

@@ -31,7 +31,7 @@ def _rows(parts: list[object], strategy: str) -> object:
     return whole[[starts[i % len(parts)] + i // len(parts) for i in range(len(whole))]]
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "momentum"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam", "momentum"])
 @pytest.mark.parametrize("made", [SCOPED, OWN], ids=["scope", "argument"])
 @pytest.mark.parametrize("lookup", LOOKUPS, ids=LOOKUPS)
 def test_it_is_one_table(lookup: str, made: str, optimizer: str) -> None:

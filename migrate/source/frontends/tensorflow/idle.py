@@ -22,6 +22,10 @@ def check_idle_rows(file: File, tables: list[Table], training: Training) -> None
     for table in tables:
         idle = next((lookup for lookup in table.lookups if lookup.idle), None)
         dense = next((lookup for lookup in table.lookups if lookup.dense), None)
+        if idle is not None and not training.steps:
+            table.creation.notes.append(
+                f"{idle.idle}: SGD, Adagrad and Adam train the table as the variable was trained"
+            )
         if idle is not None and makers:
             table.stops.append(_moves(idle, makers[0].name.rpartition(".")[2]))
         if dense is not None and clips:

@@ -134,7 +134,7 @@ class Planner:
         """Edit a lookup in place, argument by argument, so that its layout and comments stay; or write it anew."""
         call, tree = lookup.call, self.tree
         if lookup.rewrite is not None:
-            self._rewrite(lookup, lookup.rewrite)
+            self._rewrite(lookup, lookup.rewrite, rank)
             return
         function = self.fresh.imports(lookup.function)
         start, end = tree.span(call.func)
@@ -175,13 +175,14 @@ class Planner:
         start, end = self.tree.span(lookup.call)
         return lookup.rewrite is not None, end - start if lookup.rewrite is not None else 0
 
-    def _rewrite(self, lookup: Lookup, rewrite: Rewrite) -> None:
+    def _rewrite(self, lookup: Lookup, rewrite: Rewrite, rank: int) -> None:
         """Put the lookup's template in the place of the whole call."""
         training = self._is_train(lookup.call)
         texts = {name: text if isinstance(text, str) else self._moved(text) for name, text in rewrite.texts}
         functions = {name: self.fresh.imports(name) for name in rewrite.functions}
         train = f", is_train={training}" if training else ""
-        self._replace(lookup.call, rewrite.template.format(tf=self.tf, train=train, **texts, **functions))
+        text = rewrite.template.format(tf=self.tf, train=train, **texts, **functions)
+        self._replace(lookup.call, f"{self.tf}.squeeze({text}, axis=-1)" if rank == 1 else text)
 
     def _is_train(self, call: cst.Call) -> str:
         """Return the expression for `is_train` inside an Estimator's model function."""
