@@ -101,28 +101,38 @@ def choose(
     path: str, findings: Iterable[Finding], selection: Selection, comments: Comments, known: Iterable[str]
 ) -> Iterator[Finding]:
     """Yield the findings that are wanted: at an ignore comment as notes, and one for a comment without effect."""
+    made: set[int] = set()
     for finding in findings:
-        open_ = finding.remains and finding.state not in DONE | {State.FAILED}
-        comment = comments.at_ends(finding.rule, finding.location) if open_ else None
-        if comment is not None:
+        here = finding.location.path == path
+        comment = None
+        if here and finding.state in DONE:
+            made |= {finding.location.line, finding.location.end_line}
+        elif here and finding.state is not State.FAILED:
+            comment = comments.at_ends(finding.rule, finding.location)
+        if comment is not None and finding.remains:
             reason = comment.with_reason(finding.reason)
             finding = replace(finding, state=State.NOTED, reason=reason, action="", assumptions=())
         if finding.state in DONE | {State.FAILED} or finding.rule == RULE or selection.wants(finding.rule):
             yield finding
-    yield from _without_effect(path, comments, selection, sorted(known))
+    unused = [comment for comment in comments.lines if not comment.used and selection.wants(RULE)]
+    yield from _without_effect(path, unused, selection, sorted(known), made)
 
 
-def _without_effect(path: str, comments: Comments, selection: Selection, known: list[str]) -> Iterator[Finding]:
-    for comment in comments.lines:
+def _without_effect(
+    path: str, unused: list[Comment], selection: Selection, known: list[str], made: set[int]
+) -> Iterator[Finding]:
+    for comment in unused:
         unknown = [entry for entry in comment.rules if not names(entry, known)]
         wanted = [rule for entry in comment.rules for rule in names(entry, known) if selection.wants(rule)]
-        if comment.used or (comment.rules and not wanted and not unknown) or not selection.wants(RULE):
+        if comment.rules and not wanted and not unknown:
             continue
         reason = "on its line, no table is made or read and nothing is reported"
         if unknown:
             reason = f"no rule is called `{unknown[0]}`; {nearest(unknown[0], known)}"
         elif comment.rules:
             reason = f"on its line, nothing concerns {' or '.join(f'`{rule}`' for rule in comment.rules)}"
+        elif comment.lines & made:
+            reason = "what is converted on its line follows its tables; keep these instead"
         elif comment.text.endswith("-file"):
             reason = "it must stand on a line of its own"
         where = Location(path, comment.line, comment.line)

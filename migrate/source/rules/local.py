@@ -40,8 +40,9 @@ def rules_of(files: Sequence[RuleFile]) -> list[Rule]:
     """Return the rules of these files, in their order; raises MigrateError where two have one id."""
     found: dict[str, Rule] = {}
     for file in files:
-        if file not in _LOADED:  # another process read it
-            read_rule_file(file.path)
+        # In another process than the one that named the file, it is read here.
+        if file not in _LOADED and read_rule_file(file.path) != file:
+            raise MigrateError(f"{file.path}: it was changed while the rules were in use; run the command again")
         for rule in _LOADED[file]:
             if rule.id in found:
                 raise MigrateError(f"{file.path}: another file has a rule `{rule.id}` as well; give one another id")

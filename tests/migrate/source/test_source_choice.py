@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from source_helpers import HEAD, LOOKUP, MADE, STEP, reasons
 
 from migrate.errors import MigrateError
 from migrate.report.model import State
+from migrate.schema import Schema, load_schema
 from migrate.source.convert import convert_text
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
@@ -159,6 +162,18 @@ def test_a_comment_without_effect_is_named(comment: str, says: str) -> None:
     assert not [f for f in convert(text, ignore="ignore-comment").findings if f.rule == "ignore-comment"]
 
 
+def test_a_training_step_follows_its_tables_whatever_a_comment_says() -> None:
+    result = convert(HEAD + MADE + LOOKUP + STEPS[:-1] + "  # migrate: ignore\n")
+    assert "compute_gradients" in result.converted
+    [finding] = [f for f in result.findings if f.remains]
+    assert "follows its tables" in finding.reason
+
+
+def test_a_comment_at_what_is_noted_has_nothing_to_add() -> None:
+    text = HEAD + "def f(table, ids):\n    return tf.nn.embedding_lookup(table, ids)  # migrate: ignore mine\n"
+    assert [(f.rule, f.state) for f in convert(text).findings] == [("tf-embedding-lookup", State.NOTED)]
+
+
 def test_a_comment_for_a_rule_that_is_not_asked_may_have_an_effect_elsewhere() -> None:
     text = HEAD + MADE + LOOKUP + USE + "  # migrate: ignore[tf-whole-table]\n"
     assert convert(text, ignore="tf-whole-table").findings == ()
@@ -204,3 +219,24 @@ def test_a_kept_table_trains_beside_one_that_moves(optimizer: str) -> None:
 
     body = "bias = tf.gather(b, ids)  # migrate: ignore serving reads it\nout = tf.nn.embedding_lookup(W, ids)"
     compare(model(body + " * tf.expand_dims(bias, -1)", optimizer), moved=("w",))
+
+
+def test_paddle_files_are_chosen_whole() -> None:
+    root = Path(__file__).parents[3] / "examples" / "mmoe"
+    text = (root / "net.py").read_text()
+    schema = load_schema(str(root / "schema.yaml"))
+
+    def run(source: str, ignore: tuple[str, ...] = (), **options: Schema) -> SourceResult:
+        return convert_text("net.py", source, Options(selection=Selection(ignore=ignore), **options), {})
+
+    assert run(text, schema=schema).changed
+    left_out = run(text, ("paddle-layer-class",), schema=schema)
+    assert not left_out.changed
+    assert left_out.findings == ()
+    kept = run("# migrate: ignore-file by hand\n" + text, schema=schema)
+    assert not kept.changed
+    assert [(f.rule, f.state) for f in kept.findings] == [("ignore-comment", State.NOTED)]
+    assert [f.rule for f in run(text).findings] == ["paddle-no-schema"]
+    assert run(text, ("paddle-no-schema",)).findings == ()
+    stale = run(text.replace("import paddle\n", "import paddle  # migrate: ignore\n"), schema=schema)
+    assert [f.message for f in stale.findings if f.remains] == ["`# migrate: ignore` has no effect"]

@@ -13,11 +13,11 @@ from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from migrate.report.model import State
 from migrate.source.convert import convert_text
-from migrate.source.options import Options
+from migrate.source.options import Options, RuleFile
 from migrate.source.result import SourceResult
 from migrate.source.rules import rules
 from migrate.source.rules.base import Rule
-from migrate.source.rules.local import read_rule_file
+from migrate.source.rules.local import read_rule_file, rules_of
 from migrate.source.selection import Selection
 
 DOCS = Path(__file__).parents[3] / "docs" / "own-rules.md"
@@ -168,3 +168,13 @@ def test_a_rule_that_fails_is_named(tmp_path: Path) -> None:
     result = convert_text("m.py", HEAD + MADE + LOOKUP, options, {})
     assert [f.state for f in result.findings] == [State.FAILED]
     assert "own.py, line" in result.findings[0].message
+
+
+def test_a_file_that_changes_in_use_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(EXAMPLE)
+    file = read_rule_file(str(tmp_path / "own.py"))
+    with pytest.raises(MigrateError, match="it was changed while the rules were in use"):
+        rules_of([RuleFile(file.path, "other")])
+    with pytest.raises(MigrateError, match="another file has a rule `acme-lookup`"):
+        (tmp_path / "again.py").write_text(EXAMPLE + "\n")
+        rules_of([file, read_rule_file(str(tmp_path / "again.py"))])
