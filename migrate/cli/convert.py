@@ -201,7 +201,9 @@ def _finish(report: Report, done: Sequence[Converted], reports: Sequence[str]) -
 
 def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -> None:
     """Print the command that proves the first converted file."""
-    first = next(one for one in done if one.result.changed)
+    first = next((one for one in done if one.result.changed and one.source.path.suffix != ".ipynb"), None)
+    if first is None:
+        return
     files = [first.result.path, (directory / first.source.relative).as_posix()]
     needed = ["--schema", schema] if schema is not None and first.result.kind == "paddle" else []
     click.echo(f"next: {shlex.join(['migrate', 'verify', *files, *needed])}", err=True)

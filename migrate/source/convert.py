@@ -14,6 +14,7 @@ from migrate.source.checks import check_unchanged
 from migrate.source.chosen import chosen
 from migrate.source.comments import keep_file, read_comments
 from migrate.source.discover import framework_in
+from migrate.source.notebook import SUFFIX, convert_notebook
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 from migrate.source.rules.local import line_of_rules, using
@@ -31,6 +32,8 @@ def convert_bytes(path: str, data: bytes, options: Options, siblings: Mapping[st
     A file that cannot be read or converted gives a `failed` finding, never an exception; a MigrateError of a frontend
     (a wrong schema, say) is the user's and passes through.
     """
+    if path.endswith(SUFFIX):
+        return convert_notebook(path, data, lambda name, text: convert_text(name, text, options, siblings), failed)
     try:
         source = decode(data)
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:

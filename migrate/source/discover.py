@@ -11,7 +11,7 @@ from pathlib import Path
 from migrate.errors import MigrateError
 
 FRAMEWORKS = ("tensorflow", "paddle")
-SUFFIXES = (".py",)
+SUFFIXES = (".py", ".ipynb")
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 BUILT = {"build", "dist"}  #: left out unless they are packages
 DYNAMIC = ("import_module", "__import__")

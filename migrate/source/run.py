@@ -16,6 +16,7 @@ from migrate.source.config import for_file, is_excluded
 from migrate.source.convert import convert_bytes, failed
 from migrate.source.discover import Input, find_inputs, mentions_framework
 from migrate.source.generated import is_generated, left_out
+from migrate.source.notebook import NotebookResult
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 from migrate.source.workers import Outcome, Task, convert_all
@@ -44,7 +45,9 @@ class Converted:
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff."""
+        """The change as a unified diff, of a notebook cell by cell."""
+        if isinstance(self.result, NotebookResult):
+            return "".join(unified_diff(cell.path, cell.before, cell.after) for cell in self.result.cells)
         return unified_diff(self.result.path, self.result.original, self.result.converted)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from migrate.report.model import Applicability, Finding, Report, State, TableRecord
+from migrate.report.model import Applicability, Finding, Location, Report, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.generated import RULE as GENERATED
+from migrate.source.notebook import notebook_of
 
 WORDS = {
     State.APPLIED: "converted",
@@ -25,9 +26,9 @@ def summary_lines(report: Report) -> Iterator[str]:
     """Yield the lines of the summary, in the order of the inputs."""
     tables, findings = defaultdict(list), defaultdict(list)
     for table in report.tables:
-        tables[table.location.path].append(table)
+        tables[notebook_of(table.location.path)].append(table)
     for finding in report.findings:
-        findings[finding.location.path].append(finding)
+        findings[notebook_of(finding.location.path)].append(finding)
     generated = {finding.location.path for finding in report.findings if finding.rule == GENERATED}
     for file in report.inputs:
         if file.path in generated:
@@ -54,13 +55,19 @@ def _table(table: TableRecord) -> str:
             table.applicability, ", changes values"
         )
     reads = plural(len(table.lookups), "lookup")
-    return f"{table.name} (line {table.location.line}): {WORDS[table.verdict]}{how}, {reads}"
+    return f"{table.name} ({_line(table.location)}): {WORDS[table.verdict]}{how}, {reads}"
 
 
 def _finding(finding: Finding) -> str:
     reason = f": {finding.reason}" if finding.reason else ""
     action = f"; {finding.action}" if finding.action else ""
-    return f"line {finding.location.line}: {finding.message}{reason}{action}"
+    return f"{_line(finding.location)}: {finding.message}{reason}{action}"
+
+
+def _line(location: Location) -> str:
+    """Return `line 3`, in a notebook `cell 5f3a, line 3`."""
+    cell = location.path.removeprefix(notebook_of(location.path)).removeprefix(":")
+    return f"{cell}, line {location.line}" if cell else f"line {location.line}"
 
 
 def _totals(report: Report) -> str:

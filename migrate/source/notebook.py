@@ -1,0 +1,159 @@
+"""Notebooks: the code cells are analysed as one module, and its edits go back to the cells they belong to."""
+
+from __future__ import annotations
+
+import bisect
+import codecs
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from migrate.report.model import Finding, Location, State, with_ids
+from migrate.source.magics import Masks
+from migrate.source.notebook_json import Cell, code_cells, with_sources
+from migrate.source.result import SourceResult
+from migrate.source.text import parsed
+
+SUFFIX = ".ipynb"
+RULE = "notebook"
+Convert = Callable[[str, str], SourceResult]
+Fail = Callable[[str, str, str, str], SourceResult]
+
+
+@dataclass(frozen=True)
+class CellChange:
+    """One cell that a conversion edits."""
+
+    path: str  #: `notebook.ipynb:cell ID`, as in findings
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class NotebookResult(SourceResult):
+    """A converted notebook: `original` and `converted` are its code cells, one after another."""
+
+    cells: tuple[CellChange, ...] = ()
+
+
+def notebook_of(path: str) -> str:
+    """Return the file in which a place of a report lies: the notebook of a cell."""
+    return path.partition(f"{SUFFIX}:cell ")[0] + SUFFIX if f"{SUFFIX}:cell " in path else path
+
+
+def convert_notebook(path: str, data: bytes, convert: Convert, failed: Fail) -> tuple[SourceResult, bytes]:
+    """Return the result of a notebook and the bytes to write; `convert` converts a module's text."""
+    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    try:
+        text = data[len(bom) :].decode("utf-8")
+        cells = code_cells(text)
+    except (ValueError, RecursionError) as error:
+        return failed(path, "", f"it is no notebook: {str(error) or 'nested too deeply'}", "repair it"), data
+    module = _Module(path, cells)
+    problem = module.problem()
+    if problem is not None:
+        return replace(failed(path, module.text, "", ""), findings=with_ids([problem])), data
+    result = convert(path, module.text)
+    if result.kind == "paddle":
+        message = "a Paddle model in a notebook is not converted"
+        return failed(path, module.text, message, "export it: jupyter nbconvert --to script"), data
+    try:
+        return _mapped(result, module, text, bom, data)
+    except ValueError as error:
+        return failed(path, module.text, str(error), "move that line to a cell of its own; it is left as it is"), data
+
+
+def _mapped(result: SourceResult, module: _Module, text: str, bom: bytes, data: bytes) -> tuple[SourceResult, bytes]:
+    found = NotebookResult(
+        module.path,
+        result.kind,
+        result.original,
+        result.converted,
+        with_ids(replace(finding, location=module.place(finding.location)) for finding in result.findings),
+        tuple(
+            replace(table, location=module.place(table.location), lookups=tuple(map(module.place, table.lookups)))
+            for table in result.tables
+        ),
+    )
+    if not result.changed:
+        return found, data
+    sources = module.split(result.converted)
+    module.check_magics(result)
+    changed = {i: source for i, source in enumerate(sources) if source != module.cells[i].source}
+    changes = tuple(CellChange(module.name(i), module.cells[i].source, source) for i, source in changed.items())
+    return replace(found, cells=changes), bom + with_sources(text, module.cells, changed).encode()
+
+
+class _Module:
+    """The code cells as one text: before each a comment that no cell contains."""
+
+    def __init__(self, path: str, cells: list[Cell]) -> None:
+        self.path = path
+        self.cells = cells
+        everything = "\n".join(cell.source for cell in cells)
+        mark = "# %%"
+        while mark in everything or mark.replace("%%", "magic") in everything:
+            mark += "%"
+        self.mark = mark
+        self.masks = Masks(mark.replace("%%", "magic") + " ")
+        self.parts = [self.masks.mask(cell.source) for cell in cells]
+        heads = [f"{mark} cell {cell.name} ({number})" for number, cell in enumerate(cells)]
+        self.heads = heads
+        self.text = "".join(f"{head}\n{part or ''}\n" for head, part in zip(heads, self.parts, strict=True))
+        self.starts = [1]
+        for part in self.parts:
+            self.starts.append(self.starts[-1] + 2 + (part or "").count("\n"))
+
+    def name(self, index: int) -> str:
+        """Return how findings name a cell."""
+        return f"{self.path}:cell {self.cells[index].name}"
+
+    def place(self, location: Location) -> Location:
+        """Return a place in the text as one in a cell."""
+        index = max(0, min(bisect.bisect_right(self.starts, location.line) - 1, len(self.cells) - 1))
+        if not self.cells or location.line == 0:
+            return location
+        first = max(1, location.line - self.starts[index])
+        return replace(location, path=self.name(index), line=first, end_line=first + location.end_line - location.line)
+
+    def problem(self) -> Finding | None:
+        """Return a finding for the first cell that is no Python by itself."""
+        for index, part in enumerate(self.parts):
+            message = parsed(part or "")[1]
+            if message:
+                location = Location(self.name(index), 1, 1)
+                action = "repair the cell; the notebook is left as it is"
+                return Finding(RULE, "file", State.FAILED, location, message, action=action)
+        return None
+
+    def split(self, text: str) -> list[str]:
+        """Return the sources of the cells from the converted text; raises ValueError when they cannot be told apart."""
+        pattern = "|".join(f"^{re.escape(head)}\n" for head in self.heads)
+        before, *parts = re.split(pattern, text, flags=re.MULTILINE)
+        if len(parts) != len(self.cells) or not all(part.endswith("\n") for part in parts):
+            raise ValueError("an edit goes beyond its cell")
+        parts[0] = before + parts[0]
+        sources = self.masks.restore_all([part[:-1] for part in parts])
+        for index, cell in enumerate(self.cells):
+            if self.parts[index] is None:
+                if sources[index]:
+                    raise ValueError("an edit goes into a cell of another language")
+                sources[index] = cell.source
+        return sources
+
+    def check_magics(self, result: SourceResult) -> None:
+        """Raise ValueError when a command that is not analysed names a table that moves."""
+        lines = result.original.split("\n")
+        made = [lines[table.location.line - 1] for table in result.tables if table.verdict is State.APPLIED]
+        names = {match[1] for line in made if (match := re.match(r"\s*(?:self\.)?(\w+)", line))}
+        for line in self.masks.lines.values():
+            if names & set(_words(line)):
+                raise ValueError(f"`{line.strip()}` uses a table and is not Python")
+
+
+def _words(line: str) -> list[str]:
+    """Return the names a command may use: of a `%magic` all, of a shell command `$name` and `{name}`, of `?` none."""
+    if "?" in line:
+        return []
+    percent, shell = line.find("%"), line.find("!")
+    return re.findall(r"[${]\s*(\w+)" if shell >= 0 and not 0 <= percent < shell else r"\w+", line)

@@ -1,0 +1,179 @@
+"""Notebooks: edits go to their cells, and everything else stays byte for byte."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from migrate.report.model import State
+from migrate.source.convert import convert_bytes
+from migrate.source.magics import Masks
+from migrate.source.notebook import NotebookResult
+from migrate.source.options import Options
+from migrate.source.run import convert_paths
+from migrate.source.summary import summary_lines
+
+IMPORTS = "%matplotlib inline\n!pip install tensorflow\nimport tensorflow.compat.v1 as tf"
+TABLE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())'
+LOOKUP = "%time e = tf.nn.embedding_lookup(W, ids)\ne?"
+OUTPUT = [{"output_type": "stream", "name": "stdout", "text": ["tf.nn.embedding_lookup(W, ids)\n"]}]
+
+
+def cell(source: object, **more: object) -> dict[str, object]:
+    return {"cell_type": "code", "execution_count": 3, **more, "metadata": {}, "outputs": OUTPUT, "source": source}
+
+
+def notebook(*cells: dict[str, object]) -> dict[str, object]:
+    text = {"cell_type": "markdown", "id": "text", "metadata": {}, "source": ["# tf.nn.embedding_lookup(W, ids)"]}
+    return {"cells": [text, *cells], "metadata": {"z": 1, "a": {}}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def lines(source: str) -> list[str]:
+    return source.splitlines(keepends=True)
+
+
+def converted(data: bytes, path: str = "a.ipynb") -> tuple[NotebookResult, bytes]:
+    result, written = convert_bytes(path, data, Options(), {})
+    assert isinstance(result, NotebookResult), result.findings
+    return result, written
+
+
+MODEL = (cell(lines(IMPORTS), id="one"), cell(TABLE, id="two"), cell(lines(LOOKUP), id="three"))
+
+
+def sources(data: bytes) -> list[str]:
+    return ["".join(cell["source"]) for cell in json.loads(data)["cells"]]
+
+
+FORMS = {
+    "jupyter": {"indent": 1, "ensure_ascii": False},
+    "compact": {"separators": (",", ":")},
+    "wide": {"indent": 4},
+    "tabs": {"indent": "\t"},
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("end", ["\n", "", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_only_the_edited_lines_differ(form: dict[str, object], end: str, mark: bytes) -> None:
+    data = mark + (json.dumps(notebook(*MODEL), **form) + end).encode()  # type: ignore[arg-type]
+    result, written = converted(data)
+    assert sources(written[len(mark) :])[1:] == [
+        IMPORTS + "\nfrom runtime import create_table, sparse_lookup",
+        'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+        "emb_initializer=tf.zeros_initializer())",
+        "%time e = sparse_lookup(W, ids)\ne?",
+    ]
+    again = json.loads(written[len(mark) :])
+    for new, old in zip(again["cells"], notebook(*MODEL)["cells"], strict=True):  # type: ignore[call-overload]
+        new["source"] = old["source"]
+    assert mark + (json.dumps(again, **form) + end).encode() == data
+    assert [change.path for change in result.cells] == [f"a.ipynb:cell {name}" for name in ("one", "two", "three")]
+    assert converted(written)[1] == written
+
+
+def test_findings_and_tables_name_the_cell() -> None:
+    data = json.dumps(notebook(*MODEL, cell("x = 1\ny = tf.nn.l2_loss(W)\nW.assign(y)"))).encode()
+    result, written = converted(data)
+    assert written == data
+    [table] = result.tables
+    assert (table.location.path, table.location.line) == ("a.ipynb:cell two", 1)
+    assert [(place.path, place.line) for place in table.lookups] == [("a.ipynb:cell three", 1)]
+    assert ("a.ipynb:cell 5", 3) in {(f.location.path, f.location.line) for f in result.findings}
+
+
+def test_the_diff_and_the_summary_show_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from migrate.source.run import make_report
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.ipynb").write_text(json.dumps(notebook(*MODEL)))
+    done = convert_paths(["."], Options())
+    assert "--- a/a.ipynb:cell two\n+++ b/a.ipynb:cell two\n@@ -1 +1 @@\n-W = tf.get_variable(" in done[0].diff
+    shown = list(summary_lines(make_report("migrate convert", done, "", dry=False)))
+    assert shown[:2] == ["a.ipynb: 1 table converted", "  w (cell two, line 1): converted, exact, 1 lookup"]
+
+
+def test_the_spelling_of_unedited_lines_stays() -> None:
+    source = r'"import tensorflow.compat.v1 as tf\n# caf\u00e9 \/ \ud83d\ude00\u000a' + TABLE.replace('"', '\\"')
+    source += r'\ne = tf.nn.embedding_lookup(W, i)\t# \u00e9"'
+    data = json.dumps(notebook(cell("HERE"))).replace('"HERE"', source).encode()
+    _, written = converted(data)
+    assert rb"\n# caf\u00e9 \/ \ud83d\ude00\u000aW = create_table(" in written
+    assert rb"sparse_lookup(W, i)\t# \u00e9" in written
+
+
+MAGICS = [
+    "%matplotlib inline",
+    "!ls -l | grep x",
+    "?tf.nn",
+    "tf.nn.embedding_lookup??",
+    "files = !ls",
+    "x = %timeit -o f()",
+    "!pip install \\\n  a 'b\nx = 1",
+    "if a:\n    %time f(1)\n    !ls",
+    "%%time\nx = 1\n%time y = 2",
+    "x = (1\n %2)\n%pwd",
+    "s = '''\n%no magic\n!none\n'''\n%magic",
+    "f(a,\n  # it's\n  b)\n%pwd",
+    "%time f('a b')",
+    "%run other.py",
+]
+
+
+@pytest.mark.parametrize("source", MAGICS)
+def test_magics_are_masked_and_put_back(source: str) -> None:
+    masks = Masks("# magic ")
+    masked = masks.mask(source)
+    assert masked is not None
+    compile(masked, "cell", "exec")
+    assert masked.count("\n") == source.count("\n")
+    assert masks.restore_all([masked]) == [source]
+    assert masked != source
+
+
+def test_what_looks_like_a_magic_in_python_stays() -> None:
+    masks = Masks("# magic ")
+    source = "x = (1\n  % 2)\ns = '''\n%magic\n'''\n!ls"
+    assert (masks.mask(source) or "").split("\n")[:-1] == source.split("\n")[:-1]
+
+
+def test_cells_of_other_languages_stay() -> None:
+    bash = "%%bash\nfor i in 1 2; do echo $i; done"
+    data = json.dumps(notebook(*MODEL[:1], cell(lines(bash)), *MODEL[1:])).encode()
+    _, written = converted(data)
+    assert sources(written)[2] == bash
+    assert "create_table" in sources(written)[3]
+
+
+BAD = {
+    "no JSON": (b"{tensorflow", "it is no notebook"),
+    "no cells": (b'{"tensorflow": 1}', "no list of cells"),
+    "a list": (b'["tensorflow"]', "no list of cells"),
+    "format 3": (b'{"worksheets": [{"cells": []}], "x": "tensorflow"}', "formats before 4"),
+    "not UTF-8": (b'{"cells": [], "x": "tensorflow \xff"}', "it is no notebook"),
+    "too deep": (b"[" * 100_000, "it is no notebook"),
+    "a broken cell": (json.dumps(notebook(*MODEL, cell("def f(:"))).encode(), "does not parse at line 1"),
+    "an old cell": (json.dumps(notebook(*MODEL, cell("print W"))).encode(), "Python 2"),
+    "a source that is none": (json.dumps(notebook(*MODEL, cell(3))).encode(), "is no text"),
+    "an unclosed bracket": (json.dumps(notebook(cell("f("), cell(")"))).encode(), "does not parse"),
+    "a magic with the table": (json.dumps(notebook(*MODEL, cell("%memo -x W"))).encode(), "uses a table"),
+    "paddle": (json.dumps(notebook(cell("import paddle"))).encode(), "Paddle model in a notebook"),
+}
+
+
+@pytest.mark.parametrize(("data", "says"), BAD.values(), ids=BAD)
+def test_what_cannot_be_converted_is_named_and_left(data: bytes, says: str) -> None:
+    result, written = convert_bytes("a.ipynb", data, Options(), {})
+    assert written == data
+    assert [finding.state for finding in result.findings] == [State.FAILED]
+    assert says in result.findings[0].message
+
+
+def test_notebooks_without_code_or_ids(tmp_path: Path) -> None:
+    for data in (b'{"cells": []}', json.dumps(notebook()).encode(), json.dumps(notebook(cell(""), cell([]))).encode()):
+        result, written = convert_bytes("a.ipynb", data, Options(), {})
+        assert written == data
+        assert not result.findings
