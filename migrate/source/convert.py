@@ -74,10 +74,10 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
 
 
 def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
-    if kind == "tensorflow":
+    if kind == "tensorflow" or (kind == "other" and options.project is not None):
         from migrate.source.frontends import tensorflow
 
-        return tensorflow.convert(path, text, options)
+        return tensorflow.convert(path, text, options, kind)
     if kind == "paddle":
         from migrate.source.frontends import paddle
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.errors import MigrateError
 from migrate.source.selection import ALL, Selection
 
 if TYPE_CHECKING:
+    from migrate.source.project import Project
     from migrate.schema import Schema
 
 TARGETS = ("runtime",)
@@ -43,6 +44,7 @@ class Options:
     selection: Selection = ALL  #: the rules that may change code and are reported
     rule_files: tuple[RuleFile, ...] = ()  #: the user's own rules
     given: Given | None = None  #: set until `config.for_file` has made these the options of one file
+    project: Project | None = field(default=None, compare=False, repr=False)  #: the files of the run, to judge together
 
 
 def check_target(target: str, where: str) -> None:

@@ -18,6 +18,8 @@ from migrate.source.discover import Input, find_inputs, mentions_framework
 from migrate.source.generated import is_generated, left_out
 from migrate.source.notebook import NotebookResult
 from migrate.source.options import Options
+from migrate.source.programs import programs_of
+from migrate.source.project import Project
 from migrate.source.result import SourceResult
 from migrate.source.workers import Outcome, Task, convert_all
 from migrate.source.writing import unified_diff
@@ -70,7 +72,9 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
     """
     how = how or How()
     found: list[tuple[Input, Task | Converted]] = []
-    for source in find_inputs(paths, how.skip, how.gitignore):
+    inputs = find_inputs(paths, how.skip, how.gitignore)
+    options = replace(options, project=_project(inputs, options))
+    for source in inputs:
         prepared = _prepare(source, options, how)
         if prepared is not None:
             found.append((source, prepared))
@@ -103,13 +107,15 @@ def _prepare(source: Input, options: Options, how: How) -> Task | Converted | No
     except OSError as error:
         result = failed(shown(source.path), "", f"it cannot be read ({error.strerror})", "allow reading it")
         return Converted(source, b"", b"", result)
-    if not source.explicit and (not mentions_framework(data) or is_excluded(source.path)):
-        return None
     path = shown(source.path)
+    concerned = mentions_framework(data) or _uses_project(path, options)
+    if not source.explicit and (not concerned or is_excluded(source.path)):
+        return None
     if not source.explicit and not how.generated and is_generated(source.path.name, data):
         return Converted(source, data, data, left_out(path))
     siblings = _siblings(source.path) if b"paddle" in data else {}
-    return Task(path, data, for_file(source.path, options), siblings)
+    group = programs_of(options.project).group(path) if options.project is not None else path
+    return Task(path, data, for_file(source.path, options), siblings, group)
 
 
 def _outcomes(tasks: Sequence[Task], how: How) -> list[tuple[SourceResult, bytes]]:
@@ -117,7 +123,7 @@ def _outcomes(tasks: Sequence[Task], how: How) -> list[tuple[SourceResult, bytes
 
     Raises the MigrateError of the first file that has one.
     """
-    keys = [key_of(task.path, task.data, task.options, task.siblings) if how.cache else "" for task in tasks]
+    keys = [key_of(task.path, task.data, task.options, _read_with(task)) if how.cache else "" for task in tasks]
     known = [how.cache.get(key) if how.cache else None for key in keys]
     outcomes: list[Outcome | None] = [
         (kept[0], task.data if kept[1] is None else kept[1]) if kept else None
@@ -135,6 +141,13 @@ def _outcomes(tasks: Sequence[Task], how: How) -> list[tuple[SourceResult, bytes
     return [_raised(outcome) for outcome in outcomes]
 
 
+def _read_with(task: Task) -> dict[str, str]:
+    """Return what else a result depends on: texts beside the file, and digests of the files judged with it."""
+    project = task.options.project
+    others = programs_of(project).dependencies(task.path) if project is not None else ()
+    return {**task.siblings, **{f"project:{other}": project.digest(other) for other in others if project is not None}}
+
+
 def _keep(cache: Cache, key: str, task: Task, result: SourceResult, data: bytes) -> None:
     """Keep a result unless the file failed: a failure may be this machine's (memory, a crash) and is quickly found."""
     if not any(finding.state is State.FAILED for finding in result.findings):
@@ -146,6 +159,22 @@ def _raised(outcome: Outcome | None) -> tuple[SourceResult, bytes]:
         raise outcome
     assert outcome is not None, "every task has an outcome"
     return outcome
+
+
+def _project(inputs: Sequence[Input], options: Options) -> Project:
+    """Return the Python files of the run as a whole, without those that its configuration excludes."""
+    files = {
+        shown(one.path): one.path
+        for one in inputs
+        if one.path.suffix == ".py" and not one.problem and (one.explicit or not is_excluded(one.path))
+    }
+    return Project(files, settings=options)
+
+
+def _uses_project(path: str, options: Options) -> bool:
+    """True for a file that imports others of the run: it may use what they make."""
+    project = options.project
+    return project is not None and path in project.files and bool(programs_of(project).around(path))
 
 
 def _siblings(path: Path) -> dict[str, str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import TypeVar, cast
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Protocol, TypeVar, cast
 
 import libcst as cst
 from libcst.metadata import (
@@ -49,6 +50,7 @@ class _Index(cst.CSTVisitor):
 
     def __init__(self) -> None:
         self.calls: list[cst.Call] = []
+        self.classes: list[cst.ClassDef] = []
         self.names: dict[str, list[cst.Name]] = defaultdict(list)
         self.attributes: dict[str, list[cst.Attribute]] = defaultdict(list)
         self.imports: list[cst.Import | cst.ImportFrom] = []
@@ -56,6 +58,9 @@ class _Index(cst.CSTVisitor):
 
     def visit_Call(self, node: cst.Call) -> None:
         self.calls.append(node)
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        self.classes.append(node)
 
     def visit_Name(self, node: cst.Name) -> None:
         self.names[node.value].append(node)
@@ -73,11 +78,25 @@ class _Index(cst.CSTVisitor):
         self.strings.append(node)
 
 
+class Link(Protocol):
+    """What names of a file mean in a project."""
+
+    def outside(self, qualified: str) -> str:
+        """Return the name that `qualified` has outside the project; itself when it is of the project."""
+
+    def starred(self, name: str) -> str:
+        """Return the qualified name behind a name that star imports of the project bring, else an empty string."""
+
+    def hides(self, statement: str) -> bool:
+        """True when a star import brings names that the files of the project do not show."""
+
+
 class Tree:
     """Read-only questions about one source file."""
 
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, link: Link | None = None) -> None:
         self.path = path
+        self.link = link  #: what this file's imports mean in its project
         self.text = text
         wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
         self.module = wrapper.module
@@ -89,12 +108,63 @@ class Tree:
         index = _Index()
         self.module.visit(index)
         self.calls, self.names, self.attributes = index.calls, index.names, index.attributes
-        self.imports, self.strings = index.imports, index.strings
+        self.imports, self.strings, self.classes = index.imports, index.strings, index.classes
 
     @property
     def newline(self) -> str:
         """The line end this file uses."""
         return self.module.default_newline
+
+    def nodes(self) -> Iterable[cst.CSTNode]:
+        """Return every node of the file."""
+        return (self.module, *self._parents)
+
+    @cached_property
+    def top_level(self) -> dict[str, cst.ClassDef | cst.FunctionDef]:
+        """The classes and functions that the module itself defines, by name."""
+        body = self.module.body
+        return {s.name.value: s for s in body if isinstance(s, cst.ClassDef | cst.FunctionDef)}
+
+    @cached_property
+    def aliases(self) -> frozenset[str]:
+        """The names that imports of this file give by `as`."""
+        names = [alias for node in self.imports if not isinstance(node.names, cst.ImportStar) for alias in node.names]
+        given = [alias.asname.name for alias in names if alias.asname is not None]
+        return frozenset(name.value for name in given if isinstance(name, cst.Name))
+
+    def is_alias(self, node: cst.Name) -> bool:
+        """True for a name that an import of another file's name gives by `as`."""
+        return False
+
+    def module_of(self, node: cst.CSTNode) -> cst.Module:
+        """Return the module in which `node` stands."""
+        return self.module
+
+    def related(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """True when one program may run the code of both nodes."""
+        return True
+
+    def named(self, node: cst.CSTNode) -> cst.ClassDef | cst.FunctionDef | None:
+        """Return the class or function at the top level that a name stands for."""
+        return self.top_level.get(node.value) if isinstance(node, cst.Name) else None
+
+    def is_inside(self, node: cst.CSTNode) -> bool:
+        """True for a name of another file whose code is part of the analysis, or of one that uses no framework."""
+        return False
+
+    def mentioned(self, start: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield the top-level classes and functions that the code of `start` mentions."""
+        for name, node in self.top_level.items():
+            if any(self.contains(start, use) for use in self.names.get(name, ())):
+                yield node
+
+    def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
+        """Return the mentions in other files of the name that `scope`, a module, binds."""
+        return []
+
+    def value_elsewhere(self, node: cst.CSTNode) -> cst.BaseExpression | None:
+        """Return the one value ever given to a name of another file."""
+        return None
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the node around `node`."""
@@ -156,12 +226,26 @@ class Tree:
         return self._scopes.get(node)
 
     def imported_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
-        """Return the qualified names that imports give `node`, and whether something else may define it as well."""
+        """Return the qualified names that imports give `node`, and whether something else may define it as well.
+
+        What other files of the project import and hand on has the name that it has outside.
+        """
+        imported, shadowed = self.linked_names(node)
+        if self.link is not None:
+            imported = frozenset(map(self.link.outside, imported))
+        return imported, shadowed
+
+    def linked_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
+        """Return the qualified names as the imports of this file spell them; star imports of the project included."""
         scope = self.scope(node)
         if scope is None:
             return frozenset(), False
         names = scope.get_qualified_names_for(node)
         imported = frozenset(n.name for n in names if n.source is QualifiedNameSource.IMPORT)
+        if not names and self.link is not None and isinstance(node, cst.Name | cst.Attribute):
+            first, _, rest = self.source(node).partition(".")
+            starred = self.link.starred(first)
+            return frozenset([f"{starred}.{rest}" if rest else starred] if starred else []), False
         return imported, len(imported) < len(names)
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode | None:

@@ -29,6 +29,7 @@ class Task:
     data: bytes
     options: Options
     siblings: Mapping[str, str]
+    group: str = ""  #: files of one group are judged together, so that one process converts them
 
 
 def convert_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Outcome]]:
@@ -39,6 +40,8 @@ def convert_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Outcome
     for name in ("tensorflow", "paddle"):
         if any(name.encode() in task.data for task in tasks):  # loaded once here instead of in every process
             importlib.import_module(f"migrate.source.frontends.{name}")
+    if tasks[0].options.project is not None:
+        tasks[0].options.project.share()
     pool = _Pool(tasks)
     try:
         yield from pool.run(min(jobs, len(tasks)))
@@ -60,7 +63,9 @@ class _Pool:
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self.tasks = tasks
-        self.waiting = iter(range(len(tasks)))
+        self.waiting: dict[str, list[int]] = {}  #: by group, the first first
+        for index, task in enumerate(tasks):
+            self.waiting.setdefault(task.group or task.path, []).append(index)
         self.working: dict[Connection, tuple[BaseProcess, int]] = {}
 
     def run(self, jobs: int) -> Iterator[tuple[int, Outcome]]:
@@ -78,7 +83,7 @@ class _Pool:
                     yield index, _crashed(self.tasks[index], process.exitcode)
                     self._start()
                     continue
-                self._next(connection, process)
+                self._next(connection, process, self.tasks[index])
                 yield index, outcome
 
     def _start(self) -> None:
@@ -90,9 +95,21 @@ class _Pool:
         there.close()
         self._next(here, process)
 
-    def _next(self, connection: Connection, process: BaseProcess) -> None:
-        """Give a process its next file, or let it go when none is left."""
-        index = next(self.waiting, None)
+    def _take(self, last: Task | None) -> int | None:
+        """Return the next file for a process: of the group that it knows, else of one that no other works on."""
+        known = (last.group or last.path) if last is not None else ""
+        busy = {self.tasks[index].group for _, index in self.working.values()} - {""}
+        group = known if known in self.waiting else next((name for name in self.waiting if name not in busy), None)
+        if group is None:
+            return None
+        index = self.waiting[group].pop(0)
+        if not self.waiting[group]:
+            del self.waiting[group]
+        return index
+
+    def _next(self, connection: Connection, process: BaseProcess, last: Task | None = None) -> None:
+        """Give a process its next file, or let it go when none is left for it."""
+        index = self._take(last)
         if index is None:
             connection.close()
             process.join()

@@ -82,27 +82,30 @@ def two_optimizers(dense: str, sparse: str, stock: str, table: str) -> list[str]
     return [together] if len(together) <= WIDTH - 8 else [f"{dense} = {stock}", f"{sparse} = {table}"]
 
 
-def apply_both(
-    tf: str,
-    dense: str,
-    sparse: str,
-    grads: str,
-    dense_vars: str,
-    extra: Sequence[str],
-    name: str,
-    lead: str,
-    newline: str,
-) -> str:
-    """Return the operation that applies both halves; `extra` (the global step) goes to the dense half only."""
+@dataclass(frozen=True)
+class Halves:
+    """The texts of a training step's two halves."""
+
+    dense: str
+    sparse: str
+    grads: str
+    dense_vars: str
+    extra: Sequence[str]  #: further arguments of the dense half: the global step
+    optional: str = ""  #: the list of the tables' pairs, where it may be empty
+
+
+def apply_both(tf: str, halves: Halves, name: str, lead: str, newline: str) -> str:
+    """Return the operation that applies both halves; the sparse one only where there is something, if it is optional."""
     function = f"{tf}.group"
     pad = newline + margin(lead, function)
-    step = "".join(f", {argument}" for argument in extra)
-    halves = [
-        f"{dense}.apply_gradients({grads}[: len({dense_vars})]{step})",
-        f"{sparse}.apply_gradients({grads}[len({dense_vars}) :])",
+    step = "".join(f", {argument}" for argument in halves.extra)
+    tables = f"{halves.sparse}.apply_gradients({halves.optional or f'{halves.grads}[len({halves.dense_vars}) :]'})"
+    parts = [
+        f"{halves.dense}.apply_gradients({halves.grads}[: len({halves.dense_vars})]{step})",
+        f"*([{tables}] if {halves.optional} else [])" if halves.optional else tables,
         *([f"name={name}"] if name else []),
     ]
-    return f"{function}({(',' + pad).join(halves)})"
+    return f"{function}({(',' + pad).join(parts)})"
 
 
 def imports(used: dict[str, str], newline: str) -> str:

@@ -7,15 +7,15 @@ import re
 from migrate.source.chosen import chosen
 from migrate.source.comments import read_comments
 from migrate.source.edits import apply_edits
-from migrate.source.frontends.tensorflow.initializers import Initializers
+from migrate.source.frontends.tensorflow.cross_file import Conversions
 from migrate.source.frontends.tensorflow.judge import judge
 from migrate.source.frontends.tensorflow.keras_layers.emit import layer_edits, layer_findings, layer_records
 from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
-from migrate.source.frontends.tensorflow.kinds import File, foreign_symbols
-from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.frontends.tensorflow.plan import Planner
+from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.options import Options
+from migrate.source.project import FileLink, Project
 from migrate.source.result import SourceResult
 from migrate.source.rules import load
 from migrate.source.rules.local import rules_of
@@ -30,15 +30,23 @@ RELEVANT = re.compile(
 )
 
 
-def convert(path: str, text: str, options: Options) -> SourceResult:
-    """Convert one file; `path` is how it is reported. Raises UnreadableSource when the text cannot be kept."""
-    if not RELEVANT.search(text) and not rules_of(options.rule_files):
-        return SourceResult(path, "tensorflow", text, text, chosen(path, (), options, read_comments(text)))
-    tree = Tree(path, text)
+def convert(path: str, text: str, options: Options, framework: str = "tensorflow") -> SourceResult:
+    """Convert one file; `path` is how it is reported. Raises UnreadableSource when the text cannot be kept.
+
+    A file of a project that does not import TensorFlow itself (`framework` is `other`) is one that may use tables.
+    """
+    if options.project is not None:
+        together = _conversions(options.project).of(path, text, options)
+        if together is not None:
+            return together
+    relevant = RELEVANT.search(text) or rules_of(options.rule_files)
+    if not relevant or framework != "tensorflow":
+        return SourceResult(path, framework, text, text, chosen(path, (), options, read_comments(text)))
+    known = options.project is not None and path in options.project.files
+    tree = Tree(path, text, FileLink(options.project, path) if options.project is not None and known else None)
     if tree.module.code != text:
         raise UnreadableSource("its line ends cannot be kept (a bare carriage return?)")
-    names = TfNames(tree, foreign_symbols())
-    file = File(tree, names, Initializers(names), options.selection, read_comments(text))
+    file = read_file(tree, options)
     judgement = judge(file, options.assume)
     plan = Planner(file, judgement).run()
     layers = judge_layers(file, options.assume)
@@ -46,3 +54,9 @@ def convert(path: str, text: str, options: Options) -> SourceResult:
     findings, tables = report(file, judgement, plan)
     everything = chosen(path, [*findings, *layer_findings(file, layers)], options, file.comments)
     return SourceResult(path, "tensorflow", text, converted, everything, (*tables, *layer_records(file, layers)))
+
+
+def _conversions(project: Project) -> Conversions:
+    found = project.memory.setdefault("tensorflow", Conversions(project))
+    assert isinstance(found, Conversions)
+    return found

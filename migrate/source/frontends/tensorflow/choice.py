@@ -33,14 +33,15 @@ def keep(file: File, label: str, uses: Sequence[tuple[cst.CSTNode, str]], stops:
         stops[:] = kept[:1]
         return
     for node, rule in uses:
-        if not file.selection.wants(rule):
+        if not file.part(node).selection.wants(rule):
             reason = f"the rule `{rule}` is not selected"
             stops.append(Stop(node, rule, f"`{label}` stays as it is", reason, state=State.NOTED))
 
 
 def _at_comment(file: File, label: str, node: cst.CSTNode, rule: str) -> Stop | None:
     place = file.tree.location(node)
-    comment = file.comments.on(rule, place.line, place.end_line)
+    comments = file.part(node).comments
+    comment = comments.whole_file or comments.on(rule, place.line, place.end_line)
     if comment is None:
         return None
     message = f"`{label}` and its lookups stay as they are, as a comment asks"
@@ -60,12 +61,13 @@ def quiet(file: File, groups: Iterable[list[Stop]]) -> None:
 def _quieted(file: File, stop: Stop) -> Stop:
     if stop.state is State.NOTED:
         return stop
-    if not file.selection.wants(stop.rule):
+    part = file.part(stop.node)
+    if not part.selection.wants(stop.rule):
         return replace(stop, state=State.NOTED, assumption="")
-    if stop.node is file.tree.module:
+    if isinstance(stop.node, cst.Module):
         return stop
     place = file.tree.location(stop.node)
-    comment = file.comments.at_ends(stop.rule, place)
+    comment = part.comments.at_ends(stop.rule, place)
     if comment is None:
         return stop
     return replace(stop, state=State.NOTED, reason=comment.with_reason(stop.reason), action="", assumption="")

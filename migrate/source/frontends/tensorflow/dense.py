@@ -11,6 +11,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import relatives
 from migrate.source.frontends.tensorflow.training import owner
 from migrate.source.frontends.tensorflow.values import is_variable
 
@@ -25,7 +26,9 @@ def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
     home = owner(file, step)
     if isinstance(home, cst.FunctionDef) and len(file.tree.names[home.name.value]) < 2:
         return True  # it is called from another file, which may make variables of its own
-    places = reachable(file, home) if isinstance(home, cst.ClassDef) else [file.tree.module]
+    places: list[cst.CSTNode] = [part.tree.module for part in file.part(step).program]
+    if isinstance(home, cst.ClassDef) and len(places) == 1:
+        places = [place for member in relatives(file, home) for place in reachable(file, member)]
     return any(_is_fragment(file, place) for place in places) or any(
         _makes_variable(file, call, tables)
         for call in file.tree.calls
@@ -45,15 +48,15 @@ def _is_fragment(file: File, place: cst.CSTNode) -> bool:
 
 def reachable(file: File, start: cst.CSTNode) -> list[cst.CSTNode]:
     """Return `start` and the top-level definitions it mentions, directly or through each other."""
-    definitions = {s.name.value: s for s in file.tree.module.body if isinstance(s, cst.FunctionDef | cst.ClassDef)}
     pending: list[cst.CSTNode] = [start]
     seen: list[cst.CSTNode] = []
+    known = {id(start)}
     while pending:
         current = pending.pop()
         seen.append(current)
-        for name, node in definitions.items():
-            known = any(node is other for other in (*seen, *pending))
-            if not known and any(file.tree.contains(current, use) for use in file.tree.names.get(name, ())):
+        for node in file.tree.mentioned(current):
+            if id(node) not in known:
+                known.add(id(node))
                 pending.append(node)
     return seen
 
@@ -64,6 +67,8 @@ def _makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
         return id(call) not in tables and not _fixed(call)
     if name is not None:
         return name.startswith(MAKERS)
+    if file.tree.is_inside(call.func):
+        return False  # its own code is looked at
     imported, _ = file.tree.imported_names(call.func)
     return any(module.split(".")[0] not in LIBRARIES for module in imported)
 

@@ -16,13 +16,16 @@ from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
 from migrate.source.frontends.tensorflow.tables import find_tables
-from migrate.source.frontends.tensorflow.training import Training, find_training, owner, prints
+from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner, prints
 from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.rules import rules
 
 COLLECTION = "tf-variable-collection"
+#: Rules whose reasons end with their own file.
+OWN = {"tf-opaque"}
 SDK = ("create_table", "sparse_lookup")
 
 
@@ -30,6 +33,7 @@ SDK = ("create_table", "sparse_lookup")
 class Judgement:
     """What becomes of each table of a file."""
 
+    file: File
     tables: list[Table]
     training: Training
     file_stops: list[Stop] = field(default_factory=list)
@@ -38,7 +42,22 @@ class Judgement:
     @property
     def moving(self) -> list[Table]:
         """The tables that become dynamic."""
-        return [t for t in self.tables if not t.stops] if not self.file_stops else []
+        return [t for t in self.tables if not t.stops and not any(concerns(self.file, s, t) for s in self.file_stops)]
+
+    @property
+    def steps(self) -> list[Step]:
+        """The training steps that may train a table that moves."""
+        related, moving = self.file.tree.related, self.moving
+        return [s for s in self.training.steps if any(related(s.call, t.creation.call) for t in moving)]
+
+
+def concerns(file: File, stop: Stop, table: Table) -> bool:
+    """True when a reason that holds for a whole file keeps that table as it is."""
+    if file.tree.module_of(stop.node) is file.tree.module_of(table.creation.call):
+        return True
+    if isinstance(stop.node, cst.Module) and stop.rule == "tf-training-step":
+        return False
+    return stop.rule not in OWN and file.tree.related(stop.node, table.creation.call)
 
 
 def judge(file: File, assume: bool) -> Judgement:
@@ -46,18 +65,19 @@ def judge(file: File, assume: bool) -> Judgement:
     tables = [*find_tables(file), *find_columns(file)]
     mentioned = {id(node) for table in tables for node in table.references}
     training = find_training(file, mentioned)
-    judgement = Judgement(tables, training)
+    judgement = Judgement(file, tables, training)
     if not tables:
         return judgement
     judgement.file_stops = [*_file_stops(file, training), *training.stops]
     keep_tables(file, tables)
-    _check_shared_names(file, tables)
     check_idle_rows(file, tables, training)
     groups = [judgement.file_stops, *(table.stops for table in tables)]
     quiet(file, groups)
     if assume:
         _lift(judgement)
-    if judgement.moving:
+    check_shared_names(judgement)
+    check_shared_reads(judgement)
+    if judgement.moving and len(file.files) == 1:
         judgement.file_stops += [*_check_reach(file, judgement), *_check_condition(file, judgement)]
         quiet(file, groups)
     _name(file, judgement)
@@ -74,19 +94,35 @@ def _lift(judgement: Judgement) -> None:
 
 
 def _file_stops(file: File, training: Training) -> Iterator[Stop]:
-    for rule in rules(FileRule):
-        yield from rule.stops(file)
+    for part in file.files:
+        for rule in rules(FileRule):
+            yield from rule.stops(part)
+        yield from _other_runtime(part)
+        yield from _converted(part)
+        yield from _kept(part, training)
+        trained = [*(step.call for step in training.steps), *(stop.node for stop in training.stops)]
+        if not any(file.tree.related(node, part.tree.module) for node in trained):
+            yield from _untrained(part)
     yield from _collections(file, training)
     yield from _all_variables(file)
     yield from _savers(file)
-    yield from _other_runtime(file)
+
+
+def _kept(file: File, training: Training) -> Iterator[Stop]:
+    """A training step of a file that a comment keeps as it is would no longer train the tables."""
+    comment = file.comments.whole_file
+    for step in training.steps if comment is not None else ():
+        if file.tree.module_of(step.call) is file.tree.module:
+            reason = "a comment keeps the file in which these tables are trained"
+            yield Stop(step.call, "tf-training-step", "this training step stays as it is", reason)
+
+
+def _converted(file: File) -> Iterator[Stop]:
     if file.tree.names.keys() & set(SDK) and any(
         file.tree.source(c.func).split(".")[-1] in SDK for c in file.tree.calls
     ):
         reason = "its tables were made by hand or by an earlier conversion"
         yield Stop(file.tree.module, "tf-already-converted", "this file already calls `create_table`", reason)
-    if not training.steps and not training.stops:
-        yield from _untrained(file)
 
 
 def _other_runtime(file: File) -> Iterator[Stop]:
@@ -107,13 +143,18 @@ def _untrained(file: File) -> Iterator[Stop]:
         "train.MonitoredSession",
         "estimator.Estimator",
     }
-    if any(name in runs for _, name in file.names.calls) or not file.tree.module.body:
+    calls = [name for other in file.program for _, name in other.names.calls]
+    if any(name in runs for name in calls) or not file.tree.module.body:
         return
     if not any(isinstance(s, cst.FunctionDef | cst.ClassDef) for s in file.tree.module.body):
         return
     reason = "after the conversion, whoever trains this model must also train its tables"
     action = "convert with --assume and split the optimizer where the model is trained"
     message = "no optimizer in this file trains its tables"
+    if len(file.program) > 1:
+        message = f"no optimizer in this file or in the {len(file.program) - 1} that run with it trains its tables"
+    else:
+        action = f"give the directory, if the model is trained in another file; or {action}"
     yield Stop(
         file.tree.module,
         "tf-training-step",
@@ -193,33 +234,6 @@ def _savers(file: File) -> Iterator[Stop]:
             )
 
 
-def _check_shared_names(file: File, tables: list[Table]) -> None:
-    """Two `get_variable` calls with one full name are one variable: they move together or not at all."""
-    known = {id(table.creation.call): table for table in tables}
-    groups: dict[str, list[cst.Call]] = {}
-    scopes: dict[str, set[tuple[str, ...] | None]] = {}
-    named: list[tuple[cst.Call, str]] = []
-    for call, _ in file.calls("get_variable"):
-        first = next((a for a in call.args if a.keyword is None or a.keyword.value == "name"), None)
-        name = string(first.value) if first is not None else None
-        if name is not None:
-            named.append((call, name))
-            scopes.setdefault(name, set()).add(prefix(file, call))
-    for call, name in named:
-        # With one scope unknown, every variable of that name may be the same one.
-        outer = () if None in scopes[name] else prefix(file, call) or ()
-        groups.setdefault("/".join([*filter(None, outer), name]), []).append(call)
-    for name, calls in groups.items():
-        members = [known.get(id(call)) for call in calls]
-        stuck = any(member is None or member.stops for member in members)
-        asked = all(member is not None and all(s.state is State.NOTED for s in member.stops) for member in members)
-        if len(calls) > 1 and stuck:
-            for member in filter(None, members):
-                reason = "another call makes or reuses the same variable and stays as it is"
-                stop = Stop(member.creation.call, member.creation.rule, f"variable `{name}` is made twice", reason)
-                member.stops.append(replace(stop, state=State.NOTED) if asked else stop)
-
-
 def _check_reach(file: File, judgement: Judgement) -> Iterator[Stop]:
     """With several models in a file, each step must be shown to train the tables of its own."""
     owners = {id(owner(file, step.call)): owner(file, step.call) for step in judgement.training.steps}
@@ -238,6 +252,15 @@ def _check_reach(file: File, judgement: Judgement) -> Iterator[Stop]:
 def _reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
     """True when the code of `start` mentions `goal`, directly or through other definitions of the file."""
     return any(place is goal for place in reachable(file, start))
+
+
+def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
+    """True when `step` may run in a graph without a table, or train none: it then must leave the sparse half out."""
+    if len(file.files) == 1 and len(file.program) == 1:
+        return False  # a single file is converted only if its steps train its tables
+    home = owner(file, step.call)
+    tables = [table.creation.call for table in judgement.moving]
+    return not any(owner(file, call) is home and _condition(file, call) is None for call in tables)
 
 
 def _check_condition(file: File, judgement: Judgement) -> Iterator[Stop]:
@@ -266,16 +289,17 @@ def _name(file: File, judgement: Judgement) -> None:
     """Give each moving table its final name: the old one with its scopes, unique in the file."""
     moving = {id(table.creation.call) for table in judgement.moving}
     # TensorFlow numbers names that differ only in case, so `W_1` may be its own name for a second `w`.
-    taken = {
-        found.lower()
+    others = [
+        (call, found.lower())
         for call, _ in file.calls("get_variable", "Variable")
         if id(call) not in moving
         for arg in call.args
         if (found := string(arg.value))
-    }
+    ]
     given: dict[str, str] = {}
     names: set[str] = set()
     for table in judgement.moving:
+        taken = {name for call, name in others if file.tree.related(call, table.creation.call)}
         scopes = prefix(file, table.creation.call) or ()
         label = re.findall(r"\w+", table.label.removeprefix("self."))
         full = "_".join([*scopes, table.creation.name or (label[-1] if label else "table")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -27,6 +27,20 @@ class File:
     initializers: Initializers
     selection: Selection = ALL  #: the rules that may change code and are reported
     comments: Comments = field(default_factory=Comments)
+
+    @property
+    def files(self) -> Sequence[File]:
+        """The single files: this one, or all that are judged together."""
+        return (self,)
+
+    @property
+    def program(self) -> Sequence[File]:
+        """The files that may run in one program with this one, itself included."""
+        return (self,)
+
+    def part(self, node: cst.CSTNode) -> File:
+        """Return the single file in which `node` stands."""
+        return self
 
     def calls(self, *symbols: str) -> list[tuple[cst.Call, str]]:
         """Return the calls of these canonical symbols, in source order."""

@@ -11,7 +11,7 @@ from migrate.source.edits import Edit, apply_edits
 from migrate.source.frontends.tensorflow.dense import trains_dense
 from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.frontends.tensorflow.fresh import Fresh
-from migrate.source.frontends.tensorflow.judge import Judgement
+from migrate.source.frontends.tensorflow.judge import Judgement, may_lack_tables
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.placing import (
@@ -56,29 +56,36 @@ class Planner:
         if not moving:
             return self.plan
         for table in moving:
-            self._table(table)
-        lookups = [(lookup, table.creation.rank) for table in moving for lookup in table.lookups]
-        for lookup, rank in sorted(lookups, key=lambda pair: self._place(pair[0])):
-            self._lookup(lookup, rank)
+            if self._is_mine(table.creation.call):
+                self._table(table)
+        own = [(lookup, t.creation.rank) for t in moving for lookup in t.lookups if self._is_mine(lookup.call)]
+        for lookup, rank in sorted(own, key=lambda pair: self._place(pair[0])):
+            if id(lookup.call) not in self.plan.after:  # one lookup may read one table or another
+                self._lookup(lookup, rank)
         self._follow(moving)
         calls = {id(table.creation.call) for table in moving}
-        for step in self.judgement.training.steps:
+        for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
             if trains_dense(self.file, step.call, calls):
                 self._step(step)
             else:
                 self._step_of_tables(step)
-        self._imports()
+        if self.plan.edits:
+            self._imports()
         return self.plan
+
+    def _is_mine(self, node: cst.CSTNode) -> bool:
+        """True for a node of the file that is planned, when several are judged together."""
+        return self.tree.module_of(node) is self.tree.module
 
     def _follow(self, moving: list[Table]) -> None:
         """Change what follows the tables; one piece of code may follow several of them, in the same way."""
         uses: list[Stop | Followed] = [use for table in moving for use in table.followed]
         uses += [*(stop for table in moving for stop in table.assumed), *self.judgement.assumed]
-        changes = [change for use in uses for change in use.changes]
+        changes = [change for use in uses for change in use.changes if self._is_mine(change.node)]
         for node in {id(change.node): change.node for change in changes}.values():
             same = [change for change in changes if change.node is node]
             self._change(node, same[0].text(self.fresh, tuple(sorted({change.item for change in same}))))
-        for use in uses:
+        for use in filter(lambda use: self._is_mine(use.node), uses):
             self.plan.after.setdefault(id(use.node), self._planned(use.node) if use.changes else "")
 
     def _change(self, node: cst.CSTNode, text: str) -> None:
@@ -219,14 +226,16 @@ class Planner:
                 self._keep_positions(comprehension)
             grads, bind_pairs = self._pairs(step)
             lines += bind_pairs
+        if may_lack_tables(self.file, self.judgement, step):
+            rest = f"[pair for pair in {grads}[len({dense_vars}) :] if pair[0] is not None]"
+            lines.append(f"{self.fresh.local('sparse_grads')} = {rest}")
         if lines:
             self.plan.edits.append(line_before(tree, step.call, lines))
         lead = tree.lead(step.call)
         name = step.arguments.get("name")
-        text = runtime.apply_both(
-            self.tf, dense, sparse, grads, dense_vars, self._global_step(step),
-            tree.source(name.value) if name else "", lead, tree.newline,
-        )  # fmt: skip
+        optional = self.fresh.local("sparse_grads") if may_lack_tables(self.file, self.judgement, step) else ""
+        halves = runtime.Halves(dense, sparse, grads, dense_vars, self._global_step(step), optional)
+        text = runtime.apply_both(self.tf, halves, tree.source(name.value) if name else "", lead, tree.newline)
         self._replace(step.call, text)
 
     def _step_of_tables(self, step: Step) -> None:

@@ -10,6 +10,7 @@ from libcst.metadata import ClassScope
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import bases, class_named, mentions_of
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
     is_target,
@@ -71,7 +72,7 @@ def _direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst
         if scope is None or isinstance(scope, ClassScope):
             found.stop(target, f"`{target.value}` is bound in a way that cannot be followed", "its uses are not known")
             return [target]
-        return list(local_names(file.tree, target.value, scope))
+        return [*local_names(file.tree, target.value, scope), *file.tree.elsewhere(target, scope)]
     if isinstance(target, cst.Attribute):
         return list(_attribute(file, target, found))
     if isinstance(target, cst.Subscript):
@@ -98,13 +99,7 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
             target, f"`{tree.source(target)}` belongs to an object that cannot be followed", "its uses are not known"
         )
         return [target]
-    family = _family(file, cls)
-    result = []
-    for node in tree.attributes[target.attr.value]:
-        owner = self_class(tree, node)
-        if owner is not None and all(owner is not member for member in family):
-            continue
-        result.append(node)
+    result = list(mentions_of(file, target, cls, found.stop))
     for base in _foreign_bases(file, cls):
         text = tree.source(base)
         found.stop(
@@ -129,25 +124,11 @@ def _dynamic_attributes(file: File, cls: cst.ClassDef) -> list[cst.Call]:
     ]
 
 
-def _bases(cls: cst.ClassDef) -> list[cst.BaseExpression]:
-    return [arg.value for arg in cls.bases]
-
-
-def _class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
-    if not isinstance(node, cst.Name):
-        return None
-    for use in file.tree.names.get(node.value, ()):
-        around = file.tree.parent(use)
-        if isinstance(around, cst.ClassDef) and around.name is use:
-            return around
-    return None
-
-
 def _foreign_bases(file: File, cls: cst.ClassDef) -> list[cst.BaseExpression]:
     """Return the bases, own and inherited, whose code is not in the file."""
     result = []
-    for base in _bases(cls):
-        known = _class_named(file, base)
+    for base in bases(cls):
+        known = class_named(file, base)
         if known is not None and known is not cls:
             result += _foreign_bases(file, known)
         elif not _harmless_base(file, base):
@@ -160,27 +141,6 @@ def _harmless_base(file: File, base: cst.BaseExpression) -> bool:
     imported, shadowed = file.tree.imported_names(base)
     known = bool(imported) and not shadowed and imported <= HARMLESS_BASES
     return known or (isinstance(base, cst.Name) and base.value == "object")
-
-
-def _family(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
-    """Return the classes of the file that may be the class of the same object."""
-    every = [
-        around
-        for uses in file.tree.names.values()
-        for use in uses
-        if isinstance(around := file.tree.parent(use), cst.ClassDef) and around.name is use
-    ]
-    family, grown = [cls], True
-    while grown:
-        size = len(family)
-        for other in every:
-            bases = [_class_named(file, base) for base in _bases(other)]
-            related = any(base is member for base in bases for member in family)
-            related = related or any(_class_named(file, b) is other for member in family for b in _bases(member))
-            if related and all(other is not member for member in family):
-                family.append(other)
-        grown = len(family) > size
-    return family
 
 
 def _entry(file: File, target: cst.Subscript, found: Mentions) -> list[cst.BaseExpression]:

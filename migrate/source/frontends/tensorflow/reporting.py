@@ -58,9 +58,10 @@ class _Reporter:
 
     def findings(self) -> Iterator[Finding]:
         """Yield the findings of all tables, of the training steps, and of the file."""
-        for rule in rules(FileRule):
-            for remark in rule.remarks(self.file):
-                yield self._remark(remark)
+        for part in self.file.files:
+            for rule in rules(FileRule):
+                for remark in rule.remarks(part):
+                    yield self._remark(remark)
         for table in self.judgement.tables:
             yield from self._converted(table) if id(table) in self.moving else self._refused(table)
         if any(not table.stops for table in self.judgement.tables):
@@ -160,7 +161,7 @@ class _Reporter:
         )
 
     def _steps(self) -> Iterator[Finding]:
-        for step in self.judgement.training.steps:
+        for step in self.judgement.steps:
             kinds = ", ".join(sorted({maker.stock.module for maker in step.optimizer.makers}))
             yield Finding(
                 "tf-training-step",
@@ -208,7 +209,7 @@ class _Reporter:
         return name is not None and name not in {"get_variable", "Variable"}
 
     def _text(self, node: cst.CSTNode) -> str:
-        return "" if node is self.tree.module else self.tree.source(node)
+        return "" if isinstance(node, cst.Module) else self.tree.source(node)
 
     def records(self) -> Iterator[TableRecord]:
         """Yield one record a table."""

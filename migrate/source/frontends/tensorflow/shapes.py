@@ -38,7 +38,7 @@ def _operand(node: cst.BaseExpression, text: str) -> str:
 
 def shape_of(tree: Tree, node: cst.BaseExpression) -> Shape | int | None:
     """Return the shape written at `node`; its rank when that is not 1 or 2; None when it is not understood."""
-    named = single_value(tree, node) if isinstance(node, cst.Name) else None
+    named = single_value(tree, node) if isinstance(node, cst.Name | cst.Attribute) else None
     listed = named if named is not None else node
     if not isinstance(listed, cst.List | cst.Tuple):
         return None

@@ -62,7 +62,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     reads = [node for node in (*known.reads, *padded.more) if not padded.owns(node)]
     if not any(_is_lookup_like(file, node) for node in reads):
         return None
-    creation = rule.read(file, call)
+    creation = rule.read(file.part(call), call)
     table = Table(
         label,
         creation,
@@ -200,7 +200,7 @@ def _classify(file: File, node: cst.BaseExpression) -> Lookup | Followed | Stop:
     """Return what a mention of the table does."""
     for lookup in rules(LookupRule):
         if (call := lookup.find(file, node)) is not None:
-            return lookup.read(file, call)
+            return lookup.read(file.part(call), call)
     for use in rules(UseRule):
         if (stop := use.read(file, node)) is not None:
             return stop
@@ -257,4 +257,6 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
 
 def _runs_often(file: File, function: cst.FunctionDef) -> bool:
     sites = call_sites(file, function)
-    return len(sites) > 1 or any(in_loop(file, site) for site in sites)
+    return any(in_loop(file, site) for site in sites) or any(
+        file.tree.related(first, second) for i, first in enumerate(sites) for second in sites[i + 1 :]
+    )

@@ -282,7 +282,7 @@ def _check_counts(file: File, training: Training, dense: list[tuple[cst.Call, Op
 def owner(file: File, node: cst.CSTNode) -> cst.CSTNode:
     """Return the top-level function or class around `node`, else the module."""
     kinds = (cst.FunctionDef, cst.ClassDef)
-    return next((a for a in reversed([*file.tree.ancestors(node)]) if isinstance(a, kinds)), file.tree.module)
+    return next((a for a in reversed([*file.tree.ancestors(node)]) if isinstance(a, kinds)), file.tree.module_of(node))
 
 
 def exclusive(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool:

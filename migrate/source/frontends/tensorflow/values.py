@@ -77,11 +77,13 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
     if isinstance(node, cst.Name):
         scope = scope_of_name(tree, node)
         if not isinstance(scope, FunctionScope | GlobalScope):
-            return None
+            return tree.value_elsewhere(node)
         targets = [n for n in local_names(tree, node.value, scope) if is_target(tree, n)]
     elif isinstance(node, cst.Attribute) and (cls := self_class(tree, node)):
         same = [a for a in tree.attributes[node.attr.value] if self_class(tree, a) is cls]
         targets = [a for a in same if is_target(tree, a)]
+    if not targets:
+        return tree.value_elsewhere(node)
     values = [assigned_value(tree, target) for target in targets]
     return values[0] if len(values) == 1 else None
 

@@ -8,6 +8,8 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import relatives
+from migrate.source.frontends.tensorflow.values import self_class
 
 PARAMETERS = [
     "name_or_scope",
@@ -73,7 +75,33 @@ def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     owner = file.tree.enclosing(function, cst.ClassDef | cst.FunctionDef)  # type: ignore[arg-type]
     if name == "__init__" and isinstance(owner, cst.ClassDef):
         name = owner.name.value
-    return [call for call in file.tree.calls if _called(call) == name and not file.tree.contains(function, call)]
+    found = [call for call in file.tree.calls if _called(call) == name and _may_call(file, call, function)]
+    return [call for call in found if not file.tree.contains(function, call)] + _renamed(file, function, name)
+
+
+def _may_call(file: File, call: cst.Call, function: cst.FunctionDef) -> bool:
+    """False for a call in another file that shows that it means something else."""
+    tree = file.tree
+    if tree.module_of(call) is tree.module_of(function):
+        return True
+    if not tree.related(call, function):
+        return False
+    owner = tree.enclosing(function, cst.ClassDef)
+    target = tree.named(call.func)
+    if target is not None or isinstance(call.func, cst.Name):
+        return target is function or (target is not None and target is owner)
+    holder = self_class(tree, call.func) if isinstance(call.func, cst.Attribute) else None
+    if holder is not None and owner is not None:
+        return any(one is holder for one in relatives(file, owner))
+    return not tree.imported_names(call.func)[0]  # a method of an object that is not known
+
+
+def _renamed(file: File, function: cst.FunctionDef, name: str) -> list[cst.Call]:
+    """Return the calls in other files under a name given by `import ... as`."""
+    tree = file.tree
+    wanted = (function, tree.enclosing(function, cst.ClassDef))
+    calls = [c for c in tree.calls if isinstance(c.func, cst.Name) and tree.is_alias(c.func) and _called(c) != name]
+    return [c for c in calls if (target := tree.named(c.func)) is not None and any(target is one for one in wanted)]
 
 
 def _called(call: cst.Call) -> str:

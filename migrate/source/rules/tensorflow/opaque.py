@@ -31,6 +31,8 @@ class Opaque(FileRule):
     def remarks(self, file: File) -> Iterator[Remark]:
         for statement in file.tree.imports:
             if isinstance(statement, cst.ImportFrom) and isinstance(statement.names, cst.ImportStar):
+                if file.tree.link is not None and not file.tree.link.hides(file.tree.source(statement)):
+                    continue  # its names are those of other files of the project
                 text = file.tree.source(statement)
                 reason = "which names it brings is not known, so a table behind one of them is not seen"
                 yield self._remark(statement, f"`{text}` hides names behind `*`", reason, "import the names one by one")

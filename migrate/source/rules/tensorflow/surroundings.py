@@ -80,7 +80,7 @@ class Surroundings(FileRule):
             around = file.tree.parent(decorated)
             if isinstance(around, cst.Attribute) and isinstance(file.tree.parent(around), cst.Decorator):
                 yield Stop(around, self.id, f"`@{file.tree.source(around)}` is used in this file", EAGER)
-        if not self._is_graph_code(file):
+        if not any(self._is_graph_code(other) for other in file.program):
             message = "nothing in this file says that it builds a v1 graph"
             yield Stop(file.tree.module, self.id, message, EAGER, "disable eager execution and use sessions")
         for text in file.tree.strings:

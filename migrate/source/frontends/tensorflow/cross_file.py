@@ -1,0 +1,140 @@
+"""Converts files that belong together: all verdicts first, over every file, then the edits of each."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+
+from migrate.source.chosen import chosen
+from migrate.source.config import for_file
+from migrate.source.discover import mentions_framework
+from migrate.source.edits import apply_edits
+from migrate.source.frontends.tensorflow.facts import Table
+from migrate.source.frontends.tensorflow.joined_file import JoinedFile, join
+from migrate.source.frontends.tensorflow.judge import Judgement, judge
+from migrate.source.frontends.tensorflow.keras_layers.emit import layer_edits, layer_findings, layer_records
+from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.plan import Plan, Planner
+from migrate.source.frontends.tensorflow.reading import read_file
+from migrate.source.frontends.tensorflow.reporting import report
+from migrate.source.joined import Parts
+from migrate.source.options import Options
+from migrate.source.programs import programs_of
+from migrate.source.project import FileLink, Project
+from migrate.source.result import SourceResult
+from migrate.source.tree import Tree
+
+
+class Conversions:
+    """What became of the files of a project, unit by unit."""
+
+    def __init__(self, project: Project) -> None:
+        """Take the project; nothing is read yet."""
+        self.project = project
+        self.programs = programs_of(project)
+        self._done: dict[str, SourceResult] = {}
+        self._seen: set[str] = set()
+        self._after: Conversions | None = None
+
+    def of(self, path: str, text: str, options: Options) -> SourceResult | None:
+        """Return the result of a file that is judged with others; None when it stands alone.
+
+        `text` is the file's own, or what a conversion made of it: then all files are taken as converted.
+        """
+        if path not in self.project.files:
+            return None
+        if text != self.project.text(path):
+            done = self._done.get(path)
+            if done is None or done.converted != text:
+                return None
+            if self._after is None:
+                changed = {p: one.converted for p, one in self._done.items()}
+                self._after = Conversions(self.project.replaced(changed))
+            return self._after.of(path, text, options)
+        for member in self.programs.around(path):
+            if member not in self._seen:
+                self._after = None
+                unit = self.programs.unit(member)
+                self._seen |= set(unit)
+                self._done |= self._convert(unit, options) if len(unit) > 1 else {}
+        return self._done.get(path)
+
+    def _convert(self, unit: Sequence[str], options: Options) -> dict[str, SourceResult]:
+        singles, file, judgement = self._judged(unit, options)
+        users = self.programs.users(unit, _words(file, judgement.tables))
+        if users:
+            singles, file, judgement = self._judged((*unit, *users), options)
+        plans = {part.tree.path: Planner(part, judgement).run() for part in file.files}
+        findings, tables = report(file, judgement, _whole(plans.values()))
+        results = {}
+        for path, single in singles.items():
+            own = self._options(path, options)
+            layers = judge_layers(single, own.assume)
+            found = [f for f in findings if f.location.path == path] + list(layer_findings(single, layers))
+            text = single.tree.text
+            edits = [*plans[path].edits, *layer_edits(single, layers)]
+            results[path] = SourceResult(
+                path,
+                "tensorflow" if mentions_framework(text.encode()) or edits else "other",
+                text,
+                apply_edits(text, edits),
+                chosen(path, found, own, single.comments),
+                (*(t for t in tables if t.location.path == path), *layer_records(single, layers)),
+            )
+        self._check(results, options)
+        return results
+
+    def _check(self, results: dict[str, SourceResult], options: Options) -> None:
+        """Raise ValueError or SyntaxError, for all files at once, when the conversion of one is not sound."""
+        changed = {path: one.converted for path, one in results.items() if one.changed}
+        if not changed:
+            return
+        for text in changed.values():
+            ast.parse(text)
+        after = Conversions(self.project.replaced(changed))
+        for path, text in changed.items():
+            again = after.of(path, text, options)
+            if again is not None and again.changed:
+                raise ValueError(f"a second conversion would change {path} again")
+
+    def _options(self, path: str, options: Options) -> Options:
+        """Return what was asked for one file of the project."""
+        settings = self.project.settings
+        return for_file(self.project.files[path], settings) if isinstance(settings, Options) else options
+
+    def _judged(
+        self, unit: Sequence[str], options: Options
+    ) -> tuple[dict[str, File], JoinedFile, Judgement]:
+        trees = [tree for path in unit if (tree := self._tree(path)) is not None]
+        parts = Parts(self.project, trees, self.programs.related)
+        asked = {tree.path: self._options(tree.path, options) for tree in trees}
+        singles = {tree.path: read_file(tree, asked[tree.path]) for tree in trees}
+        file = join(parts, singles)
+        return singles, file, judge(file, all(one.assume for one in asked.values()))
+
+    def _tree(self, path: str) -> Tree | None:
+        """Return the parsed file, or None when it cannot be read; its own conversion then says so."""
+        text = self.project.text(path)
+        try:
+            tree = Tree(path, text, FileLink(self.project, path))
+        except Exception:  # libcst fails in many ways on what it cannot parse
+            return None
+        return tree if tree.module.code == text else None
+
+
+def _words(file: File, tables: list[Table]) -> set[str]:
+    """Return the names by which other files may reach the tables."""
+    words: set[str] = set()
+    for table in tables:
+        words |= set(re.findall(r"[^\W\d]\w*", table.label)) - {"self"}
+        words |= set(file.tree.qualname(table.creation.call).split(".")) - {"__init__", ""}
+    return words
+
+
+def _whole(plans: Iterable[Plan]) -> Plan:
+    whole = Plan()
+    for plan in plans:
+        whole.after |= plan.after
+    return whole

@@ -1,0 +1,80 @@
+"""Several TensorFlow files as one, as the rules see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.initializers import Initializers
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.names import TfNames
+from migrate.source.joined import Joined, Parts
+
+
+class JoinedNames(TfNames):
+    """Symbols of several files: a node is resolved in its own file."""
+
+    def __init__(self, tree: Joined, names: Mapping[str, TfNames], focus: str = "") -> None:
+        """Take the names of each file by path; with `focus`, calls and spelling are those of that file."""
+        self.tree = tree
+        self._names = dict(names)
+        listed = [names[focus]] if focus else list(names.values())
+        self.calls = [found for one in listed for found in one.calls]
+        self.v1_prefix = listed[0].v1_prefix if focus else ""
+
+    def of(self, node: cst.CSTNode) -> str | None:
+        return self._home(node).of(node)
+
+    def is_module(self, node: cst.CSTNode) -> bool:
+        return self._home(node).is_module(node)
+
+    def _home(self, node: cst.CSTNode) -> TfNames:
+        tree = self.tree
+        assert isinstance(tree, Joined)
+        home = tree.parts.home(node)
+        if home.path not in self._names:
+            self._names[home.path] = TfNames(home)
+        return self._names[home.path]
+
+
+@dataclass(frozen=True)
+class JoinedFile(File):
+    """Several files that are judged together, or one of them with the others in reach."""
+
+    members: dict[str, File] = field(default_factory=dict)  #: by path: one of them, with the others in reach
+
+    @property
+    def files(self) -> Sequence[File]:
+        return tuple(self.members.values())
+
+    @property
+    def program(self) -> Sequence[File]:
+        tree = self.tree
+        assert isinstance(tree, Joined)
+        return [one for path, one in self.members.items() if tree.parts.related(path, tree.path)]
+
+    def part(self, node: cst.CSTNode) -> File:
+        tree = self.tree
+        assert isinstance(tree, Joined)
+        return self.members[tree.parts.home(node).path]
+
+
+def join(parts: Parts, files: Mapping[str, File]) -> JoinedFile:
+    """Return the files as one; the tree of each stays what it is, and each is also a member with its own calls."""
+    names = {path: file.names for path, file in files.items()}
+    members: dict[str, File] = {}
+    for path, file in files.items():
+        members[path] = _joined(file, Joined(parts, file.tree), names, path, members)
+    first = next(iter(files.values()))
+    return _joined(first, Joined(parts), names, "", members)
+
+
+def _joined(
+    file: File, tree: Joined, names: Mapping[str, TfNames], focus: str, members: dict[str, File]
+) -> JoinedFile:
+    found = JoinedNames(tree, names, focus)
+    given = {name: getattr(file, name) for name in file.__dataclass_fields__}
+    given |= {"tree": tree, "names": found, "initializers": Initializers(found)}
+    return JoinedFile(**given, members=members)

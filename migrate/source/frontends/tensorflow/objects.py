@@ -1,0 +1,115 @@
+"""Attributes of objects: which mentions of `x.name` in all classes and scripts may be the one that a class sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import assigned_value, is_target, resolve, self_class
+
+Doubt = Callable[[cst.CSTNode, str, str, str], None]
+
+
+def subclasses(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
+    """Return `cls` and the classes that inherit from it, directly or not."""
+    found = [cls]
+    for member in found:
+        children = [c for c in file.tree.classes if not _holds(found, c)]
+        found += [c for c in children if any(class_named(file, base) is member for base in bases(c))]
+    return found
+
+
+def ancestors(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
+    """Return `cls` and the known classes that it inherits from, directly or not."""
+    found = [cls]
+    for member in found:
+        known = [class_named(file, base) for base in bases(member)]
+        found += [b for b in dict.fromkeys(known) if b is not None and not _holds(found, b)]
+    return found
+
+
+def relatives(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
+    """Return the classes whose methods run on objects of `cls`: its subclasses, and the bases of all of them."""
+    return list(dict.fromkeys(one for member in subclasses(file, cls) for one in ancestors(file, member)))
+
+
+def bases(cls: cst.ClassDef) -> list[cst.BaseExpression]:
+    """Return the expressions of the base classes."""
+    return [arg.value for arg in cls.bases]
+
+
+def class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
+    """Return the class that a name means, in its own file or in another one that is judged with it."""
+    found = file.tree.named(node)
+    if isinstance(found, cst.ClassDef):
+        return found
+    for use in file.tree.names.get(node.value, ()) if isinstance(node, cst.Name) else ():
+        around = file.tree.parent(use)
+        same_file = file.tree.module_of(use) is file.tree.module_of(node)
+        if same_file and isinstance(around, cst.ClassDef) and around.name is use:
+            return around
+    return None
+
+
+def mentions_of(file: File, target: cst.Attribute, cls: cst.ClassDef, doubt: Doubt) -> list[cst.Attribute]:
+    """Return the mentions of the attribute that `target` sets on objects of `cls`.
+
+    Several classes of one base, and objects that are not followed, may mean another attribute of the same name: its
+    values then must be tables as well, or there is a doubt.
+    """
+    tree = file.tree
+    family = relatives(file, cls)
+    own = subclasses(file, cls)
+    found: list[cst.Attribute] = []
+    shared: list[cst.Attribute] = []
+    for node in tree.attributes[target.attr.value]:
+        if not tree.related(node, target):
+            continue
+        holder = self_class(tree, node) or object_class(file, node)
+        if holder is not None and not _holds(family, holder):
+            continue
+        found.append(node)
+        if not is_target(tree, node) and (holder is None or not _holds(own, holder)):
+            shared.append(node)
+    for write in _writes_of_others(file, target, family) if shared else ():
+        if not _is_variable(file, write) and _may_mean(file, shared, write):
+            text = f"`{tree.source(shared[0])}` may also be the one of `{tree.qualname(write)}`"
+            reason = "there it is no table, so what is read depends on the object"
+            doubt(shared[0], text, reason, "give the attribute of one of the classes another name")
+            break
+    return found
+
+
+def object_class(file: File, node: cst.Attribute) -> cst.ClassDef | None:
+    """Return the class of the object in `model.name` where `model = Model(...)` says it."""
+    value = resolve(file.tree, node.value)
+    return class_named(file, value.func) if isinstance(value, cst.Call) else None
+
+
+def _writes_of_others(file: File, target: cst.Attribute, family: list[cst.ClassDef]) -> Iterable[cst.Attribute]:
+    for node in file.tree.attributes[target.attr.value]:
+        holder = self_class(file.tree, node)
+        other = holder is not None and not _holds(family, holder)
+        if other and is_target(file.tree, node) and file.tree.related(node, target):
+            yield node
+
+
+def _may_mean(file: File, shared: list[cst.Attribute], write: cst.Attribute) -> bool:
+    """True when one of the reads may be on an object of the class that makes the other value."""
+    cls = self_class(file.tree, write)
+    around = relatives(file, cls) if cls is not None else []
+    holders = [self_class(file.tree, node) for node in shared]
+    return any(holder is None or _holds(around, holder) for holder in holders)
+
+
+def _is_variable(file: File, write: cst.Attribute) -> bool:
+    value = assigned_value(file.tree, write)
+    if isinstance(value, cst.Name) and value.value == "None":
+        return True
+    return isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable", "Variable"}
+
+
+def _holds(classes: Iterable[cst.ClassDef], one: cst.ClassDef) -> bool:
+    return any(one is member for member in classes)

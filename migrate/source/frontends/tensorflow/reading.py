@@ -1,0 +1,16 @@
+"""From a parsed file to what the rules see."""
+
+from __future__ import annotations
+
+from migrate.source.comments import read_comments
+from migrate.source.frontends.tensorflow.initializers import Initializers
+from migrate.source.frontends.tensorflow.kinds import File, foreign_symbols
+from migrate.source.frontends.tensorflow.names import TfNames
+from migrate.source.options import Options
+from migrate.source.tree import Tree
+
+
+def read_file(tree: Tree, options: Options) -> File:
+    """Return the file with its names resolved, and with what its user selected."""
+    names = TfNames(tree, foreign_symbols())
+    return File(tree, names, Initializers(names), options.selection, read_comments(tree.text))

@@ -1,0 +1,76 @@
+"""Tables that stand or fall together: one variable made in two places, one lookup that reads one table or another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.variable_scopes import prefix
+
+if TYPE_CHECKING:
+    from migrate.source.frontends.tensorflow.judge import Judgement
+
+
+def check_shared_names(judgement: Judgement) -> None:
+    """`get_variable` calls with one full name are one variable: they move together or not at all."""
+    file = judgement.file
+    known = {id(table.creation.call): table for table in judgement.tables}
+    for name, calls in _same_names(file).items():
+        changed = len(calls) > 1
+        while changed:
+            changed = False
+            moving = {id(table.creation.call) for table in judgement.moving}
+            stuck = [call for call in calls if id(call) not in moving]
+            for call in calls:
+                if id(call) in moving and any(file.tree.related(call, other) for other in stuck):
+                    reason = "another call makes or reuses the same variable and stays as it is"
+                    rule = known[id(call)].creation.rule
+                    known[id(call)].stops.append(Stop(call, rule, f"variable `{name}` is made twice", reason))
+                    changed = True
+
+
+def _same_names(file: File) -> dict[str, list[cst.Call]]:
+    """Return full name -> the `get_variable` calls that have it."""
+    groups: dict[str, list[cst.Call]] = {}
+    scopes: dict[str, set[tuple[str, ...] | None]] = {}
+    named: list[tuple[cst.Call, str]] = []
+    for call, _ in file.calls("get_variable"):
+        first = next((a for a in call.args if a.keyword is None or a.keyword.value == "name"), None)
+        name = string(first.value) if first is not None else None
+        if name is not None:
+            named.append((call, name))
+            scopes.setdefault(name, set()).add(prefix(file, call))
+    for call, name in named:
+        # With one scope unknown, every variable of that name may be the same one.
+        outer = () if None in scopes[name] else prefix(file, call) or ()
+        groups.setdefault("/".join([*filter(None, outer), name]), []).append(call)
+    return groups
+
+
+def check_shared_reads(judgement: Judgement) -> None:
+    """Code that reads one table or another, by the object it is given, converts only when all of them move."""
+    readers: dict[int, list[Table]] = {}
+    for table in judgement.tables:
+        for lookup in table.lookups:
+            readers.setdefault(id(lookup.call), []).append(table)
+    groups = [(tables, call) for call, tables in readers.items() if len(tables) > 1]
+    changed = bool(groups)
+    while changed:
+        changed = False
+        moving = {id(table) for table in judgement.moving}
+        for tables, call in groups:
+            same = len({table.creation.rank for table in tables}) == 1
+            if same and all(id(table) in moving for table in tables):
+                continue
+            for table in tables:
+                if id(table) in moving:
+                    lookup = next(one for one in table.lookups if id(one.call) == call)
+                    other = next(one for one in tables if one is not table)
+                    reason = f"it also reads `{other.label}`, which stays as it is" if same else "their ranks differ"
+                    message = "this lookup reads one table or another"
+                    table.stops.append(Stop(lookup.call, lookup.rule, message, reason, "look each up in its own place"))
+                    changed = True

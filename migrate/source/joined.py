@@ -1,0 +1,190 @@
+"""Several parsed files as one: a question about a node is answered by the file it stands in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+import libcst as cst
+from libcst.metadata import Assignment, CodePosition, GlobalScope, ImportAssignment, Scope
+
+from migrate.report.model import Location
+from migrate.source.discover import mentions_framework
+from migrate.source.project import Origin, Project
+from migrate.source.tree import Tree
+
+
+class Parts:
+    """The files of one analysis, and what links them."""
+
+    def __init__(self, project: Project, trees: Sequence[Tree], related: Callable[[str, str], bool]) -> None:
+        """Take the trees; `related` says whether two files may run in one program."""
+        self.project = project
+        self.trees = {tree.path: tree for tree in trees}
+        self.related = related
+        self._homes: dict[cst.CSTNode, Tree] = {}
+        for tree in trees:
+            self._homes.update(dict.fromkeys(tree.nodes(), tree))
+
+    def home(self, node: cst.CSTNode) -> Tree:
+        """Return the file in which `node` stands; raises KeyError for a node of none of them."""
+        return self._homes[node]
+
+    def knows(self, node: cst.CSTNode) -> bool:
+        """True for a node of one of the files."""
+        return node in self._homes
+
+    def is_covered(self, path: str) -> bool:
+        """True when the code of that file is analysed, or cannot matter because it names no framework."""
+        return path in self.trees or not mentions_framework(self.project.text(path).encode())
+
+    def origin(self, node: cst.CSTNode) -> Origin | None:
+        """Return what a name or attribute that an import brings stands for."""
+        tree = self.home(node)
+        if not isinstance(node, cst.Name | cst.Attribute):
+            return None
+        imported, shadowed = tree.linked_names(node)
+        origins = {self.project.origin(tree.path, name) for name in imported} if not shadowed else set()
+        return origins.pop() if len(origins) == 1 else None
+
+    def definition(self, node: cst.CSTNode) -> cst.ClassDef | cst.FunctionDef | None:
+        """Return the class or function of another file that `node` names."""
+        origin = self.origin(node)
+        tree = self.trees.get(origin.path) if origin is not None else None
+        return tree.top_level.get(origin.name) if tree is not None and origin is not None else None
+
+
+class Joined(Tree):
+    """The files of `parts` as one tree; with `focus`, the lists of calls and names are those of that file alone."""
+
+    def __init__(self, parts: Parts, focus: Tree | None = None) -> None:
+        """Join the files; nothing is parsed again."""
+        self.parts = parts
+        self.link = focus.link if focus is not None else None
+        trees = [focus] if focus is not None else list(parts.trees.values())
+        self.path, self.text, self.module = trees[0].path, trees[0].text, trees[0].module
+        self.calls = [call for tree in trees for call in tree.calls]
+        self.classes = [node for tree in trees for node in tree.classes]
+        self.imports = [node for tree in trees for node in tree.imports]
+        self.strings = [node for tree in trees for node in tree.strings]
+        self.names = _merged([tree.names for tree in trees])
+        self.attributes = _merged([tree.attributes for tree in trees])
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return self.parts.home(node).parent(node)
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        return self.parts.home(node).ancestors(node)
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        return self.parts.home(node).span(node)
+
+    def source(self, node: cst.CSTNode) -> str:
+        return self.parts.home(node).source(node)
+
+    def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
+        return self.parts.home(node).outer_span(node)
+
+    def start(self, node: cst.CSTNode) -> CodePosition:
+        return self.parts.home(node).start(node)
+
+    def location(self, node: cst.CSTNode) -> Location:
+        return self.parts.home(node).location(node)
+
+    def scope(self, node: cst.CSTNode) -> Scope | None:
+        return self.parts.home(node).scope(node)
+
+    def imported_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
+        return self.parts.home(node).imported_names(node)
+
+    def line_start(self, node: cst.CSTNode) -> int:
+        return self.parts.home(node).line_start(node)
+
+    def lead(self, node: cst.CSTNode) -> str:
+        return self.parts.home(node).lead(node)
+
+    def indent(self, node: cst.CSTNode) -> str:
+        return self.parts.home(node).indent(node)
+
+    def is_alias(self, node: cst.Name) -> bool:
+        return node.value in self.parts.home(node).aliases
+
+    def module_of(self, node: cst.CSTNode) -> cst.Module:
+        return self.parts.home(node).module
+
+    def related(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        return self.parts.related(self.parts.home(first).path, self.parts.home(second).path)
+
+    def named(self, node: cst.CSTNode) -> cst.ClassDef | cst.FunctionDef | None:
+        return self.parts.home(node).named(node) or self.parts.definition(node)
+
+    def is_inside(self, node: cst.CSTNode) -> bool:
+        origin = self.parts.origin(node)
+        return origin is not None and bool(origin.path) and self.parts.is_covered(origin.path)
+
+    def mentioned(self, start: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        home = self.parts.home(start)
+        yield from home.mentioned(start)
+        for name, uses in home.names.items():
+            for use in uses:
+                if home.contains(start, use) and (found := self._behind(home, use, name)) is not None:
+                    yield found
+
+    def _behind(self, home: Tree, use: cst.Name, name: str) -> cst.CSTNode | None:
+        """Return the class, function or module of another file that a name, or an attribute of a module, means."""
+        if name in home.top_level:
+            return None
+        node: cst.CSTNode = use
+        while True:
+            found = self.parts.definition(node)
+            around = home.parent(node)
+            if found is not None or not isinstance(around, cst.Attribute) or around.value is not node:
+                return found
+            node = around
+
+    def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
+        """Return the mentions in other files of the name that `scope`, a module, binds."""
+        if not isinstance(scope, GlobalScope):
+            return []
+        home = self.parts.home(node)
+        wanted = Origin(home.path, node.value)
+        found: list[cst.Name | cst.Attribute] = []
+        for tree in self.parts.trees.values():
+            if tree is home or home.path not in self.parts.project.closure(tree.path):
+                continue
+            found += [a for a in tree.attributes.get(node.value, ()) if self.parts.origin(a) == wanted]
+            for name, uses in tree.names.items():
+                if name == node.value or name in tree.aliases:
+                    found += [use for use in uses if _stands_alone(tree, use) and self.parts.origin(use) == wanted]
+        return found
+
+    def value_elsewhere(self, node: cst.CSTNode) -> cst.BaseExpression | None:
+        """Return the one value ever given to a name of another module."""
+        from migrate.source.frontends.tensorflow.values import single_value
+
+        origin = self.parts.origin(node) if isinstance(node, cst.Name | cst.Attribute) else None
+        tree = self.parts.trees.get(origin.path) if origin is not None else None
+        if tree is None or origin is None:
+            return None
+        for use in tree.names.get(origin.name, ()):
+            if isinstance(tree.scope(use), GlobalScope) and _stands_alone(tree, use):
+                return single_value(tree, use)
+        return None
+
+    def identifiers(self) -> set[str]:
+        return set(self.names) | set(self.attributes)
+
+
+def _stands_alone(tree: Tree, use: cst.Name) -> bool:
+    around = tree.parent(use)
+    attribute = isinstance(around, cst.Attribute) and around.attr is use
+    keyword = isinstance(around, cst.Arg) and around.keyword is use
+    return not attribute and not keyword and not isinstance(around, cst.ImportAlias | cst.AsName)
+
+
+def _merged(indexes: Sequence[dict[str, list[cst.Name]]]) -> dict[str, list[cst.Name]]:
+    merged: dict[str, list[cst.Name]] = defaultdict(list)
+    for index in indexes:
+        for name, nodes in index.items():
+            merged[name] = merged[name] + nodes
+    return merged

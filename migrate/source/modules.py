@@ -1,0 +1,92 @@
+"""Which file an import means: dotted names of the files of one job. Texts are read by patterns, nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+#: An import statement anywhere in a text, continued lines included; one inside a string does no harm.
+STATEMENT = re.compile(
+    r"^[ \t]*((?:from[ \t]+[.\w]+[ \t]+)?import\b[ \t]*(?:\([^)]*\)|(?:[^\n\\;#]|\\\r?\n)+))", re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """One name that an import statement brings."""
+
+    module: str  #: as written, without leading dots
+    level: int  #: number of leading dots
+    name: str  #: the symbol, `*`, or empty for `import module`
+    bound: str  #: the name it gets here; of `import a.b` without `as`, the whole `a.b`
+
+
+def imports_of(text: str) -> Iterator[Imported]:
+    """Yield what the import statements of `text` bring; what does not parse is passed over."""
+    for match in STATEMENT.finditer(text):
+        try:
+            found = ast.parse(" ".join(match.group(1).replace("\\", " ").split()))
+        except (SyntaxError, ValueError):
+            continue
+        for node in found.body:
+            yield from imported_by(node)
+
+
+def imported_by(node: ast.stmt) -> Iterator[Imported]:
+    """Yield what one statement imports."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield Imported(alias.name, 0, "", alias.asname or alias.name)
+    elif isinstance(node, ast.ImportFrom):
+        for alias in node.names:
+            yield Imported(node.module or "", node.level, alias.name, alias.asname or alias.name)
+
+
+class Modules:
+    """The files of a job by the names under which they import each other."""
+
+    def __init__(self, files: Mapping[str, Path]) -> None:
+        """Take the files as they are reported, with their places; where they lie decides what they are called."""
+        self._shown = {path.absolute(): shown for shown, path in files.items()}
+        self._paths = {shown: path for path, shown in self._shown.items()}
+        directories = {parent for path in self._shown for parent in path.parents}
+        self._top = {d for d in directories if not (d / "__init__.py").is_file()} if len(self._shown) > 1 else set()
+        self._heads = {part for path in self._shown for part in (path.stem, *path.parent.parts)}
+
+    def is_package(self, shown: str) -> bool:
+        """True for an `__init__.py`."""
+        return self._paths[shown].name == "__init__.py"
+
+    def find(self, importer: str, module: str, level: int) -> str | None:
+        """Return the file that `module` means in `importer`, or None when it is none of the job."""
+        parts = [part for part in module.split(".") if part]
+        path = self._paths.get(importer)
+        if path is None or (parts and parts[0] not in self._heads):
+            return None
+        if level:
+            base = path.parents[level - 1] if level <= len(path.parents) else path.parent
+            return self._at(base, parts)
+        for base in self._bases(path):
+            if parts and (found := self._at(base, parts)) is not None:
+                return found
+        return None
+
+    def _bases(self, path: Path) -> Iterator[Path]:
+        """Yield where an absolute import may start: the script's directory or package root, then those above.
+
+        Directories above the files of the job cannot hold a module of the job.
+        """
+        for base in path.parents:
+            if base in self._top:
+                yield base
+        if path.parent not in self._top:
+            yield path.parent  # a module of a package that is run as a script
+
+    def _at(self, base: Path, parts: list[str]) -> str | None:
+        if not parts:
+            return self._shown.get(base / "__init__.py")
+        whole = base.joinpath(*parts)
+        return self._shown.get(whole.with_name(whole.name + ".py")) or self._shown.get(whole / "__init__.py")

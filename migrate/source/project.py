@@ -1,0 +1,302 @@
+"""The Python files of one job as a whole: who imports whom, and what a name of another file stands for.
+
+Nothing here knows a framework. Texts are read and parsed when they are asked for; cycles of imports do no harm.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from migrate.source.modules import Imported, Modules, imported_by, imports_of
+from migrate.source.text import decode
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a name stands for: a name of a module of the job (the module itself when empty), or one from outside."""
+
+    path: str  #: empty for a name from outside
+    name: str  #: dotted where it goes on into attributes, and for a name from outside
+
+
+def _extended(origin: Origin | None, rest: list[str]) -> Origin | None:
+    return None if origin is None else Origin(origin.path, ".".join([*filter(None, [origin.name]), *rest]))
+
+
+_TOKENS = itertools.count()
+_SHARED: dict[int, Project] = {}
+
+
+def _found(token: int) -> Project:
+    return _SHARED[token]
+
+
+class Project:
+    """Answers questions about names across files. Files are named as they are reported."""
+
+    def __init__(self, files: Mapping[str, Path], texts: Mapping[str, str] | None = None, settings: Any = None) -> None:
+        """Take the files (as reported -> place); `texts` stands for what lies on the disk."""
+        self.settings = settings  #: what was asked for the whole run
+        self.token = next(_TOKENS)
+        self.files = dict(files)
+        self._texts: dict[str, str] = dict(texts or {})
+        self._given = dict(texts or {})
+        self._imports: dict[str, list[Imported]] = {}
+        self._exports: dict[str, dict[str, Imported | None]] = {}
+        self._edges: dict[str, frozenset[str]] = {}
+        self._public: dict[str, frozenset[str]] = {}
+        self._closures: dict[str, frozenset[str]] = {}
+        self.memory: dict[str, Any] = {}  #: what a frontend found out, by a key of its own
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as a number: the processes of a run are forked from the one that has the project."""
+        return _found, (self.token,)
+
+    def share(self) -> None:
+        """Let processes that are forked from now on find this project; what was found out so far goes with it."""
+        _SHARED.clear()
+        _SHARED[self.token] = self
+
+    @cached_property
+    def modules(self) -> Modules:
+        """The files by their module names."""
+        return Modules(self.files)
+
+    def text(self, path: str) -> str:
+        """Return the decoded text of a file; empty when it cannot be read."""
+        if path not in self._texts:
+            try:
+                self._texts[path] = decode(self.files[path].read_bytes()).text
+            except (OSError, SyntaxError, UnicodeDecodeError, LookupError):
+                self._texts[path] = ""
+        return self._texts[path]
+
+    def replaced(self, texts: Mapping[str, str]) -> Project:
+        """Return the same project with other texts for some files."""
+        return Project(self.files, {**self._given, **texts}, self.settings)
+
+    def digest(self, path: str) -> str:
+        """Return a digest of a file's text."""
+        return hashlib.sha256(self.text(path).encode(errors="surrogatepass")).hexdigest()
+
+    def imports(self, path: str) -> list[Imported]:
+        """Return what a file imports, wherever the statement stands."""
+        if path not in self._imports:
+            self._imports[path] = list(imports_of(self.text(path)))
+        return self._imports[path]
+
+    def exports(self, path: str) -> dict[str, Imported | None]:
+        """Return the names at the top level of a module: None for its own, else the import that brings it."""
+        if path not in self._exports:
+            found: dict[str, Imported | None] = {}
+            try:
+                tree = ast.parse(self.text(path))
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                tree = ast.Module(body=[], type_ignores=[])
+            self._exports[path] = found
+            for node in _top_level(tree.body):
+                for name, source in _bound(node):
+                    # A name that is both imported and bound is the module's own: what it is depends on the run.
+                    found[name] = source if name not in found or found[name] == source else None
+        return self._exports[path]
+
+    def symbol(self, path: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Origin | None:
+        """Return where `name` of module `path` comes from; None when that is not known.
+
+        Re-exports and star imports of files of the job are followed.
+        """
+        if (path, name) in seen:
+            return None
+        seen = seen | {(path, name)}
+        exports = self.exports(path)
+        if name in exports:
+            source = exports[name]
+            return Origin(path, name) if source is None else self.source(path, source, seen)
+        for source in exports.values():
+            if source is not None and source.name == "*":
+                module = self.modules.find(path, source.module, source.level)
+                if module is not None and name in self.public(module):
+                    return self.symbol(module, name, seen)
+        below = self.modules.find(path, name, 1) if self.modules.is_package(path) else None
+        return Origin(below, "") if below is not None else None
+
+    def source(
+        self, path: str, imported: Imported, seen: frozenset[tuple[str, str]] = frozenset()
+    ) -> Origin | None:
+        """Return what an import statement of `path` means; None when the job does not say."""
+        module = self.modules.find(path, imported.module, imported.level)
+        if not imported.name:
+            return Origin(module, "") if module is not None else Origin("", imported.module)
+        if module is not None:
+            return self.symbol(module, imported.name, seen)
+        # A directory without `__init__.py` holds modules as well.
+        dotted = f"{imported.module}.{imported.name}" if imported.module else imported.name
+        below = self.modules.find(path, dotted, imported.level)
+        if below is not None:
+            return Origin(below, "")
+        return Origin("", dotted) if not imported.level else None
+
+    def origin(self, path: str, qualified: str) -> Origin | None:
+        """Return what the dotted name `qualified` (leading dots: relative) means in `path`, re-exports followed."""
+        dotted = qualified.lstrip(".")
+        level = len(qualified) - len(dotted)
+        parts = dotted.split(".")
+        for count in range(len(parts), -1 if level else 0, -1):
+            module = self.modules.find(path, ".".join(parts[:count]), level)
+            if module is None:
+                continue
+            found: Origin | None = Origin(module, "")
+            for number, part in enumerate(parts[count:]):
+                if found is None or not found.path or found.name:
+                    return _extended(found, parts[count + number :])
+                found = self.symbol(found.path, part)
+            return found
+        return Origin("", dotted) if not level else None
+
+    def public(self, path: str, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+        """Return the names that `from path import *` brings, as far as they come from files of the job or imports."""
+        if path in seen:
+            return frozenset()
+        if not seen and path not in self._public:
+            self._public[path] = self._find_public(path, seen)
+        return self._find_public(path, seen) if seen else self._public[path]
+
+    def _find_public(self, path: str, seen: frozenset[str]) -> frozenset[str]:
+        listed = _listed(self.text(path))
+        if listed is not None:
+            return frozenset(listed)
+        names: set[str] = set()
+        for name, source in self.exports(path).items():
+            if source is not None and source.name == "*":
+                module = self.modules.find(path, source.module, source.level)
+                names |= self.public(module, seen | {path}) if module is not None else frozenset()
+            elif not name.startswith("_"):
+                names.add(name.split(".")[0])
+        return frozenset(names)
+
+    def open_stars(self, path: str, seen: frozenset[str] = frozenset()) -> list[str]:
+        """Return the modules from outside whose names reach `path` through star imports."""
+        found = []
+        for imported in self.imports(path) if path not in seen else ():
+            if imported.name == "*":
+                module = self.modules.find(path, imported.module, imported.level)
+                inner = self.open_stars(module, seen | {path}) if module is not None else [imported.module]
+                found += inner
+        return found
+
+    def edges(self, path: str) -> frozenset[str]:
+        """Return the files whose code `path` takes names from."""
+        if path not in self._edges:
+            found: set[str] = set()
+            for imported in self.imports(path):
+                module = self.modules.find(path, imported.module, imported.level)
+                if module is not None and not (self.modules.is_package(module) and imported.name not in {"", "*"}):
+                    found.add(module)
+                elif (origin := self.source(path, imported)) is not None and origin.path:
+                    found.add(origin.path)
+            self._edges[path] = frozenset(found - {path})
+        return self._edges[path]
+
+    def closure(self, path: str) -> frozenset[str]:
+        """Return `path` and every file of the job that it imports, directly or not."""
+        if path not in self._closures:
+            found = {path}
+            pending = [path]
+            while pending:
+                new = self.edges(pending.pop()) - found
+                found |= new
+                pending += new
+            self._closures[path] = frozenset(found)
+        return self._closures[path]
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that run when a module is imported, those in branches included."""
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "finalbody"):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield from _top_level(getattr(node, part, []))
+        for handler in getattr(node, "handlers", []):
+            yield from _top_level(handler.body)
+
+
+def _bound(node: ast.stmt) -> Iterator[tuple[str, Imported | None]]:
+    """Yield the names that one statement binds; several star imports get names of their own."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        for imported in imported_by(node):
+            name = f"*{imported.level}{imported.module}" if imported.name == "*" else imported.bound
+            yield name, imported
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name, None
+    elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.For | ast.With):
+        for part in ast.walk(node) if not isinstance(node, ast.For | ast.With) else _targets(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                yield part.id, None
+
+
+def _targets(node: ast.For | ast.With) -> Iterator[ast.AST]:
+    found = [node.target] if isinstance(node, ast.For) else [i.optional_vars for i in node.items if i.optional_vars]
+    for target in found:
+        yield from ast.walk(target)
+
+
+def _listed(text: str) -> list[str] | None:
+    """Return the names of a literal `__all__`, or None when there is none."""
+    if "__all__" not in text:
+        return None
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    for node in body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+            try:
+                return [str(name) for name in ast.literal_eval(node.value)]
+            except (ValueError, TypeError):
+                return None
+    return None
+
+
+class FileLink:
+    """What the imports of one file mean in its project."""
+
+    def __init__(self, project: Project, path: str) -> None:
+        """Take the project and the file."""
+        self._project = project
+        self._path = path
+        self._outside: dict[str, str] = {}
+
+    def outside(self, qualified: str) -> str:
+        """Return the name that `qualified` has outside the project; itself when it is of the project."""
+        if qualified not in self._outside:
+            origin = self._project.origin(self._path, qualified)
+            self._outside[qualified] = origin.name if origin is not None and not origin.path else qualified
+        return self._outside[qualified]
+
+    def starred(self, name: str) -> str:
+        """Return the qualified name behind a name that star imports of the project bring, else an empty string."""
+        for imported in self._project.imports(self._path):
+            if imported.name == "*":
+                module = self._project.modules.find(self._path, imported.module, imported.level)
+                if module is not None and name in self._project.public(module):
+                    return "." * imported.level + ".".join(filter(None, [imported.module, name]))
+        return ""
+
+    def hides(self, statement: str) -> bool:
+        """True when a star import brings names that the files of the project do not show.
+
+        A module of the project shows them, unless it takes names from outside by a star itself.
+        """
+        for imported in imports_of(statement):
+            module = self._project.modules.find(self._path, imported.module, imported.level)
+            if module is None or self._project.open_stars(module):
+                return True
+        return False
