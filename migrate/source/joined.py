@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import libcst as cst
-from libcst.metadata import Assignment, CodePosition, GlobalScope, ImportAssignment, Scope
+from libcst.metadata import CodePosition, GlobalScope, Scope
 
 from migrate.report.model import Location
 from migrate.source.discover import mentions_framework
 from migrate.source.project import Origin, Project
 from migrate.source.tree import Tree
+
+N = TypeVar("N", cst.Name, cst.Attribute)
 
 
 class Parts:
@@ -182,8 +185,8 @@ def _stands_alone(tree: Tree, use: cst.Name) -> bool:
     return not attribute and not keyword and not isinstance(around, cst.ImportAlias | cst.AsName)
 
 
-def _merged(indexes: Sequence[dict[str, list[cst.Name]]]) -> dict[str, list[cst.Name]]:
-    merged: dict[str, list[cst.Name]] = defaultdict(list)
+def _merged(indexes: Sequence[dict[str, list[N]]]) -> dict[str, list[N]]:
+    merged: dict[str, list[N]] = defaultdict(list)
     for index in indexes:
         for name, nodes in index.items():
             merged[name] = merged[name] + nodes

@@ -9,8 +9,8 @@ from migrate.errors import MigrateError
 from migrate.source.selection import ALL, Selection
 
 if TYPE_CHECKING:
-    from migrate.source.project import Project
     from migrate.schema import Schema
+    from migrate.source.project import Project
 
 TARGETS = ("runtime",)
 

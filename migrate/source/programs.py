@@ -10,7 +10,9 @@ from migrate.source.discover import mentions_framework
 from migrate.source.project import Project
 
 MAKES = re.compile(r"get_variable|\bVariable\s*\(|add_weight")
-READS = re.compile(r"embedding_lookup|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul")
+READS = re.compile(
+    r"embedding_lookup|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul"
+)
 #: Words of code that a table may depend on, or that may depend on a table.
 CONCERNS = re.compile(
     rf"{MAKES.pattern}|{READS.pattern}|minimize|apply_gradients|compute_gradients|initializer|gradients\s*\(|Saver"
@@ -98,7 +100,7 @@ class Programs:
                 yield tuple(unit)
 
     def around(self, path: str) -> frozenset[str]:
-        """Return the concerned files whose verdicts may say something about `path`: itself, or those that it imports."""
+        """Return the concerned files whose verdicts may speak of `path`: itself, or those that it imports."""
         if not self.concerned or path not in self.project.files:
             return frozenset()
         return frozenset([path]) if path in self.concerned else self.project.closure(path) & self.concerned

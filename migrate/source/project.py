@@ -127,9 +127,7 @@ class Project:
         below = self.modules.find(path, name, 1) if self.modules.is_package(path) else None
         return Origin(below, "") if below is not None else None
 
-    def source(
-        self, path: str, imported: Imported, seen: frozenset[tuple[str, str]] = frozenset()
-    ) -> Origin | None:
+    def source(self, path: str, imported: Imported, seen: frozenset[tuple[str, str]] = frozenset()) -> Origin | None:
         """Return what an import statement of `path` means; None when the job does not say."""
         module = self.modules.find(path, imported.module, imported.level)
         if not imported.name:

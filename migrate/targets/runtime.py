@@ -95,7 +95,7 @@ class Halves:
 
 
 def apply_both(tf: str, halves: Halves, name: str, lead: str, newline: str) -> str:
-    """Return the operation that applies both halves; the sparse one only where there is something, if it is optional."""
+    """Return the operation that applies both halves; an optional sparse one only where it has something to do."""
     function = f"{tf}.group"
     pad = newline + margin(lead, function)
     step = "".join(f", {argument}" for argument in halves.extra)

@@ -43,3 +43,101 @@ def test_a_base_class_of_another_file_trains(tmp_path: Path) -> None:
     assert "create_hash_optimizer" in results["base.py"].converted
     assert "create_table" in results["model.py"].converted
     same_training(root, results)
+
+
+def test_a_subclass_without_a_table_still_trains(tmp_path: Path) -> None:
+    dense = HEAD + (
+        "from base import Base\n"
+        "class Dense(Base):\n"
+        "    def build(self, ids):\n"
+        '        kernel = tf.get_variable("kernel", [8, 4])\n'
+        "        self.rows = tf.matmul(tf.one_hot(ids % 8, 8) + 0.0, kernel)\n"
+    )
+    files = {
+        **INHERITED,
+        "dense.py": dense,
+        "other.py": MAIN.replace("from model import Model", "from dense import Dense as Model"),
+    }
+    root = write(tmp_path / "p", files)
+    results = convert(root)
+    assert verdicts(results)["item"] == "applied"
+    same_training(root, results)
+    same_training(root, results, entry="other")
+
+
+PLAIN = HEAD + (
+    "class Model:\n"
+    "    def __init__(self, ids, label):\n"
+    '        self.item = tf.get_variable("item", [8, 4])\n'
+    '        scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())\n'
+    "        self.rows = tf.nn.embedding_lookup(self.item, ids)\n"
+    "        self.loss = tf.reduce_mean((tf.reduce_sum(self.rows, 1) * scale - label) ** 2)\n"
+)
+TRAINS = MAIN.replace(
+    "    return",
+    "    pairs = tf.train.GradientDescentOptimizer(0.3).compute_gradients(model.loss)\n"
+    "    model.train_op = tf.train.GradientDescentOptimizer(0.3).apply_gradients(pairs)\n    return",
+)
+SPLIT = {
+    "minimize": TRAINS.replace(
+        TRAINS[TRAINS.index("    pairs") : TRAINS.index("    return")],
+        "    model.train_op = tf.train.AdagradOptimizer(0.3).minimize(model.loss)\n",
+    ),
+    "gradients": TRAINS,
+}
+
+
+@pytest.mark.parametrize("main", SPLIT.values(), ids=SPLIT)
+def test_the_importer_trains(main: str, tmp_path: Path) -> None:
+    root = write(
+        tmp_path / "p",
+        {"pkg/__init__.py": "", "pkg/model.py": PLAIN, "main.py": main.replace("from model", "from pkg.model")},
+    )
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}
+    assert "create_hash_optimizer" in results["main.py"].converted
+    same_training(root, results)
+
+
+def test_without_the_importer_the_training_is_not_known(tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"model.py": PLAIN, "main.py": SPLIT["minimize"]})
+    alone = convert(root / "model.py")
+    assert verdicts(alone) == {"item": "suggested"}
+    assert "give the directory" in reasons(alone)
+
+
+TRAINED = SPLIT["minimize"]
+SUB = "import model as m\nclass Sub(m.Model):\n    def l2(self):\n        return self.item * 2.0\n"
+USES = {
+    "fetched": ("show.py", "import model\ndef show(session, m):\n    return session.run(m.item)\n", "show.py:3"),
+    "matrix": ("main.py", TRAINED + "    tf.matmul(model.item, model.item)\n", "main.py:8"),
+    "subclass": ("sub.py", HEAD + SUB, "sub.py:5"),
+    "assigned": ("main.py", TRAINED + "    model.item.assign(1.0)\n", "main.py:8"),
+    "unknown optimizer": ("train.py", "import model\ndef go(o, m):\n    return o.minimize(m.loss)\n", "train.py:2"),
+    "cluster": ("main.py", TRAINED + "tf.train.ClusterSpec({})\n", "main.py:8"),
+    "named saver": ("save.py", HEAD + "import model\ns = tf.train.Saver(model.LIST)\n", "save.py:3"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "place"), USES.values(), ids=USES)
+def test_a_use_in_another_file_keeps_the_table(name: str, text: str, place: str, tmp_path: Path) -> None:
+    files = {"model.py": PLAIN, "main.py": SPLIT["minimize"].replace("    return", "    model.end()\n    return")}
+    root = write(tmp_path / "p", {**files, name: text})
+    results = convert(root)
+    assert verdicts(results)["item"] != "applied"
+    assert place in reasons(results)
+    assert not [name for name, one in results.items() if one.changed], "all files stay, or none"
+
+
+def test_lookups_in_another_file_move_with_their_table(tmp_path: Path) -> None:
+    more = HEAD + (
+        "from model import Model\n"
+        "def score(model: Model, ids):\n"
+        "    return tf.reduce_sum(tf.nn.embedding_lookup(model.item, ids) ** 2)\n"
+    )
+    main = SPLIT["minimize"].replace("from model import Model\n", "from model import Model\nfrom more import score\n")
+    main = main.replace("minimize(model.loss)", "minimize(model.loss + 0.1 * score(model, ids))")
+    root = write(tmp_path / "p", {"model.py": PLAIN, "more.py": more, "main.py": main})
+    results = convert(root)
+    assert "sparse_lookup(model.item, ids)" in results["more.py"].converted
+    same_training(root, results)

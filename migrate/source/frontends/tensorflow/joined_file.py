@@ -71,9 +71,7 @@ def join(parts: Parts, files: Mapping[str, File]) -> JoinedFile:
     return _joined(first, Joined(parts), names, "", members)
 
 
-def _joined(
-    file: File, tree: Joined, names: Mapping[str, TfNames], focus: str, members: dict[str, File]
-) -> JoinedFile:
+def _joined(file: File, tree: Joined, names: Mapping[str, TfNames], focus: str, members: dict[str, File]) -> JoinedFile:
     found = JoinedNames(tree, names, focus)
     given = {name: getattr(file, name) for name in file.__dataclass_fields__}
     given |= {"tree": tree, "names": found, "initializers": Initializers(found)}

@@ -9,7 +9,7 @@ import libcst as cst
 from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
 from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table, refused_state
-from migrate.source.frontends.tensorflow.judge import Judgement
+from migrate.source.frontends.tensorflow.judge import Judgement, concerns
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.plan import Plan
@@ -64,8 +64,9 @@ class _Reporter:
                     yield self._remark(remark)
         for table in self.judgement.tables:
             yield from self._converted(table) if id(table) in self.moving else self._refused(table)
-        if any(not table.stops for table in self.judgement.tables):
-            for stop in self.judgement.file_stops:
+        free = [table for table in self.judgement.tables if not table.stops]
+        for stop in self.judgement.file_stops:
+            if any(concerns(self.file, stop, table) for table in free):
                 yield self._stop(stop)
         if self.moving:
             yield from self._followed()
@@ -217,7 +218,7 @@ class _Reporter:
             moves = id(table) in self.moving
             optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self._makers(table)}))
             creation = table.creation
-            stops = table.stops or ([] if moves else self.judgement.file_stops)
+            stops = table.stops or self._file_stops(table)
             yield TableRecord(
                 table.final_name or creation.name or table.label,
                 self.tree.location(creation.call),
@@ -228,5 +229,14 @@ class _Reporter:
                 creation.initializer.text if creation.initializer else "",
                 optimizers,
                 tuple(self.tree.location(lookup.call) for lookup in table.lookups),
-                tuple(dict.fromkeys(f"{stop.message}: {stop.reason}" for stop in stops)),
+                tuple(dict.fromkeys(self._reason(stop, creation.call) for stop in stops)),
             )
+
+    def _file_stops(self, table: Table) -> list[Stop]:
+        return [stop for stop in self.judgement.file_stops if concerns(self.file, stop, table)]
+
+    def _reason(self, stop: Stop, creation: cst.Call) -> str:
+        """Return a stop as one line, with its place when that is in another file than the table."""
+        place = self.tree.location(stop.node)
+        elsewhere = place.path != self.tree.location(creation).path
+        return f"{stop.message}: {stop.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")
