@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from migrate.source.discover import mentions_framework
@@ -105,7 +105,7 @@ class Programs:
             return frozenset()
         return frozenset([path]) if path in self.concerned else self.project.closure(path) & self.concerned
 
-    def users(self, unit: tuple[str, ...], words: set[str]) -> tuple[str, ...]:
+    def users(self, unit: Sequence[str], words: set[str]) -> tuple[str, ...]:
         """Return the other files that import one of the unit and mention one of `words` as an attribute or a name."""
         if not words:
             return ()

@@ -104,9 +104,7 @@ class Conversions:
         settings = self.project.settings
         return for_file(self.project.files[path], settings) if isinstance(settings, Options) else options
 
-    def _judged(
-        self, unit: Sequence[str], options: Options
-    ) -> tuple[dict[str, File], JoinedFile, Judgement]:
+    def _judged(self, unit: Sequence[str], options: Options) -> tuple[dict[str, File], JoinedFile, Judgement]:
         trees = [tree for path in unit if (tree := self._tree(path)) is not None]
         parts = Parts(self.project, trees, self.programs.related)
         asked = {tree.path: self._options(tree.path, options) for tree in trees}
