@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from migrate.report.model import State
 from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.facts import Stop, Table, refused_state
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 
@@ -29,7 +31,10 @@ def check_shared_names(judgement: Judgement) -> None:
                 if id(call) in moving and any(file.tree.related(call, other) for other in stuck):
                     reason = "another call makes or reuses the same variable and stays as it is"
                     rule = known[id(call)].creation.rule
-                    known[id(call)].stops.append(Stop(call, rule, f"variable `{name}` is made twice", reason))
+                    state = refused_state([s for one in stuck if id(one) in known for s in known[id(one)].stops])
+                    stop = Stop(call, rule, f"variable `{name}` is made twice", reason)
+                    asked = state is State.NOTED and all(id(one) in known for one in stuck)
+                    known[id(call)].stops.append(replace(stop, state=State.NOTED) if asked else stop)
                     changed = True
 
 
