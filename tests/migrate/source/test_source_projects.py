@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from project_helpers import HEAD, convert, reasons, same_training, verdicts, write
 
+from migrate.source.cache import Cache
+from migrate.source.options import Options
+from migrate.source.run import How, convert_paths
+
 pytest.importorskip("tensorflow")
 
 BASE = HEAD + (
@@ -141,3 +145,17 @@ def test_lookups_in_another_file_move_with_their_table(tmp_path: Path) -> None:
     results = convert(root)
     assert "sparse_lookup(model.item, ids)" in results["more.py"].converted
     same_training(root, results)
+
+
+def test_processes_and_the_cache_give_the_same(tmp_path: Path) -> None:
+    others = {f"alone_{n}/main.py": PLAIN.replace("scale", "extent") for n in range(4)}
+    root = write(tmp_path / "p", {**INHERITED, **others})
+    want = {one.result.path: one.result.converted for one in convert_paths([str(root)], Options())}
+    cache = Cache(tmp_path / "cache")
+    for jobs in (3, 1):
+        got = convert_paths([str(root)], Options(), How(jobs=jobs, cache=cache))
+        assert {one.result.path: one.result.converted for one in got} == want
+    assert cache.added
+    write(root, {"base.py": BASE.replace("Adagrad", "Proximal")})
+    after = convert_paths([str(root)], Options(), How(cache=cache))
+    assert not any(one.result.changed for one in after if one.source.relative.name == "model.py")
