@@ -81,6 +81,8 @@ def convert(
     _finish(report, done, reports)
     if directory is not None and any(one.result.changed for one in done):
         _next_step(done, directory, schema)
+    if in_place and written:
+        click.echo(f"undo: {shlex.join(['migrate', 'revert', *paths])}", err=True)
     sys.exit(_exit_code(report, ignore_available=True))
 
 
@@ -174,10 +176,11 @@ def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, fo
     if directory is None:
         return ""
     files = {path: data for one in done for path, data in one.outputs(everything=False).items()}
+    journal = Journal(directory)  # a broken one ends the command before anything is written
     OutputDirectory(directory, force).write(files)
     if files:
         changed = [one for one in done if one.result.changed]
-        Journal(directory).record((directory / one.source.relative, one.original, one.data) for one in changed)
+        journal.record((directory / one.source.relative, one.original, one.data) for one in changed)
     return f"{len(files)} {'file' if len(files) == 1 else 'files'} to {directory.as_posix()}/" if files else ""
 
 

@@ -53,9 +53,10 @@ def contents(root: Path) -> dict[str, bytes]:
     return {p.relative_to(root).as_posix(): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
-def test_in_place_and_back(work: Path) -> None:
+def test_in_place_and_back(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(work)
     assert migrate("convert", "src", "--in-place") == 0
+    assert capsys.readouterr().err.endswith("\nundo: migrate revert src\n")
     assert all(b"create_table(" in (work / "src" / name).read_bytes() for name in ODD)
     text = (work / PLACE).read_text()
     assert str(work) not in text
@@ -201,8 +202,11 @@ def test_diff_writes_nothing(work: Path, capfdbinary: pytest.CaptureFixture[byte
 def test_broken_stored_edits_are_named(work: Path, text: str) -> None:
     (work / ".migrate").mkdir()
     (work / PLACE).write_text(text)
-    with pytest.raises(MigrateError, match=r"edits.json: "):
-        migrate("revert")
+    before = contents(work)
+    for arguments in (["revert"], ["convert", "src", "--in-place"], ["convert", "src", "-o", "."]):
+        with pytest.raises(MigrateError, match=r"edits.json: "):
+            migrate(*arguments)
+    assert contents(work) == before
 
 
 @pytest.mark.parametrize(
