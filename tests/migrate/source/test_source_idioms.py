@@ -91,6 +91,12 @@ def test_a_model_that_is_trained_elsewhere_is_told_which_optimizers_fit() -> Non
     assert "SGD, Adagrad and Adam train the table" in reasons(converted(text, assume=True))
 
 
+def test_a_lookup_inside_a_lookup_that_is_written_anew_moves_with_it() -> None:
+    body = 'V = tf.get_variable("v", [9, 4])\ne = tf.matmul(tf.one_hot(tf.argmax(tf.gather(V, i), 1), 9), W)\n'
+    result = converted(HEAD + MADE + body, assume=True)
+    assert "e = sparse_lookup(W, tf.argmax(sparse_lookup(V, i), 1))\n" in result.converted
+
+
 VECTORS = {
     "gather": "first = tf.gather(b, pairs, axis=0)",
     "lookup": "first = tf.nn.embedding_lookup(b, pairs)",
