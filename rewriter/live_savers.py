@@ -10,6 +10,7 @@ from rewriter.facts import Table
 from rewriter.live_parts import row_keys
 from rewriter.savers import SavedTable, SaverPart
 from runtime.checkpoint.stock import StockVariable
+from runtime.presence import tables_in
 from runtime.table import Table as RuntimeTable
 
 __all__ = ["build_saver", "let_restore_stock"]
@@ -19,7 +20,7 @@ def let_restore_stock(made: RuntimeTable, table: Table) -> StockVariable:
     """Let Savers built from now on read what the variable left in a checkpoint, too."""
     stock = _stock(made, table)
     names, slots = _names(table)
-    made.variable.reader = lambda prefix, first: stock.read(prefix, first, names, slots if stock.optimizer else ())
+    made.variable.reader = lambda prefix, there: stock.read(prefix, there, names, slots if stock.optimizer else ())
     return stock
 
 
@@ -50,17 +51,21 @@ def _restore(
     stocks: Mapping[str, StockVariable],
 ) -> dict[str, tf.Tensor | tf.Operation]:
     types = old.get_attr("dtypes")
-    entries = [(name, cut, types[number]) for number, name, cut in saver.kept]
-    entries += [(_own_name(saved), "", tf.float32) for saved in saver.tables]
-    names, cuts, kinds = (list(column) for column in zip(*entries, strict=True))
-    restored = tf.raw_ops.RestoreV2(prefix=old.inputs[0], tensor_names=names, shape_and_slices=cuts, dtypes=kinds)
-    parts = {f"saver/{saver.op}/{number}": one for (number, _, _), one in zip(saver.kept, restored, strict=False)}
-    parts[f"saver/{saver.op}"] = restored[0].op
-    for saved, first in zip(saver.tables, restored[len(saver.kept) :], strict=True):
+    parts: dict[str, tf.Tensor | tf.Operation] = {}
+    if saver.kept:
+        names, cuts, kinds = zip(*((name, cut, types[number]) for number, name, cut in saver.kept), strict=True)
+        restored = tf.raw_ops.RestoreV2(
+            prefix=old.inputs[0], tensor_names=list(names), shape_and_slices=list(cuts), dtypes=list(kinds)
+        )
+        parts |= {f"saver/{saver.op}/{number}": one for (number, _, _), one in zip(saver.kept, restored, strict=True)}
+    there = tables_in(old.inputs[0], [_own_name(saved) for saved in saver.tables])
+    # Who waits for the old op waits for the files to be read.
+    parts[f"saver/{saver.op}"] = restored[0].op if saver.kept else there[0].op
+    for saved, is_table in zip(saver.tables, there, strict=True):
         stock = stocks[saved.table]
         # Slots of a Saver that leaves some out start afresh.
         slots = saved.slots if len(saved.slots) == len(stock.starts) else ()
-        tensors = stock.read(old.inputs[0], first, saved.pieces, slots)
+        tensors = stock.read(old.inputs[0], is_table, saved.pieces, slots)
         parts[f"{saved.table}/restore/{saver.op}"] = tables[saved.table].variable.restore(tensors, None)
     return parts
 

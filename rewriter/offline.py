@@ -201,5 +201,5 @@ def imported(meta: Any) -> Iterator[tf.Graph]:
 def _numbers(functions: Iterable[Any]) -> int:
     """Return the last number that the name of a function of an earlier rewrite, in another process, ends with."""
     names = [one.signature.name for one in functions]
-    ends = [name.rpartition("_")[2] for name in names if name.startswith(SCOPE.replace("/", "_"))]
+    ends = [name.rpartition("_")[2] for name in names if SCOPE.replace("/", "_") in name]
     return max((int(end) for end in ends if end.isdecimal()), default=0)

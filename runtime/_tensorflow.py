@@ -7,6 +7,7 @@ a resource only from its inputs, or from a resolver; only `control_flow_util` te
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ __all__ = [
     "add_control_inputs",
     "as_written",
     "compiled_by_xla",
+    "explain_restores",
     "extend_savers",
     "extend_warm_starts",
     "global_seed",
@@ -72,6 +74,10 @@ class CheckpointedVariable(ResourceVariable):  # type: ignore[misc]
     def restore_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
         """Take back what `checkpoint_tensors` gave."""
         raise NotImplementedError
+
+    def start_by(self, op: tf.Operation) -> None:
+        """Let another op be the initializer."""
+        self._initializer_op = op
 
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
         return self.checkpoint_tensors()
@@ -197,22 +203,23 @@ def extend_warm_starts(
     warm_starting_util._get_grouped_variables = grouped
 
 
-def extend_savers(reader: Callable[[Any], Callable[[Any, Any], list[Any]] | None]) -> None:
-    """Let Savers restore of an item that has a `reader` its first tensor, and take the others from the reader.
+def extend_savers(reader: Callable[[Any, list[Any]], dict[int, list[Any]]]) -> None:
+    """Let Savers take the first tensors that they restore of some items from `reader`, instead of by their names.
 
-    It gets the prefix and that tensor and returns the tensors of all the item's specs.
+    It gets the prefix and all items, and returns those tensors by the numbers of the items.
     """
     builder: Any = saver.BulkSaverBuilder
     read_all = builder.bulk_restore
 
     def restored(self: Any, prefix: Any, items: Any, *settings: Any) -> list[Any]:
-        readers = [reader(item) for item in items]
-        specs = [item.specs[:1] if read else item.specs for item, read in zip(items, readers, strict=True)]
-        tensors = iter(read_all(self, prefix, [_Specs(some) for some in specs], *settings))
-        found: list[Any] = []
-        for some, read in zip(specs, readers, strict=True):
-            found += read(prefix, next(tensors)) if read else itertools.islice(tensors, len(some))
-        return found
+        first = reader(prefix, items)
+        rest = [_Specs(item.specs[len(first.get(number, ())) :]) for number, item in enumerate(items)]
+        tensors = iter(read_all(self, prefix, rest, *settings) if any(one.specs for one in rest) else ())
+        return [
+            tensor
+            for number, one in enumerate(rest)
+            for tensor in (*first.get(number, ()), *itertools.islice(tensors, len(one.specs)))
+        ]
 
     builder.bulk_restore = restored
 
@@ -222,3 +229,20 @@ class _Specs:
     """What of a saveable object tells what to read."""
 
     specs: list[Any]
+
+
+def explain_restores(explain: Callable[[str, str], str | None]) -> None:
+    """Let `explain` say, from the path and the message, why a Saver cannot restore a checkpoint."""
+    restore = saver.Saver.restore
+
+    @functools.wraps(restore)
+    def restored(self: Any, session: Any, path: Any) -> Any:
+        try:
+            return restore(self, session, path)
+        except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
+            reason = explain(str(path), str(error))
+            if reason is None:
+                raise
+            raise type(error)(error.node_def, error.op, f"{reason}\n\n{error.message}") from error
+
+    saver.Saver.restore = restored

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import tensorflow as tf
 
 from runtime import _tensorflow, native
+from runtime.presence import tables_in
 
 if TYPE_CHECKING:
     from runtime.table import Table
@@ -110,7 +111,8 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
     def __init__(self, table: Table) -> None:
         """Make the variable named exactly `table.graph_name`, in GLOBAL_VARIABLES and the hash-table collection."""
         self.table = table
-        #: Gives the tensors of `specs` from a checkpoint's prefix and the first of them; None to restore each by name.
+        #: Gives the tensors of `specs` from a checkpoint's prefix and whether it has the table, for a table that takes
+        #: the place of a variable; None to restore each by name.
         self.reader: Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]] | None = None
         #: The variable scope that it was made in, which its name does not bear.
         self.made_in: str = tf.compat.v1.get_variable_scope().name
@@ -177,8 +179,11 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
         return self._save_specs
 
     def saved(self, name: str) -> dict[str, tf.Tensor]:
-        """Return new tensors to save, by their names in a checkpoint in which the table is called `name`."""
-        tensors = {name: self.value()}
+        """Return new tensors to save, by their names in a checkpoint in which the table is called `name`.
+
+        In the place of a variable there is a text: a Saver of the variable must not take an empty tensor for it.
+        """
+        tensors = {name: self.value() if self.reader is None else tf.constant(no_variable(name))}
         if self.table.is_save:
             parts = zip(("-keys", "-values", "-slots", "-meta"), self.table.snapshot(), strict=True)
             tensors |= {name + suffix: tensor for suffix, tensor in parts}
@@ -214,14 +219,18 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
     def _warm_start(self, anchor: tf.Tensor) -> list[tf.Tensor]:
         """Read the rows that belong to `anchor`: init_from_checkpoint and WarmStartSettings read the anchor alone."""
         path, names, _ = anchor.op.inputs
+        return [anchor, *self._stored(path, names)]
+
+    def start_from(self, path: str, name: str) -> None:
+        """Let the init op fill the table with the rows of the table `name` in a checkpoint."""
+        self.start_by(self.restore([tf.zeros([0, self.table.dim]), *self._stored(path, [name])], None))
+
+    def _stored(self, path: Any, names: Any) -> list[tf.Tensor]:
         rows = [spec.name.removeprefix(self.table.table_name) for spec in self.specs[1:]]
         types = [spec.dtype for spec in self.specs[1:]]
-        return [
-            anchor,
-            *tf.raw_ops.RestoreV2(
-                prefix=path, tensor_names=names + tf.constant(rows), shape_and_slices=[""] * len(rows), dtypes=types
-            ),
-        ]
+        names = tf.convert_to_tensor(names) + tf.constant(rows)
+        cuts = [""] * len(rows)
+        return list(tf.raw_ops.RestoreV2(prefix=path, tensor_names=names, shape_and_slices=cuts, dtypes=types))
 
     def _import(self, keys: tf.Tensor, values: tf.Tensor, slots: tf.Tensor, meta: tf.Tensor) -> tf.Operation:
         table = self.table
@@ -234,4 +243,24 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
             return native.ops().rec_table_import(table.created, keys, values, slots, meta)
 
 
-_tensorflow.extend_savers(lambda item: item.reader if isinstance(item, GraphAnchor) else None)
+def no_variable(name: str) -> str:
+    """Say what a checkpoint has in the place of a variable that a table stands for."""
+    return (
+        f"the variable `{name}` has become a table: restore this checkpoint into a graph that is rewritten, by "
+        "GraphModifierHook or, where no hooks are taken (export_saved_model), by rewriter.rewrite() at the end of "
+        "model_fn"
+    )
+
+
+def _read(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
+    """Return of tables that stand for variables all that a Saver restores, and of others the anchor, which is empty."""
+    anchors = {at: item for at, item in enumerate(items) if isinstance(item, GraphAnchor) and item.table.is_save}
+    first = {at: [tf.zeros([0, anchor.table.dim])] for at, anchor in anchors.items()}
+    readers = {at: (anchor.table.table_name, anchor.reader) for at, anchor in anchors.items() if anchor.reader}
+    if readers:
+        there = tables_in(prefix, [name for name, _ in readers.values()])
+        first |= {at: read(prefix, one) for (at, (_, read)), one in zip(readers.items(), there, strict=True)}
+    return first
+
+
+_tensorflow.extend_savers(_read)

@@ -1,4 +1,7 @@
-"""Warm starts of TensorFlow's own that name a scope or a pattern: they reach the tables there, too."""
+"""Warm starts of TensorFlow's own that name a scope or a pattern: they reach the tables there, too.
+
+And what of a checkpoint has become a table since says so, where a variable would be read from it.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tensorflow
-from runtime.anchor import GraphAnchor
-from runtime.checkpoint.bundle import CheckpointError
+from runtime.anchor import GraphAnchor, no_variable
+from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.table import Table, tables
 
 __all__: list[str] = []
@@ -21,13 +24,16 @@ def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
     """Return the pairs of `init_from_checkpoint`, with the tables that names and scopes stand for."""
     pairs = list(assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map)
     known = {table.table_name: table for table in tables() if isinstance(table.variable, GraphAnchor)}
-    if not known:
-        return pairs
     shapes = dict(tf.train.list_variables(path))
     found: list[tuple[str, Any]] = []
     for tensor, target in pairs:
         named = known[target].variable if isinstance(target, str) and target in known else target
-        found.append((_rows_of(tensor, named, shapes) if isinstance(named, GraphAnchor) else tensor, named))
+        if isinstance(named, GraphAnchor):
+            found.append((_rows_of(tensor, named, shapes), named))
+        elif f"{tensor}-keys" in shapes and shapes.get(tensor, [1])[:1] in ([], [0]):
+            raise CheckpointError(f"{path}: {no_variable(tensor)}, before the warm start")
+        else:
+            found.append((tensor, named))
     asked = {target.table.table_name for _, target in found if isinstance(target, GraphAnchor)}
     for tensor, target in pairs:
         if isinstance(target, str) and target not in known and tensor.endswith("/"):
@@ -36,11 +42,39 @@ def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
                 if source is not None and table.is_save and table.table_name not in asked:
                     asked.add(table.table_name)
                     found += [(source, table.variable)] if _is_there(table, source, path, shapes) else []
-    return found
+    return [(tensor, target) for tensor, target in found if not _started(path, tensor, target, shapes)]
+
+
+def _replaced(tensor: str, shapes: Mapping[str, Any]) -> bool:
+    """Tell whether a table stands there for a variable of this name: it left a text."""
+    return shapes.get(tensor) == [] and f"{tensor}-keys" in shapes
+
+
+def _started(path: Any, tensor: str, target: Any, shapes: Mapping[str, Any]) -> bool:
+    """Start a table from one that stood for a variable; TensorFlow would compare its shape with that of the text."""
+    if not isinstance(target, GraphAnchor) or not _replaced(tensor, shapes):
+        return False
+    target.start_from(Bundle(path).path, tensor)
+    return True
+
+
+def _explain(path: str, message: str) -> str | None:
+    """Say of what a Saver misses in a checkpoint that it has become a table."""
+    try:
+        shapes = dict(tf.train.list_variables(path))
+    except tf.errors.OpError:
+        return None
+    for names in re.findall(r"tensor_name = (\S+);|Key (\S+) not found", message):
+        for table in (name.removesuffix("-keys") for name in shapes if name.endswith("-keys")):
+            if _replaced(table, shapes) and f"{''.join(names)}/".startswith(f"{table}/"):
+                return f"{path}: {no_variable(table)}"
+    return None
 
 
 def _rows_of(tensor: str, anchor: GraphAnchor, shapes: Mapping[str, Any]) -> str:
     tensor = tensor.removesuffix(":0")
+    if tensor == anchor.op.name:
+        tensor = anchor.table.table_name
     if anchor.table.is_save and tensor in shapes and f"{tensor}-keys" not in shapes:
         raise CheckpointError(
             f"`{tensor}` of the checkpoint is an ordinary variable and no table: leave it out of this warm start and "
@@ -74,9 +108,14 @@ def _listed(variables: Any, grouped: dict[str, list[Any]]) -> dict[str, list[Any
     """Add the tables that a pattern of WarmStartSettings matches: their variables are not trainable."""
     if isinstance(variables, str):
         for table in tables():
-            if isinstance(table.variable, GraphAnchor) and table.is_save and re.match(variables, table.variable.name):
+            if (
+                isinstance(table.variable, GraphAnchor)
+                and table.is_save
+                and re.match(variables, f"{table.table_name}:0")
+            ):
                 grouped.setdefault(table.table_name, [table.variable])
     return grouped
 
 
 _tensorflow.extend_warm_starts(_with_tables, _listed)
+_tensorflow.explain_restores(_explain)

@@ -32,29 +32,26 @@ class StockVariable:
     keys: Callable[[], tf.Tensor] | None = None
 
     def read(
-        self, prefix: tf.Tensor, first: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]
+        self, prefix: tf.Tensor, is_table: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]
     ) -> list[tf.Tensor]:
         """Return anchor, keys, values, slots and meta from a checkpoint of the table or of the variable.
 
-        `first` is the tensor `names[0]` of the checkpoint `prefix`: the anchor, which has no rows, or the variable;
-        that decides when it runs. Further names are those of its further parts. `slots` are the names of the variable's
-        slots, in a row's order, each in parts as well; with none the slots start afresh.
+        `is_table` tells which of them the checkpoint `prefix` has as `names[0]`. Further names are those of the
+        variable's further parts. `slots` are the names of the variable's slots, in a row's order, each in parts as
+        well; with none the slots start afresh.
         """
 
         def of_table() -> list[tf.Tensor]:
             return list(_restored(prefix, [names[0] + suffix for suffix in _SUFFIXES], _TYPES))
 
         def of_variable() -> list[tf.Tensor]:
-            return self._rows(prefix, first, names, slots)
+            return self._rows(prefix, names, slots)
 
         with tf.device("/device:CPU:0"):
-            parts = tf.cond(tf.equal(tf.shape(first)[0], 0), of_table, of_variable)
-        return [first, *parts]
+            return [tf.zeros([0, self.table.dim]), *tf.cond(is_table, of_table, of_variable)]
 
-    def _rows(
-        self, prefix: tf.Tensor, first: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]
-    ) -> list[tf.Tensor]:
-        variable = tf.concat([first, *_floats(prefix, names[1:])], 0) if len(names) > 1 else first
+    def _rows(self, prefix: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]) -> list[tf.Tensor]:
+        variable = tf.concat(_floats(prefix, names), 0)
         name, shape = self.table.table_name, [self.rows, self.table.dim]
         message = (
             f"the checkpoint's variable `{name}` has another shape than {shape}, which that of the model had: restore "

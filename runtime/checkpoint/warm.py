@@ -69,7 +69,7 @@ def warm_start(
 def _check_stock(table: Table, bundle: Bundle, variable: str) -> None:
     """Check that `variable` is no part of a table, whose row i is not key i."""
     parts = {part: name for name in table_names(bundle) for part in part_names(bundle, name).values()}
-    if variable in parts or bundle.shapes[variable][:1] == [0]:
+    if variable in parts or bundle.shapes[variable][:1] == [0] or bundle.types[variable] == tf.string:
         owner = (
             f"is a part of the table `{parts[variable]}`"
             if variable in parts

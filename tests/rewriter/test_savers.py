@@ -55,7 +55,7 @@ def test_a_saver_built_before_saves_and_restores_the_table(use_resource: bool, s
     parts += _plain(tmp_path, 10, 20, True, use_resource=use_resource, make=make)
     assert parts == pytest.approx(whole, rel=1e-5)
     names = dict(tf.train.list_variables(str(tmp_path / "20")))
-    assert names["model/user"] == [0, DIM]
+    assert names["model/user"] == []
     assert names["model/user-values"] == [ROWS, DIM]
     assert names["model/user-slots"] == [ROWS, 2 * DIM]
     assert "model/user/Adam" not in names

@@ -93,7 +93,7 @@ def test_a_fresh_graph_restores_the_latest_and_a_plain_saver_the_full_ones(graph
             _same(model.state(opened), played[-1][1])
             plain.restore(opened, played[-2][0])
             _same(model.state(opened), played[-2][1])
-            with pytest.raises(tf.errors.NotFoundError, match="Key user not found"):
+            with pytest.raises(tf.errors.NotFoundError, match="Key user-keys not found"):
                 plain.restore(opened, latest)
 
 

@@ -60,16 +60,16 @@ def test_savers_take_what_they_restore_from_one_place(tmp_path: Path) -> None:
     other = tf.compat.v1.get_variable("other", [2], use_resource=True)
     seen: list[str] = []
 
-    def read(prefix: tf.Tensor, first: tf.Tensor) -> list[tf.Tensor]:
-        seen.append(first.name)
+    def read(prefix: tf.Tensor, there: tf.Tensor) -> list[tf.Tensor]:
+        seen.append(there.dtype.name)
         types = [spec.dtype for spec in anchor.specs[1:]]
         names = [spec.name for spec in anchor.specs[1:]]
         parts = tf.raw_ops.RestoreV2(prefix=prefix, tensor_names=names, shape_and_slices=[""] * 4, dtypes=types)
-        return [first, *parts]
+        return [tf.zeros([0, 4]), *parts]
 
     anchor.reader = read
     saver = tf.compat.v1.train.Saver([anchor, other])
-    assert len(seen) == 1
+    assert seen == ["bool"]
     with tf.compat.v1.Session() as session:
         session.run(tf.compat.v1.global_variables_initializer())
         before = session.run(other)
@@ -77,3 +77,24 @@ def test_savers_take_what_they_restore_from_one_place(tmp_path: Path) -> None:
         session.run(other.assign([7.0, 7.0]))
         saver.restore(session, path)
         assert session.run(other).tolist() == before.tolist()
+
+
+def test_savers_say_why_they_cannot_restore(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    saver = tf.compat.v1.train.Saver
+    monkeypatch.setattr(saver, "restore", saver.restore)
+    known = tf.compat.v1.get_variable("known", [2])
+    with tf.compat.v1.Session() as session:
+        session.run(known.initializer)
+        path = saver([known]).save(session, str(tmp_path / "model"))
+        _tensorflow.explain_restores(lambda path, message: f"why {path}" if "Key other not found" in message else None)
+        with pytest.raises(tf.errors.NotFoundError, match=r"(?s)^why .*/model\n\n.*Key other not found"):
+            saver({"other": known}).restore(session, path)
+        with pytest.raises(tf.errors.NotFoundError, match=r"^Restoring"):
+            saver({"another": known}).restore(session, path)
+
+
+def test_another_op_can_be_the_initializer() -> None:
+    anchor = make_table().variable
+    op = tf.no_op()
+    anchor.start_by(op)
+    assert anchor.initializer is op
