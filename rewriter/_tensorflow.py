@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -31,6 +31,7 @@ __all__ = [
     "stateful_types",
     "update_input",
     "waiting_for",
+    "watch_inputs",
 ]
 
 _MARK = "_has_manual_control_dependencies"
@@ -45,6 +46,21 @@ def replace_controls(op: tf.Operation, before: Sequence[tf.Operation]) -> None:
     """Let an op in a live graph wait for these ops only."""
     op._remove_all_control_inputs()
     op._add_control_inputs(list(before))
+
+
+def watch_inputs(graph: tf.Graph, check: Callable[[str, str, list[tf.Tensor]], None]) -> None:
+    """Let `check` see the type, the name and the inputs of each op before Python builds it in a live graph.
+
+    What it raises, the author's line that would build the op raises.
+    """
+    create = graph._create_op_internal
+
+    def created(op_type: str, inputs: Any, *arguments: Any, **named: Any) -> tf.Operation:
+        name = named.get("name") or (arguments[2] if len(arguments) > 2 else None) or op_type
+        check(op_type, name.rstrip("/"), inputs)
+        return create(op_type, inputs, *arguments, **named)
+
+    graph._create_op_internal = created
 
 
 def body_of(function: Any) -> tuple[Any, dict[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.afterwards import refuse_later_uses
 from rewriter.checks import check
 from rewriter.checks_moved import check_collections, check_readers, collections_of
 from rewriter.graph import GraphView, uncollected
@@ -72,6 +73,7 @@ def _apply(graph: tf.Graph, before: GraphView, plan: Plan, undo: contextlib.Exit
     check(before, after, plan)
     check_readers(before, after, plan)
     check_collections(held, collections_of(graph), plan)
+    undo.callback(refuse_later_uses(graph, before, plan))
     return after
 
 

@@ -10,13 +10,14 @@ import functools
 import os
 import re
 import sysconfig
+import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-__all__ = ["source_of", "sources_of"]
+__all__ = ["line_here", "source_of", "sources_of"]
 
 # What an API call of TensorFlow passes through on its way from the user's line.
 _LIBRARIES = re.compile(
@@ -49,6 +50,12 @@ def source_of(op: tf.Operation) -> str | None:
     """
     stack = op.traceback
     return None if stack is None else _users_line(_Frame(f.filename, f.lineno, f.name) for f in _inwards(stack))
+
+
+def line_here() -> str | None:
+    """Return the user's line that is being run, as `source_of` does for an op."""
+    stack = traceback.extract_stack()
+    return _users_line(_Frame(one.filename, one.lineno or 0, one.name) for one in reversed(stack))
 
 
 def sources_of(graph: tf.Graph, ops: Iterable[str]) -> dict[str, str]:

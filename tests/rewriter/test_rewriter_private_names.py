@@ -104,3 +104,13 @@ def test_hooks_find_iterators_in_a_collection(graph: tf.Graph) -> None:
         _tensorflow.replace_iterators(graph, {old.op.name: new}, undo)
         assert graph.get_collection("iterators") == [new, new]
     assert graph.get_collection("iterators") == [old, new]
+
+
+def test_python_tells_of_an_op_before_it_builds_it(graph: tf.Graph) -> None:
+    seen: list[tuple[str, str, list[tf.Tensor]]] = []
+    x = tf.constant(1.0)
+    _tensorflow.watch_inputs(graph, lambda kind, name, inputs: seen.append((kind, name, list(inputs))))
+    tf.tanh(x, name="outer")
+    tf.cond(x > 0.0, lambda: tf.square(x), lambda: 0.0, name="chosen")
+    assert seen[0][:2] == ("Tanh", "outer") and seen[0][2][0] is x
+    assert any(one is x for kind, _, inputs in seen if kind in ("If", "StatelessIf") for one in inputs)
