@@ -146,6 +146,11 @@ class Table:
         return tuple(slot for part in self.pieces for slot in part.slots)
 
     @property
+    def slots_by_number(self) -> tuple[tuple[str, ...], ...]:
+        """Each slot of a row in the order of the row, as its variables: one for each part."""
+        return tuple(zip(*(part.slots for part in self.pieces), strict=True))
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The variables that the table stands for: its parts, each with the slots of its updates."""
         return tuple(name for part in self.pieces for name in (part.name, *part.slots))

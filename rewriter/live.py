@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from rewriter.edges import edit_controls, edit_input
 from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
 from rewriter.graph import Tensor
 from rewriter.live_branches import StandIn, carried_parts
-from rewriter.live_parts import all_rows, assign_rows, first_rows, gradient, unread
+from rewriter.live_parts import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.live_savers import build_saver, let_restore_stock
 from rewriter.patterns.branches import READS
 from rewriter.plan import ControlEdit, Plan
@@ -55,7 +55,7 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
     undo = contextlib.ExitStack()
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
         undo.callback(_restore_collections, graph, collections_of(graph))
-        parts = _Parts(graph)
+        parts = _Parts(graph, {edit.by for edit in plan.controls})
         for table in plan.tables:
             parts.add(table)
         _edit(graph, plan, parts, undo)
@@ -86,8 +86,8 @@ def _edit(graph: tf.Graph, plan: Plan, parts: _Parts, undo: contextlib.ExitStack
 class _Parts:
     """The ops that a plan's tables need, made in the graph, by the names that the plan calls them."""
 
-    def __init__(self, graph: tf.Graph) -> None:
-        self._graph = graph
+    def __init__(self, graph: tf.Graph, awaited: Collection[str]) -> None:
+        self._graph, self._awaited = graph, awaited
         self._parts: dict[str, Any] = {}
         self._waits: dict[str, list[str]] = {}  # by op of the graph: lookups made that wait for what it waits for
         self._made: dict[str, RuntimeTable] = {}
@@ -165,6 +165,9 @@ class _Parts:
                     self._parts[part + "/numbers"] = _numbers(lookup, ids)
             for i, update in enumerate(table.updates):
                 self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
+            for part in [part for part in self._awaited if part.startswith(f"{table.name}/slots/")]:
+                numbers = map(int, part.removeprefix(f"{table.name}/slots/").split(","))
+                self._parts[part] = start_slots(made, {one: table.updates[0].starts[one] for one in numbers})
             for answer in table.answers:
                 self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(answer)
             self._parts |= carried_parts(self._graph, table)

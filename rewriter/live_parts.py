@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 
 import tensorflow as tf
 
 from rewriter.facts import Assignment, Table, Update
 from rewriter.graph import Tensor
-from runtime import sparse_lookup
+from runtime import native, sparse_lookup
 from runtime.table import Table as RuntimeTable
 
-__all__ = ["all_rows", "assign_rows", "first_rows", "gradient", "row_keys", "unread"]
+__all__ = ["all_rows", "assign_rows", "first_rows", "gradient", "row_keys", "start_slots", "unread"]
 
 Take = Callable[[Tensor], tf.Tensor]
 
@@ -46,6 +46,16 @@ def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: 
     with tf.control_dependencies(waits):
         keys = _keys(table, assignment.part, tf.range(table.pieces[assignment.part].rows, dtype=tf.int64))
         return made.variable.set_rows(keys, value)
+
+
+def start_slots(made: RuntimeTable, starts: Mapping[int, float]) -> tf.Operation:
+    """Let slots, by their numbers in a row, be what they started with, in rows that keep their values."""
+    with tf.device("/device:CPU:0"):
+        keys, values, slots, meta = native.ops().rec_table_snapshot(made.created)
+        number = tf.range(tf.shape(slots)[1]) // made.dim
+        for one, start in starts.items():
+            slots = tf.where(tf.equal(number, one), tf.constant(start), slots)
+        return native.ops().rec_table_merge(made.created, keys, values, slots, meta)
 
 
 def unread(rows: int, dim: int) -> tf.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,6 +156,7 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
             alone = op in starts and not any(before in own for before in view.controls(waiting))
             if waiting not in inside and not alone:
                 waits.setdefault((waiting, part), []).append(op)
+    waits |= _slots_alone(view, table, starts, set(own))
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
     # Who runs the initializer itself, [variable.initializer for ...], starts the table, too.
     edits += [ControlEdit(op, (), f"{table.name}/initializer") for op in own]
@@ -166,6 +167,27 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     known = {*resources, *results_of(view, table)}
     left = dict.fromkeys(op for variable in table.variables for op in readers(view, variable) if op not in known)
     return edits + [ControlEdit(op, (), f"{table.name}/gone") for op in left]
+
+
+def _slots_alone(
+    view: GraphView, table: Table, starts: Sequence[str], own: set[str]
+) -> dict[tuple[str, str], list[str]]:
+    """Return what only starts slots anew, such as `variables_initializer(optimizer.variables())`, by op and part.
+
+    The part is called by the numbers of those slots. What is inside of another group may start the variable as well.
+    """
+    waits: dict[tuple[str, str], list[str]] = {}
+    started = {op: view.inputs(op)[0].op for op in starts}
+    for waiting in dict.fromkeys(one for op in starts for one in view.waiting(op)):
+        before = [op for op in starts if op in view.controls(waiting)]
+        group = {started[op] for op in before}
+        numbers = [number for number, slot in enumerate(table.slots_by_number) if group.issuperset(slot)]
+        apart = view.type(waiting) == "NoOp" and not view.waiting(waiting) and not own & set(view.controls(waiting))
+        if apart and numbers:
+            chosen = {name for number in numbers for name in table.slots_by_number[number]}
+            part = f"{table.name}/slots/{','.join(map(str, numbers))}"
+            waits[waiting, part] = [op for op in before if started[op] in chosen]
+    return waits
 
 
 def _slot_initializers(view: GraphView, table: Table) -> list[str]:
