@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 from tensorflow.python.data.util import structure
 from tensorflow.python.framework import function_def_to_graph, ops
+from tensorflow.python.ops.variables import PartitionedVariable
 
 from runtime._tensorflow import in_control_flow, stateful_types
 
@@ -26,6 +27,7 @@ __all__ = [
     "in_control_flow",
     "inputs_called",
     "number_functions_beyond",
+    "parts_of",
     "replace_controls",
     "replace_iterators",
     "stateful_types",
@@ -108,6 +110,13 @@ def inputs_called(op: tf.Operation, name: str) -> list[int]:
             return list(range(first, first + count))
         first += count
     return []
+
+
+def parts_of(item: Any) -> list[tf.Variable]:
+    """Return the variables that an item of a collection is: a partitioned one is its parts; none for what is none."""
+    if isinstance(item, PartitionedVariable):
+        return list(item)
+    return [item] if isinstance(item, tf.Variable) else []
 
 
 def captured_from(tensor: tf.Tensor, graph: tf.Graph) -> tf.Tensor | None:

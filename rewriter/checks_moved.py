@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter import _tensorflow
 from rewriter.checks import RewriteError
 from rewriter.graph import GraphView
 from rewriter.patterns.assignments import results_of
@@ -22,8 +23,8 @@ def collections_of(graph: tf.Graph) -> dict[str, list[Any]]:
 
 
 def stands_for(item: Any, variables: set[str]) -> bool:
-    """Whether an item of a collection is one of these variables."""
-    return isinstance(item, tf.Variable) and item.op.name in variables
+    """Whether an item of a collection is one of these variables, or has one as a part."""
+    return any(part.op.name in variables for part in _tensorflow.parts_of(item))
 
 
 def check_collections(before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]], plan: Plan) -> None:
@@ -34,7 +35,7 @@ def check_collections(before: Mapping[str, Sequence[Any]], after: Mapping[str, S
     """
     gone = {name for table in plan.tables for name in table.variables}
     for name, items in after.items():
-        left = [item.op.name for item in items if stands_for(item, gone)]
+        left = [item.name.removesuffix(":0") for item in items if stands_for(item, gone)]
         if left:
             raise RewriteError(f"the collection `{name}` still has `{left[0]}`, which has become a table")
     for name, items in before.items():

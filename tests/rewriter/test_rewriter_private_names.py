@@ -114,3 +114,10 @@ def test_python_tells_of_an_op_before_it_builds_it(graph: tf.Graph) -> None:
     tf.cond(x > 0.0, lambda: tf.square(x), lambda: 0.0, name="chosen")
     assert seen[0][:2] == ("Tanh", "outer") and seen[0][2][0] is x
     assert any(one is x for kind, _, inputs in seen if kind in ("If", "StatelessIf") for one in inputs)
+
+
+def test_a_partitioned_variable_is_its_parts(graph: tf.Graph) -> None:
+    one = tf.compat.v1.get_variable("one", [4])
+    several = tf.compat.v1.get_variable("several", [4], partitioner=tf.compat.v1.fixed_size_partitioner(2))
+    assert _tensorflow.parts_of(one) == [one] and _tensorflow.parts_of("other") == []
+    assert [part.op.name for part in _tensorflow.parts_of(several)] == ["several/part_0", "several/part_1"]
