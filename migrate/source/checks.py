@@ -7,6 +7,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -16,15 +17,33 @@ def check_unchanged(original: ast.Module, before: str, converted: ast.Module, af
     An edit can reach beyond its own lines: an unclosed string or bracket, a changed indentation, a moved `else`.
     """
     places = _unchanged_lines(_lines(before), _lines(after))
-    found = {_place(node): (node, around) for node, around in _statements(converted)}
+    found = {(node.lineno, node.col_offset): (node, around) for node, around in _statements(converted)}
     for node, around in _statements(original):
         line = places.get(node.lineno)
-        last = node.end_lineno or node.lineno
-        if line is None or any(places.get(node.lineno + at) != line + at for at in range(last - node.lineno + 1)):
+        if line is None or any(places.get(node.lineno + at) != line + at for at in range(_height(node))):
             continue
-        there = found.get((line, node.col_offset, line + last - node.lineno, node.end_col_offset))
-        if there is None or there[1] != around or ast.dump(there[0]) != ast.dump(node):
+        there = found.get((line, node.col_offset))
+        if there is None or there[1] != around or _meaning(there[0]) != _meaning(node):
             raise ValueError(f"the statement in line {node.lineno} was not edited, and yet it changed")
+
+
+def _height(node: ast.stmt) -> int:
+    """Return how many lines a statement has; of a compound one its head, since a line may join its end."""
+    inner = [getattr(part, "lineno", 0) for block in BLOCKS for part in getattr(node, block, None) or ()]
+    last = min(inner) - 1 if inner else node.end_lineno or node.lineno
+    return max(last - node.lineno + 1, 1)
+
+
+def _meaning(node: ast.stmt) -> list[str]:
+    """Return all of a statement but the statements inside it, and the place where a simple one ends."""
+    end = [] if isinstance(getattr(node, "body", None), list) else [f"{node.end_col_offset}"]
+    parts = [(name, value) for name, value in ast.iter_fields(node) if name not in BLOCKS]
+    return [type(node).__name__, *end, *(f"{name}={_dump(value)}" for name, value in parts)]
+
+
+def _dump(value: object) -> str:
+    values = value if isinstance(value, list) else [value]
+    return ", ".join(ast.dump(part) if isinstance(part, ast.AST) else repr(part) for part in values)
 
 
 def _lines(text: str) -> list[str]:
@@ -47,16 +66,12 @@ def _unchanged_lines(before: list[str], after: list[str]) -> dict[int, int]:
     return found | {len(before) - at: len(after) - at for at in range(tail)}
 
 
-def _place(node: ast.stmt) -> tuple[int, int, int, int | None]:
-    return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset
-
-
 def _statements(module: ast.Module) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
     """Yield every statement with the kinds of blocks around it, e.g. `("ClassDef.body", "If.orelse")`."""
     stack: list[tuple[ast.AST, tuple[str, ...]]] = [(module, ())]
     while stack:
         node, around = stack.pop()
-        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for part in BLOCKS:
             inner = getattr(node, part, None)
             if not isinstance(inner, list):
                 continue

@@ -148,6 +148,7 @@ def test_a_conversion_that_its_encoding_lacks_is_named(monkeypatch: pytest.Monke
         ("a = 1\nb = 2\n", "a = '''\nb = 2\n'''\n"),
         ("f(1)\ng()\n", "if f(1):\n    pass\nelse:\n    pass\ng(2)\n"),
         ("if a:\n    b()\nelse:\n    c()\n", "if a:\n    b()\n    if d: pass\nelse:\n    c()\n"),
+        ("if a:\n    b()\nelif c:\n    d()\ne()\n", "if a:\n    b()\n    x()\nelif c:\n    d()\n    y()\ne()\n"),
         ("for x in y:\n    f(x)\n    g(x)\n", "for x in y:\n    if x: pass\n    g(x)\n"),
     ],
 )
