@@ -135,7 +135,20 @@ CASES = {
         TABLE + "o = tf.train.AdagradOptimizer(0.1)\no._lr = 0.5\nop = o.minimize(loss)\n",
         "hands the optimizer on",
     ),
-    "moving average": (TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\n", "average over all"),
+    "moving average": (TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nb = a.apply()\n", "average over all"),
+    "moving average handed on": (TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nf(a)\n", "average over all"),
+    "moving average of the table": (
+        TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nb = a.apply([W])\n",
+        "within a collection",
+    ),
+    "values by name, used": (
+        TABLE + "n = [v.name for v in tf.trainable_variables()]\nr = s.run(n)\nfor a, b in zip(n, r):\n    f(b)\n",
+        "all trainable",
+    ),
+    "names put into a dict": (
+        TABLE + "for v in tf.trainable_variables():\n    d[v.name] = 1\n",
+        "all trainable",
+    ),
     "all variables": (TABLE + "vs = [v for v in tf.global_variables()]\n", "uses all variables"),
     "lookup in a loop body": (
         HEAD + MADE + "y = tf.while_loop(c, lambda i: tf.nn.embedding_lookup(W, i), [0])\n",

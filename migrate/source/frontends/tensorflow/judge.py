@@ -19,10 +19,11 @@ from migrate.source.frontends.tensorflow.shared import check_shared_names, check
 from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner, prints
 from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name
+from migrate.source.frontends.tensorflow.variable_lists import RULE as COLLECTION
+from migrate.source.frontends.tensorflow.variable_lists import refined, trainables
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.rules import rules
 
-COLLECTION = "tf-variable-collection"
 #: Rules whose reasons end with their own file.
 OWN = {"tf-opaque"}
 SDK = ("create_table", "sparse_lookup")
@@ -67,7 +68,7 @@ def judge(file: File, assume: bool) -> Judgement:
     judgement = Judgement(file, tables, training)
     if not tables:
         return judgement
-    judgement.file_stops = [*_file_stops(file, training), *training.stops]
+    judgement.file_stops = [*_file_stops(file, training), *(refined(file, s) for s in training.stops)]
     keep_tables(file, tables)
     check_idle_rows(file, tables, training)
     groups = [judgement.file_stops, *(table.stops for table in tables)]
@@ -102,7 +103,7 @@ def _file_stops(file: File, training: Training) -> Iterator[Stop]:
         trained = [*(step.call for step in training.steps), *(stop.node for stop in training.stops)]
         if not any(file.tree.related(node, part.tree.module) for node in trained):
             yield from _untrained(part)
-    yield from _collections(file, training)
+    yield from trainables(file, training)
     yield from _all_variables(file)
     yield from _savers(file)
 
@@ -162,21 +163,6 @@ def _untrained(file: File) -> Iterator[Stop]:
         action,
         "the tables are trained where the model is trained",
     )
-
-
-def _collections(file: File, training: Training) -> Iterator[Stop]:
-    """Other uses of the list of all trainable variables, which the tables leave."""
-    for call, name in file.calls("trainable_variables", "get_collection"):
-        key = file.names.of(call.args[0].value) if name == "get_collection" and call.args else ""
-        if name == "get_collection" and key != "GraphKeys.TRAINABLE_VARIABLES":
-            continue
-        if id(call) in training.understood or prints(file, call) or _unused(file, call):
-            continue
-        text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
-        reason = "tables are not in this list, so what is done with every variable would no longer reach them"
-        yield Stop(
-            call, COLLECTION, f"`{text}` uses all trainable variables", reason, "list the variables that are meant"
-        )
 
 
 def _all_variables(file: File) -> Iterator[Stop]:

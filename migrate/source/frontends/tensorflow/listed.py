@@ -8,12 +8,10 @@ import libcst as cst
 from libcst.metadata import ClassScope
 
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.terms import sum_over
 from migrate.source.frontends.tensorflow.training import prints
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
     is_target,
-    is_variable,
     local_names,
     scope_of_name,
     self_class,
@@ -82,17 +80,13 @@ def _measures(file: File, use: cst.BaseExpression) -> bool:
 def _loop(file: File, use: cst.BaseExpression) -> Reader | None:
     """Return what a loop over the list does with its members; None when that is not understood."""
     loop = file.tree.parent(use)
-    if not isinstance(loop, cst.For | cst.CompFor) or loop.iter is not use or not isinstance(loop.target, cst.Name):
+    return members(file, loop) if isinstance(loop, cst.For | cst.CompFor) and loop.iter is use else None
+
+
+def members(file: File, loop: cst.For | cst.CompFor) -> Reader | None:
+    """Return SUMS for a loop that sums over each member, NOBODY for one that asks for shapes and names, else None."""
+    if not isinstance(loop.target, cst.Name):
         return None
     if only_metadata(file, loop, loop.target):
         return Reader.NOBODY
-    whole: cst.CSTNode | None = loop
-    while isinstance(whole, cst.CompFor):
-        whole = file.tree.parent(whole)
-    for member in file.tree.names[loop.target.value]:
-        if member is loop.target or whole is None or not is_variable(file.tree, member):
-            continue
-        inside = file.tree.contains(whole, member)
-        if inside and sum_over(file, member) is None and not prints(file, member):
-            return None
-    return Reader.SUMS
+    return Reader.SUMS if only_metadata(file, loop, loop.target, sums=True) else None

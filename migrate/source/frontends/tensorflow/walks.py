@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.facts import Change, Stop
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.terms import sum_over
 from migrate.source.frontends.tensorflow.training import prints
 from migrate.source.frontends.tensorflow.values import is_target, is_variable
 
@@ -59,8 +60,8 @@ def _variable(target: cst.BaseExpression, pairs: bool) -> cst.Name | None:
     return target if isinstance(target, cst.Name) else None
 
 
-def only_metadata(file: File, loop: cst.For | cst.CompFor, variable: cst.Name) -> bool:
-    """True when the loop asks its variable for shape or name only, or prints it."""
+def only_metadata(file: File, loop: cst.For | cst.CompFor, variable: cst.Name, *, sums: bool = False) -> bool:
+    """True when the loop asks its variable for shape or name only, or prints it; with `sums` also L2 and the like."""
     whole: cst.CSTNode | None = loop
     while isinstance(whole, cst.CompFor):
         whole = file.tree.parent(whole)
@@ -68,7 +69,8 @@ def only_metadata(file: File, loop: cst.For | cst.CompFor, variable: cst.Name) -
         if use is variable or whole is None or not is_variable(file.tree, use):
             continue
         if file.tree.contains(whole, use):
-            if is_target(file.tree, use) or not (_asks(file, use) or prints(file, use)):
+            asked = _asks(file, use) or prints(file, use) or (sums and sum_over(file, use) is not None)
+            if is_target(file.tree, use) or not asked:
                 return False
         elif isinstance(whole, cst.For) and _leaks(file, whole, use):
             return False

@@ -9,6 +9,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.values import local_names, scope_of_name
 from migrate.source.frontends.tensorflow.variable_scopes import PARAMETERS
 from migrate.source.rules import Example, register
 
@@ -45,6 +46,26 @@ V1_EVIDENCE = {
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 
 
+def averages_listed(file: File, call: cst.Call) -> bool:
+    """True for an ExponentialMovingAverage of which all that is asked are averages of variables that are listed."""
+    assign = file.tree.parent(call)
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
+    scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
+    if scope is None or not isinstance(target, cst.Name):
+        return False
+    return all(use is target or _listed(file, use) for use in local_names(file.tree, target.value, scope))
+
+
+def _listed(file: File, use: cst.Name) -> bool:
+    method = file.tree.parent(use)
+    call = file.tree.parent(method) if isinstance(method, cst.Attribute) else None
+    if not isinstance(method, cst.Attribute) or not isinstance(call, cst.Call) or len(call.args) != 1:
+        return False
+    if method.attr.value in {"average", "average_name"}:
+        return True
+    return method.attr.value == "apply" and isinstance(call.args[0].value, cst.List | cst.Tuple)
+
+
 @register
 class Surroundings(FileRule):
     """Refuses every table of a file that runs where tables do not."""
@@ -59,6 +80,11 @@ class Surroundings(FileRule):
             says="v1 graph",
         ),
         Example(
+            "moving averages of all variables",
+            MADE + "a = tf.train.ExponentialMovingAverage(0.9)\no = a.apply()\n",
+            says="average over all",
+        ),
+        Example(
             "regularizer of an outer scope",
             'import tensorflow.compat.v1 as tf\nwith tf.variable_scope("s", regularizer=r):\n'
             '    W = tf.get_variable("w", [9, 4])\n    e = tf.nn.embedding_lookup(W, ids)\n',
@@ -68,6 +94,8 @@ class Surroundings(FileRule):
 
     def stops(self, file: File) -> Iterator[Stop]:
         for call, name in file.names.calls:
+            if name == "train.ExponentialMovingAverage" and averages_listed(file, call):
+                continue
             if name in CALLS:
                 yield Stop(call, self.id, f"`{file.tree.source(call.func)}` is used in this file", CALLS[name])
             elif name == "variable_scope":

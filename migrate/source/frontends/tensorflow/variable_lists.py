@@ -1,0 +1,146 @@
+"""What is done with the list of all trainable variables, which tables are not in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.report.model import Applicability
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.listed import Reader, members
+from migrate.source.frontends.tensorflow.training import Training, prints
+from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name, single_value
+
+RULE = "tf-variable-collection"
+MISSED = "tables are not in this list, so what is done with every variable would no longer reach them"
+#: Calls that make a number of what they are given.
+TOTALS = {"sum", "len", "max", "np.sum", "numpy.sum", "np.prod", "sorted", "str"}
+
+
+def trainables(file: File, training: Training) -> Iterator[Stop]:
+    """Yield a doubt for each use of the list of all trainable variables that no training step explains."""
+    for call, name in file.calls("trainable_variables", "get_collection"):
+        key = file.names.of(call.args[0].value) if name == "get_collection" and call.args else ""
+        if name == "get_collection" and key != "GraphKeys.TRAINABLE_VARIABLES":
+            continue
+        if id(call) in training.understood or prints(file, call):
+            continue
+        for use in _uses(file, call):
+            yield _doubt(file, use) or _refused(file, use)
+
+
+def refined(file: File, stop: Stop) -> Stop:
+    """Return the doubt of a training step about a list of variables, more exactly where that is possible."""
+    if not isinstance(stop.node, cst.Name):
+        return stop
+    value = single_value(file.tree, stop.node)
+    known = isinstance(value, cst.Call) and file.names.of(value.func) == "trainable_variables"
+    return (_doubt(file, stop.node) if known else None) or stop
+
+
+def _uses(file: File, call: cst.Call) -> list[cst.BaseExpression]:
+    """Return where the list is read: at the call, or wherever the name is that it is given."""
+    assign = file.tree.parent(call)
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
+    scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
+    if scope is None or not isinstance(target, cst.Name) or single_value(file.tree, target) is not call:
+        return [call]
+    uses = local_names(file.tree, target.value, scope)
+    return [use for use in uses if not is_target(file.tree, use) and not prints(file, use)]
+
+
+def _refused(file: File, use: cst.BaseExpression) -> Stop:
+    text = _statement(file, use)
+    return Stop(use, RULE, f"`{text}` uses all trainable variables", MISSED, "list the variables that are meant")
+
+
+def _statement(file: File, node: cst.CSTNode) -> str:
+    return " ".join(file.tree.source(file.tree.statement(node) or node).split())[:80]
+
+
+def _doubt(file: File, use: cst.BaseExpression) -> Stop | None:
+    """Return what an assumption makes of a loop over the list; None where the loop is not understood."""
+    loop = file.tree.parent(use)
+    if not isinstance(loop, cst.For | cst.CompFor) or loop.iter is not use:
+        return None
+    kind = members(file, loop)
+    text = _statement(file, use)
+    if kind is Reader.SUMS:
+        action = "add the terms of the looked-up rows, or convert with --assume"
+        assumption = "a term over all trainable variables no longer covers the tables, whose rows are no longer decayed"
+        changed = Applicability.CHANGES_VALUES
+        return Stop(
+            use, RULE, f"`{text}` sums over all trainable variables", MISSED, action, assumption, applicability=changed
+        )
+    if kind is not Reader.NOBODY or not _only_shown(file, loop):
+        return None
+    action = "convert with --assume if nobody needs the tables here"
+    assumption = "what counts, names or prints all trainable variables does not need the tables"
+    return Stop(use, RULE, f"`{text}` counts or names all trainable variables", MISSED, action, assumption)
+
+
+def _only_shown(file: File, loop: cst.For | cst.CompFor) -> bool:
+    """True when nothing but a number or a print comes of a loop that asks for shapes and names."""
+    if isinstance(loop, cst.For):
+        return _counts_only(file, loop)
+    whole = file.tree.parent(loop)
+    while isinstance(whole, cst.CompFor):
+        whole = file.tree.parent(whole)
+    return whole is not None and _shown(file, whole)
+
+
+def _counts_only(file: File, block: cst.For | cst.If | cst.Else) -> bool:
+    """True for a body of prints and of assignments to names."""
+    for line in block.body.body:
+        if isinstance(line, cst.For | cst.If):
+            last = line.orelse
+            if not _counts_only(file, line) or (last is not None and not _counts_only(file, last)):
+                return False
+            continue
+        for small in line.body if isinstance(line, cst.SimpleStatementLine) else [line]:
+            targets = [t.target for t in small.targets] if isinstance(small, cst.Assign) else []
+            targets = [small.target] if isinstance(small, cst.AugAssign) else targets
+            named = bool(targets) and all(isinstance(target, cst.Name) for target in targets)
+            if not (named or prints(file, small) or isinstance(small, cst.Pass)):
+                return False
+    return True
+
+
+def _shown(file: File, node: cst.CSTNode, depth: int = 3) -> bool:
+    """True when a list of names, shapes or fetched values is only printed or counted."""
+    if prints(file, node):
+        return True
+    around = file.tree.parent(node)
+    if isinstance(around, cst.Arg):
+        call = file.tree.parent(around)
+        if not isinstance(call, cst.Call):
+            return False
+        callee = file.tree.source(call.func)
+        if callee in TOTALS:
+            return True
+        if callee == "zip":
+            return _printed_loop(file, call)
+        return callee.endswith(".run") and len(call.args) == 1 and _shown(file, call, depth)
+    if isinstance(around, cst.For):
+        return around.iter is node and _prints_only(file, around)
+    target = around.targets[0].target if isinstance(around, cst.Assign) and len(around.targets) == 1 else None
+    scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
+    if scope is None or not isinstance(target, cst.Name) or not depth:
+        return False
+    uses = [u for u in local_names(file.tree, target.value, scope) if not is_target(file.tree, u)]
+    return all(_shown(file, use, depth - 1) for use in uses)
+
+
+def _printed_loop(file: File, call: cst.Call) -> bool:
+    loop = file.tree.parent(call)
+    return isinstance(loop, cst.For) and loop.iter is call and _prints_only(file, loop)
+
+
+def _prints_only(file: File, loop: cst.For) -> bool:
+    body = loop.body.body
+    return all(
+        isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and prints(file, line.body[0])
+        for line in body
+    )
