@@ -57,12 +57,7 @@ class Opaque(FileRule):
             if qualified(file, call) in NAMESPACES and not (call.args and _other_object(call)):
                 text = file.tree.source(call.func)
                 reason = "a table may be reached by its name as a string"
-                action, assumption = "name the variables directly", ""
-                if qualified(file, call) == "builtins.eval" and len(call.args) == 1:
-                    given = " ".join(file.tree.source(call.args[0].value).split())
-                    assumption = f"the text `{given}` that `eval` is given names no table"
-                    action = "read the value with ast.literal_eval, or convert with --assume"
-                yield Stop(call, self.id, f"`{text}` reads variables by name", reason, action, assumption)
+                yield Stop(call, self.id, f"`{text}` reads variables by name", reason, "name the variables directly")
 
     def _remark(self, node: cst.CSTNode, message: str, reason: str, action: str) -> Remark:
         return Remark(node, self.id, State.OPAQUE, message, reason, action)
