@@ -159,3 +159,49 @@ def test_processes_and_the_cache_give_the_same(tmp_path: Path) -> None:
     write(root, {"base.py": BASE.replace("Adagrad", "Proximal")})
     after = convert_paths([str(root)], Options(), How(cache=cache))
     assert not any(one.result.changed for one in after if one.source.relative.name == "model.py")
+
+
+HELPERS = HEAD + (
+    "def embedding(ids, rows, with_more):\n"
+    '    table = tf.get_variable("item", [rows, 4])\n'
+    "    return tf.nn.embedding_lookup(table, ids), table\n"
+    "def again(table, ids):\n"
+    "    return tf.reduce_sum(tf.nn.embedding_lookup(table, ids) ** 2)\n"
+)
+HANDED = HEAD + (
+    "from helpers import embedding as make, again\n"
+    "def build():\n"
+    "    ids, label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])\n"
+    "    rows, item = make(ids, 8, True)\n"
+    '    scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())\n'
+    "    more = tf.nn.embedding_lookup(item, [1, 2])\n"
+    "    error = tf.reduce_sum(rows, 1) * scale - label\n"
+    "    loss = tf.reduce_mean(error**2) + tf.reduce_sum(more**2) + again(item, ids)\n"
+    "    train_op = tf.train.GradientDescentOptimizer(0.05).minimize(loss)\n"
+    '    return {"ids": ids, "label": label, "loss": loss, "train_op": train_op, "rows": rows}\n'
+)
+
+
+def test_a_table_that_a_helper_returns_and_one_reads_moves(tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"helpers.py": HELPERS, "main.py": HANDED})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}
+    assert results["main.py"].converted.count("sparse_lookup(") == 1
+    assert results["helpers.py"].converted.count("sparse_lookup(") == 2
+    same_training(root, results)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ("again(item, ids)", "again(item, ids) + again(tf.ones([8, 4]), ids)"),
+        ("again(item, ids)", "sum(map(again, [item], [ids]))"),
+        ("rows, item = make(ids, 8, True)", "rows = make(ids, 8, True)[0]; item = make(ids, 8, True)[1]"),
+        ("more = ", "item = item if ids is None else scale\n    more = "),
+    ],
+)
+def test_a_table_that_is_handed_on_in_other_ways_stays(change: str, text: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"helpers.py": HELPERS, "main.py": HANDED.replace(change, text)})
+    results = convert(root)
+    assert verdicts(results) == {"item": "unsupported"}
+    assert not any(one.changed for one in results.values())

@@ -34,7 +34,7 @@ CASES = {
     "assign": (TABLE + "op = W.assign(m)\n", "import"),
     "tf.assign": (TABLE + "op = tf.assign(W, m)\n", "import"),
     "shape": (TABLE + "n = W.shape[0]\n", "`.shape`"),
-    "helper": (TABLE + "def f(t):\n    return t\nf(W)\n", "passed to `f`"),
+    "helper": (TABLE + "def f(t):\n    return t\nf(W)\n", "the table is returned"),
     "list": (TABLE + "params = [W]\nf(params)\n", "not followed"),
     "append": (TABLE + "params = []\nparams.append(W)\nf(params)\n", "not followed"),
     "append to a list of another module": (TABLE + "params.append(W)\n", "params.append"),

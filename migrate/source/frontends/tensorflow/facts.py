@@ -116,6 +116,7 @@ class Table:
     references: list[cst.BaseExpression] = field(default_factory=list)
     followed: list[Followed] = field(default_factory=list)
     assumed: list[Stop] = field(default_factory=list)  #: doubts lifted by `--assume`
+    passed: list[cst.BaseExpression] = field(default_factory=list)  #: what reaches the same parameters of functions
     final_name: str = ""
 
     @property

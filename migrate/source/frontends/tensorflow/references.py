@@ -11,6 +11,7 @@ from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import bases, class_named, mentions_of
+from migrate.source.frontends.tensorflow.passing import parameter_of, receivers_of
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
     is_target,
@@ -35,6 +36,8 @@ class Mentions:
     writes: list[cst.BaseExpression] = field(default_factory=list)
     aliased: list[cst.BaseExpression] = field(default_factory=list)  #: the right side of `alias = table`
     stops: list[Stop] = field(default_factory=list)
+    passed: list[cst.BaseExpression] = field(default_factory=list)  #: all that reaches the same parameters
+    received: list[cst.BaseExpression] = field(default_factory=list)  #: what callers of a function bind to its value
 
     def stop(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
         """Record a doubt."""
@@ -56,13 +59,28 @@ def mentions(file: File, target: cst.BaseExpression) -> Mentions:
             if is_target(file.tree, node):
                 found.writes.append(node)
                 continue
-            alias = _alias_target(file, node)
-            if alias is None:
+            targets = _goes_to(file, node, found)
+            if targets is None:
                 found.reads.append(node)
             else:
                 found.aliased.append(node)
-                pending.append(alias)
+                found.reads += [one for one in targets if isinstance(one, cst.Call)]
+                pending += [one for one in targets if not isinstance(one, cst.Call)]
     return found
+
+
+def _goes_to(file: File, node: cst.BaseExpression, found: Mentions) -> list[cst.BaseExpression] | None:
+    """Return where a value goes that is assigned, returned or passed on by `node`; None when it is used there."""
+    alias = _alias_target(file, node)
+    if alias is not None:
+        return [alias]
+    taken = parameter_of(file, node)
+    if taken is not None:
+        found.passed += taken[1]
+        return [taken[0]]
+    received = receivers_of(file, node)
+    found.received += received or []
+    return received
 
 
 def _direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst.BaseExpression]:

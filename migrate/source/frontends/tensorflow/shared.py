@@ -11,6 +11,7 @@ from migrate.report.model import State
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Stop, Table, refused_state
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.references import RULE
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 
 if TYPE_CHECKING:
@@ -63,10 +64,10 @@ def check_shared_reads(judgement: Judgement) -> None:
         for lookup in table.lookups:
             readers.setdefault(id(lookup.call), []).append(table)
     groups = [(tables, call) for call, tables in readers.items() if len(tables) > 1]
-    changed = bool(groups)
+    changed = bool(groups) or any(table.passed for table in judgement.tables)
     while changed:
-        changed = False
         moving = {id(table) for table in judgement.moving}
+        changed = _check_passed(judgement)
         for tables, call in groups:
             same = len({table.creation.rank for table in tables}) == 1
             if same and all(id(table) in moving for table in tables):
@@ -79,3 +80,19 @@ def check_shared_reads(judgement: Judgement) -> None:
                     message = "this lookup reads one table or another"
                     table.stops.append(Stop(lookup.call, lookup.rule, message, reason, "look each up in its own place"))
                     changed = True
+
+
+def _check_passed(judgement: Judgement) -> bool:
+    """Stop a table whose function is also given something that is no moving table; return whether one was stopped."""
+    moving = judgement.moving
+    known = {id(node) for table in moving for node in table.references}
+    stopped = False
+    for table in moving:
+        other = next((node for node in table.passed if id(node) not in known), None)
+        if other is not None:
+            text = " ".join(judgement.file.tree.source(other).split())
+            reason = f"`{text}` is passed there as well, and it is no table that moves"
+            message = f"the function that takes `{table.label}` also takes another value"
+            table.stops.append(Stop(other, RULE, message, reason, "give the tables a function of their own"))
+            stopped = True
+    return stopped

@@ -68,6 +68,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         creation,
         stops=[*creation.stops, *known.stops, *padded.stops],
         references=[*known.reads, *padded.more, *known.writes, *known.aliased],
+        passed=known.passed,
         followed=[*follow(file, padded, known)],
     )
     for node in reads:
@@ -84,7 +85,8 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     if table.lookups and all(_cut_off(file, lookup.call) for lookup in table.lookups):
         reason = "every lookup stands inside `stop_gradient`, so its rows are never trained"
         table.stops.append(Stop(call, creation.rule, "this variable cannot become a table", reason, "leave it dense"))
-    _check_bindings(file, table, [write for write in known.writes if not padded.owns(write)], known.aliased)
+    bound = [one for one in known.writes if all(one is not target for target in known.received)]
+    _check_bindings(file, table, [write for write in bound if not padded.owns(write)], known.aliased)
     check_terms(file, table)
     check_parts(file, table)
     _check_runs(file, creation, table)
@@ -233,8 +235,8 @@ def _check_bindings(
 
 
 def _unbinds(file: File, target: cst.BaseExpression) -> bool:
-    """True for `del W`, after which nothing can be read, and for `global W`, which binds nothing."""
-    return isinstance(file.tree.parent(target), cst.Del | cst.NameItem)
+    """True for `del W`, after which nothing can be read, `global W`, which binds nothing, and parameters."""
+    return isinstance(file.tree.parent(target), cst.Del | cst.NameItem | cst.Param)
 
 
 def _check_runs(file: File, creation: Creation, table: Table) -> None:
