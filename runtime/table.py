@@ -96,6 +96,8 @@ class Table(_tensorflow.Parent):
             self._add_to_graph(attributes)
 
     def _add_to_graph(self, attributes: dict[str, Any]) -> None:
+        assert self.graph is not None
+        self.graph.unique_name(self.graph_name)  # taken from now on: the scope below is entered as one that exists
         with tf.name_scope(self.graph_name + "/"), tf.device("/device:CPU:0"):
             self.created: tf.Tensor = native.ops().rec_table_handle(**attributes, name="created")
             # Init op and restore note here which table they filled, and everything else reads it: where the parts of a

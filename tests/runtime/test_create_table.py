@@ -108,6 +108,15 @@ def test_a_name_serves_once() -> None:
 
 
 @pytest.mark.usefixtures("graph")
+def test_an_op_of_the_same_name_gets_another() -> None:
+    make_table("user")
+    assert tf.identity(1, name="user").op.name == "user_1"
+    with tf.name_scope("scope"):
+        make_table("item")
+    assert tf.identity(1, name="item").op.name == "item_1"
+
+
+@pytest.mark.usefixtures("graph")
 def test_reuse_gives_the_table_that_exists() -> None:
     scope = tf.compat.v1.variable_scope
     with scope("tower", reuse=tf.compat.v1.AUTO_REUSE):
