@@ -49,6 +49,18 @@ def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpr
     return None
 
 
+def callers_option(file: File, node: cst.CSTNode, option: str, depth: int = 6) -> cst.BaseExpression | None:
+    """Return a value that a scope around a call of the function of `node`, or of its caller, gives for `option`."""
+    function = file.tree.enclosing(node, cst.FunctionDef)
+    if function is None or depth == 0:
+        return None
+    for site in call_sites(file, function):
+        found = enclosing_option(file, site, option) or callers_option(file, site, option, depth - 1)
+        if found is not None:
+            return found
+    return None
+
+
 def prefix(file: File, node: cst.CSTNode, depth: int = 6) -> tuple[str, ...] | None:
     """Return the names of all variable scopes around `node`, callers included; None when they are not static."""
     parts: list[str] = []

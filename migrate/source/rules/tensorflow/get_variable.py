@@ -11,7 +11,7 @@ from migrate.source.frontends.tensorflow.initializers import GLOROT, OPS
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
 from migrate.source.frontends.tensorflow.shapes import Shape, is_float32
-from migrate.source.frontends.tensorflow.variable_scopes import enclosing_option
+from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option
 from migrate.source.rules import Example, register
 
 PARAMETERS = [
@@ -82,6 +82,13 @@ class GetVariable(CreationRule):
             says="float32",
         ),
         Example(
+            "initial values of a scope in another function",
+            HEAD
+            + 'def build(ids):\n    W = tf.get_variable("w", [9, 4])\n    return tf.nn.embedding_lookup(W, ids)\n\n'
+            'with tf.variable_scope("s", initializer=tf.zeros_initializer()):\n    e = build(x)\n',
+            says="around a call",
+        ),
+        Example(
             "initial values from a matrix",
             HEAD + 'W = tf.get_variable("w", [3, 4], initializer=tf.constant_initializer(matrix))\n'
             "e = tf.nn.embedding_lookup(W, ids)\n",
@@ -114,6 +121,10 @@ class GetVariable(CreationRule):
 
     def _initializer(self, creation: Creation, file: File, shape: Shape, given: cst.BaseExpression | None) -> None:
         given = given if given is not None else enclosing_option(file, creation.call, "initializer")
+        if given is None and (outer := callers_option(file, creation.call, "initializer")) is not None:
+            reason = "a variable scope around a call of this function gives its initial values"
+            refuse(creation, outer, reason, "give the initializer where the variable is made")
+            return
         if given is None:
             creation.initializer = file.initializers.scaled(GLOROT, shape, "get_variable's default")
             return

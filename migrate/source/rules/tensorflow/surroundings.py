@@ -9,6 +9,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.shapes import is_float32
 from migrate.source.frontends.tensorflow.values import local_names, scope_of_name
 from migrate.source.frontends.tensorflow.variable_scopes import PARAMETERS
 from migrate.source.rules import Example, register
@@ -85,6 +86,12 @@ class Surroundings(FileRule):
             says="average over all",
         ),
         Example(
+            "double precision of an outer scope",
+            'import tensorflow.compat.v1 as tf\nwith tf.variable_scope("s", dtype=tf.float64):\n'
+            '    W = tf.get_variable("w", [9, 4])\n    e = tf.nn.embedding_lookup(W, ids)\n',
+            says="float32",
+        ),
+        Example(
             "regularizer of an outer scope",
             'import tensorflow.compat.v1 as tf\nwith tf.variable_scope("s", regularizer=r):\n'
             '    W = tf.get_variable("w", [9, 4])\n    e = tf.nn.embedding_lookup(W, ids)\n',
@@ -123,6 +130,9 @@ class Surroundings(FileRule):
             if option in bound and not is_none(bound[option]):
                 reason = f"`{option}` of a variable scope acts on every variable made inside"
                 yield Stop(bound[option], self.id, f"a variable scope has a {option}", reason)
+        if not is_float32(file.names, bound.get("dtype")):
+            reason = "tables hold float32, and the scope makes its variables of another type"
+            yield Stop(bound["dtype"], self.id, "a variable scope has a dtype", reason, "give float32 to the variable")
 
     def _is_graph_code(self, file: File) -> bool:
         v1_import = any(
