@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -109,6 +110,12 @@ class Tree:
         self.module.visit(index)
         self.calls, self.names, self.attributes = index.calls, index.names, index.attributes
         self.imports, self.strings, self.classes = index.imports, index.strings, index.classes
+
+    def linked(self, link: Link | None) -> Tree:
+        """Return the same file in another project; nothing is parsed again."""
+        tree = copy.copy(self)
+        tree.link = link
+        return tree
 
     @property
     def newline(self) -> str:

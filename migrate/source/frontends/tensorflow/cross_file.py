@@ -30,9 +30,11 @@ from migrate.source.tree import Tree
 class Conversions:
     """What became of the files of a project, unit by unit."""
 
-    def __init__(self, project: Project) -> None:
-        """Take the project; nothing is read yet."""
+    def __init__(self, project: Project, trees: dict[tuple[str, str], Tree | None] | None = None) -> None:
+        """Take the project, and files that are parsed already, by path and text; nothing is read yet."""
         self.project = project
+        self._first = trees is None
+        self._trees = {} if trees is None else trees
         self.programs = programs_of(project)
         self._done: dict[str, SourceResult] = {}
         self._seen: set[str] = set()
@@ -51,11 +53,13 @@ class Conversions:
                 return None
             if self._after is None:
                 changed = {p: one.converted for p, one in self._done.items()}
-                self._after = Conversions(self.project.replaced(changed))
+                self._after = Conversions(self.project.replaced(changed), self._trees)
             return self._after.of(path, text, options)
         for member in self.programs.around(path):
             if member not in self._seen:
                 self._after = None
+                if self._first:
+                    self._trees.clear()  # they are large, and units share no file
                 unit = self.programs.unit(member)
                 self._seen |= set(unit)
                 self._done |= self._convert(unit, options) if len(unit) > 1 else {}
@@ -93,7 +97,7 @@ class Conversions:
             return
         for text in changed.values():
             ast.parse(text)
-        after = Conversions(self.project.replaced(changed))
+        after = Conversions(self.project.replaced(changed), self._trees)
         for path, text in changed.items():
             again = after.of(path, text, options)
             if again is not None and again.changed:
@@ -114,12 +118,19 @@ class Conversions:
 
     def _tree(self, path: str) -> Tree | None:
         """Return the parsed file, or None when it cannot be read; its own conversion then says so."""
-        text = self.project.text(path)
-        try:
-            tree = Tree(path, text, FileLink(self.project, path))
-        except Exception:  # libcst fails in many ways on what it cannot parse
-            return None
-        return tree if tree.module.code == text else None
+        key = path, self.project.text(path)
+        if key not in self._trees:
+            self._trees[key] = _parsed(*key)
+        tree = self._trees[key]
+        return tree.linked(FileLink(self.project, path)) if tree is not None else None
+
+
+def _parsed(path: str, text: str) -> Tree | None:
+    try:
+        tree = Tree(path, text)
+    except Exception:  # libcst fails in many ways on what it cannot parse
+        return None
+    return tree if tree.module.code == text else None
 
 
 def _words(file: File, tables: list[Table]) -> set[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import libcst as cst
 
@@ -10,6 +12,7 @@ from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import relatives
 from migrate.source.frontends.tensorflow.values import self_class
+from migrate.source.tree import Tree
 
 PARAMETERS = [
     "name_or_scope",
@@ -27,6 +30,9 @@ PARAMETERS = [
     "auxiliary_name_scope",
 ]
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+Result = TypeVar("Result")
+#: By tree: what was asked of it, and the answer.
+_ANSWERS: WeakKeyDictionary[Tree, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
 
 
 def scope_calls(file: File, node: cst.CSTNode) -> Iterator[cst.Call]:
@@ -51,6 +57,10 @@ def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpr
 
 def callers_option(file: File, node: cst.CSTNode, option: str, depth: int = 6) -> cst.BaseExpression | None:
     """Return a value that a scope around a call of the function of `node`, or of its caller, gives for `option`."""
+    return _once(file, (option, node, depth), lambda: _callers_option(file, node, option, depth))
+
+
+def _callers_option(file: File, node: cst.CSTNode, option: str, depth: int) -> cst.BaseExpression | None:
     function = file.tree.enclosing(node, cst.FunctionDef)
     if function is None or depth == 0:
         return None
@@ -63,6 +73,10 @@ def callers_option(file: File, node: cst.CSTNode, option: str, depth: int = 6) -
 
 def prefix(file: File, node: cst.CSTNode, depth: int = 6) -> tuple[str, ...] | None:
     """Return the names of all variable scopes around `node`, callers included; None when they are not static."""
+    return _once(file, ("prefix", node, depth), lambda: _prefix(file, node, depth))
+
+
+def _prefix(file: File, node: cst.CSTNode, depth: int) -> tuple[str, ...] | None:
     parts: list[str] = []
     for call in scope_calls(file, node):
         bound = bind(call, PARAMETERS)
@@ -83,12 +97,33 @@ def prefix(file: File, node: cst.CSTNode, depth: int = 6) -> tuple[str, ...] | N
 
 def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     """Return the calls of this function in the file, by name; a constructor's are those of its class."""
+    return [*_once(file, ("call_sites", function), lambda: _call_sites(file, function))]
+
+
+def _once(file: File, question: tuple[Any, ...], answer: Callable[[], Result]) -> Result:
+    """Answer a question about a tree once: callers of callers ask the same ones over and over."""
+    known = _ANSWERS.setdefault(file.tree, {})
+    if question not in known:
+        known[question] = answer()
+    found: Result = known[question]
+    return found
+
+
+def _call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     name = function.name.value
     owner = file.tree.enclosing(function, cst.ClassDef | cst.FunctionDef)  # type: ignore[arg-type]
     if name == "__init__" and isinstance(owner, cst.ClassDef):
         name = owner.name.value
-    found = [call for call in file.tree.calls if _called(call) == name and _may_call(file, call, function)]
+    named = _once(file, ("calls",), lambda: _by_name(file)).get(name, ())
+    found = [call for call in named if _may_call(file, call, function)]
     return [call for call in found if not file.tree.contains(function, call)] + _renamed(file, function, name)
+
+
+def _by_name(file: File) -> dict[str, list[cst.Call]]:
+    found: dict[str, list[cst.Call]] = {}
+    for call in file.tree.calls:
+        found.setdefault(_called(call), []).append(call)
+    return found
 
 
 def _may_call(file: File, call: cst.Call, function: cst.FunctionDef) -> bool:
@@ -112,8 +147,12 @@ def _renamed(file: File, function: cst.FunctionDef, name: str) -> list[cst.Call]
     """Return the calls in other files under a name given by `import ... as`."""
     tree = file.tree
     wanted = (function, tree.enclosing(function, cst.ClassDef))
-    calls = [c for c in tree.calls if isinstance(c.func, cst.Name) and tree.is_alias(c.func) and _called(c) != name]
+    calls = [c for c in _once(file, ("aliased",), lambda: _aliased(file)) if _called(c) != name]
     return [c for c in calls if (target := tree.named(c.func)) is not None and any(target is one for one in wanted)]
+
+
+def _aliased(file: File) -> list[cst.Call]:
+    return [c for c in file.tree.calls if isinstance(c.func, cst.Name) and file.tree.is_alias(c.func)]
 
 
 def _called(call: cst.Call) -> str:
