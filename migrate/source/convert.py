@@ -106,6 +106,9 @@ def _blame(path: str, text: str, module: ast.Module, options: Options, error: Ex
     """Return the result for a file on which the converter failed; libcst fails in many ways on very deep nesting."""
     if _depth(module) > DEEP:
         return failed(path, text, "it is nested too deeply to be followed", "split its longest expression; it is left")
+    if type(error).__name__ == "ParserSyntaxError":  # of libcst, which is imported only where it is needed
+        problem = "Python reads it, but libcst does not (indented by tabs among spaces?)"
+        return failed(path, text, problem, "indent it by spaces alone; it is left as it is")
     reason = str(error).splitlines()[0] if str(error) else ""
     own = line_of_rules(options.rule_files, error)
     problem = f"{own or 'the converter'} failed ({type(error).__name__}: {reason})"

@@ -22,6 +22,7 @@ BAD = {
     "unknown encoding": (b"# -*- coding: klingon -*-\nimport tensorflow\n", "cannot be decoded"),
     "null byte": (b"import tensorflow\nx = '\x00'\n", "null"),
     "binary": (bytes(range(256)) + b"import tensorflow", "cannot be decoded"),
+    "tabs before spaces": (b"import tensorflow\ndef embedding():\n    if a:\n\t    b = 1\n", "libcst does not"),
     "bare carriage returns": (b"import tensorflow as tf\rembedding = 1\r", "line ends"),
     "deep nesting": (b"import tensorflow\nx = " + b"(" * 5000 + b")" * 5000 + b"\n", "does not parse"),
 }
