@@ -34,8 +34,10 @@ def converted_tables(report: Report, path: str) -> list[TableRecord]:
     return list(found.values())
 
 
-def given_names(pairs: Sequence[str], tables: Sequence[TableRecord]) -> dict[str, str]:
-    """Return table -> variable for `TABLE=VARIABLE` options.
+def given_names(
+    pairs: Sequence[str], tables: Sequence[TableRecord], option: str = "--map", form: str = "TABLE=VARIABLE"
+) -> dict[str, str]:
+    """Return table -> what is given for it by options such as `TABLE=VARIABLE`.
 
     Raises:
         MigrateError: an option of another form, or of a table that the report has not.
@@ -45,11 +47,30 @@ def given_names(pairs: Sequence[str], tables: Sequence[TableRecord]) -> dict[str
     for pair in pairs:
         table, equals, variable = pair.partition("=")
         if not equals or not variable:
-            raise MigrateError(f"--map {pair}: not of the form TABLE=VARIABLE; write it so")
+            raise MigrateError(f"{option} {pair}: not of the form {form}; write it so")
         if table not in names:
-            raise MigrateError(f"--map {pair}: the report has no table `{table}`; its tables are {', '.join(names)}")
+            raise MigrateError(f"{option} {pair}: the report has no table `{table}`; its tables are {', '.join(names)}")
         given[table] = variable
     return given
+
+
+def parts_of(pairs: Sequence[str], tables: Sequence[TableRecord], source: str) -> dict[str, int]:
+    """Return table -> number of partitions for `TABLE=N` options, 1 where the order of rows is that of the ids.
+
+    Raises:
+        MigrateError: an option of another form, or none for a table whose rows are in the order of partitions.
+    """
+    given = given_names(pairs, tables, "--parts", "TABLE=N")
+    for table, text in given.items():
+        if not text.isdigit() or int(text) < 1:
+            raise MigrateError(f"--parts {table}={text}: not a number of partitions; write {table}=2, for one")
+    for one in tables:
+        if one.by_parts and one.name not in given:
+            raise MigrateError(
+                f"{source}: ids of `{one.name}` went round the partitions of its variable, so its rows are not in the "
+                f"order of ids; give the number of partitions with --parts {one.name}=N (1 if it was whole)"
+            )
+    return {one.name: int(given.get(one.name, 1)) for one in tables}
 
 
 def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source: str) -> str:

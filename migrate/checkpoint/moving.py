@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from migrate.checkpoint.matching import converted_tables, given_names, optimizer_of, variable_of
+from migrate.checkpoint.matching import converted_tables, given_names, optimizer_of, parts_of, variable_of
 from migrate.errors import MigrateError
 from migrate.report.model import TableRecord
 from migrate.report.serialize import read_report
@@ -15,7 +15,13 @@ from runtime.checkpoint.bundle import Bundle
 
 
 def move(
-    source: str, target: str, report: str, names: Sequence[str], like: str | None, force: bool
+    source: str,
+    target: str,
+    report: str,
+    names: Sequence[str],
+    parts: Sequence[str],
+    like: str | None,
+    force: bool,
 ) -> list[checkpoint.Moved]:
     """Write the checkpoint `target` from `source` for the tables of a report; returns what became of each variable.
 
@@ -24,6 +30,7 @@ def move(
     """
     tables = converted_tables(read_report(report), report)
     given = given_names(names, tables)
+    counts = parts_of(parts, tables, source)
     index = Path(target + ".index")
     if index.exists() and not force:
         raise MigrateError(f"{index} is there already; give another NEW, or --force to write over it")
@@ -32,7 +39,9 @@ def move(
         moves = []
         for table in tables:
             variable = given.get(table.name) or variable_of(table, bundle.shapes, bundle.path)
-            moves.append(checkpoint.Move(table.name, variable, _trained_by(table, variable, bundle)))
+            moves.append(
+                checkpoint.Move(table.name, variable, _trained_by(table, variable, bundle), counts[table.name])
+            )
         return _written(bundle.path, target, moves, like)
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error

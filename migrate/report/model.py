@@ -1,6 +1,7 @@
 """The report as data: findings, tables, comparisons. Writers and the diff read it; nothing here prints or renders.
 
-Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file.
+Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
+1.2 `by_parts` of a table.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rewriter.region import Region
 
 #: The rule of findings on a graph's tables, which another command can move than those in source.
 GRAPH_RULE = "graph-table"
-SCHEMA = ("recmigrate-report", 1, 1)
+SCHEMA = ("recmigrate-report", 1, 2)
 
 
 class State(str, Enum):
@@ -89,6 +90,7 @@ class TableRecord:
     optimizer: str
     lookups: tuple[Location, ...] = ()
     reasons: tuple[str, ...] = ()
+    by_parts: bool = False  #: row r of the variable is not that of id r: it is partitioned, and ids go round its parts
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ class Move:
     table: str
     variable: str
     optimizer: str | None = None  #: whose slots go with the rows, by the names that checkpoints know; None: no slots
+    parts: int = 1  #: partitions of the variable, over which `mod` spread the ids: id i is row i // parts of i % parts
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,17 @@ def _table(bundle: Bundle, move: Move) -> tuple[Moved, dict[str, Any], set[str]]
     kind = optimizer_kind(move.optimizer) if move.optimizer and (found or not wanted) else 0
     meta = [2, table_seed(None, move.table, 0), rows.shape[1], len(slots), kind, *([0] * len(slots))]
     empty = np.zeros([len(rows), 0], np.float32)
-    parts = (np.arange(len(rows)), rows, np.concatenate([empty, *slots], 1), np.array(meta, np.int64))
+    parts = (_keys(len(rows), move.parts), rows, np.concatenate([empty, *slots], 1), np.array(meta, np.int64))
     tensors = {f"{move.table}-{part}": array for part, array in zip(PARTS, parts, strict=True)}
     tensors[move.table] = np.zeros([0, rows.shape[1]], np.float32)
     count, dim = rows.shape
     return Moved(move, count, dim, tuple(found)), tensors, {move.variable, *found.values()}
+
+
+def _keys(rows: int, parts: int) -> NDArray[np.int64]:
+    """Return the id of each row of a variable whose partitions, the first ones a row longer, stand one by one."""
+    sizes = [rows // parts + (part < rows % parts) for part in range(parts)]
+    return np.concatenate([part + parts * np.arange(size, dtype=np.int64) for part, size in enumerate(sizes)])
 
 
 def _second_counters(tensors: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ OPTIMIZERS = (
 )  # fmt: skip
 
 
-def train(text: str, first: int, restore: str | None, save: str | None) -> list[float]:
+def train(text: str, first: int, restore: str | None, save: str | None, rows: int = 30) -> list[float]:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(1)
         space: dict[str, Any] = {"__name__": "model"}
@@ -51,7 +51,7 @@ def train(text: str, first: int, restore: str | None, save: str | None) -> list[
         losses = []
         for step in range(first, first + 4):
             random = np.random.RandomState(step)
-            feed = {"user_ids:0": random.randint(30, size=12), "label:0": random.rand(12)}
+            feed = {"user_ids:0": random.randint(rows, size=12), "label:0": random.rand(12)}
             losses.append(session.run([loss, train_op], feed)[0])
         if save:
             saver.save(session, save)
@@ -156,3 +156,28 @@ def test_a_report_without_tables_is_refused(tmp_path: Path) -> None:
     done = convert_paths([str(tmp_path / "model.py")], Options())
     write(make_report("test", done, "", dry=False), str(tmp_path / "report.json"))
     assert "no table of this report was converted" in problem(invoke(tmp_path))
+
+
+@pytest.mark.parametrize("strategy", ["mod", "div"])
+def test_rows_of_partitions_go_to_their_ids(tmp_path: Path, strategy: str) -> None:
+    original = MODEL.replace("{optimizer}", "AdagradOptimizer(0.1)").replace(
+        'tf.variable_scope("tower")', 'tf.variable_scope("tower", partitioner=tf.fixed_size_partitioner(4))'
+    )
+    for table in ("table", "bias"):
+        original = original.replace(f"tf.gather({table}, user)", f"tf.nn.embedding_lookup({table}, user)")
+        original = original.replace(f"lookup({table}, user)", f'lookup({table}, user, partition_strategy="{strategy}")')
+    # 28 rows: `mod` needs parts of one size.
+    original = original.replace("[30", "[28").replace("randint(30", "randint(28")
+    (tmp_path / "model.py").write_text(original)
+    done = convert_paths([str(tmp_path / "model.py")], Options())
+    write(make_report("test", done, "", dry=False), str(tmp_path / "report.json"))
+    train(original, 0, None, str(tmp_path / "old"), rows=28)
+    want = train(original, 4, str(tmp_path / "old"), None, rows=28)
+    if strategy == "mod":
+        assert "--parts tower_user=N" in problem(invoke(tmp_path))
+        assert "not a number" in problem(invoke(tmp_path, "--parts", "tower_user=x"))
+        assert invoke(tmp_path, "--parts", "tower_user=4", "--parts", "tower_bias=4").exit_code == 0
+    else:
+        assert invoke(tmp_path).exit_code == 0
+    got = train(done[0].result.converted, 4, str(tmp_path / "new"), None, rows=28)
+    np.testing.assert_allclose(got, want, rtol=1e-5)

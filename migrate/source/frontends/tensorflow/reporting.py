@@ -12,6 +12,7 @@ from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table, ref
 from migrate.source.frontends.tensorflow.judge import Judgement, concerns
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.frontends.tensorflow.optimizers import Maker
+from migrate.source.frontends.tensorflow.partitions import OTHER_ORDER
 from migrate.source.frontends.tensorflow.plan import Plan
 from migrate.source.frontends.tensorflow.tables import LOOKUP_LIKE, unfollowed
 from migrate.source.frontends.tensorflow.training import owner
@@ -230,6 +231,7 @@ class _Reporter:
                 optimizers,
                 tuple(self.tree.location(lookup.call) for lookup in table.lookups),
                 tuple(dict.fromkeys(self._reason(stop, creation.call) for stop in stops)),
+                by_parts=OTHER_ORDER in creation.notes,
             )
 
     def _file_stops(self, table: Table) -> list[Stop]:
