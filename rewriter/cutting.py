@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,27 @@ def with_regions(view: GraphView, plan: Plan) -> Plan:
         for table in wait.table.split(", "):
             if table in cuts:
                 cuts[table].edits += [_Edge(old, wait.op, wait.by, control=True) for old in wait.old or ("",)]
+    for cut in cuts.values():
+        cut.find()
+    _find_edges(view, list(cuts.values()))
     return replace(plan, regions=tuple(cut.region() for cut in cuts.values()))
+
+
+def _find_edges(view: GraphView, cuts: Sequence[_Cut]) -> None:
+    """Give every cut the edges between its ops, by one walk over all: an op of a Saver is in as many as there are."""
+    found: dict[str, dict[int, _Cut]] = {}
+    for number, cut in enumerate(cuts):
+        for op, state in cut.states.items():
+            if state != ADDED:
+                found.setdefault(op, {})[number] = cut
+    for op, own in found.items():
+        reading = ((use.op, False) for use in view.users(op))
+        for user, control in itertools.chain(reading, ((one, True) for one in view.waiting(op))):
+            theirs = found.get(user, {})
+            few, many = (own, theirs) if len(own) < len(theirs) else (theirs, own)
+            for number in few:
+                if number in many:
+                    few[number].between.setdefault(op, []).append((user, control))
 
 
 @dataclass(frozen=True)
@@ -60,15 +81,20 @@ class _Cut:
     types: dict[str, str] = field(default_factory=dict)
     savers: list[SaverPart] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)
+    between: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)  # who reads an op, or waits for it (True)
 
     def take_saver(self, saver: SaverPart, assignments: Iterable[str]) -> None:
         self.savers.append(saver)
         self.restored += [op for op in assignments if op]
 
-    def region(self) -> Region:
+    def find(self) -> None:
+        """Find the ops of the region."""
         self._removed()
         self._kept()
         self._added()
+
+    def region(self) -> Region:
+        """Return the region, when its ops and the edges between them are known."""
         boxes: dict[str, list[str]] = {}
         for op in self.roles:
             boxes.setdefault(self._box(op, boxes), []).append(op)
@@ -147,29 +173,29 @@ class _Cut:
     def _dead(self) -> None:
         """Take, as removed, what only removed ops need: the arithmetic of an update, for one."""
         pending = [op for op, state in self.states.items() if state == REMOVED]
-        needed = self._needed()
+        needed, savers = self._needed(), {saver.op for saver in self.savers}
         while pending:
             op = pending.pop()
             if self.roles[op] == "save":
                 continue  # its inputs are those of every variable
             for before in dict.fromkeys((*(tensor.op for tensor in self.view.inputs(op)), *self.view.controls(op))):
-                if before not in self.roles and before not in needed and self._only_removed_need(before):
+                if before in self.roles or before in needed or not self._only_removed_need(before):
+                    continue
+                if all(use.op not in savers for use in self.view.users(before)):
                     self._take(REMOVED, self.roles[op], before)
                     pending.append(before)
 
     def _needed(self) -> set[str]:
-        """Return what the parts read."""
+        """Return what the parts read, but for those of Savers."""
         table = self.table
         needed = {*(part.initial.op for part in table.pieces), *(one.ids.op for one in table.lookups)}
         for update in table.updates:
             needed |= {tensor.op for piece in _gradients(update) for tensor in piece}
             needed |= {given.op for given in update.hyper if isinstance(given, Tensor)}
-        for saver in self.savers:
-            needed |= {tensor.op for tensor in self.view.inputs(saver.op)}
         return needed
 
     def _only_removed_need(self, op: str) -> bool:
-        needing = (*(use.op for use in self.view.users(op)), *self.view.waiting(op))
+        needing = itertools.chain((use.op for use in self.view.users(op)), self.view.waiting(op))
         return all(self.states.get(one) == REMOVED for one in needing)
 
     def _added(self) -> None:
@@ -200,11 +226,9 @@ class _Cut:
         for op, state in self.states.items():
             if state == ADDED:
                 continue
-            reading = [(use.op, False) for use in self.view.users(op)]
-            for user, control in (*reading, *((one, True) for one in self.view.waiting(op))):
-                if user in self.roles:
-                    gone = REMOVED in (state, self.states[user]) or (op, user, control) in cut
-                    yield op, user, REMOVED if gone else KEPT, control
+            for user, control in self.between.get(op, ()):
+                gone = REMOVED in (state, self.states[user]) or (op, user, control) in cut
+                yield op, user, REMOVED if gone else KEPT, control
 
     def _new_edges(self) -> Iterator[tuple[str, str, str, bool]]:
         name = self.table.name

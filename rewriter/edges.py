@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 
 import tensorflow as tf
 
@@ -27,9 +28,20 @@ def edit_input(graph: tf.Graph, edit: InputEdit, new: tf.Tensor, undo: contextli
     _tensorflow.update_input(op, edit.use.input, new)
 
 
-def edit_controls(graph: tf.Graph, edit: ControlEdit, new: tf.Operation, undo: contextlib.ExitStack) -> None:
-    """Let an op wait for `new` instead of the old ones."""
-    op = graph.get_operation_by_name(edit.op)
-    before = list(op.control_inputs)
-    undo.callback(_tensorflow.replace_controls, op, before)
-    _tensorflow.replace_controls(op, [*(one for one in before if one.name not in edit.old), new])
+def edit_controls(
+    graph: tf.Graph, edits: Iterable[tuple[ControlEdit, tf.Operation]], undo: contextlib.ExitStack
+) -> None:
+    """Let ops wait for the new ones instead of the old ones.
+
+    All edits of an op are made at once: the initializer of a graph waits for all variables, and each may edit it.
+    """
+    by_op: dict[str, list[tuple[ControlEdit, tf.Operation]]] = {}
+    for edit, new in edits:
+        by_op.setdefault(edit.op, []).append((edit, new))
+    for name, own in by_op.items():
+        op = graph.get_operation_by_name(name)
+        before = list(op.control_inputs)
+        gone = {old for edit, _ in own for old in edit.old}
+        kept = [one for one in before if one.name not in gone]
+        undo.callback(_tensorflow.replace_controls, op, before)
+        _tensorflow.replace_controls(op, list(dict.fromkeys([*kept, *(new for _, new in own)])))

@@ -7,7 +7,7 @@ import functools
 import gc
 import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -26,6 +26,10 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "FloorDiv": lambda one, other: one // other if other else None,
     "FloorMod": lambda one, other: one % other if other else None,
 }
+
+
+#: An op with so many users (what a Saver restores has as many as there are variables) is searched once.
+_MANY = 16
 
 
 class Tensor(NamedTuple):
@@ -68,7 +72,9 @@ class GraphView:
             raise ValueError("the graph has two nodes of one name: it was not exported by TensorFlow")
         self._inputs: dict[str, tuple[Tensor, ...]] = {}
         self._controls: dict[str, tuple[str, ...]] = {}
-        self._users: dict[str, list[tuple[Tensor, Use]]] = {name: [] for name in self.nodes}
+        self._users: dict[str, list[Use]] = {name: [] for name in self.nodes}
+        self._by_output: dict[str, dict[Tensor, list[Use]]] = {}
+        self._texts: dict[str, list[str]] = {}
         self._waiting: dict[str, list[str]] = {name: [] for name in self.nodes}
         for node in definition.node:
             self._index(node)
@@ -84,7 +90,7 @@ class GraphView:
         self._inputs[node.name], self._controls[node.name] = tuple(data), tuple(controls)
         try:
             for number, tensor in enumerate(data):
-                self._users[tensor.op].append((tensor, Use(node.name, number)))
+                self._users[tensor.op].append(Use(node.name, number))
             for op in controls:
                 self._waiting[op].append(node.name)
         except KeyError as error:
@@ -127,17 +133,24 @@ class GraphView:
         """Return the ops that `op` waits for by control edges."""
         return self._controls[op]
 
-    def uses(self, tensor: Tensor) -> list[Use]:
+    def uses(self, tensor: Tensor) -> Sequence[Use]:
         """Return every data input that reads `tensor`; an op that reads it twice comes twice."""
-        return [use for read, use in self._users[tensor.op] if read == tensor]
+        users = self._users[tensor.op]
+        if len(users) < _MANY:
+            return [use for use in users if self._inputs[use.op][use.input] == tensor]
+        if tensor.op not in self._by_output:
+            found = self._by_output.setdefault(tensor.op, {})
+            for use in users:
+                found.setdefault(self._inputs[use.op][use.input], []).append(use)
+        return self._by_output[tensor.op].get(tensor, [])
 
-    def users(self, op: str) -> list[Use]:
+    def users(self, op: str) -> Sequence[Use]:
         """Return every data input that reads any output of `op`."""
-        return [use for _, use in self._users[op]]
+        return self._users[op]
 
-    def waiting(self, op: str) -> list[str]:
+    def waiting(self, op: str) -> Sequence[str]:
         """Return the ops that wait for `op` by a control edge."""
-        return list(self._waiting[op])
+        return self._waiting[op]
 
     def attribute(self, op: str, name: str) -> Any:
         """Return an attribute as protobuf's AttrValue; an empty one when the node does not have it."""
@@ -147,6 +160,15 @@ class GraphView:
         """Return the static shape, unknown when the graph was exported without shapes."""
         shapes = self.attribute(tensor.op, "_output_shapes").list.shape
         return tf.TensorShape(shapes[tensor.output]) if tensor.output < len(shapes) else tf.TensorShape(None)
+
+    def texts(self, op: str) -> Sequence[str] | None:
+        """Return the strings that a Const holds, read once: a Saver's has all names; None for an op of another type."""
+        if self.type(op) != "Const":
+            return None
+        if op not in self._texts:
+            values: Any = tf.make_ndarray(self.nodes[op].attr["value"].tensor)
+            self._texts[op] = [text.decode() for text in values.ravel()]
+        return self._texts[op]
 
     def number(self, tensor: Tensor) -> Any:
         """Return the number that all elements of a tensor are, found without evaluating it; None where there is none.

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph import uncollected
 from rewriter.moving import rewrite_and_view
 from rewriter.pipeline import PipelinePlan, move_ids
 from rewriter.plan import Plan
@@ -35,6 +36,7 @@ def modify_graph_and_start_emb_cache(
     return _modify(full_graph or tf.compat.v1.get_default_graph(), dump_graph, tables, move_ids)[0]
 
 
+@uncollected()
 def _modify(graph: tf.Graph, dump: bool, tables: Any, ids: bool) -> tuple[Plan, PipelinePlan]:
     _write(graph, "before", dump)
     plan, view = rewrite_and_view(graph, tables)

@@ -109,8 +109,7 @@ def _inline(
     edits = _edits(view, name, len(outputs), given)
     for edit in edits.inputs:
         edit_input(graph, edit, parts[edit.by], undo)
-    for wait in edits.controls:
-        edit_controls(graph, wait, parts[wait.by], undo)
+    edit_controls(graph, ((wait, parts[wait.by]) for wait in edits.controls), undo)
     return edits, outputs
 
 

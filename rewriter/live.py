@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from rewriter.plan import ControlEdit, Plan
 from rewriter.savers import SaverPart
 from runtime import sparse_lookup
 from runtime.checkpoint.stock import StockVariable
-from runtime.optimizers.by_rule import update_by_rule
+from runtime.optimizers.by_rule import record_updates, update_by_rule
 from runtime.table import Table as RuntimeTable
 from runtime.table import table_for_variable
 
@@ -55,9 +55,8 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
     undo = contextlib.ExitStack()
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
         undo.callback(_restore_collections, graph, collections_of(graph))
-        parts = _Parts(graph, {edit.by for edit in plan.controls})
-        for table in plan.tables:
-            parts.add(table)
+        parts = _Parts(graph, [edit.by for edit in plan.controls if "/slots/" in edit.by])
+        parts.add(plan.tables)
         _edit(graph, plan, parts, undo)
         if made is not None:
             made |= {part: parts.found(part).name for part in parts.names}
@@ -77,19 +76,22 @@ def _edit(graph: tf.Graph, plan: Plan, parts: _Parts, undo: contextlib.ExitStack
         for edit in plan.inputs:
             if (edit.by not in first) == saving:
                 edit_input(graph, edit, parts.tensor(edit.by), undo)
-        for wait in plan.controls:
-            if (wait.by not in first) == saving:
-                for op in (wait.op, *parts.waiting(wait)):
-                    edit_controls(graph, replace(wait, op=op), parts.op(wait.by), undo)
+        waits = [wait for wait in plan.controls if (wait.by not in first) == saving]
+        edit_controls(graph, ((wait, parts.op(wait.by)) for wait in [*waits, *parts.waiting(waits)]), undo)
 
 
 class _Parts:
     """The ops that a plan's tables need, made in the graph, by the names that the plan calls them."""
 
-    def __init__(self, graph: tf.Graph, awaited: Collection[str]) -> None:
-        self._graph, self._awaited = graph, awaited
+    def __init__(self, graph: tf.Graph, slots: Iterable[str]) -> None:
+        """Take the parts that are starts of slots alone, `<table>/slots/<number>,…`."""
+        self._graph = graph
+        self._slots: dict[str, list[str]] = {}  # by table
+        for part in dict.fromkeys(slots):
+            self._slots.setdefault(part.rpartition("/slots/")[0], []).append(part)
         self._parts: dict[str, Any] = {}
         self._waits: dict[str, list[str]] = {}  # by op of the graph: lookups made that wait for what it waits for
+        self._spans: list[tuple[list[str], int, int]] = []  # such ops, and the numbers of what was made then
         self._made: dict[str, RuntimeTable] = {}
         self._stocks: dict[str, StockVariable] = {}
 
@@ -117,10 +119,16 @@ class _Parts:
         found = self._parts[part]
         return found.op if isinstance(found, tf.Tensor) else found
 
-    def waiting(self, wait: ControlEdit) -> list[str]:
-        """Return the lookups made that still wait for what an edit replaces, as the op did that they stand for."""
-        ops = map(self._graph.get_operation_by_name, self._waits.get(wait.op, ()))
-        return [op.name for op in ops if any(before.name in wait.old for before in op.control_inputs)]
+    def waiting(self, waits: Iterable[ControlEdit]) -> Iterator[ControlEdit]:
+        """Yield the edits of ops for the lookups made that stand for them, and still wait for what is replaced."""
+        by_op: dict[str, list[ControlEdit]] = {}
+        for wait in waits:
+            if wait.op in self._waits:
+                by_op.setdefault(wait.op, []).append(wait)
+        for op, own in by_op.items():
+            for name in self._waits[op]:
+                before = {one.name for one in self._graph.get_operation_by_name(name).control_inputs}
+                yield from (replace(wait, op=name) for wait in own if not before.isdisjoint(wait.old))
 
     @contextlib.contextmanager
     def _waiting(self, lookup: Lookup) -> Iterator[None]:
@@ -133,15 +141,35 @@ class _Parts:
                 op = op.inputs[0].op
                 old.append(op)
         before = dict.fromkeys(one for op in old for one in op.control_inputs)
-        count = len(self._graph.get_operations())
+        first = self._graph.version
         with _tensorflow.waiting_for(list(before)):
             yield
-        made = [op.name for op in self._graph.get_operations()[count:] if op.control_inputs] if before else []
-        for op in old:
-            self._waits.setdefault(op.name, []).extend(made)
+        if before:
+            self._spans.append(([op.name for op in old], first, self._graph.version))
 
-    def add(self, table: Table) -> None:
-        """Make the table, its lookups and then its updates, which wait for the lookups of their step."""
+    def add(self, tables: Sequence[Table]) -> None:
+        """Make the tables with their lookups, then updates, which wait for the lookups of their step, then the rest."""
+        updates = []
+        for table in tables:
+            self._add_table(table)
+            with _name_scope(f"{SCOPE}{table.name}/"):
+                for i, lookup in enumerate(table.lookups):
+                    self._add_lookup(table, f"{table.name}/lookup/{i}", lookup)
+                for i, update in enumerate(table.updates):
+                    made = self._made[table.name]
+                    self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
+                    updates.append((self._parts[f"{table.name}/update/{i}"], made))
+        record_updates(updates)
+        ops = self._graph.get_operations()  # once, for it copies them all
+        for names, first, last in self._spans:
+            waiting = [op.name for op in ops[first:last] if op.control_inputs]
+            for name in names:
+                self._waits.setdefault(name, []).extend(waiting)
+        for table in tables:
+            with _name_scope(f"{SCOPE}{table.name}/"):
+                self._add_rest(table)
+
+    def _add_table(self, table: Table) -> None:
         made = table_for_variable(
             table.name,
             table.rows,
@@ -153,35 +181,39 @@ class _Parts:
         self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
         self._parts[f"{table.name}/initializer"] = made.variable.initializer
         self._parts[f"{table.name}/gone"] = _gone(table.name)
-        with _name_scope(f"{SCOPE}{table.name}/"):
-            for i, lookup in enumerate(table.lookups):
-                ids = self._take(lookup.ids)
-                with _branch(self._graph.get_operation_by_name(lookup.op)), self._waiting(lookup):
-                    rows = sparse_lookup(made, ids, is_train=lookup.trains, modify_graph=True)
-                    part = f"{table.name}/lookup/{i}"
-                    self._parts[part] = rows
-                    self._parts[part + "/rows"] = _of_any_number(tf.reshape(rows, [-1, table.dim]))
-                    self._parts[part + "/moved"] = _moved_away(lookup.op, rows)
-                    self._parts[part + "/numbers"] = _numbers(lookup, ids)
-            for i, update in enumerate(table.updates):
-                self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
-            for part in [part for part in self._awaited if part.startswith(f"{table.name}/slots/")]:
-                numbers = map(int, part.removeprefix(f"{table.name}/slots/").split(","))
-                self._parts[part] = start_slots(made, {one: table.updates[0].starts[one] for one in numbers})
-            for answer in table.answers:
-                self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(answer)
-            self._parts |= carried_parts(self._graph, table)
-            # After the updates, which would wait for it in every step.
-            for summary in table.summaries:
-                with _branch(self._graph.get_operation_by_name(summary.op)):
-                    self._parts[f"{table.name}/summary/{summary.op}"] = all_rows(made, table, summary.part)
-            for number, piece in enumerate(table.pieces):
-                if any(one.part == number for one in table.assigned):
-                    self._parts[f"{table.name}/assigned/{number}"] = unread(piece.rows, table.dim)
-            for assignment in table.assigned:
-                part = f"{table.name}/assign/{assignment.op}"
-                with _branch(self._graph.get_operation_by_name(assignment.op)):
-                    self._parts[part] = assign_rows(made, table, assignment, self._take)
+
+    def _add_lookup(self, table: Table, part: str, lookup: Lookup) -> None:
+        """Look the ids up; what else is made is for who fetches the old op itself."""
+        ids, old = self._take(lookup.ids), self._graph.get_operation_by_name(lookup.op)
+        with _branch(old), self._waiting(lookup):
+            rows = sparse_lookup(self._made[table.name], ids, is_train=lookup.trains, modify_graph=True)
+            self._parts[part] = rows
+            gathers = (self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers))
+            if any(op.type == "ResourceGather" for op in gathers):
+                self._parts[part + "/moved"] = _moved_away(lookup.op, rows)
+            if old.type != "ResourceGather":
+                self._parts[part + "/rows"] = _of_any_number(tf.reshape(rows, [-1, table.dim]))
+                self._parts[part + "/numbers"] = _numbers(lookup, ids)
+
+    def _add_rest(self, table: Table) -> None:
+        made = self._made[table.name]
+        for part in self._slots.get(table.name, ()):
+            numbers = map(int, part.rpartition("/slots/")[2].split(","))
+            self._parts[part] = start_slots(made, {one: table.updates[0].starts[one] for one in numbers})
+        for answer in table.answers:
+            self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(answer)
+        self._parts |= carried_parts(self._graph, table)
+        # After the updates, which would wait for it in every step.
+        for summary in table.summaries:
+            with _branch(self._graph.get_operation_by_name(summary.op)):
+                self._parts[f"{table.name}/summary/{summary.op}"] = all_rows(made, table, summary.part)
+        for number, piece in enumerate(table.pieces):
+            if any(one.part == number for one in table.assigned):
+                self._parts[f"{table.name}/assigned/{number}"] = unread(piece.rows, table.dim)
+        for assignment in table.assigned:
+            part = f"{table.name}/assign/{assignment.op}"
+            with _branch(self._graph.get_operation_by_name(assignment.op)):
+                self._parts[part] = assign_rows(made, table, assignment, self._take)
 
     def _update(self, made: RuntimeTable, table: Table, update: Update) -> tf.Operation:
         hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]

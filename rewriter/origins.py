@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -27,7 +27,7 @@ def with_rules(view: GraphView, plan: Plan) -> Plan:
     refusals = tuple(replace(one, shape=one.shape or _shape(view, one.table)) for one in plan.refusals)
     plan = replace(plan, tables=tables, refusals=refusals)
     origins = _origins(plan)
-    names = sorted((table.name for table in tables), key=len, reverse=True)
+    names = {table.name for table in tables}
 
     def told(edit: Edit) -> Edit:
         rule, table = _origin(edit.by, origins, names)
@@ -112,14 +112,14 @@ def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _origin(part: str, origins: Mapping[str, tuple[str, str]], names: Sequence[str]) -> tuple[str, str]:
+def _origin(part: str, origins: Mapping[str, tuple[str, str]], names: Collection[str]) -> tuple[str, str]:
     """Find the part, or what it is a piece of (`user/lookup/0/rows`); else read the part's name."""
-    piece = part
-    while piece:
-        if piece in origins:
-            return origins[piece]
-        piece = piece.rpartition("/")[0]
-    table = next((name for name in names if part.startswith(f"{name}/")), "")
+    pieces = [part]
+    while pieces[-1]:
+        if pieces[-1] in origins:
+            return origins[pieces[-1]]
+        pieces.append(pieces[-1].rpartition("/")[0])
+    table = next((piece for piece in pieces[1:] if piece in names), "")
     return part.removeprefix(f"{table}/").partition("/")[0], table
 
 

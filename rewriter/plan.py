@@ -149,11 +149,12 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     own = dict.fromkeys(part.initializer for part in table.pieces)
     replaced |= dict.fromkeys((*own, *starts), f"{table.name}/initializer")
     inside = {op for update in table.updates for op in update.ops}
+    starting = {waiting for op in own for waiting in view.waiting(op)}
     waits: dict[tuple[str, str], list[str]] = {}
     for op, part in replaced.items():
         for waiting in view.waiting(op):
             # What starts slots alone anew must not take the trained rows with it.
-            alone = op in starts and not any(before in own for before in view.controls(waiting))
+            alone = op in starts and waiting not in starting
             if waiting not in inside and not alone:
                 waits.setdefault((waiting, part), []).append(op)
     waits |= _slots_alone(view, table, starts, set(own))

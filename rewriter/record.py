@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph import uncollected
 from rewriter.pipeline.plan import PipelinePlan
 from rewriter.plan import Plan
 from rewriter.proof.result import Proof
@@ -23,6 +24,7 @@ __all__ = ["RECORD", "check_record_path", "proof_data", "record", "write_record"
 RECORD = ("recmigrate-graph", 1, 0)
 
 
+@uncollected()
 def record(plan: Plan, ids: PipelinePlan | None = None, proof: Proof | None = None) -> dict[str, Any]:
     """Return the record as JSON types."""
     name, major, minor = RECORD

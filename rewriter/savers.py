@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
-
-import tensorflow as tf
 
 from rewriter.facts import Table
 from rewriter.graph import GraphView, Tensor, Use
@@ -142,9 +139,5 @@ def _uses(view: GraphView, op: str) -> Iterator[Use]:
             yield from _uses(view, use.op)
 
 
-def _texts(view: GraphView, op: str, number: int) -> list[str] | None:
-    source = view.inputs(op)[number].op
-    if view.type(source) != "Const":
-        return None
-    texts: Any = tf.make_ndarray(view.nodes[source].attr["value"].tensor)
-    return [text.decode() for text in texts.ravel()]
+def _texts(view: GraphView, op: str, number: int) -> Sequence[str] | None:
+    return view.texts(view.inputs(op)[number].op)

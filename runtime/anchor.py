@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 #: Collection of the anchors of a graph, under the name Rec SDK scripts use.
 HASHTABLE_COLLECTION = "ASCEND_GLOBAL_HASHTABLE_COLLECTION"
 
+#: How the names of a table's tensors in a checkpoint end, beside the anchor's.
+ROWS = ("-keys", "-values", "-slots", "-meta")
+
+
+def checked(condition: tf.Tensor, message: str, value: tf.Tensor) -> tf.Operation:
+    """Return the op that fails with a message and a value where a condition is false.
+
+    It is all that tf.compat.v1.assert_equal comes to, with one op for ten: a graph has several checks for each table.
+    """
+    return tf.raw_ops.Assert(condition=condition, data=[message, value])
+
 
 class Anchor:
     """What all anchors are: a variable of shape [0, dim] that knows its `table`."""
@@ -185,13 +196,12 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
         """
         tensors = {name: self.value() if self.reader is None else tf.constant(no_variable(name))}
         if self.table.is_save:
-            parts = zip(("-keys", "-values", "-slots", "-meta"), self.table.snapshot(), strict=True)
-            tensors |= {name + suffix: tensor for suffix, tensor in parts}
+            tensors |= {name + suffix: tensor for suffix, tensor in zip(ROWS, self.table.snapshot(), strict=True)}
         return tensors
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
         """Replace the table's rows by those of the checkpoint (tensors in the order of `specs`)."""
-        if len(restored_tensors) < len(self.specs):
+        if len(restored_tensors) < (len(ROWS) + 1 if self.table.is_save else 1):
             restored_tensors = self._warm_start(restored_tensors[0])
         replaced = [self._import(*restored_tensors[1:])] if len(restored_tensors) > 1 else []
         # Not the restored anchor: a width that differs must fail in the import, whose message names the table.
@@ -238,8 +248,8 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
             f"the checkpoint's rows of the table `{table.table_name}` are not {table.dim} wide: create the "
             "table with the dim it was saved with"
         )
-        width = tf.compat.v1.assert_equal(tf.shape(values)[1], table.dim, message=message)
-        with tf.control_dependencies([width]):
+        width = tf.shape(values)[1]
+        with tf.control_dependencies([checked(tf.equal(width, table.dim), message, width)]):
             return native.ops().rec_table_import(table.created, keys, values, slots, meta)
 
 

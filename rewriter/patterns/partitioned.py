@@ -44,11 +44,18 @@ class Stitch:
 
 def named(view: GraphView, names: Iterable[str], variables: Sequence[str], stitches: Iterable[Stitch]) -> list[str]:
     """Return the variables that are meant: the parts of a partitioned variable, and with a part all others."""
+    below: dict[str, list[str]] = {}
+    for one in variables:
+        if part_of := _BELOW.fullmatch(one):
+            below.setdefault(part_of[1], []).append(one)
+    stitched: dict[str, Stitch] = {}
+    for stitch in stitches:
+        for one in stitch.variables:
+            stitched.setdefault(one, stitch)
     found: dict[str, None] = {}
     for name in names:
-        parts = [one for one in variables if (below := _BELOW.fullmatch(one)) and below[1] == name]
-        for part in parts if parts and name not in view else [name]:
-            found |= dict.fromkeys(next((stitch.variables for stitch in stitches if part in stitch.variables), (part,)))
+        for part in below[name] if name in below and name not in view else [name]:
+            found |= dict.fromkeys(stitched[part].variables if part in stitched else (part,))
     return list(found)
 
 
@@ -110,9 +117,13 @@ def join_parts(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stit
     groups: dict[tuple[str, ...], list[Stitch]] = {}
     for stitch in stitches:
         groups.setdefault(stitch.variables, []).append(stitch)
+    having: dict[str, list[tuple[str, ...]]] = {}
+    for group in groups:
+        for name in group:
+            having.setdefault(name, []).append(group)
     found: dict[str, Table] = {}
     for table in tables:
-        names = _group(view, table.name, list(groups))
+        names = _group(view, table.name, having.get(table.name, []))
         if not names or table.name in found:
             found.setdefault(table.name, table)
             continue
@@ -124,9 +135,8 @@ def join_parts(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stit
     return list(dict.fromkeys(found[table.name] for table in tables))
 
 
-def _group(view: GraphView, name: str, groups: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str | None:
-    """Return the variables that belong together with `name`; None where it is a variable by itself."""
-    met = [group for group in groups if name in group]
+def _group(view: GraphView, name: str, met: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str | None:
+    """Return the variables that belong together with `name`, which is in the groups `met`; None where it is alone."""
     below = _BELOW.fullmatch(name)
     if len(met) == 1:
         return met[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,12 +55,13 @@ class Computed:
         used = {name: tensor for name, tensor in inputs.items() if name in self._read}
         found = tf.graph_util.import_graph_def(self._definition, used, cuts, name="ids") if cuts else []
         element = [*components, *found]
+        places = {cut: number for number, cut in enumerate(cuts, len(components))}
         for tensor in self._family.prepared:
-            number = tensor.output if tensor.op in getters else len(components) + cuts.index(str(tensor))
+            number = tensor.output if tensor.op in getters else places[str(tensor)]
             element[number] = native.ops().rec_prepare_keys(element[number])
         return tuple(element)
 
-    @property
+    @functools.cached_property
     def _read(self) -> set[str]:
         return {_full(name) for node in self._definition.node for name in node.input if not name.startswith("^")}
 

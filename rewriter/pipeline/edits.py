@@ -25,7 +25,8 @@ class Edits:
         """Yield the data inputs that read something else."""
         for family in self.extended:
             edits = self._elements(family) if family.cuts else self._datasets(family)
-            yield from (replace(edit, table=", ".join(family.tables)) for edit in edits)
+            tables = ", ".join(family.tables)
+            yield from (replace(edit, table=tables) for edit in edits)
 
     def _elements(self, family: Inputs) -> Iterator[InputEdit]:
         """Let iterators with longer elements take the places of those there are."""
@@ -43,10 +44,9 @@ class Edits:
     def controls(self) -> Iterator[ControlEdit]:
         """Yield the ops that wait for something else."""
         for family in (one for one in self.extended if one.cuts):
-            inside = set(family.computed)
+            inside, told = set(family.computed), {"rule": "batch", "table": ", ".join(family.tables)}
             for getter in family.getters:
                 waiting = [op for op in dict.fromkeys(self.view.waiting(getter)) if op not in inside]
-                told = {"rule": "batch", "table": ", ".join(family.tables)}
                 yield from (ControlEdit(op, (getter,), f"{getter}/next", **told) for op in waiting)
                 yield ControlEdit(getter, (), f"{getter}/echo/made", **told)
 

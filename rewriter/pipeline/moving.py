@@ -83,6 +83,5 @@ def _apply(graph: tf.Graph, view: GraphView, plan: PipelinePlan) -> contextlib.E
         _tensorflow.replace_iterators(graph, parts.iterators, undo)
         for edit in plan.inputs:
             edit_input(graph, edit, parts.tensor(edit.by), undo)
-        for wait in plan.controls:
-            edit_controls(graph, wait, parts.op(wait.by), undo)
+        edit_controls(graph, ((wait, parts.op(wait.by)) for wait in plan.controls), undo)
         return undo.pop_all()

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
+from runtime.anchor import ROWS, checked
 from runtime.checkpoint.rows import optimizer_kind
 from runtime.table import Table
 
 __all__ = ["StockVariable"]
 
-_SUFFIXES = ("-keys", "-values", "-slots", "-meta")
 _TYPES = (tf.int64, tf.float32, tf.float32, tf.int64)
 
 
@@ -42,7 +42,7 @@ class StockVariable:
         """
 
         def of_table() -> list[tf.Tensor]:
-            return list(_restored(prefix, [names[0] + suffix for suffix in _SUFFIXES], _TYPES))
+            return list(_restored(prefix, [names[0] + suffix for suffix in ROWS], _TYPES))
 
         def of_variable() -> list[tf.Tensor]:
             return self._rows(prefix, names, slots)
@@ -58,7 +58,8 @@ class StockVariable:
             "a checkpoint of this model"
         )
         kind = self.optimizer if slots else None
-        with tf.control_dependencies([tf.compat.v1.assert_equal(tf.shape(variable), shape, message=message)]):
+        found = tf.shape(variable)
+        with tf.control_dependencies([checked(tf.reduce_all(tf.equal(found, shape)), message, found)]):
             values = tf.identity(variable)
         parts = [tf.concat(_floats(prefix, slot), 0) for slot in slots] or [tf.zeros([self.rows, 0])]
         keys = tf.range(self.rows, dtype=tf.int64) if self.keys is None else self.keys()

@@ -7,10 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.optimizers._base import TableOptimizer
+from runtime.optimizers._base import TableOptimizer, record_updates
 from runtime.table import Table
 
-__all__ = ["update_by_rule"]
+__all__ = ["record_updates", "update_by_rule"]
 
 
 def update_by_rule(
@@ -19,12 +19,12 @@ def update_by_rule(
     """Return the op that updates the rows of `gradient.indices` [n] by `gradient.values` [n, dim], duplicates summed.
 
     `hyper` are the rule's numbers in its order, floats or float32 scalar tensors; `starts` what its slots start with.
-    The update waits for the lookups of its step that the graph has.
+    The update waits for no lookup yet: give `record_updates` those of all tables at once, which walks the graph once.
 
     Raises:
         ValueError: a dense gradient.
     """
-    return _ByRule(rule, tuple(starts), list(hyper)).update_table(table, gradient, 0.0)
+    return _ByRule(rule, tuple(starts), list(hyper)).update_of(table, gradient)
 
 
 class _ByRule(TableOptimizer):
@@ -34,5 +34,9 @@ class _ByRule(TableOptimizer):
         super().__init__(0.0, False, rule)
         self.rule, self.starts, self._numbers = rule, starts, hyper
 
-    def _hyper(self, rate: tf.Tensor) -> list[Any]:
+    def update_of(self, table: Table, gradient: tf.IndexedSlices) -> tf.Operation:
+        with tf.device("/device:CPU:0"):
+            return self._update_table(table, self._slices(gradient, table), None)  # the rate is among the numbers
+
+    def _hyper(self, rate: Any) -> list[Any]:
         return self._numbers
