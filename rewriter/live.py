@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ from runtime.table import table_for_variable
 
 __all__ = ["MOVED", "SCOPE", "apply_plan"]
 
+_SLOTS = re.compile(r"(.+)/slots/(\d+(?:,\d+)*)")
 #: Ops that a rewrite adds are below this scope.
 SCOPE = "recmigrate/"
 #: The names of the variables of a graph that became tables. No collection has them: it would be exported.
@@ -55,7 +57,7 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
     undo = contextlib.ExitStack()
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
         undo.callback(_restore_collections, graph, collections_of(graph))
-        parts = _Parts(graph, [edit.by for edit in plan.controls if "/slots/" in edit.by])
+        parts = _Parts(graph, [edit.by for edit in plan.controls])
         parts.add(plan.tables)
         _edit(graph, plan, parts, undo)
         if made is not None:
@@ -83,12 +85,13 @@ def _edit(graph: tf.Graph, plan: Plan, parts: _Parts, undo: contextlib.ExitStack
 class _Parts:
     """The ops that a plan's tables need, made in the graph, by the names that the plan calls them."""
 
-    def __init__(self, graph: tf.Graph, slots: Iterable[str]) -> None:
-        """Take the parts that are starts of slots alone, `<table>/slots/<number>,…`."""
+    def __init__(self, graph: tf.Graph, awaited: Iterable[str]) -> None:
+        """Take the graph, and the names of the parts that ops wait for: slots start alone where one asks for that."""
         self._graph = graph
-        self._slots: dict[str, list[str]] = {}  # by table
-        for part in dict.fromkeys(slots):
-            self._slots.setdefault(part.rpartition("/slots/")[0], []).append(part)
+        self._slots: dict[str, dict[str, list[int]]] = {}  # by table, by part: the numbers of the slots
+        for part in awaited:
+            if found := _SLOTS.fullmatch(part):
+                self._slots.setdefault(found[1], {})[part] = [int(one) for one in found[2].split(",")]
         self._parts: dict[str, Any] = {}
         self._waits: dict[str, list[str]] = {}  # by op of the graph: lookups made that wait for what it waits for
         self._spans: list[tuple[list[str], int, int]] = []  # such ops, and the numbers of what was made then
@@ -197,8 +200,7 @@ class _Parts:
 
     def _add_rest(self, table: Table) -> None:
         made = self._made[table.name]
-        for part in self._slots.get(table.name, ()):
-            numbers = map(int, part.rpartition("/slots/")[2].split(","))
+        for part, numbers in self._slots.get(table.name, {}).items():
             self._parts[part] = start_slots(made, {one: table.updates[0].starts[one] for one in numbers})
         for answer in table.answers:
             self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(answer)

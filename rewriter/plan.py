@@ -157,7 +157,7 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
             alone = op in starts and waiting not in starting
             if waiting not in inside and not alone:
                 waits.setdefault((waiting, part), []).append(op)
-    waits |= _slots_alone(view, table, starts, set(own))
+    waits |= _slots_alone(view, table, starts, starting)
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
     # Who runs the initializer itself, [variable.initializer for ...], starts the table, too.
     edits += [ControlEdit(op, (), f"{table.name}/initializer") for op in own]
@@ -171,19 +171,20 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
 
 
 def _slots_alone(
-    view: GraphView, table: Table, starts: Sequence[str], own: set[str]
+    view: GraphView, table: Table, starts: Sequence[str], starting: set[str]
 ) -> dict[tuple[str, str], list[str]]:
     """Return what only starts slots anew, such as `variables_initializer(optimizer.variables())`, by op and part.
 
-    The part is called by the numbers of those slots. What is inside of another group may start the variable as well.
+    The part is called by the numbers of those slots. `starting` waits for the variable's own initializer; what is
+    inside of another group may start the variable as well.
     """
     waits: dict[tuple[str, str], list[str]] = {}
     started = {op: view.inputs(op)[0].op for op in starts}
     for waiting in dict.fromkeys(one for op in starts for one in view.waiting(op)):
-        before = [op for op in starts if op in view.controls(waiting)]
+        before = [op for op in starts if waiting in view.waiting(op)]
         group = {started[op] for op in before}
         numbers = [number for number, slot in enumerate(table.slots_by_number) if group.issuperset(slot)]
-        apart = view.type(waiting) == "NoOp" and not view.waiting(waiting) and not own & set(view.controls(waiting))
+        apart = view.type(waiting) == "NoOp" and not view.waiting(waiting) and waiting not in starting
         if apart and numbers:
             chosen = {name for number in numbers for name in table.slots_by_number[number]}
             part = f"{table.name}/slots/{','.join(map(str, numbers))}"
