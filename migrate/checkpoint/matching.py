@@ -79,6 +79,16 @@ def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source:
     Raises:
         MigrateError: none does, or several do.
     """
+    if table.identity == "run time":
+        raise MigrateError(
+            f"{source}: the table of the column `{table.name}` gets its name when the input layer runs, not in the "
+            "report; fill it in the program with runtime.checkpoint.warm_start(table, path, variable_name)"
+        )
+    if table.identity == "order":
+        raise MigrateError(
+            f"{source}: several variables bear the name of `{table.name}`, and which is which depends on the order in "
+            f"which they are made; say which with --map {table.name}=…"
+        )
     for spelled in _SPELLINGS:
         found = [name for name, shape in shapes.items() if spelled(name) == table.name and _fits(table, shape)]
         if len(found) == 1:

@@ -38,7 +38,8 @@ def move(
         bundle = Bundle(source)
         moves = []
         for table in tables:
-            variable = given.get(table.name) or variable_of(table, bundle.shapes, bundle.path)
+            named = given.get(table.name) if table.identity != "run time" else None
+            variable = named or variable_of(table, bundle.shapes, bundle.path)
             moves.append(
                 checkpoint.Move(table.name, variable, _trained_by(table, variable, bundle), counts[table.name])
             )

@@ -1,7 +1,7 @@
 """The report as data: findings, tables, comparisons. Writers and the diff read it; nothing here prints or renders.
 
 Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
-1.2 `by_parts` of a table.
+1.2 `by_parts` and `identity` of a table.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ class TableRecord:
     optimizer: str
     lookups: tuple[Location, ...] = ()
     reasons: tuple[str, ...] = ()
+    identity: str = "name"  #: what tells its variable in a checkpoint; `order` of creation, and `run time`, do not
     by_parts: bool = False  #: row r of the variable is not that of id r: it is partitioned, and ids go round its parts
 
 

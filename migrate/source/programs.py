@@ -9,9 +9,10 @@ from functools import cached_property
 from migrate.source.discover import mentions_framework
 from migrate.source.project import Project
 
-MAKES = re.compile(r"get_variable|\bVariable\s*\(|add_weight")
+MAKES = re.compile(r"get_variable|\bVariable\s*\(|add_weight|embedding_column")
 READS = re.compile(
     r"embedding_lookup|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul"
+    r"|input_layer|DenseFeatures|SequenceFeatures|Classifier|Regressor"
 )
 #: Words of code that a table may depend on, or that may depend on a table.
 CONCERNS = re.compile(

@@ -181,3 +181,34 @@ def test_rows_of_partitions_go_to_their_ids(tmp_path: Path, strategy: str) -> No
         assert invoke(tmp_path).exit_code == 0
     got = train(done[0].result.converted, 4, str(tmp_path / "new"), None, rows=28)
     np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def report_of(directory: Path, text: str) -> None:
+    (directory / "model.py").write_text(text)
+    done = convert_paths([str(directory / "model.py")], Options())
+    assert done[0].result.changed
+    write(make_report("test", done, "", dry=False), str(directory / "report.json"))
+
+
+def test_variables_of_one_name_are_asked_for(tmp_path: Path) -> None:
+    original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
+    train(original, 0, None, str(tmp_path / "old"))
+    made = 'tf.Variable(tf.zeros([30, 4]), name="emb")'
+    report_of(
+        tmp_path,
+        f"import tensorflow.compat.v1 as tf\nA = {made}\nB = {made}\ne = tf.nn.embedding_lookup(A, ids)\n"
+        "f = tf.nn.embedding_lookup(B, ids)\nop = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n",
+    )
+    assert "several variables bear the name of `emb`" in problem(invoke(tmp_path))
+
+
+def test_tables_of_columns_have_no_name_in_the_report(tmp_path: Path) -> None:
+    original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
+    train(original, 0, None, str(tmp_path / "old"))
+    report_of(
+        tmp_path,
+        "import tensorflow.compat.v1 as tf\nc = tf.feature_column.categorical_column_with_identity('i', 30)\n"
+        "col = tf.feature_column.embedding_column(c, 4)\nx = tf.feature_column.input_layer(f, [col])\n"
+        "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n",
+    )
+    assert "warm_start" in problem(invoke(tmp_path, "--map", "col=tower/user"))

@@ -10,6 +10,8 @@ import pytest
 from source_helpers import converted, reasons
 
 from migrate.report.model import State
+from migrate.source.options import Options
+from migrate.source.run import convert_paths
 
 tf = pytest.importorskip("tensorflow").compat.v1
 HEAD = "import tensorflow as tf2\nimport tensorflow.compat.v1 as tf\nfc = tf.feature_column\n"
@@ -128,6 +130,12 @@ REFUSED = {
     "stars": (", *more", READ, "cannot be read"),
     "orthogonal": (", initializer=tf.orthogonal_initializer()", READ, "row by row"),
     "list of variables": ("", "v = {}\nx = fc.input_layer(features, [e], cols_to_vars=v)", "cols_to_vars"),
+    "collection of variables": (
+        "",
+        "x = fc.input_layer(features, [e], weight_collections=['a'])",
+        "weight_collections",
+    ),
+    "input layer that is not trained": ("", "x = fc.input_layer(features, [e], trainable=False)", "may not train"),
     "canned": ("", "m = tf.estimator.LinearRegressor([e])", "canned"),
 }
 
@@ -144,3 +152,26 @@ def test_an_unknown_initializer_needs_an_assumption() -> None:
     text = HEAD + COLUMN.replace("{arguments}", ", initializer=start").replace("{rest}", READ)
     assert not converted(text).changed
     assert "embedding_column(c, 4, initializer=start)" in converted(text, assume=True).converted
+
+
+PROJECT = {
+    "cols.py": HEAD + "def columns(key):\n    c = fc.categorical_column_with_identity(key, 9)\n"
+    "    return [fc.embedding_column(c, 4)]\n\n"
+    "def inputs(features):\n    return fc.input_layer(features, columns('i'))\n",
+    "train.py": HEAD + "from cols import columns, inputs\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("train", "state"),
+    [
+        ("loss = f(inputs(x))\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n", State.APPLIED),
+        ("m = tf.estimator.DNNClassifier([8], columns('i'))\n", State.UNSUPPORTED),
+    ],
+)
+def test_columns_are_judged_with_the_file_that_trains_them(tmp_path: Path, train: str, state: State) -> None:
+    for name, text in PROJECT.items():
+        (tmp_path / name).write_text(text + (train if name == "train.py" else ""))
+    done = convert_paths([str(tmp_path)], Options())
+    assert [table.verdict for one in done for table in one.result.tables] == [state]
+    assert [one.result.changed for one in done] == [state is State.APPLIED] * 2

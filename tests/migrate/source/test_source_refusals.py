@@ -44,6 +44,36 @@ CASES = {
     "two creations": (HEAD + f"if a:\n    {MADE}else:\n    {MADE}" + LOOKUP, "bound more than once"),
     "returned": (HEAD + "def f():\n    " + MADE + "    " + LOOKUP + "    return W, e\n", "not understood"),
     "yielded by closure": (TABLE + "f = lambda: W\n", "not understood"),
+    "collection by its key": (
+        TABLE + STEP + 'for v in tf.get_collection("trainable_variables"):\n    use(v)\n',
+        "all train",
+    ),
+    "collection of a graph": (
+        TABLE + STEP + "r = [f(v) for v in tf.get_default_graph().get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)]\n",
+        "all trainable variables",
+    ),
+    "collection by reference": (
+        TABLE + STEP + 'v = f(tf.get_collection_ref(key="trainable_variables"))\n',
+        "all train",
+    ),
+    "variables of a scope": (TABLE + STEP + "r = f(tf.get_variable_scope().trainable_variables())\n", "all train"),
+    "collection of all variables": (
+        TABLE + STEP + "r = f(tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES))\n",
+        "all var",
+    ),
+    "attribute by a string elsewhere": (
+        CLASS.replace("{bases}", "") + 'y = f(getattr(model, "W"))\n',
+        "reaches `W` by its name",
+    ),
+    "attribute in the dict of an object": (CLASS.replace("{bases}", "") + 'y = m.__dict__["W"]\n', "by its name"),
+    "attribute under its mangled name": (
+        CLASS.replace("{bases}", "").replace("self.W", "self.__W") + "y = f(m._Model__W)\n",
+        "reaches `__W` by its name",
+    ),
+    "warm start of an Estimator": (
+        TABLE + STEP + 'm = tf.estimator.Estimator(f, "d", warm_start_from="old")\n',
+        "restored",
+    ),
     "axis": (HEAD + MADE + "e = tf.gather(W, ids, axis=1)\n", "axis"),
     "max_norm by a flag": (HEAD + MADE + "e = tf.nn.embedding_lookup(W, ids, max_norm=flag)\n", "max_norm"),
     "rank 3": (HEAD + 'W = tf.get_variable("w", [9, 4, 4])\n' + LOOKUP, "rank is 3"),

@@ -86,7 +86,8 @@ def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Stop]:
 def _consumers(file: File) -> Iterator[Stop]:
     """What reads the columns: an input layer whose model this file trains, or nobody knows."""
     read = False
-    for call, name in file.names.calls:
+    everything = [pair for other in file.program for pair in other.names.calls]
+    for call, name in everything:
         if (
             name.startswith("estimator.")
             and name.endswith(("Classifier", "Regressor", "Estimator"))
@@ -99,9 +100,12 @@ def _consumers(file: File) -> Iterator[Stop]:
             )
         if name in INPUT_LAYERS:
             read = True
-            listed = next((a for a in call.args if a.keyword and a.keyword.value == "cols_to_vars"), None)
-            if not is_none(listed):
-                yield Stop(call, RULE, "`cols_to_vars` lists variables of columns", "tables are not in that list")
+            for arg in call.args:
+                word = arg.keyword.value if arg.keyword else ""
+                if word in {"cols_to_vars", "weight_collections"} and not is_none(arg):
+                    yield Stop(call, RULE, f"`{word}` lists variables of columns", "tables are not in that list")
+                if word == "trainable" and literal(arg.value) is not True:
+                    yield Stop(call, RULE, "an input layer may not train its columns", "a table is trained")
     if not read:
         message = "no input layer in this file reads the columns"
         assumption = "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split"

@@ -116,6 +116,8 @@ class Table:
     references: list[cst.BaseExpression] = field(default_factory=list)
     followed: list[Followed] = field(default_factory=list)
     assumed: list[Stop] = field(default_factory=list)  #: doubts lifted by `--assume`
+    wanted_name: str = ""  #: the final name before it was numbered, in lower case
+    identity: str = "name"  #: what tells its variable in a checkpoint, as in a TableRecord
     passed: list[cst.BaseExpression] = field(default_factory=list)  #: what reaches the same parameters of functions
     final_name: str = ""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import libcst as cst
 
@@ -20,7 +22,7 @@ from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner, prints
 from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name
 from migrate.source.frontends.tensorflow.variable_lists import RULE as COLLECTION
-from migrate.source.frontends.tensorflow.variable_lists import refined, trainables
+from migrate.source.frontends.tensorflow.variable_lists import collected, refined, trainables
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.rules import rules
 
@@ -132,6 +134,10 @@ def _other_runtime(file: File) -> Iterator[Stop]:
         if re.match(r"(from|import) runtime\b", text) and "create_table" not in text:
             reason = "the converted file imports the installed package `runtime`, and Python knows one module of a name"
             yield Stop(statement, "tf-surroundings", f"`{text}` is another module", reason, "rename that module")
+    beside = Path(file.tree.path).with_name("runtime.py")
+    if beside.is_file():
+        reason = "beside the converted file it would hide the installed package `runtime`"
+        yield Stop(file.tree.module, "tf-surroundings", f"`{beside.as_posix()}` is there", reason, "rename that module")
 
 
 def _untrained(file: File) -> Iterator[Stop]:
@@ -167,7 +173,8 @@ def _untrained(file: File) -> Iterator[Stop]:
 
 def _all_variables(file: File) -> Iterator[Stop]:
     """Uses of the list of all variables, other than to initialise them."""
-    for call, _ in file.calls("global_variables", "all_variables", "model_variables"):
+    named = [call for call, _ in file.calls("global_variables", "all_variables", "model_variables")]
+    for call in [*named, *collected(file)]:
         arg = file.tree.parent(call)
         outer = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         initialises = isinstance(outer, cst.Call) and file.names.of(outer.func) == "variables_initializer"
@@ -293,6 +300,7 @@ def _name(file: File, judgement: Judgement) -> None:
         if not table.creation.unique and shared in given:
             table.final_name = given[shared]
             continue
+        table.wanted_name = wanted.lower()
         wanted = f"{wanted}_table" if wanted.lower() in taken else wanted
         name, number = wanted, 1
         while name.lower() in {*taken, *names}:
@@ -301,3 +309,6 @@ def _name(file: File, judgement: Judgement) -> None:
         table.final_name = name
         if not table.creation.unique:
             given[shared] = name
+    bearers = Counter(table.wanted_name for table in judgement.moving)
+    for table in judgement.moving:
+        table.identity = "run time" if table.creation.emitted else "order" if bearers[table.wanted_name] > 1 else "name"

@@ -24,6 +24,8 @@ from migrate.source.frontends.tensorflow.walks import RULE as CONTAINER
 from migrate.source.frontends.tensorflow.walks import walked
 
 RULE = "tf-table-use"
+#: Functions that take the name of an attribute.
+BY_NAME = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "__getattribute__"}
 #: Base classes that read constructor parameters at most.
 HARMLESS_BASES = {"sklearn.base.BaseEstimator", "sklearn.base.TransformerMixin", "abc.ABC"}
 
@@ -127,9 +129,28 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
             "read the base class; if it does not use the table, convert with --assume",
             assumption=f"`{text}` does not use `{tree.source(target)}`",
         )
+    for node in _by_string(file, cls, target.attr.value):
+        text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
+        found.stop(node, f"`{text}` reaches `{target.attr.value}` by its name", "what it does with it is not followed")
     for call in _dynamic_attributes(file, cls):
         found.stop(call, f"`{tree.source(call)}` reads an attribute by a computed name", "it may be this table")
     return result
+
+
+def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
+    """Return where the attribute is reached by its name as a string, or as Python mangles it, on any object."""
+    mangled = f"_{cls.name.value.lstrip('_')}{name}" if name.startswith("__") else ""
+    found: list[cst.CSTNode] = [*file.tree.attributes.get(mangled, ())] if mangled else []
+    for text in file.tree.strings:
+        if string(text) not in {name, mangled or name}:
+            continue
+        around = [node for node, _ in zip(file.tree.ancestors(text), range(4), strict=False)]
+        call = next((node for node in around if isinstance(node, cst.Call)), None)
+        place = next((node for node in around if isinstance(node, cst.Subscript)), None)
+        by_call = call is not None and file.tree.source(call.func).rpartition(".")[2] in BY_NAME
+        if by_call or (place is not None and file.tree.source(place.value).endswith(("__dict__", "vars(self)"))):
+            found.append(text)
+    return found
 
 
 def _dynamic_attributes(file: File, cls: cst.ClassDef) -> list[cst.Call]:

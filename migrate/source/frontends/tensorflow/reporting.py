@@ -231,6 +231,7 @@ class _Reporter:
                 optimizers,
                 tuple(self.tree.location(lookup.call) for lookup in table.lookups),
                 tuple(dict.fromkeys(self._reason(stop, creation.call) for stop in stops)),
+                identity=table.identity,
                 by_parts=OTHER_ORDER in creation.notes,
             )
 

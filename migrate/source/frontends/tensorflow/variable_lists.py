@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import Applicability
+from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, members
 from migrate.source.frontends.tensorflow.training import Training, prints
-from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name, single_value
+from migrate.source.frontends.tensorflow.values import is_target, local_names, resolve, scope_of_name, single_value
 
 RULE = "tf-variable-collection"
 MISSED = "tables are not in this list, so what is done with every variable would no longer reach them"
@@ -21,14 +22,39 @@ TOTALS = {"sum", "len", "max", "np.sum", "numpy.sum", "np.prod", "sorted", "str"
 
 def trainables(file: File, training: Training) -> Iterator[Stop]:
     """Yield a doubt for each use of the list of all trainable variables that no training step explains."""
-    for call, name in file.calls("trainable_variables", "get_collection"):
-        key = file.names.of(call.args[0].value) if name == "get_collection" and call.args else ""
-        if name == "get_collection" and key != "GraphKeys.TRAINABLE_VARIABLES":
-            continue
+    for call in _listing(file, "trainable_variables", "TRAINABLE_VARIABLES"):
         if id(call) in training.understood or prints(file, call):
             continue
         for use in _uses(file, call):
             yield _doubt(file, use) or _refused(file, use)
+
+
+def collected(file: File) -> Iterator[cst.Call]:
+    """Yield the calls that list all variables through a collection."""
+    for key in ("GLOBAL_VARIABLES", "MODEL_VARIABLES"):
+        yield from (call for call in _listing(file, "", key))
+
+
+def _listing(file: File, function: str, key: str) -> Iterator[cst.Call]:
+    """Yield the calls of that function, also as a method of a scope, and those of any `get_collection` for the key."""
+    for call in file.tree.calls:
+        known = file.names.of(call.func)
+        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        short = (known or method).rpartition(".")[2]  # a method of `tf.f()` is known as `f.method`
+        if function and short == function and (known is not None or _is_scope(file, call)):
+            yield call
+        elif short in {"get_collection", "get_collection_ref"}:
+            given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "key"]
+            spelled = {f"GraphKeys.{key}", key.lower(), key.lower().replace("global_", "")}
+            if any((file.names.of(node) or literal(node)) in spelled for node in given[:1]):
+                yield call
+
+
+def _is_scope(file: File, call: cst.Call) -> bool:
+    """True for a method of what `get_variable_scope` returns."""
+    receiver = call.func.value if isinstance(call.func, cst.Attribute) else call.func
+    value = resolve(file.tree, receiver)
+    return isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable_scope", "variable_scope"}
 
 
 def refined(file: File, stop: Stop) -> Stop:

@@ -67,6 +67,10 @@ def _listed(file: File, use: cst.Name) -> bool:
     return method.attr.value == "apply" and isinstance(call.args[0].value, cst.List | cst.Tuple)
 
 
+def _named(call: cst.Call, keyword: str) -> cst.Arg | None:
+    return next((arg for arg in call.args if arg.keyword and arg.keyword.value == keyword), None)
+
+
 @register
 class Surroundings(FileRule):
     """Refuses every table of a file that runs where tables do not."""
@@ -105,6 +109,8 @@ class Surroundings(FileRule):
                 continue
             if name in CALLS:
                 yield Stop(call, self.id, f"`{file.tree.source(call.func)}` is used in this file", CALLS[name])
+            elif name.startswith("estimator.") and not is_none(_named(call, "warm_start_from")):
+                yield Stop(call, self.id, "an Estimator starts from a checkpoint", RESTORED, "run `migrate checkpoint`")
             elif name == "variable_scope":
                 yield from self._scope(file, call)
         for setter in SETTERS:
