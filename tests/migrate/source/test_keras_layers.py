@@ -130,7 +130,7 @@ def test_a_name_with_another_use_stays_imported() -> None:
     text = (
         "import tensorflow as tf\nfrom tensorflow.keras.layers import Embedding\n"
         "m = tf.keras.Sequential([Embedding(9, 4)])\n"
-        "m.compile('sgd', 'mse')\nprint(isinstance(m.layers[0], Embedding))\n"
+        "m.compile('sgd', 'mse')\n\nclass Own(Embedding):\n    pass\n"
     )
     result = converted(text)
     assert "import Embedding\n" in result.converted
@@ -164,6 +164,19 @@ REFUSED = {
     "strategy": ("", COMPILED + "\ns = tf.distribute.MirroredStrategy()", "strateg"),
     "xla": ("", "m.compile('sgd', 'mse', jit_compile=True)", "XLA"),
     "session": ("", COMPILED + "\ns = tf.compat.v1.Session()", "v1 graph"),
+    "class": ("", COMPILED + "\nb = isinstance(m.layers[0], tf.keras.layers.Embedding)", "another class"),
+    "class by a name": ("", COMPILED + "\nfrom keras.layers import Embedding as E\nb = {'E': E}", "another class"),
+    "average": ("", COMPILED + "\nfor a, b in zip(m.variables, n.variables):\n    a.assign(b)", "lacks the rows"),
+    "norm": ("", COMPILED + "\nn = [tf.reduce_sum(v) for v in m.trainable_variables]", "lacks the rows"),
+    "filter": ("", COMPILED + "\nw = m.weights\nw = [v for v in w if v.trainable]", "lacks the rows"),
+    "assign": ("", COMPILED + "\nm.weights[0].assign(x)", "lacks the rows"),
+    "moving average": ("", COMPILED + "\nema.apply(m.trainable_variables)", "lacks the rows"),
+    "float64": ("", COMPILED + "\ntf.keras.backend.set_floatx('float64')", "float32"),
+    "matrix of any layer": ("", COMPILED + "\ny = m.layers[0].embeddings", "whole [rows, dim]"),
+    "own sum": ("", COMPILED + "\nw = m.weights\nw = w + n.weights\ng = tape.gradient(l, w)", "lacks the rows"),
+    "wrapper": ("", COMPILED + "\nh = tf.keras.layers.TimeDistributed(e)(x)", "wrapper"),
+    "h5 of a folder": ("", COMPILED + "\nm.save(os.path.join(d, 'a.h5'))", ".h5"),
+    "h5 by a name in a folder": ("", COMPILED + "\nn = 'a.h5'\nm.save(os.path.join(d, n))", ".h5"),
     "positions": ("", COMPILED + "\np = e(tf.range(9))", "positions"),
 }
 
@@ -177,10 +190,50 @@ def test_what_stays_says_why(arguments: str, rest: str, says: str) -> None:
         assert [table.verdict for table in result.tables] == [State.UNSUPPORTED]
 
 
+def test_a_layer_with_an_annotation_is_followed() -> None:
+    text = MODEL.format(arguments="", rest=f"{COMPILED}\ny = e.embeddings").replace("\ne = ", "\ne: object = ")
+    result = converted(text, assume=True)
+    assert not result.changed
+    assert "`e.embeddings` reads" in reasons(result)
+
+
+MOVES = {
+    "minimize": "tf.keras.optimizers.SGD(0.1).minimize(loss, m.trainable_variables)",
+    "two models": (
+        "v = m.trainable_weights + n.trainable_weights\ng = tape.gradient(loss, v)\no.apply_gradients(zip(g, v))"
+    ),
+    "pairs": "pairs = list(zip(g, m.trainable_variables))\no.apply_gradients(pairs)",
+    "count": "print(len(m.trainable_variables))",
+    "two plain optimizers": "n.compile(tf.keras.optimizers.SGD(0.1, momentum=0.0))",
+    "loop of Python": "def call(x):\n    for t in range(2):\n        e(x)",
+    "weights of another layer": "d = tf.keras.layers.Dense(2)\nw = d.weights[0]",
+    "weights": "m.save_weights(os.path.join(d, 'a.weights.h5'))",
+    "float32": "tf.keras.backend.set_floatx('float32')",
+}
+
+
+@pytest.mark.parametrize("rest", MOVES.values(), ids=MOVES)
+def test_what_moves(rest: str) -> None:
+    result = converted(MODEL.format(arguments="", rest=f"{COMPILED}\n{rest}"))
+    assert [table.verdict for table in result.tables] == [State.APPLIED], reasons(result)
+
+
 ASSUMED = {
     "a library": ("", "", "run"),
     "optimizer of the caller": ("", "m.compile(optimizer=optimizer)", "run time"),
     "initializer of the caller": (", embeddings_initializer=initializer", COMPILED, "run time"),
+    "two optimizers": ("", "m.compile('adam')\nm.compile(tf.keras.optimizers.SGD(0.1, 0.9))", "one optimizer trains"),
+    "optimizer in a loop": ("", "for n in models:\n    n.compile('adam')", "one optimizer trains"),
+    "optimizer of a call": ("", "def f():\n    m.compile('adam')\nf()\nf()", "one optimizer trains"),
+    "loaded": ("", COMPILED + "\nn = tf.keras.models.load_model(path)", "only predict"),
+    "loop": ("", COMPILED + "\ndef f(x):\n    for t in tf.range(2):\n        e(x)", "loops of Python"),
+    "loop over a tensor": ("", COMPILED + "\ndef call(x):\n    for t in x:\n        e(t)", "loops of Python"),
+    "wrapped model": ("", COMPILED + "\nh = tf.keras.layers.TimeDistributed(m)(x)", "wrapped model"),
+    "dense gradients": (
+        "",
+        COMPILED + "\ng = tape.gradient(l, m.weights)\ng = [tf.convert_to_tensor(i) for i in g]",
+        "no gradients",
+    ),
     "regularizer": (", embeddings_regularizer='l2'", COMPILED, "rows_regularizer"),
 }
 

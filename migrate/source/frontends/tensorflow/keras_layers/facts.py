@@ -94,6 +94,8 @@ def _layer(file: File, call: cst.Call) -> Layer:
 
 def _target(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
     assign = file.tree.parent(call)
+    if isinstance(assign, cst.AnnAssign):
+        return assign.target if isinstance(assign.target, cst.Name | cst.Attribute) else None
     if isinstance(assign, cst.Assign) and len(assign.targets) == 1:
         target = assign.targets[0].target
         return target if isinstance(target, cst.Name | cst.Attribute) else None

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
+import libcst.matchers as m
 
 from migrate.source.frontends.tensorflow.args import is_none, literal, string
 from migrate.source.frontends.tensorflow.choice import keep, quiet
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer, find_layers
+from migrate.source.frontends.tensorflow.keras_layers.optimizers import has_state, several
+from migrate.source.frontends.tensorflow.keras_layers.uses import check_places, stop_at, use_stops
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.values import resolve
 
@@ -40,6 +43,7 @@ class LayerJudgement:
     file_stops: list[Stop] = field(default_factory=list)
     assumed: list[Stop] = field(default_factory=list)  #: doubts lifted by `--assume`
     optimizers: list[str] = field(default_factory=list)
+    stateful: list[cst.CSTNode] = field(default_factory=list)  #: where optimizers that keep slots are made
 
     @property
     def moving(self) -> list[Layer]:
@@ -53,7 +57,9 @@ def judge_layers(file: File, assume: bool) -> LayerJudgement:
     if not judgement.layers:
         return judgement
     judgement.file_stops = [*_surroundings(file), *_training(file, judgement), *_storing(file)]
+    judgement.file_stops += [*use_stops(file, judgement.layers), *several(file, judgement.stateful, judgement.layers)]
     for layer in judgement.layers:
+        check_places(file, layer)
         keep(file, layer.label, [(call, RULE) for call in (layer.call, *layer.calls)], layer.stops)
     quiet(file, [judgement.file_stops, *(layer.stops for layer in judgement.layers)])
     if assume:
@@ -63,24 +69,18 @@ def judge_layers(file: File, assume: bool) -> LayerJudgement:
     return judgement
 
 
-def _stop(file: File, node: cst.CSTNode, what: str, reason: str, action: str = "", assumption: str = "") -> Stop:
-    text = " ".join(file.tree.source(node).split())
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return Stop(node, RULE, f"`{shown}` {what}", reason, action, assumption)
-
-
 def _surroundings(file: File) -> Iterator[Stop]:
     for call, name in file.names.calls:
         if name in GRAPH:
             reason = "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1"
-            yield _stop(file, call, "runs the model in a v1 graph", reason, "look rows up in a variable of the graph")
+            yield stop_at(file, call, "runs the model in a v1 graph", reason, "look rows up in a variable of the graph")
         if name.startswith("distribute.") and name.endswith("Strategy"):
             reason = "strategies share variables between replicas, which a table is not"
-            yield _stop(file, call, "distributes the model", reason, "train in one process")
+            yield stop_at(file, call, "distributes the model", reason, "train in one process")
     for call in file.tree.calls:
         jit = next((a for a in call.args if a.keyword and a.keyword.value == "jit_compile"), None)
         if jit is not None and literal(jit.value) not in (False, None, "auto"):
-            yield _stop(file, jit, "compiles with XLA", "XLA has no tables", "leave `jit_compile` out")
+            yield stop_at(file, jit, "compiles with XLA", "XLA has no tables", "leave `jit_compile` out")
 
 
 def _training(file: File, judgement: LayerJudgement) -> Iterator[Stop]:
@@ -128,27 +128,31 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
     value = resolve(file.tree, node)
     if (text := string(value)) is not None:
         judgement.optimizers.append(text)
+        if has_state(text, None):
+            judgement.stateful.append(node)
         if text.lower() not in OPTIMIZERS:
-            yield _stop(file, node, "trains the layers", "this optimizer has no form for tables", KNOWN)
+            yield stop_at(file, node, "trains the layers", "this optimizer has no form for tables", KNOWN)
         return
     if isinstance(value, cst.Call) and _is_optimizer(file.names.of(value.func) or ""):
         return  # judged where it is made
     reason = "which optimizer that is, is decided at run time, and some have no form for tables"
     assumption = "the model is trained by SGD, Adagrad, Adam or AdamW of Keras"
-    yield _stop(file, node, "trains the layers", reason, "convert with --assume if that holds", assumption)
+    yield stop_at(file, node, "trains the layers", reason, "convert with --assume if that holds", assumption)
 
 
 def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> Iterator[Stop]:
     short = name.rpartition(".")[2]
     judgement.optimizers.append(short)
+    if has_state(short, call):
+        judgement.stateful.append(call)
     if short.lower() not in OPTIMIZERS or ".legacy" in name or ".experimental" in name:
-        yield _stop(file, call, "trains the layers", "this optimizer has no form for tables", KNOWN)
+        yield stop_at(file, call, "trains the layers", "this optimizer has no form for tables", KNOWN)
         return
     for arg in call.args:
         word = arg.keyword.value if arg.keyword else ""
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:
             reason = f"{short} with `{word}` moves every row of a table at every step"
-            yield _stop(file, call, "trains the layers", reason, f"leave `{word}` out")
+            yield stop_at(file, call, "trains the layers", reason, f"leave `{word}` out")
 
 
 def _storing(file: File) -> Iterator[Stop]:
@@ -157,31 +161,39 @@ def _storing(file: File) -> Iterator[Stop]:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
         for arg in call.args:
-            path = _text_of(file, arg.value)
-            if short in STORES and path.endswith((".h5", ".hdf5")) and not path.endswith(".weights.h5"):
-                yield _stop(
+            if short in STORES and any(_is_h5(text) for text in _texts(file, arg.value)):
+                yield stop_at(
                     file, call, "stores an .h5 file", "it holds no rows of tables", "store .keras or .weights.h5"
                 )
             if arg.keyword and arg.keyword.value == "restore_best_weights" and literal(arg.value) is True:
                 action = "let ModelCheckpoint(save_best_only=True, save_weights_only=True) keep the best epoch"
-                yield _stop(file, call, "restores weights from memory", "it copies no rows of tables", action)
+                yield stop_at(file, call, "restores weights from memory", "it copies no rows of tables", action)
         if method in {"get_weights", "set_weights"} and not _other_layer(file, call):
-            yield _stop(
+            yield stop_at(
                 file, call, "copies weights as arrays", "a growing table is no array", "store the model instead"
             )
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
-            yield _stop(file, call, "makes another model of this one", "its tables would not follow", "build it anew")
+            yield stop_at(file, call, "makes another model of this one", "its tables would not follow", "build it anew")
 
 
-def _text_of(file: File, node: cst.BaseExpression) -> str:
+def _is_h5(text: str) -> bool:
+    return text.endswith((".h5", ".hdf5")) and not text.endswith(".weights.h5")
+
+
+def _texts(file: File, node: cst.BaseExpression, depth: int = 4) -> Iterator[str]:
+    """Yield the strings that a path is put together from."""
     value = resolve(file.tree, node)
     if (text := string(value)) is not None:
-        return text
-    while isinstance(value, cst.BinaryOperation):
-        value = value.right
-    if isinstance(value, cst.FormattedString) and value.parts and isinstance(value.parts[-1], cst.FormattedStringText):
-        return value.parts[-1].value
-    return string(value) or ""
+        yield text
+        return
+    pieces = m.SimpleString() | m.FormattedStringText() | m.Name() | m.Attribute()
+    for piece in m.findall(value, pieces):
+        if isinstance(piece, cst.FormattedStringText):
+            yield piece.value
+        elif isinstance(piece, cst.SimpleString):
+            yield string(piece) or ""
+        elif isinstance(piece, cst.Name | cst.Attribute) and piece is not value and depth:
+            yield from _texts(file, piece, depth - 1)
 
 
 def _other_layer(file: File, call: cst.Call) -> bool:

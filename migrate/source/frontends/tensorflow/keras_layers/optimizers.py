@@ -1,0 +1,52 @@
+"""Whether one optimizer trains each layer: a table keeps one set of slots, a variable one for each optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import number
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.keras_layers.facts import Layer
+from migrate.source.frontends.tensorflow.keras_layers.uses import stop_at
+from migrate.source.frontends.tensorflow.kinds import File
+
+ASSUMPTION = "one optimizer trains each layer"
+_LOOPS = (cst.For, cst.While, cst.CompFor, cst.ListComp, cst.GeneratorExp, cst.DictComp)
+
+
+def has_state(name: str, call: cst.Call | None) -> bool:
+    """True for all optimizers but SGD without momentum."""
+    if name.lower() != "sgd":
+        return True
+    if call is None:
+        return False
+    momentum = [
+        a for i, a in enumerate(call.args) if a.star or (a.keyword.value == "momentum" if a.keyword else i == 1)
+    ]
+    return any(a.star or number(a.value) != 0 for a in momentum)
+
+
+def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Stop]:
+    """Stop where a second optimizer with state is made, or one may be made again for the same layer."""
+    again = [node for node in made if _repeats(file, node, layers)]
+    for node in made[1:2] or again[:1]:
+        reason = "each optimizer keeps its own state of a variable, and all share that of a table"
+        action = "convert with --assume if no two optimizers train one layer"
+        yield stop_at(file, node, "makes another optimizer", reason, action, ASSUMPTION)
+
+
+def _repeats(file: File, node: cst.CSTNode, layers: list[Layer]) -> bool:
+    for around in file.tree.ancestors(node):
+        repeated = isinstance(around, _LOOPS) or (
+            isinstance(around, cst.FunctionDef) and _called_again(file, around.name.value)
+        )
+        if repeated and any(not file.tree.contains(around, layer.call) for layer in layers):
+            return True
+    return False
+
+
+def _called_again(file: File, name: str) -> bool:
+    calls = [call for call in file.tree.calls if isinstance(call.func, cst.Name) and call.func.value == name]
+    return len(calls) > 1 or any(isinstance(a, _LOOPS) for call in calls for a in file.tree.ancestors(call))
