@@ -339,3 +339,83 @@ def test_stock_optimizers_become_what_computes_the_same(made: str, module: str, 
     assert f"{module}.create_hash_optimizer({carried})" in result.converted
     assert {table.applicability for table in result.tables} == {Applicability.EXACT}
     assert {f.applicability for f in result.findings if f.rule == "tf-training-step"} == {Applicability.EXACT}
+
+
+TWO_LOSSES = TABLE + "a, b = tf.reduce_sum(e), tf.reduce_sum(e * e)\n"
+ADAM = "tf.train.AdamOptimizer(0.1)"
+TWICE = {
+    "one in each of two functions": (
+        f"def f():\n    return {ADAM}.minimize(a)\ndef g():\n    return {ADAM}.minimize(b)\nf(), g()\n"
+    ),
+    "a function called twice": (f"def f(loss):\n    opt = {ADAM}\n    return opt.minimize(loss)\nops = f(a), f(b)\n"),
+    "its caller called twice": (
+        f"def f(loss):\n    op = {ADAM}.minimize(loss)\n    return op\n"
+        "def g(loss):\n    return f(loss)\nops = g(a), g(b)\n"
+    ),
+    "a loop": f"for loss in (a, b):\n    op = {ADAM}.minimize(loss)\n",
+    "a class made twice": (
+        "class T:\n    def __init__(self, loss):\n"
+        f"        self.opt = {ADAM}\n        self.op = self.opt.minimize(loss)\nops = T(a).op, T(b).op\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("more", TWICE.values(), ids=list(TWICE))
+def test_two_optimizers_with_state_do_not_share_a_table(more: str) -> None:
+    text = TWO_LOSSES + more
+    result = converted(text)
+    assert result.converted == text
+    assert "a table has one state" in reasons(result)
+    assert "create_table(" in converted(text.replace("Adam", "GradientDescent")).converted
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        f"def f(loss):\n    return {ADAM}.minimize(loss)\nif first:\n    op = f(a)\nelse:\n    op = f(b)\n",
+        f"class T:\n    def __init__(self, train):\n        if not train:\n            return\n"
+        f"        self.op = {ADAM}.minimize(a)\nT(True), T(False)\n",
+        f"def f(loss):\n    with tf.Graph().as_default():\n        return {ADAM}.minimize(loss)\nf(a), f(b)\n",
+    ],
+)
+def test_an_optimizer_that_is_made_once_in_a_graph_is_converted(more: str) -> None:
+    assert "create_table(" in converted(TWO_LOSSES + more).converted
+
+
+def test_the_variables_of_an_optimizer_do_not_have_the_slots_of_a_table() -> None:
+    text = TABLE + f"o = {ADAM}\nop = o.minimize(tf.reduce_sum(e))\nr = tf.variables_initializer(o.variables())\n"
+    result = converted(text)
+    assert result.converted == text
+    assert "the slots of a table are not among these variables" in reasons(result)
+
+
+MODEL = (
+    "class Model:\n    def __init__(self, ids):\n"
+    '        self.W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+    "        self.e = tf.nn.embedding_lookup(self.W, ids)\n"
+)
+TRAINER = (
+    "class Trainer:\n    def __init__(self, model):\n"
+    "        self.op = tf.train.GradientDescentOptimizer(0.1).minimize(model.loss)\n"
+)
+
+
+def test_a_class_that_is_given_its_model_trains_its_dense_variables() -> None:
+    more = '        b = tf.get_variable("b", [4])\n        self.loss = tf.reduce_sum(self.e * b)\n'
+    text = HEAD + MODEL + more + TRAINER + "t = Trainer(Model(tf.constant([1])))\n"
+    assert "dense_optimizer" in converted(text).converted
+    alone = text.replace('tf.get_variable("b", [4])', "2.0")
+    assert "dense_optimizer" not in converted(alone).converted
+
+
+def test_a_class_of_tables_alone_beside_other_variables_is_left_alone() -> None:
+    own = "        self.op = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(self.e))\n"
+    text = HEAD + MODEL + own + 'm = Model(tf.constant([1]))\nb = tf.get_variable("b", [4])\n'
+    result = converted(text)
+    assert result.converted == text
+    assert "not clear" in reasons(result)
+
+
+def test_a_table_behind_stop_gradient_may_have_no_gradient() -> None:
+    text = TABLE + 'e = tf.stop_gradient(e)\nb = tf.get_variable("b", [4])\nloss = tf.reduce_sum(e * b)\n' + STEP
+    assert "if sparse_grads else []" in converted(text).converted

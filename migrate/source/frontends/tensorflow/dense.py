@@ -22,13 +22,30 @@ LIBRARIES = sys.stdlib_module_names | {"absl", "matplotlib", "numpy", "pandas", 
 
 
 def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
-    """True unless nothing that `step` can reach makes a variable; `tables` are the ids of the calls that move."""
+    """True unless nothing in the program of `step` makes a variable; `tables` are the ids of the calls that move."""
     home = owner(file, step)
     if isinstance(home, cst.FunctionDef) and len(file.tree.names[home.name.value]) < 2:
         return True  # it is called from another file, which may make variables of its own
+    # The loss, or the model that has it, may be handed to a function or a class from anywhere in the program.
     places: list[cst.CSTNode] = [part.tree.module for part in file.part(step).program]
-    if isinstance(home, cst.ClassDef) and len(places) == 1:
-        places = [place for member in relatives(file, home) for place in reachable(file, member)]
+    return _hold_dense(file, places, tables)
+
+
+def is_doubtful(file: File, step: cst.Call, tables: set[int]) -> bool:
+    """True for the step of a class that makes tables alone, in a file that makes other variables elsewhere.
+
+    It may be a model of its own, with nothing but tables to train, or be handed what comes from those variables.
+    """
+    home = owner(file, step)
+    if not isinstance(home, cst.ClassDef) or len(file.part(step).program) > 1:
+        return False
+    places = [place for member in relatives(file, home) for place in reachable(file, member)]
+    own = any(id(c) in tables and file.tree.contains(place, c) for place in places for c in file.tree.calls)
+    return own and not _hold_dense(file, places, tables) and trains_dense(file, step, tables)
+
+
+def _hold_dense(file: File, places: list[cst.CSTNode], tables: set[int]) -> bool:
+    """True when code makes a variable that is no table, or is not all of the code."""
     return any(_is_fragment(file, place) for place in places) or any(
         _makes_variable(file, call, tables)
         for call in file.tree.calls

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.args import bind, is_none, literal, string
 from migrate.source.frontends.tensorflow.choice import keep_tables, quiet
 from migrate.source.frontends.tensorflow.columns import find_columns
-from migrate.source.frontends.tensorflow.dense import reachable
+from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
 from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner, prints
@@ -82,6 +83,8 @@ def judge(file: File, assume: bool) -> Judgement:
     if judgement.moving and len(file.files) == 1:
         judgement.file_stops += [*_check_reach(file, judgement), *_check_condition(file, judgement)]
         quiet(file, groups)
+    if judgement.moving:
+        judgement.file_stops += [*_check_shared(file, judgement), *_check_dense(file, judgement)]
     _name(file, judgement)
     return judgement
 
@@ -241,6 +244,44 @@ def _check_reach(file: File, judgement: Judgement) -> Iterator[Stop]:
             )
 
 
+def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:
+    """Two functions or classes that can train one table must not do it by optimizers with states of their own."""
+    homes = list({id(h): h for h in (owner(file, table.creation.call) for table in judgement.moving)}.values())
+    steps = judgement.training.steps
+    for i, first in enumerate(steps):
+        for second in steps[i + 1 :]:
+            if _separate_states(file, first, second) and any(
+                _trains(file, first, home) and _trains(file, second, home) for home in homes
+            ):
+                reason = "each optimizer keeps state of its own, but a table has one state"
+                yield Stop(second.call, "tf-training-step", "two optimizers train the same variables", reason)
+
+
+def _check_dense(file: File, judgement: Judgement) -> Iterator[Stop]:
+    """A step either has a dense half or has none; which it is must be known."""
+    calls = {id(table.creation.call) for table in judgement.moving}
+    for step in judgement.training.steps:
+        if is_doubtful(file, step.call, calls):
+            reason = "its class makes no variable but tables, and the file makes others elsewhere"
+            text = "whether this step trains anything besides tables is not clear"
+            yield Stop(step.call, "tf-training-step", text, reason, "convert one model per file")
+
+
+def _separate_states(file: File, first: Step, second: Step) -> bool:
+    """True for steps of two functions or classes whose optimizers differ and have state."""
+    makers = [m for step in (first, second) for m in step.optimizer.makers]
+    same = {id(m.call) for m in first.optimizer.makers} == {id(m.call) for m in second.optimizer.makers}
+    if same or not any(m.stock.stateful for m in makers) or exclusive(file, first.call, second.call):
+        return False
+    apart = owner(file, first.call) is not owner(file, second.call)
+    return apart and file.tree.related(first.call, second.call)
+
+
+def _trains(file: File, step: Step, table_home: cst.CSTNode) -> bool:
+    home = owner(file, step.call)
+    return _reaches(file, home, table_home) or _reaches(file, table_home, home)
+
+
 def _reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
     """True when the code of `start` mentions `goal`, directly or through other definitions of the file."""
     return any(place is goal for place in reachable(file, start))
@@ -248,11 +289,24 @@ def _reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
 
 def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
     """True when `step` may run in a graph without a table, or train none: it then must leave the sparse half out."""
+    if _cuts_gradients(file):
+        return True
     if len(file.files) == 1 and len(file.program) == 1:
         return False  # a single file is converted only if its steps train its tables
     home = owner(file, step.call)
     tables = [table.creation.call for table in judgement.moving]
     return not any(owner(file, call) is home and _condition(file, call) is None for call in tables)
+
+
+def _cuts_gradients(file: File) -> bool:
+    """True when something keeps gradients from passing, so that a table may be left without one."""
+    frozen = [call for call, name in file.names.calls if name.startswith("feature_column.") and _is_frozen(call)]
+    return bool(frozen or file.calls("stop_gradient"))
+
+
+def _is_frozen(call: cst.Call) -> bool:
+    given = [arg.value for arg in call.args if arg.keyword and arg.keyword.value == "trainable"]
+    return any(literal(value) is not True for value in given)
 
 
 def _check_condition(file: File, judgement: Judgement) -> Iterator[Stop]:

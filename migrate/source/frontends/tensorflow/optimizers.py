@@ -15,7 +15,7 @@ from migrate.source.frontends.tensorflow.values import assigned_value, is_target
 RULE = "tf-optimizer"
 TRAINING = ("minimize", "compute_gradients", "apply_gradients")
 #: What may be read from an optimizer without training anything.
-HARMLESS = {"get_slot", "get_slot_names", "get_name", "variables", "_lr", "_learning_rate"}
+HARMLESS = {"get_slot", "get_slot_names", "get_name", "_lr", "_learning_rate"}
 _FTRL = (
     "learning_rate",
     "learning_rate_power",
@@ -159,7 +159,10 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
         elif is_target(file.tree, node) or not _harmless(file, node):
             text = file.tree.source(file.tree.parent(node) or node).strip()
             reason = "an optimizer that is handed on may train in a way that is not in this file"
-            optimizer.stops.append(Stop(node, RULE, f"`{text}` hands the optimizer on", reason))
+            what = "hands the optimizer on"
+            if text.endswith(".variables"):
+                reason, what = "the slots of a table are not among these variables", "lists the optimizer's variables"
+            optimizer.stops.append(Stop(node, RULE, f"`{text}` {what}", reason))
     return found
 
 

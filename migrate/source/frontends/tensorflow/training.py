@@ -11,6 +11,7 @@ from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.gradients import Flow, Kind, tuple_names
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import TRAINING, Optimizer, optimizer_of
+from migrate.source.frontends.tensorflow.repeats import exclusive, repeated
 from migrate.source.frontends.tensorflow.values import is_target, local_names, resolve, scope_of_name
 
 RULE = "tf-training-step"
@@ -84,6 +85,7 @@ def find_training(file: File, tables: set[int]) -> Training:
     _check_consumed(file, training, consumed, tables, flow)
     _check_carriers(file, flow, training)
     _check_states(file, training)
+    _check_repeated(file, training)
     _check_counts(file, training, dense)
     training.understood = flow.understood
     return training
@@ -268,6 +270,17 @@ def _check_states(file: File, training: Training) -> None:
                 training.stops.append(Stop(second.call, RULE, "two optimizers train the same variables", reason))
 
 
+def _check_repeated(file: File, training: Training) -> None:
+    """Stop when one call makes several optimizers with state, which would share one table's slots."""
+    for step in training.steps:
+        for maker in step.optimizer.makers:
+            if maker.stock.stateful and repeated(file, maker.call):
+                text = " ".join(file.tree.source(maker.call).split())
+                reason = "each run makes an optimizer with state of its own, but a table has one state"
+                action = "make the optimizer once, outside the loop or function that runs again"
+                training.stops.append(Stop(maker.call, RULE, f"`{text}` may run several times", reason, action))
+
+
 def _check_counts(file: File, training: Training, dense: list[tuple[cst.Call, Optimizer]]) -> None:
     """Stop when steps of dense variables alone count for the optimizer that trains a table."""
     counting = {id(m.call) for step in training.steps for m in step.optimizer.makers if m.stock.counts}
@@ -283,14 +296,3 @@ def owner(file: File, node: cst.CSTNode) -> cst.CSTNode:
     """Return the top-level function or class around `node`, else the module."""
     kinds = (cst.FunctionDef, cst.ClassDef)
     return next((a for a in reversed([*file.tree.ancestors(node)]) if isinstance(a, kinds)), file.tree.module_of(node))
-
-
-def exclusive(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-    """True when the two stand in different branches of one `if`."""
-    for around in file.tree.ancestors(first):
-        if isinstance(around, cst.If) and around.orelse is not None and file.tree.contains(around, second):
-            in_body = [file.tree.contains(around.body, node) for node in (first, second)]
-            in_else = [file.tree.contains(around.orelse, node) for node in (first, second)]
-            if (in_body[0] and in_else[1]) or (in_body[1] and in_else[0]):
-                return True
-    return False

@@ -1,0 +1,88 @@
+"""Whether code runs several times while one graph is built."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.variable_scopes import FUNCTIONS, call_sites
+
+#: What begins another graph.
+GRAPHS = ("Graph", "reset_default_graph", "keras.backend.clear_session")
+
+
+def repeated(file: File, node: cst.CSTNode, depth: int = 6) -> bool:
+    """True when `node` may run several times in one graph: in a loop, or in a function that is called again."""
+    loop = _loop(file, node)
+    if loop is not None:
+        return not _graphs(file, loop)
+    function = file.tree.enclosing(node, cst.FunctionDef)
+    if function is None or depth == 0 or _graphs(file, function):
+        return False
+    sites = [site for site in call_sites(file, function) if _calls(file, site, function)]
+    twice = any(_both(file, first, second) for i, first in enumerate(sites) for second in sites[i + 1 :])
+    if twice and not _may_be_skipped(file, function, node):
+        return True
+    return any(repeated(file, site, depth - 1) for site in sites)
+
+
+def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
+    """Return the outermost loop around `node` in its function."""
+    found: cst.CSTNode | None = None
+    for around in file.tree.ancestors(node):
+        if isinstance(around, FUNCTIONS):
+            return found
+        if isinstance(around, cst.For | cst.While | cst.BaseComp):
+            found = around
+    return found
+
+
+def _graphs(file: File, place: cst.CSTNode) -> list[cst.Call]:
+    """Return the calls inside `place` that begin another graph."""
+    return [call for call, _ in file.calls(*GRAPHS) if file.tree.contains(place, call)]
+
+
+def _calls(file: File, site: cst.Call, function: cst.FunctionDef) -> bool:
+    """False for a method of the same name as a function of the same file."""
+    method = file.tree.enclosing(function, cst.ClassDef) is not None
+    elsewhere = file.tree.module_of(site) is not file.tree.module_of(function)
+    return method or elsewhere or isinstance(site.func, cst.Name)
+
+
+def _both(file: File, first: cst.Call, second: cst.Call) -> bool:
+    """True when both calls may run in one graph."""
+    tree = file.tree
+    if not tree.related(first, second) or exclusive(file, first, second):
+        return False
+    module = tree.module_of(first)
+    if tree.module_of(second) is not module:
+        return True
+    start, end = sorted((tree.span(first)[0], tree.span(second)[0]))
+    return not any(start < tree.span(graph)[0] < end for graph in _graphs(file, module))
+
+
+def _may_be_skipped(file: File, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
+    """True under a condition or after a conditional `return`, as in one class for training and tests."""
+    if any(isinstance(a, cst.If) and file.tree.contains(function, a) for a in file.tree.ancestors(node)):
+        return True
+    start = file.tree.span(node)[0]
+    early = [one for one in function.body.body if isinstance(one, cst.If) and file.tree.span(one)[0] < start]
+    return any(isinstance(part, cst.Return) for one in early for part in _statements(one.body))
+
+
+def _statements(suite: cst.BaseSuite) -> list[cst.CSTNode]:
+    """Return the small statements that stand directly in `suite`."""
+    lines = [line for line in suite.body if isinstance(line, cst.SimpleStatementLine)]
+    plain = [one for one in suite.body if not isinstance(one, cst.BaseStatement)]
+    return [*plain, *(part for line in lines for part in line.body)]
+
+
+def exclusive(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+    """True when the two stand in different branches of one `if`."""
+    for around in file.tree.ancestors(first):
+        if isinstance(around, cst.If) and around.orelse is not None and file.tree.contains(around, second):
+            in_body = [file.tree.contains(around.body, node) for node in (first, second)]
+            in_else = [file.tree.contains(around.orelse, node) for node in (first, second)]
+            if (in_body[0] and in_else[1]) or (in_body[1] and in_else[0]):
+                return True
+    return False
