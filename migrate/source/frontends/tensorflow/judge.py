@@ -18,6 +18,7 @@ from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.repeats import exclusive
+from migrate.source.frontends.tensorflow.reuse import check_unknown_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
 from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner, prints
@@ -78,6 +79,7 @@ def judge(file: File, assume: bool) -> Judgement:
     quiet(file, groups)
     if assume:
         _lift(judgement)
+    check_unknown_names(judgement)
     check_shared_names(judgement)
     check_shared_reads(judgement)
     if judgement.moving and len(file.files) == 1:

@@ -17,7 +17,7 @@ from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.references import Mentions, mentions
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
-from migrate.source.frontends.tensorflow.values import is_fixed, resolve
+from migrate.source.frontends.tensorflow.values import is_fixed, resolve, scope_of_name
 
 RULE = "tf-zero-padding"
 SHAPES = {"zeros": ("shape", "dtype", "name"), "constant": ("value", "dtype", "shape", "name", "verify_shape")}
@@ -84,7 +84,10 @@ def _rebound(file: File, known: Mentions, one: Padding, padded: Padded) -> None:
     for read in known.reads:
         if read is one.table:
             continue
-        if _covers(file, one, read):
+        covered = _covers(file, one, read)
+        if covered and not _same_name(file, one, read):
+            padded.stops.append(_aliased(file, one, read))
+        elif covered:
             padded.reads[id(read)] = one
         elif file.tree.span(read)[0] > start or _around(file, one.call) is not _around(file, read):
             padded.stops.append(_unclear(file, read))
@@ -94,6 +97,22 @@ def _unclear(file: File, node: cst.BaseExpression) -> Stop:
     reason = "whether it reads the padded rows or the others depends on the order of execution"
     message = f"`{file.tree.source(node)}` is bound more than once"
     return Stop(node, RULE, message, reason, "give the padded table a name of its own")
+
+
+def _same_name(file: File, one: Padding, read: cst.BaseExpression) -> bool:
+    """True when `read` is what the padding is bound to, not another name of the table without padding."""
+    target = one.target
+    if isinstance(target, cst.Name) and isinstance(read, cst.Name):
+        same = scope_of_name(file.tree, target) is scope_of_name(file.tree, read)
+        return same and target.value == read.value
+    return target is not None and file.tree.source(target) == file.tree.source(read)
+
+
+def _aliased(file: File, one: Padding, read: cst.BaseExpression) -> Stop:
+    target = file.tree.source(one.target or one.table)
+    message = f"`{file.tree.source(read)}` is another name of the table than the padded `{target}`"
+    reason = "whether it means the padded rows or the others is not followed"
+    return Stop(read, RULE, message, reason, "give the padded table a name of its own")
 
 
 def _around(file: File, node: cst.CSTNode) -> cst.CSTNode | None:

@@ -49,12 +49,17 @@ def _same_names(file: File) -> dict[str, list[cst.Call]]:
         name = string(first.value) if first is not None else None
         if name is not None:
             named.append((call, name))
-            scopes.setdefault(name, set()).add(prefix(file, call))
+            scopes.setdefault(_last(name), set()).add(prefix(file, call))
     for call, name in named:
         # With one scope unknown, every variable of that name may be the same one.
-        outer = () if None in scopes[name] else prefix(file, call) or ()
-        groups.setdefault("/".join([*filter(None, outer), name]), []).append(call)
+        outer = prefix(file, call) or ()
+        full = _last(name) if None in scopes[_last(name)] else "/".join([*filter(None, outer), name])
+        groups.setdefault(full, []).append(call)
     return groups
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def check_shared_reads(judgement: Judgement) -> None:

@@ -13,7 +13,7 @@ from migrate.source.frontends.tensorflow.partitions import check_parts
 from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions
 from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value
-from migrate.source.frontends.tensorflow.variable_scopes import call_sites, in_loop, prefix
+from migrate.source.frontends.tensorflow.variable_scopes import in_loop, prefix, runs
 from migrate.source.rules import rules
 
 #: Calls that read rows by ids, whether or not this version can convert them.
@@ -258,7 +258,9 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
 
 
 def _runs_often(file: File, function: cst.FunctionDef) -> bool:
-    sites = call_sites(file, function)
-    return any(in_loop(file, site) for site in sites) or any(
-        file.tree.related(first, second) for i, first in enumerate(sites) for second in sites[i + 1 :]
+    sites, unknown = runs(file, function)
+    return (
+        unknown
+        or any(in_loop(file, site) for site in sites)
+        or any(file.tree.related(first, second) for i, first in enumerate(sites) for second in sites[i + 1 :])
     )

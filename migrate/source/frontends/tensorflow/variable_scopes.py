@@ -9,6 +9,14 @@ from weakref import WeakKeyDictionary
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.callers import (
+    handed_on,
+    inherited_calls,
+    is_decorated,
+    is_harmless_context,
+    opens_scopes,
+    runs_at_once,
+)
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import relatives
 from migrate.source.frontends.tensorflow.values import self_class
@@ -37,13 +45,32 @@ _ANSWERS: WeakKeyDictionary[Tree, dict[tuple[Any, ...], Any]] = WeakKeyDictionar
 
 def scope_calls(file: File, node: cst.CSTNode) -> Iterator[cst.Call]:
     """Yield the `variable_scope` calls around `node` up to its function, the nearest first."""
+    for item in _contexts(file, node):
+        if isinstance(item, cst.Call) and file.names.of(item.func) == "variable_scope":
+            yield item
+
+
+def _contexts(file: File, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """Yield what stands behind `with` around `node` up to its function, the nearest first."""
     for around in file.tree.ancestors(node):
-        if isinstance(around, FUNCTIONS):
+        if isinstance(around, cst.FunctionDef):
             return
         if isinstance(around, cst.With):
-            for item in reversed(around.items):
-                if isinstance(item.item, cst.Call) and file.names.of(item.item.func) == "variable_scope":
-                    yield item.item
+            yield from (item.item for item in reversed(around.items))
+
+
+def _is_unclear(file: File, node: cst.CSTNode) -> bool:
+    """True when something around `node`, up to its function, may open a variable scope that is not seen."""
+    scopes = list(scope_calls(file, node))
+    others = [one for one in _contexts(file, node) if not any(one is call for call in scopes)]
+    if not all(is_harmless_context(file, one) for one in others):
+        return True
+    for around in file.tree.ancestors(node) if opens_scopes(file) else ():
+        if isinstance(around, cst.FunctionDef):
+            break
+        if isinstance(around, cst.Lambda) and not runs_at_once(file, around):
+            return True
+    return False
 
 
 def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpression | None:
@@ -77,6 +104,8 @@ def prefix(file: File, node: cst.CSTNode, depth: int = 6) -> tuple[str, ...] | N
 
 
 def _prefix(file: File, node: cst.CSTNode, depth: int) -> tuple[str, ...] | None:
+    if _is_unclear(file, node):
+        return None
     parts: list[str] = []
     for call in scope_calls(file, node):
         bound = bind(call, PARAMETERS)
@@ -90,9 +119,23 @@ def _prefix(file: File, node: cst.CSTNode, depth: int) -> tuple[str, ...] | None
     function = file.tree.enclosing(node, cst.FunctionDef)
     if function is None or depth == 0:
         return tuple(parts)
-    outer = {prefix(file, site, depth - 1) for site in call_sites(file, function)} or {()}
+    sites, unknown = runs(file, function)
+    if is_decorated(file, function) or (unknown and opens_scopes(file)):
+        return None
+    outer = {prefix(file, site, depth - 1) for site in sites} or {()}
     only = outer.pop()
     return None if outer or only is None else (*only, *parts)
+
+
+def runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
+    """Return the places that run a function, and whether there may be others that the file does not show."""
+    return _once(file, ("runs", function), lambda: _runs(file, function))
+
+
+def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
+    places, unknown = handed_on(file, function)
+    sites = [*call_sites(file, function), *inherited_calls(file, function), *places]
+    return list({id(site): site for site in sites}.values()), unknown
 
 
 def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:

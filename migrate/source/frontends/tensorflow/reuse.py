@@ -1,0 +1,101 @@
+"""Variables whose names the file does not show, where a name that exists means the variable that has it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import is_none, literal, string
+from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.frontends.tensorflow.variable_scopes import prefix
+
+if TYPE_CHECKING:
+    from migrate.source.frontends.tensorflow.judge import Judgement
+
+RULE = "tf-get-variable"
+
+
+def check_unknown_names(judgement: Judgement) -> None:
+    """Stop the tables that a `get_variable` with a computed name may reuse."""
+    file = judgement.file
+    tables = [table for table in judgement.tables if not table.creation.unique and table.creation.name]
+    if not tables or not _may_reuse(file):
+        return
+    unknown = [call for call, _ in file.calls("get_variable") if _name(call) is None]
+    for table in tables:
+        own = table.creation.call
+        call = next((c for c in unknown if c is not own and _may_be(file, c, table)), None)
+        if call is not None:
+            text = " ".join(file.tree.source(call).split())[:80]
+            reason = f"its name is computed, so it may reuse `{table.creation.name}`, which would be a second variable"
+            action = "give it a fixed name, or a scope of its own"
+            table.stops.append(Stop(call, RULE, f"`{text}` may be this variable", reason, action))
+
+
+def _may_reuse(file: File) -> bool:
+    """True when anything in the program lets a variable be made twice."""
+    tree = file.tree
+    if any(name in tree.attributes or name in tree.names for name in ("AUTO_REUSE", "reuse_variables")):
+        return True
+    given = [arg for call in tree.calls for arg in call.args if arg.keyword and arg.keyword.value == "reuse"]
+    return any(not is_none(arg) and literal(arg.value) is not False for arg in given)
+
+
+def _argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
+    """Return what `call` gives for a parameter; None when it gives nothing or hides it behind a star."""
+    for place, arg in enumerate(call.args):
+        if arg.star:
+            return None
+        if (arg.keyword.value == name) if arg.keyword else place == position:
+            return arg.value
+    return None
+
+
+def _name(call: cst.Call) -> str | None:
+    return string(_argument(call, "name", 0))
+
+
+def _may_be(file: File, call: cst.Call, table: Table) -> bool:
+    """True when the name and the shape of `call` may be those of the table."""
+    if not file.tree.related(call, table.creation.call) or _other_rank(file, call, table):
+        return False
+    own, around = prefix(file, table.creation.call), prefix(file, call)
+    name = "/".join(filter(None, (*(own or ()), table.creation.name)))
+    before = "" if around is None or own is None else re.escape("".join(f"{part}/" for part in around if part))
+    wanted = _pattern(file, _argument(call, "name", 0))
+    free = "(.*/)?" if around is None or own is None else ""
+    return re.fullmatch(f"{free}{before}{wanted}", name) is not None
+
+
+def _other_rank(file: File, call: cst.Call, table: Table) -> bool:
+    """True when the call gives a shape that the table cannot have."""
+    given = _argument(call, "shape", 1)
+    shape = resolve(file.tree, given) if given is not None else None
+    if not isinstance(shape, cst.List | cst.Tuple) or any(isinstance(e, cst.StarredElement) for e in shape.elements):
+        return False
+    return len(shape.elements) != table.creation.rank
+
+
+def _pattern(file: File, node: cst.BaseExpression | None) -> str:
+    """Return a regular expression for the texts that `node` may be."""
+    text = string(node)
+    if text is not None:
+        return re.escape(text)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        return _pattern(file, node.left) + _pattern(file, node.right)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+        return _filled(string(node.left), r"%[^a-zA-Z%]*[a-zA-Z]|%%")
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "format":
+        return _filled(string(node.func.value), r"\{[^{}]*\}|\{\{|\}\}")
+    if isinstance(node, cst.FormattedString):
+        plain = (cst.FormattedStringText,)
+        return "".join(re.escape(one.value) if isinstance(one, plain) else ".*" for one in node.parts)
+    return ".*"
+
+
+def _filled(text: str | None, holes: str) -> str:
+    return ".*" if text is None else ".*".join(re.escape(part) for part in re.split(holes, text))

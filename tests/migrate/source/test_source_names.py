@@ -1,0 +1,104 @@
+"""One table is one variable: who runs what makes it, in which scopes, and under which other names it is read."""
+
+from __future__ import annotations
+
+import pytest
+from source_helpers import HEAD, LOOKUP, MADE, STEP, converted, reasons
+
+BUILD = HEAD + "def build(x):\n    " + MADE + "    return tf.nn.embedding_lookup(W, x)\n"
+SCOPE = "with tf.variable_scope({}, reuse=tf.AUTO_REUSE):\n    "
+BASE = HEAD + (
+    "class Base(object):\n"
+    "    def __init__(self, k):\n"
+    "        self.W = {made}\n"
+    "        self.e = k * tf.nn.embedding_lookup(self.W, ids)\n"
+    "class A(Base):\n    pass\n"
+    "class B(Base):\n    pass\n"
+)
+GET = MADE.strip().removeprefix("W = ")
+NEW = 'tf.Variable(tf.zeros([9, 4]), name="w")'
+PAD = "W = tf.concat([tf.zeros([1, 4]), W[1:, :]], 0)\n"
+SCOPES = "is not fixed, so one name may stand for several variables"
+SEVERAL = "may run several times"
+CASES = {
+    "callback": (
+        BUILD + "def run(name, fn):\n    " + SCOPE.format("name") + "    return fn(ids)\n"
+        'a = run("a", build)\nb = run("b", build)\n',
+        SCOPES,
+    ),
+    "scope with a name": (HEAD + 's = tf.variable_scope("a")\nwith s:\n    ' + MADE + "    " + LOOKUP, SCOPES),
+    "own context": (
+        HEAD + "import contextlib\n@contextlib.contextmanager\ndef scoped(n):\n    with tf.variable_scope(n):\n"
+        '        yield\nwith scoped("a"):\n    ' + MADE + "    " + LOOKUP,
+        SCOPES,
+    ),
+    "own decorator": (HEAD + "from scopes import scoped\n" + BUILD.replace("def build", "@scoped\ndef build"), SCOPES),
+    "lambdas in two scopes": (
+        BUILD + "".join(SCOPE.format(repr(n)) + f"{n} = tf.cond(f, lambda: build(ids), g)\n" for n in "ab"),
+        SCOPES,
+    ),
+    "lambda kept": (BUILD + SCOPE.format('"a"') + "f = lambda: build(ids)\nf()\n", SCOPES),
+    "subclasses in two scopes": (
+        BASE.format(made=GET) + "".join(SCOPE.format(repr(n.lower())) + f"{n}(1.0)\n" for n in "AB"),
+        SCOPES,
+    ),
+    "constructor of a base in a scope": (
+        BASE.format(made=GET).replace("class B(Base):\n    pass\n", "")
+        + "class B(Base):\n    def __init__(self):\n        with tf.variable_scope('b'):\n"
+        "            super().__init__(1.0)\nA(1.0)\nB()\n",
+        SCOPES,
+    ),
+    "class handed on": (
+        BASE.format(made=GET)
+        + "def make(cls, name):\n    "
+        + SCOPE.format("name")
+        + "    return cls(1.0)\nmake(A, 'a')\nmake(B, 'b')\n",
+        SCOPES,
+    ),
+    "subclasses make two variables": (BASE.format(made=NEW) + "A(1.0)\nB(1.0)\n", SEVERAL),
+    "class in a dict": (BASE.format(made=NEW) + 'M = {"m": Base}\ncls = M["m"]\na, b = cls(1.0), cls(2.0)\n', SEVERAL),
+    "computed name": (
+        HEAD + 'with tf.variable_scope("emb") as sc:\n    ' + MADE + LOOKUP + "for n in names:\n    "
+        "with tf.variable_scope(sc, reuse=True):\n        x += tf.nn.l2_loss(tf.get_variable(n))\n",
+        "its name is computed",
+    ),
+    "padded alias": (HEAD + MADE + "W0 = W\n" + PAD + LOOKUP + "f = tf.nn.embedding_lookup(W0, ids)\n", "another name"),
+    "padded attribute": (
+        HEAD + "class M(object):\n    def __init__(self):\n        self.W = " + GET + "\n"
+        "    def build(self, x):\n        W = self.W\n        " + PAD
+        + "        return tf.nn.embedding_lookup(W, x) + tf.nn.embedding_lookup(self.W, x)\n",
+        "another name",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_may_be_another_variable_stays(name: str) -> None:
+    text, reason = CASES[name]
+    text += "o = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
+    result = converted(text, assume=True)
+    assert result.converted == text
+    assert reason in reasons(result)
+
+
+ORDINARY = {
+    "graph, session, device, file": HEAD + "g = tf.Graph()\nwith g.as_default(), tf.Session() as s, open(f) as h:\n"
+    '    with tf.device("/cpu:0"), tf.name_scope("n"), tf.variable_scope("a"):\n        ' + MADE + "    " + LOOKUP
+    + "    " + STEP,
+    "model_fn": HEAD + "def model_fn(features, labels, mode):\n    with tf.variable_scope('a'):\n        " + MADE
+    + "        " + LOOKUP + "    " + STEP + "    return loss\n"
+    "est = tf.estimator.Estimator(model_fn=model_fn)\n",
+    "method": HEAD + "class M(object):\n    def __init__(self):\n        with tf.variable_scope('a'):\n"
+    "            self.build()\n    def build(self):\n        " + MADE + "        " + LOOKUP
+    + "        " + STEP + "M()\n",
+    "subclass": BASE.format(made=GET) + "with tf.variable_scope('a'):\n    m = A(1.0)\n" + STEP,
+    "other names": HEAD + "with tf.variable_scope('emb', reuse=tf.AUTO_REUSE):\n    " + MADE + "    " + LOOKUP
+    + "for i in range(3):\n    h = tf.get_variable('h%d' % i, [4, 4])\n    c = tf.get_variable(n, [4])\n" + STEP,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_scopes_and_callers_hinder_nothing(name: str) -> None:
+    assert "create_table(" in converted(ORDINARY[name], assume=True).converted, reasons(
+        converted(ORDINARY[name], assume=True)
+    )
