@@ -203,13 +203,22 @@ def _finish(report: Report, done: Sequence[Converted], reports: Sequence[str]) -
 
 
 def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -> None:
-    """Print the command that proves the first converted file."""
-    first = next((one for one in done if one.result.changed and one.source.path.suffix != ".ipynb"), None)
+    """Print the command that proves the first converted file that `migrate verify` can run."""
+    first = next((one for one in done if _verifiable(one)), None)
     if first is None:
         return
     files = [first.result.path, (directory / first.source.relative).as_posix()]
     needed = ["--schema", schema] if schema is not None and first.result.kind == "paddle" else []
     click.echo(f"next: {shlex.join(['migrate', 'verify', *files, *needed])}", err=True)
+
+
+def _verifiable(one: Converted) -> bool:
+    """True for a changed file other than a notebook, or one of nothing but Keras layers, whose steps are not seen."""
+    from migrate.report.model import State
+
+    moved = [f.rule for f in one.result.findings if f.subject == "table" and f.state is State.APPLIED]
+    only_layers = bool(moved) and set(moved) == {"tf-keras-embedding"}
+    return one.result.changed and one.source.path.suffix != ".ipynb" and not only_layers
 
 
 def _exit_code(report: Report, ignore_available: bool) -> int:

@@ -40,6 +40,14 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_proof_that_cannot_be_run_is_not_suggested(work: Path) -> None:
+    layers = "import tensorflow as tf\nm = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4)])\nm.compile('sgd')\n"
+    (work / "src" / "keras.py").write_text(layers)
+    done = migrate("convert", "src/keras.py", cwd=work)
+    assert "1 table converted" in done.stderr
+    assert "next:" not in done.stderr
+
+
 def test_bare_convert_writes_to_migrated(work: Path) -> None:
     done = migrate("convert", "src/good.py", cwd=work)
     assert done.returncode == 0, done.stderr
