@@ -78,8 +78,14 @@ def is_excluded(path: Path) -> bool:
 
 
 def nearest_config(path: Path) -> Config | None:
-    """Return the nearest configuration above a file, or None."""
-    return _config_of(Path(path.resolve()).parent)
+    """Return the nearest configuration above a file (above what it leads to, for a link), or None."""
+    return _config_above(path.resolve().parent if path.is_symlink() else path.parent, Path.cwd())
+
+
+@functools.cache
+def _config_above(directory: Path, here: Path) -> Config | None:
+    """Return the same for the files of a directory, seen from `here`."""
+    return _config_of((here / directory).resolve())
 
 
 @functools.cache

@@ -52,9 +52,10 @@ class Modules:
         """Take the files as they are reported, with their places; where they lie decides what they are called."""
         self._shown = {path.absolute(): shown for shown, path in files.items()}
         self._paths = {shown: path for path, shown in self._shown.items()}
-        directories = {parent for path in self._shown for parent in path.parents}
+        holding = {path.parent for path in self._shown}  # many files lie in one directory
+        directories = {above for directory in holding for above in (directory, *directory.parents)}
         self._top = {d for d in directories if not (d / "__init__.py").is_file()} if len(self._shown) > 1 else set()
-        self._heads = {part for path in self._shown for part in (path.stem, *path.parent.parts)}
+        self._heads = {path.stem for path in self._shown} | {part for directory in holding for part in directory.parts}
 
     def is_package(self, shown: str) -> bool:
         """True for an `__init__.py`."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from migrate.source.discover import mentions_framework
+from migrate.source.discover import names_framework
 from migrate.source.project import Project
 
 MAKES = re.compile(r"get_variable|\bVariable\s*\(|add_weight|embedding_column")
@@ -39,13 +39,14 @@ class Programs:
         """The files that have to do with variables, by their words."""
         if len(self.project.files) < 2:
             return frozenset()
-        found = [p for p in self.project.files if CONCERNS.search(self.project.text(p)) and self._is_framework(p)]
+        # Most files of a repository fail the first question, which is much the cheaper one.
+        found = [p for p in self.project.files if self._is_framework(p) and CONCERNS.search(self.project.text(p))]
         if not any(MAKES.search(self.project.text(path)) for path in found):
             return frozenset()
         return frozenset(found)
 
     def _is_framework(self, path: str) -> bool:
-        return mentions_framework(self.project.text(path).encode()) or bool(self.project.edges(path))
+        return names_framework(self.project.text(path)) or bool(self.project.edges(path))
 
     @cached_property
     def _importers(self) -> dict[str, set[str]]:

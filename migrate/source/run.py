@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Sequence
@@ -191,10 +192,17 @@ def _siblings(path: Path) -> dict[str, str]:
 
 def shown(path: Path) -> str:
     """Return a path as reports show it: relative to the working directory when it lies below, with `/`."""
-    relative = os.path.relpath(path)
-    text = path.as_posix() if relative.startswith("..") else Path(relative).as_posix()
+    directory = _shown_directory(str(path.parent), str(Path.cwd()))
+    text = path.as_posix() if directory is None else f"{directory}{path.name}"
     # A name may hold anything but `/`: bytes that are no UTF-8, line feeds. Reports are text, a line a finding.
     return text if text.isprintable() else text.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+@functools.cache
+def _shown_directory(directory: str, here: str) -> str | None:
+    """Return the way from the directory `here` to one below it, ending in `/` or empty; None for one elsewhere."""
+    relative = os.path.relpath(directory, here)
+    return None if relative.startswith("..") else "" if relative == "." else f"{Path(relative).as_posix()}/"
 
 
 def make_report(command: str, done: Sequence[Converted], written: str, dry: bool) -> Report:

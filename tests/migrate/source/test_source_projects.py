@@ -205,3 +205,16 @@ def test_a_table_that_is_handed_on_in_other_ways_stays(change: str, text: str, t
     results = convert(root)
     assert verdicts(results) == {"item": "unsupported"}
     assert not any(one.changed for one in results.values())
+
+
+def test_many_statements_alike_in_files_without_tables_are_one_finding(tmp_path: Path) -> None:
+    keras = HEAD + "def make(x, y):\n    return tf.keras.Model(x, y)  # trains by apply_gradients\n"
+    others = {f"keras_{at}.py": keras for at in range(6)}
+    imports = "".join(f"import keras_{at}\n" for at in range(6))
+    root = write(tmp_path / "p", {**INHERITED, **others, "main.py": imports + MAIN})
+    results = convert(root)
+    assert verdicts(results) == {"item": "unsupported"}
+    assert reasons(results).count("trains the model by itself: a table would not be trained as the variable was;") == 1
+    assert "so do 5 more statements, the next at " in reasons(results)
+    few = convert(write(tmp_path / "few", {**INHERITED, **dict(list(others.items())[:2]), "main.py": imports + MAIN}))
+    assert "more statements" not in reasons(few)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst as cst
 
@@ -18,6 +19,9 @@ from migrate.source.frontends.tensorflow.tables import LOOKUP_LIKE, unfollowed
 from migrate.source.frontends.tensorflow.training import owner
 from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.rules import rules
+
+#: More statements than this that stop tables of other files alike are one finding.
+MANY = 3
 
 
 def report(file: File, judgement: Judgement, plan: Plan) -> tuple[tuple[Finding, ...], tuple[TableRecord, ...]]:
@@ -66,13 +70,34 @@ class _Reporter:
         for table in self.judgement.tables:
             yield from self._converted(table) if id(table) in self.moving else self._refused(table)
         free = [table for table in self.judgement.tables if not table.stops]
-        for stop in self.judgement.file_stops:
-            if any(concerns(self.file, stop, table) for table in free):
-                yield self._stop(stop)
+        stops = [s for s in self.judgement.file_stops if any(concerns(self.file, s, table) for table in free)]
+        yield from self._stops_of_files(stops, {self.tree.location(table.creation.call).path for table in free})
         if self.moving:
             yield from self._followed()
             yield from self._steps()
         yield from self._left_alone()
+
+    def _stops_of_files(self, stops: list[Stop], homes: set[str]) -> Iterator[Finding]:
+        """Yield what stops tables wherever it stands; of many alike in files without a table, the first with a count."""
+        alike: dict[tuple[str, str], list[Stop]] = {}
+        for stop in stops:
+            if self.tree.location(stop.node).path in homes:
+                yield self._stop(stop)
+            else:
+                alike.setdefault((stop.rule, stop.reason), []).append(stop)
+        for found in alike.values():
+            found.sort(key=self._place)
+            if len(found) <= MANY:
+                yield from map(self._stop, found)
+            else:
+                first = self._stop(found[0])
+                path, line = self._place(found[1])
+                more = f"so do {len(found) - 1} more statements, the next at {path}:{line}"
+                yield replace(first, reason="; ".join(filter(None, [first.reason, more])))
+
+    def _place(self, stop: Stop) -> tuple[str, int]:
+        location = self.tree.location(stop.node)
+        return location.path, location.line
 
     def _remark(self, remark: Remark) -> Finding:
         location = self.tree.location(remark.node)
