@@ -78,7 +78,7 @@ class _Reporter:
         yield from self._left_alone()
 
     def _stops_of_files(self, stops: list[Stop], homes: set[str]) -> Iterator[Finding]:
-        """Yield what stops tables wherever it stands; of many alike in files without a table, the first with a count."""
+        """Yield what stops tables wherever it stands; of many alike in files without a table, the first."""
         alike: dict[tuple[str, str], list[Stop]] = {}
         for stop in stops:
             if self.tree.location(stop.node).path in homes:
