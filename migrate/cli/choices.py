@@ -42,8 +42,9 @@ def _given(
     rules: tuple[str, ...],
 ) -> Given:
     """Return what the command line says; raises MigrateError for a target or rule that does not exist."""
-    from migrate.source.options import Given, check_target
+    from migrate.source.options import Given
     from migrate.source.selection import check_known, parse
+    from migrate.targets import check_target
 
     if target is not None:
         check_target(target, f"--target {target}")

@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.source.options import Options, check_target
+from migrate.source.options import Options
 from migrate.source.rules.catalogue import known_ids
 from migrate.source.rules.local import read_rule_file, rule_ids
 from migrate.source.selection import Selection, check_known, nearest
+from migrate.targets import check_target
 
 LISTS = ("select", "ignore", "exclude", "rules")
 KEYS = (*LISTS, "per-file-ignores", "target", "assume")

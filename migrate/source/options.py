@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from migrate.errors import MigrateError
 from migrate.source.selection import ALL, Selection
 
 if TYPE_CHECKING:
     from migrate.schema import Schema
     from migrate.source.project import Project
-
-TARGETS = ("runtime",)
 
 
 @dataclass(frozen=True)
@@ -45,9 +42,3 @@ class Options:
     rule_files: tuple[RuleFile, ...] = ()  #: the user's own rules
     given: Given | None = None  #: set until `config.for_file` has made these the options of one file
     project: Project | None = field(default=None, compare=False, repr=False)  #: the files of the run, to judge together
-
-
-def check_target(target: str, where: str) -> None:
-    """Raise MigrateError for an SDK that cannot be emitted."""
-    if target not in TARGETS:
-        raise MigrateError(f"{where}: only {' or '.join(f'`{name}`' for name in TARGETS)} can be emitted; leave it out")

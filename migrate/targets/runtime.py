@@ -1,118 +1,42 @@
-"""How a plan is spelled in this project's own runtime: pure text, no analysis."""
+"""This project's own runtime, which has everything that the frontend plans."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from migrate.targets.base import Follows, Function, Spelling, TableText, Target
+from migrate.targets.layout import call
 
-WIDTH = 120
-TAB = 4
-#: Name -> module it is imported from.
-MODULES = {
-    "create_table": "runtime",
-    "embedding_column": "runtime.feature_column",
-    "embedding_lookup_sparse": "runtime",
-    "get_dense_and_sparse_variable": "runtime",
-    "looked_up_rows": "runtime",
-    "safe_embedding_lookup_sparse": "runtime",
-    "shared_embedding_columns": "runtime.feature_column",
-    "sparse_lookup": "runtime",
-    "adadelta": "runtime.optimizers",
-    "adagrad": "runtime.optimizers",
-    "adam": "runtime.optimizers",
-    "ftrl": "runtime.optimizers",
-    "gradient_descent": "runtime.optimizers",
-    "lazy_adam": "runtime.optimizers",
-    "momentum": "runtime.optimizers",
-    "rmsprop": "runtime.optimizers",
+OPTIMIZERS = ("adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "lazy_adam", "momentum", "rmsprop")
+HOMES = {
+    "runtime": (
+        "create_table",
+        "embedding_lookup_sparse",
+        "get_dense_and_sparse_variable",
+        "looked_up_rows",
+        "safe_embedding_lookup_sparse",
+        "sparse_lookup",
+    ),
+    "runtime.feature_column": ("embedding_column", "shared_embedding_columns"),
+    "runtime.optimizers": OPTIMIZERS,
 }
 
 
-@dataclass(frozen=True)
-class TableText:
-    """The texts of one `create_table` call."""
-
-    name: str
-    dim: str
-    rows: str
-    initializer: str
-
-
-def margin(lead: str, function: str) -> str:
-    """Return the blanks that continue a call under its first argument; `lead` is the line before the call."""
-    indent = lead[: len(lead) - len(lead.lstrip())]
-    return indent + " " * (len(lead) - len(indent) + len(function) + 1)
-
-
-def call(function: str, arguments: Sequence[str], lead: str, newline: str) -> str:
-    """Return `function(arguments)`; what does not fit after `lead` continues under the first argument."""
-    pad = margin(lead, function)
-    width = len(pad.expandtabs(TAB))
-    lines: list[str] = []
-    current = ""
-    for argument in arguments:
-        longer = f"{current}, {argument}" if current else argument
-        if current and width + len(longer) + 1 > WIDTH:
-            lines.append(current + ",")
-            longer = argument
-        current = longer
-    return f"{function}(" + (newline + pad).join([*lines, current]) + ")"
-
-
-def create_table(function: str, tf: str, table: TableText, lead: str, newline: str) -> str:
+def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that makes a table."""
     arguments = [
-        f"key_dtype={tf}.int64",
+        f"key_dtype={spelling.tf}.int64",
         f"dim={table.dim}",
         f'name="{table.name}"',
         f"device_vocabulary_size={table.rows}",
         f"emb_initializer={table.initializer}",
     ]
-    return call(function, arguments, lead, newline)
+    return call(spelling.function("create_table"), arguments, lead, spelling.newline)
 
 
-def hash_optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
-    """Return the call that makes a table optimizer."""
-    return f"{module}.create_hash_optimizer({', '.join(f'{name}={value}' for name, value in arguments)})"
-
-
-def two_optimizers(dense: str, sparse: str, stock: str, table: str) -> list[str]:
-    """Return the statements that make both optimizers: one line when it is short."""
-    together = f"{dense}, {sparse} = {stock}, {table}"
-    return [together] if len(together) <= WIDTH - 8 else [f"{dense} = {stock}", f"{sparse} = {table}"]
-
-
-@dataclass(frozen=True)
-class Halves:
-    """The texts of a training step's two halves."""
-
-    dense: str
-    sparse: str
-    grads: str
-    dense_vars: str
-    extra: Sequence[str]  #: further arguments of the dense half: the global step
-    optional: str = ""  #: the list of the tables' pairs, where it may be empty
-
-
-def apply_both(tf: str, halves: Halves, name: str, lead: str, newline: str) -> str:
-    """Return the operation that applies both halves; an optional sparse one only where it has something to do."""
-    function = f"{tf}.group"
-    pad = newline + margin(lead, function)
-    step = "".join(f", {argument}" for argument in halves.extra)
-    tables = f"{halves.sparse}.apply_gradients({halves.optional or f'{halves.grads}[len({halves.dense_vars}) :]'})"
-    parts = [
-        f"{halves.dense}.apply_gradients({halves.grads}[: len({halves.dense_vars})]{step})",
-        f"*([{tables}] if {halves.optional} else [])" if halves.optional else tables,
-        *([f"name={name}"] if name else []),
-    ]
-    return f"{function}({(',' + pad).join(parts)})"
-
-
-def imports(used: dict[str, str], newline: str) -> str:
-    """Return import lines for `used` (name -> local name), one a module, ending in a line end."""
-    lines = []
-    for module in sorted({MODULES[name] for name in used}):
-        names = sorted(name for name in used if MODULES[name] == module)
-        parts = [name if used[name] == name else f"{name} as {used[name]}" for name in names]
-        lines.append(f"from {module} import {', '.join(parts)}{newline}")
-    return "".join(lines)
+TARGET = Target(
+    "runtime",
+    "the runtime",
+    {name: Function(name, module) for module, names in HOMES.items() for name in names},
+    dict.fromkeys(OPTIMIZERS, Follows()),
+    create_table,
+    frozenset({"create_table", "sparse_lookup"}),
+)

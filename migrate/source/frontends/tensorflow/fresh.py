@@ -6,8 +6,12 @@ from __future__ import annotations
 class Fresh:
     """Hands out names that occur nowhere in the file."""
 
-    def __init__(self, taken: set[str], bound: set[str] | None = None) -> None:
-        """`taken` are all identifiers; `bound` those that an import could hide, all of them unless given."""
+    def __init__(self, taken: set[str], bound: set[str] | None = None, prefix: str = "runtime") -> None:
+        """`taken` are all identifiers; `bound` those that an import could hide, all of them unless given.
+
+        An imported name that is taken gets `prefix` in front.
+        """
+        self._prefix = prefix
         self._taken = taken
         self._bound = taken if bound is None else bound
         self._given: dict[str, str] = {}
@@ -24,6 +28,7 @@ class Fresh:
     def imports(self, name: str) -> str:
         """Return the local name of an imported symbol and remember that it is needed."""
         if name not in self.imported:
-            choices = [name, f"runtime_{name}", *(f"runtime_{name}_{n}" for n in range(2, 1000))]
+            longer = f"{self._prefix}_{name}"
+            choices = [name, longer, *(f"{longer}_{n}" for n in range(2, 1000))]
             self.imported[name] = next(c for c in choices if c not in self._bound)
         return self.imported[name]

@@ -16,6 +16,8 @@ from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.rules import Rule, local_rules
 from migrate.source.selection import ALL, Selection
 from migrate.source.tree import Tree
+from migrate.targets.base import Target
+from migrate.targets.runtime import TARGET as RUNTIME
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class File:
     initializers: Initializers
     selection: Selection = ALL  #: the rules that may change code and are reported
     comments: Comments = field(default_factory=Comments)
+    target: Target = RUNTIME  #: the SDK that converted code calls
 
     @property
     def files(self) -> Sequence[File]:

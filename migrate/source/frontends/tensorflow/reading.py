@@ -8,9 +8,11 @@ from migrate.source.frontends.tensorflow.kinds import File, foreign_symbols
 from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.options import Options
 from migrate.source.tree import Tree
+from migrate.targets import target_of
 
 
 def read_file(tree: Tree, options: Options) -> File:
     """Return the file with its names resolved, and with what its user selected."""
     names = TfNames(tree, foreign_symbols())
-    return File(tree, names, Initializers(names), options.selection, read_comments(tree.text))
+    comments, target = read_comments(tree.text), target_of(options.target)
+    return File(tree, names, Initializers(names), options.selection, comments, target)

@@ -1,0 +1,81 @@
+"""Edits of one file as they are planned: nodes get new texts, and edits inside a node that moves go with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.edits import Edit, apply_edits
+from migrate.source.frontends.tensorflow.fresh import Fresh
+from migrate.source.frontends.tensorflow.judge import Judgement
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.targets.base import Spelling
+
+
+@dataclass
+class Plan:
+    """The edits of one file, and what each converted node became."""
+
+    edits: list[Edit] = field(default_factory=list)
+    after: dict[int, str] = field(default_factory=dict)  #: id of the old node -> its new text
+
+
+class Editing:
+    """What all parts of a plan share: the file, its target's spelling and the edits so far."""
+
+    def __init__(self, file: File, judgement: Judgement) -> None:
+        self.file = file
+        self.tree = file.tree
+        self.judgement = judgement
+        self.target = file.target
+        self.fresh = Fresh(file.tree.identifiers(), file.tree.bound(), file.target.name)
+        prefix = file.names.v1_prefix or "tf"
+        self.tf = prefix.split(".compat")[0]
+        self.spelling = Spelling(self.tf, prefix, self._function, self.tree.newline)
+        self.plan = Plan()
+
+    def _function(self, name: str) -> str:
+        """Return how the file calls a function of the target, which is imported where it is not TensorFlow's."""
+        function = self.target.functions[name]
+        return self.fresh.imports(name) if function.module else f"{self.spelling.v1}.{function.name}"
+
+    def _is_mine(self, node: cst.CSTNode) -> bool:
+        """True for a node of the file that is planned, when several are judged together."""
+        return self.tree.module_of(node) is self.tree.module
+
+    def _planned(self, node: cst.CSTNode) -> str:
+        """Return the text of a node with the edits planned inside it."""
+        start, end = self.tree.span(node)
+        if any(e.start <= start and end <= e.end and e.end - e.start > end - start for e in self.plan.edits):
+            return ""
+        inside = [
+            Edit(e.start - start, e.end - start, e.text) for e in self.plan.edits if start <= e.start <= e.end <= end
+        ]
+        return apply_edits(self.tree.text[start:end], inside)
+
+    def _replace(self, node: cst.CSTNode, text: str) -> None:
+        start, end = self.tree.span(node)
+        self.plan.edits.append(Edit(start, end, text))
+        self.plan.after[id(node)] = text
+
+    def _moved(self, node: cst.BaseExpression) -> str:
+        """Return the text of an expression that is written elsewhere, with what was planned inside it."""
+        start, end = self.tree.outer_span(node)
+        inside = [edit for edit in self.plan.edits if start <= edit.start and edit.end <= end]
+        self.plan.edits = [edit for edit in self.plan.edits if all(edit is not moved for moved in inside)]
+        return apply_edits(self.tree.text[start:end], [Edit(e.start - start, e.end - start, e.text) for e in inside])
+
+    def _is_train(self, call: cst.Call) -> str:
+        """Return the expression for `is_train` inside an Estimator's model function."""
+        function = self.tree.enclosing(call, cst.FunctionDef)
+        while function is not None:
+            parameters = {p.name.value for p in (*function.params.params, *function.params.kwonly_params)}
+            if "mode" in parameters and self._mentions(function, ("EstimatorSpec", "ModeKeys")):
+                return f"mode == {self.tf}.estimator.ModeKeys.TRAIN"
+            function = self.tree.enclosing(function, cst.FunctionDef)
+        return ""
+
+    def _mentions(self, function: cst.FunctionDef, words: tuple[str, ...]) -> bool:
+        uses = [use for word in words for use in (*self.tree.names[word], *self.tree.attributes[word])]
+        return any(self.tree.contains(function, use) for use in uses)

@@ -1,0 +1,62 @@
+"""How the calls of a conversion are laid out: pure text, the same for every target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH = 120
+TAB = 4
+
+
+def margin(lead: str, function: str) -> str:
+    """Return the blanks that continue a call under its first argument; `lead` is the line before the call."""
+    indent = lead[: len(lead) - len(lead.lstrip())]
+    return indent + " " * (len(lead) - len(indent) + len(function) + 1)
+
+
+def call(function: str, arguments: Sequence[str], lead: str, newline: str) -> str:
+    """Return `function(arguments)`; what does not fit after `lead` continues under the first argument."""
+    pad = margin(lead, function)
+    width = len(pad.expandtabs(TAB))
+    lines: list[str] = []
+    current = ""
+    for argument in arguments:
+        longer = f"{current}, {argument}" if current else argument
+        if current and width + len(longer) + 1 > WIDTH:
+            lines.append(current + ",")
+            longer = argument
+        current = longer
+    return f"{function}(" + (newline + pad).join([*lines, current]) + ")"
+
+
+def two_optimizers(dense: str, sparse: str, stock: str, table: str) -> list[str]:
+    """Return the statements that make both optimizers: one line when it is short."""
+    together = f"{dense}, {sparse} = {stock}, {table}"
+    return [together] if len(together) <= WIDTH - 8 else [f"{dense} = {stock}", f"{sparse} = {table}"]
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The texts of a training step's two halves."""
+
+    dense: str
+    sparse: str
+    grads: str
+    dense_vars: str
+    extra: Sequence[str]  #: further arguments of the dense half: the global step
+    optional: str = ""  #: the list of the tables' pairs, where it may be empty
+
+
+def apply_both(tf: str, halves: Halves, name: str, lead: str, newline: str) -> str:
+    """Return the operation that applies both halves; an optional sparse one only where it has something to do."""
+    function = f"{tf}.group"
+    pad = newline + margin(lead, function)
+    step = "".join(f", {argument}" for argument in halves.extra)
+    tables = f"{halves.sparse}.apply_gradients({halves.optional or f'{halves.grads}[len({halves.dense_vars}) :]'})"
+    parts = [
+        f"{halves.dense}.apply_gradients({halves.grads}[: len({halves.dense_vars})]{step})",
+        f"*([{tables}] if {halves.optional} else [])" if halves.optional else tables,
+        *([f"name={name}"] if name else []),
+    ]
+    return f"{function}({(',' + pad).join(parts)})"
