@@ -7,6 +7,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow import references
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop, Table
+from migrate.source.frontends.tensorflow.inner_graphs import in_branch, run_apart
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.frontends.tensorflow.padding import find_padding, follow, pad
 from migrate.source.frontends.tensorflow.partitions import check_parts
@@ -26,21 +27,6 @@ LOOKUP_LIKE = {
     "sparse_tensor_dense_matmul",
     "sparse.sparse_dense_matmul",
     "sparse.matmul",
-}
-
-
-#: TensorFlow functions that build a graph of their own for the function they are given.
-RUNNERS = {
-    "while_loop",
-    "map_fn",
-    "scan",
-    "foldl",
-    "foldr",
-    "vectorized_map",
-    "keras.layers.Lambda",
-    "py_func",
-    "py_function",
-    "numpy_function",
 }
 
 
@@ -90,11 +76,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     check_terms(file, table)
     check_parts(file, table)
     _check_runs(file, creation, table)
-    for lookup in table.lookups:
-        if (callee := _run_by(file, lookup.call)) is not None:
-            text = file.tree.source(callee.func)
-            reason = f"`{text}` runs it in a graph of its own, where a table cannot be trained"
-            table.stops.append(Stop(lookup.call, lookup.rule, f"this lookup is run by `{text}`", reason))
+    _check_inner_graphs(file, table)
     return table
 
 
@@ -102,29 +84,6 @@ def _cut_off(file: File, lookup: cst.Call) -> bool:
     arg = file.tree.parent(lookup)
     around = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
     return isinstance(around, cst.Call) and file.names.of(around.func) == "stop_gradient"
-
-
-def _run_by(file: File, node: cst.CSTNode) -> cst.Call | None:
-    """Return the call that runs the function or lambda around `node` by itself, as loops and `Dataset.map` do."""
-    for around in file.tree.ancestors(node):
-        uses: list[cst.CSTNode] = []
-        if isinstance(around, cst.Lambda):
-            uses = [around]
-        elif isinstance(around, cst.FunctionDef):
-            name = around.name.value
-            uses = [*file.tree.names.get(name, ()), *file.tree.attributes.get(name, ())]
-        for use in uses:
-            arg = file.tree.parent(use)
-            call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-            if isinstance(call, cst.Call) and _runs_functions(file, call):
-                return call
-    return None
-
-
-def _runs_functions(file: File, call: cst.Call) -> bool:
-    name = file.names.of(call.func)
-    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-    return name in RUNNERS or (name is None and method in {"map", "flat_map", "interleave", "filter", "apply"})
 
 
 def _uses(file: File, call: cst.Call) -> tuple[str, Mentions | None]:
@@ -255,6 +214,21 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
         table.stops.append(
             Stop(call, creation.rule, "this variable is made inside a lambda", "it may run several times")
         )
+
+
+def _check_inner_graphs(file: File, table: Table) -> None:
+    """Stop a table whose lookups, or whose creation, TensorFlow runs in a graph that is not the one it builds."""
+    for lookup in table.lookups:
+        if (runner := run_apart(file, lookup.call)) is not None:
+            text = file.tree.source(runner)
+            reason = f"`{text}` runs it in a graph of its own, where a table cannot be trained"
+            table.stops.append(Stop(lookup.call, lookup.rule, f"this lookup is run by `{text}`", reason))
+    creation = table.creation
+    runner = run_apart(file, creation.call) or in_branch(file, creation.call)
+    if runner is not None:
+        text = file.tree.source(runner)
+        reason = f"`{text}` runs it in a graph of its own, in which a table is not made"
+        table.stops.append(Stop(creation.call, creation.rule, f"this variable is made by `{text}`", reason))
 
 
 def _runs_often(file: File, function: cst.FunctionDef) -> bool:

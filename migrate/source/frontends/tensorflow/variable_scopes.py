@@ -84,7 +84,7 @@ def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpr
 
 def callers_option(file: File, node: cst.CSTNode, option: str, depth: int = 6) -> cst.BaseExpression | None:
     """Return a value that a scope around a call of the function of `node`, or of its caller, gives for `option`."""
-    return _once(file, (option, node, depth), lambda: _callers_option(file, node, option, depth))
+    return once(file, (option, node, depth), lambda: _callers_option(file, node, option, depth))
 
 
 def _callers_option(file: File, node: cst.CSTNode, option: str, depth: int) -> cst.BaseExpression | None:
@@ -100,7 +100,7 @@ def _callers_option(file: File, node: cst.CSTNode, option: str, depth: int) -> c
 
 def prefix(file: File, node: cst.CSTNode, depth: int = 6) -> tuple[str, ...] | None:
     """Return the names of all variable scopes around `node`, callers included; None when they are not static."""
-    return _once(file, ("prefix", node, depth), lambda: _prefix(file, node, depth))
+    return once(file, ("prefix", node, depth), lambda: _prefix(file, node, depth))
 
 
 def _prefix(file: File, node: cst.CSTNode, depth: int) -> tuple[str, ...] | None:
@@ -129,7 +129,7 @@ def _prefix(file: File, node: cst.CSTNode, depth: int) -> tuple[str, ...] | None
 
 def runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
     """Return the places that run a function, and whether there may be others that the file does not show."""
-    return _once(file, ("runs", function), lambda: _runs(file, function))
+    return once(file, ("runs", function), lambda: _runs(file, function))
 
 
 def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
@@ -140,10 +140,10 @@ def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], boo
 
 def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     """Return the calls of this function in the file, by name; a constructor's are those of its class."""
-    return [*_once(file, ("call_sites", function), lambda: _call_sites(file, function))]
+    return [*once(file, ("call_sites", function), lambda: _call_sites(file, function))]
 
 
-def _once(file: File, question: tuple[Any, ...], answer: Callable[[], Result]) -> Result:
+def once(file: File, question: tuple[Any, ...], answer: Callable[[], Result]) -> Result:
     """Answer a question about a tree once: callers of callers ask the same ones over and over."""
     known = _ANSWERS.setdefault(file.tree, {})
     if question not in known:
@@ -157,7 +157,7 @@ def _call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     owner = file.tree.enclosing(function, cst.ClassDef | cst.FunctionDef)  # type: ignore[arg-type]
     if name == "__init__" and isinstance(owner, cst.ClassDef):
         name = owner.name.value
-    named = _once(file, ("calls",), lambda: _by_name(file)).get(name, ())
+    named = once(file, ("calls",), lambda: _by_name(file)).get(name, ())
     found = [call for call in named if _may_call(file, call, function)]
     return [call for call in found if not file.tree.contains(function, call)] + _renamed(file, function, name)
 
@@ -190,7 +190,7 @@ def _renamed(file: File, function: cst.FunctionDef, name: str) -> list[cst.Call]
     """Return the calls in other files under a name given by `import ... as`."""
     tree = file.tree
     wanted = (function, tree.enclosing(function, cst.ClassDef))
-    calls = [c for c in _once(file, ("aliased",), lambda: _aliased(file)) if _called(c) != name]
+    calls = [c for c in once(file, ("aliased",), lambda: _aliased(file)) if _called(c) != name]
     return [c for c in calls if (target := tree.named(c.func)) is not None and any(target is one for one in wanted)]
 
 

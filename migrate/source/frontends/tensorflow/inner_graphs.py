@@ -1,0 +1,231 @@
+"""Code that TensorFlow runs in graphs of its own: loops, maps over elements, cells of recurrent networks.
+
+A function reaches such a place in many ways: by its name, in a variable or a dict, through `functools.partial`, as a
+method or an object that is called, passed on by a helper, or called by a function that is itself run there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import ancestors, class_named
+from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
+from migrate.source.frontends.tensorflow.variable_scopes import call_sites, once
+
+#: TensorFlow functions that build a graph of their own for functions, and how many of these come first.
+RUNNERS = {
+    "while_loop": 2,
+    "map_fn": 1,
+    "scan": 1,
+    "foldl": 1,
+    "foldr": 1,
+    "vectorized_map": 1,
+    "keras.layers.Lambda": 1,
+    "keras.layers.RNN": 1,
+    "nn.dynamic_rnn": 1,
+    "nn.bidirectional_dynamic_rnn": 2,
+    "nn.raw_rnn": 2,
+    "contrib.seq2seq.dynamic_decode": 1,
+    "py_func": 1,
+    "py_function": 1,
+    "numpy_function": 1,
+}
+FUNCTION_ARGUMENTS = {"fn", "cond", "body", "func", "function", "map_func", "cell", "cell_fw", "cell_bw", "loop_fn"}
+#: Methods of data sets that do the same.
+ELEMENTS = {"map", "flat_map", "interleave", "filter", "apply"}
+#: What chooses between functions: a lookup there is trained, but a variable made there belongs to the branch.
+BRANCHES = ("cond", "case", "switch_case")
+#: Namespaces whose functions call what they are given once, in a graph that is built as usual, or outside of graphs.
+OUTSIDE = ("app.", "estimator.", "flags.", "logging.", "test.", "train.", "contrib.learn.", "contrib.training.")
+DECORATORS = re.compile(r"(.*\.)?(custom_gradient|recompute_grad|[Dd]efun)")
+#: Base classes whose methods run inside of loops.
+STEPWISE = re.compile(r"(.*\.)?(rnn|rnn_cell|seq2seq)\..*|(.*\.)?\w*(RNN|Cell|Decoder)")
+
+Reached = dict[int, cst.BaseExpression]
+
+
+def run_apart(file: File, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return what runs the code of `node` in a graph of its own: the function that does, or the base of a cell."""
+    return _around(file, node, once(file, ("run apart",), lambda: _apart(file)))
+
+
+def in_branch(file: File, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return the `tf.cond` or `tf.case` whose branch runs the code of `node`."""
+    return _around(file, node, once(file, ("in branches",), lambda: _branches(file)))
+
+
+def _around(file: File, node: cst.CSTNode, found: Reached) -> cst.BaseExpression | None:
+    return next((found[id(around)] for around in file.tree.ancestors(node) if id(around) in found), None)
+
+
+def _apart(file: File) -> Reached:
+    search = _Search(file)
+    for cls in file.tree.classes:
+        base = next((arg.value for arg in cls.bases if STEPWISE.fullmatch(file.names.of(arg.value) or "")), None)
+        if base is not None:
+            search.methods(cls, base)
+    for call in file.tree.calls:
+        name = file.names.of(call.func)
+        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        if name in BRANCHES or (name or "").startswith(OUTSIDE) or (name is None and method not in ELEMENTS):
+            continue
+        first = RUNNERS.get(name, 0) if name is not None else 0
+        for position, arg in enumerate(call.args):
+            named = arg.keyword is not None and arg.keyword.value in FUNCTION_ARGUMENTS
+            is_function = bool(first) and (named or (arg.keyword is None and position < first))
+            search.follow(arg.value, call.func, called=is_function)
+    for function in _functions(file):
+        for one in function.decorators:
+            decorator = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
+            if DECORATORS.fullmatch(file.names.of(decorator) or ""):
+                search.code(function, decorator)
+    return search.found
+
+
+def _branches(file: File) -> Reached:
+    search = _Search(file)
+    for call, _ in file.calls(*BRANCHES):
+        for arg in call.args:
+            search.follow(arg.value, call.func, called=False)
+    return search.found
+
+
+def _functions(file: File, name: str = "") -> Iterator[cst.FunctionDef]:
+    """Yield the functions and methods, all of them or those of that name."""
+    for uses in [file.tree.names.get(name, [])] if name else file.tree.names.values():
+        for use in uses:
+            around = file.tree.parent(use)
+            if isinstance(around, cst.FunctionDef) and around.name is use:
+                yield around
+
+
+class _Search:
+    """Marks the functions, lambdas and methods that are reached, each with what runs it."""
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self.tree = file.tree
+        self.found: Reached = {}
+        self._asked: set[tuple[int, bool]] = set()
+
+    def follow(self, node: cst.BaseExpression, runner: cst.BaseExpression, *, called: bool) -> None:
+        """Mark the functions that `node` holds; one that is `called` may be anything that its parts are made of."""
+        if (id(node), called) in self._asked:
+            return
+        self._asked.add((id(node), called))
+        if isinstance(node, cst.Lambda):
+            self.code(node, runner)
+        elif isinstance(node, cst.Name | cst.Attribute):
+            self._name(node, runner, called)
+        elif isinstance(node, cst.Call) and self._is_partial(node) and node.args:
+            self.follow(node.args[0].value, runner, called=True)
+            for arg in node.args[1:]:
+                self.follow(arg.value, runner, called=False)
+        elif isinstance(node, cst.List | cst.Tuple | cst.Set | cst.Dict | cst.IfExp | cst.Subscript) or called:
+            for child in node.children:
+                self._parts(child, runner, called)
+
+    def _parts(self, node: cst.CSTNode, runner: cst.BaseExpression, called: bool) -> None:
+        if isinstance(node, cst.BaseExpression):
+            self.follow(node, runner, called=called)
+            return
+        for child in node.children:
+            self._parts(child, runner, called)
+
+    def _is_partial(self, call: cst.Call) -> bool:
+        return self.tree.source(call.func).rpartition(".")[2] == "partial"
+
+    def _name(self, node: cst.Name | cst.Attribute, runner: cst.BaseExpression, called: bool) -> None:
+        """Follow what a name or an attribute stands for."""
+        if self.file.names.of(node) is not None:
+            return
+        cls = class_named(self.file, node)
+        if cls is not None:
+            self.methods(cls, runner)
+            return
+        for function in self._named(node):
+            self.code(function, runner)
+        for target in self._targets(node):
+            value = assigned_value(self.tree, target)
+            if value is not None:
+                self.follow(value, runner, called=called)
+            elif isinstance(param := self.tree.parent(target), cst.Param):
+                self._given(param, runner)
+        elsewhere = self.tree.value_elsewhere(node)
+        if elsewhere is not None:
+            self.follow(elsewhere, runner, called=called)
+
+    def _named(self, node: cst.Name | cst.Attribute) -> Iterator[cst.FunctionDef]:
+        """Yield the functions that `node` may mean; a method is known by its name alone."""
+        known = self.tree.named(node)
+        if isinstance(known, cst.FunctionDef):
+            yield known
+            return
+        name = node.value if isinstance(node, cst.Name) else node.attr.value
+        for function in _functions(self.file, name):
+            is_method = isinstance(self.tree.parent(self.tree.parent(function) or function), cst.ClassDef)
+            same_file = self.tree.module_of(function) is self.tree.module_of(node)
+            if is_method if isinstance(node, cst.Attribute) else same_file and not is_method:
+                yield function
+
+    def _targets(self, node: cst.Name | cst.Attribute) -> list[cst.Name] | list[cst.Attribute]:
+        if isinstance(node, cst.Attribute):
+            return [one for one in self.tree.attributes.get(node.attr.value, ()) if is_target(self.tree, one)]
+        scope = scope_of_name(self.tree, node)
+        same = local_names(self.tree, node.value, scope) if scope is not None else []
+        return [one for one in same if is_target(self.tree, one)]
+
+    def _given(self, param: cst.Param, runner: cst.BaseExpression) -> None:
+        """Follow what the callers of a function pass to its parameter."""
+        function = self.tree.enclosing(param, cst.FunctionDef)
+        if function is None or not self.tree.contains(function.params, param):
+            return
+        names = [one.name.value for one in (*function.params.params, *function.params.kwonly_params)]
+        for call in call_sites(self.file, function):
+            for own in (names, names[1:]):  # a method is called without its `self`
+                arg = (bind(call, own) or {}).get(param.name.value)
+                if arg is not None:
+                    self.follow(arg.value, runner, called=False)
+
+    def methods(self, cls: cst.ClassDef, runner: cst.BaseExpression) -> None:
+        """Mark the methods of objects of `cls`, other than those that make them."""
+        for member in ancestors(self.file, cls):
+            for function in _functions(self.file):
+                own = self.tree.parent(self.tree.parent(function) or function) is member
+                if own and function.name.value not in {"__init__", "build"}:
+                    self.code(function, runner)
+
+    def code(self, function: cst.FunctionDef | cst.Lambda, runner: cst.BaseExpression) -> None:
+        """Mark a function or lambda, and the functions that its code mentions."""
+        if id(function) in self.found:
+            return
+        self.found[id(function)] = runner
+        for node in _mentions(function):
+            around = self.tree.parent(node)
+            if isinstance(around, cst.Attribute) and around.attr is node:
+                continue
+            while isinstance(around, cst.Subscript) and around.value is node:
+                node, around = around, self.tree.parent(around)
+            self.follow(node, runner, called=isinstance(around, cst.Call) and around.func is node)
+
+
+def _mentions(function: cst.CSTNode) -> list[cst.Name | cst.Attribute]:
+    finder = _Mentions()
+    function.visit(finder)
+    return finder.found
+
+
+class _Mentions(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.found: list[cst.Name | cst.Attribute] = []
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found.append(node)
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        self.found.append(node)
