@@ -205,7 +205,8 @@ class _Search:
         if id(function) in self.found:
             return
         self.found[id(function)] = runner
-        for node in _mentions(function):
+        for mention in _mentions(function):
+            node: cst.BaseExpression = mention
             around = self.tree.parent(node)
             if isinstance(around, cst.Attribute) and around.attr is node:
                 continue
