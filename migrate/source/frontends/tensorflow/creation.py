@@ -24,6 +24,11 @@ FOREIGN = {
     "aggregation": "it is a distributed variable",
     "shape": "its shape is declared apart from its value",
 }
+MATRIX = "its initial values may be a matrix, with a row of its own for each id"
+IMPORT_ROWS = (
+    "keep it dense; or make it with a constant, uniform or normal initializer and bring the rows of the matrix by "
+    "`migrate checkpoint` or by `import_rows` of the table"
+)
 
 
 def refuse(creation: Creation, node: cst.CSTNode, reason: str, action: str) -> None:
@@ -64,8 +69,10 @@ def read_initial_op(creation: Creation, file: File, node: cst.BaseExpression) ->
     """Read shape and initial values from `tf.random_normal([V, D], ...)` or `initializer([V, D])`."""
     value = resolve(file.tree, node)
     shape_node = _shape_argument(file, value) if isinstance(value, cst.Call) else None
-    if shape_node is None or value is not node:
-        refuse(creation, node, "its initial values are not understood", IMPORT_ROWS)
+    drawn = isinstance(value, cst.Call) and file.names.of(value.func) in OPS
+    sized = shape_node is not None and (drawn or isinstance(shape_of(file.tree, shape_node), Shape))
+    if not sized or value is not node:
+        refuse(creation, node, "its initial values are not understood" if drawn else MATRIX, IMPORT_ROWS)
         return
     shape = read_shape(creation, file, shape_node)
     if shape is None:
@@ -73,9 +80,6 @@ def read_initial_op(creation: Creation, file: File, node: cst.BaseExpression) ->
     creation.initializer = file.initializers.op(value, shape)
     if creation.initializer is None:
         refuse(creation, node, "its initial values are not understood", IMPORT_ROWS)
-
-
-IMPORT_ROWS = "create the table with a constant, uniform or normal initializer and import the rows, or keep it dense"
 
 
 def _shape_argument(file: File, call: cst.Call) -> cst.BaseExpression | None:

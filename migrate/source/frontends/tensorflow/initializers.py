@@ -79,6 +79,7 @@ FANS = {
     "keras.initializers.lecun_normal": Fan(1.0, "fan_in", "truncated"),
 }
 VARIANCE_SCALING = {"variance_scaling_initializer", "keras.initializers.VarianceScaling"}
+SCALING = ("scale", "mode", "distribution", "seed", "dtype")
 DISTRIBUTIONS = {
     "normal": "truncated",
     "truncated_normal": "truncated",
@@ -104,7 +105,8 @@ class Initializers:
         if name in ROWWISE:
             return Initializer(self.tree.source(node)) if self._rowwise(name, found) else None
         fan, seed = self._fan(name, found)
-        if fan is not None and self._stays(name, shape):
+        stays = fan is not None or (name in VARIANCE_SCALING and bind(found, SCALING) is not None)
+        if stays and self._stays(name, shape):
             return Initializer(self.tree.source(node), OLD_FAN)
         return self.scaled(fan, shape, name.rpartition(".")[2], seed) if fan else None
 
@@ -181,7 +183,7 @@ class Initializers:
             fan = {True: GLOROT, False: Fan(1.3, "fan_avg", "plain_truncated")}.get(bool(uniform))
             return (fan if uniform is not ... else None), self._seed(bound)
         if name in VARIANCE_SCALING:
-            bound = bind(call, ("scale", "mode", "distribution", "seed", "dtype"))
+            bound = bind(call, SCALING)
             return (_scaling(bound) if bound is not None else None), self._seed(bound)
         bound = bind(call, ("seed", "dtype"))
         if bound is None or not is_float32(self.names, bound.get("dtype")):

@@ -188,9 +188,29 @@ def _check_bindings(
         if isinstance(value, cst.Name) and value.value == "None":
             continue  # a lookup in None fails
         text = file.tree.source(target)
-        reason = "which of the values a lookup reads depends on the order of execution"
-        action = "give the other value a name of its own"
+        reason, action = _other_value(file, table, value)
         table.stops.append(Stop(target, references.RULE, f"`{text}` is bound more than once", reason, action))
+
+
+def _other_value(file: File, table: Table, value: cst.BaseExpression | None) -> tuple[str, str]:
+    """Return why another value of the table's name keeps it, and what to do."""
+    shown = " ".join(file.tree.source(value).split()) if value is not None else ""
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    own = [node for node in table.references if value is not None and file.tree.contains(value, node)]
+    if own:
+        reason = f"it is also `{shown}`, which is computed from the whole table: every row is needed at every step"
+        return reason, "keep the table dense, or look rows up first and compute with those"
+    if isinstance(value, cst.Call | cst.BinaryOperation) and not _makes_variable(file, value):
+        reason = f"it is also `{shown}`, which is no variable: whether a lookup reads rows of a table is decided later"
+        return reason, "give the other value a name and a lookup of its own"
+    return (
+        "which of the values a lookup reads depends on the order of execution",
+        "give the other value a name of its own",
+    )
+
+
+def _makes_variable(file: File, value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable", "Variable"}
 
 
 def _unbinds(file: File, target: cst.BaseExpression) -> bool:

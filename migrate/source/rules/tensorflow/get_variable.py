@@ -8,6 +8,7 @@ from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.creation import read_initial_op, read_shape, refuse, refuse_options
 from migrate.source.frontends.tensorflow.facts import Creation
 from migrate.source.frontends.tensorflow.initializers import GLOROT, OPS
+from migrate.source.frontends.tensorflow.kept import keep
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
 from migrate.source.frontends.tensorflow.shapes import Shape, is_float32
@@ -132,7 +133,9 @@ class GetVariable(CreationRule):
             reason = "the bound of its initial values is that of one partition, whose size is not known"
             refuse(creation, given, reason, "write the bound as a number, or leave the partitioner out")
             return
-        is_op = isinstance(given, cst.Call) and file.names.of(given.func) in OPS
-        creation.initializer = None if is_op else file.initializers.object(given, shape)
-        if creation.initializer is None:
+        if isinstance(given, cst.Call) and file.names.of(given.func) in OPS:
             refuse(creation, given, "its initial values are not understood", "use a constant, uniform or normal one")
+            return
+        creation.initializer = file.initializers.object(given, shape)
+        if creation.initializer is None:
+            keep(creation, file, given, shape)

@@ -1,0 +1,94 @@
+"""Initializers that stay as the source writes them: what the expression may be is followed, and each must suit rows.
+
+The runtime takes an initializer object as it is, and raises for one that it cannot draw row by row. So an expression
+may stay where every branch that is seen suits; what is not seen is an assumption.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.creation import IMPORT_ROWS, MATRIX, refuse
+from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop
+from migrate.source.frontends.tensorflow.initializers import OLD_FAN
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
+from migrate.source.frontends.tensorflow.possible import bindings, is_unseen, possible
+from migrate.source.frontends.tensorflow.shapes import Shape
+
+SIMPLE = "use a constant, uniform, normal or variance scaling one"
+DRAWN_ALIKE = (
+    "`{0}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or Keras; with any other, "
+    "making the table fails"
+)
+#: Initializers whose value may be one number or a matrix.
+CONSTANTS = {"constant_initializer", "keras.initializers.Constant"}
+NO_CONTRIB = "`{0}` is not taken: TensorFlow 2, on which the runtime runs, has no `tf.contrib`"
+
+
+def keep(creation: Creation, file: File, given: cst.BaseExpression, shape: Shape) -> None:
+    """Let `given` be the table's initializer as it is written, with what must be assumed, or refuse it."""
+    text = file.tree.source(given)
+    values = possible(file, given)
+    if not file.tree.contains(creation.call, given) and _may_change(file, given):
+        reason = f"`{_short(text)}` may mean something else here than where the scope is opened"
+        refuse(creation, given, reason, "give the initializer where the variable is made")
+        return
+    parted = is_partitioned(file, creation)
+    notes = set()
+    for value in values:
+        if _is_contrib(file, value) and len(values) > 1:
+            _assume(creation, file, given, value, NO_CONTRIB)
+        elif is_unseen(file, value) and shape.columns is not None and not parted:
+            _assume(creation, file, given, value, DRAWN_ALIKE)
+        elif (stays := _stays(file, value, shape)) is None or (parted and takes_fan_of_part(file, value)):
+            _refuse(creation, file, given, value)
+            return
+        else:
+            notes.add(stays.note)
+    creation.initializer = Initializer(text, OLD_FAN if OLD_FAN in notes else "")
+
+
+def _stays(file: File, value: cst.BaseExpression, shape: Shape) -> Initializer | None:
+    """Return the initializer that `value` makes, if the runtime takes it as it is."""
+    found = file.initializers.object(value, shape)
+    text = file.tree.source(value)
+    return found if found is not None and found.text in {text, f"{text}()"} else None
+
+
+def _assume(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression, text: str) -> None:
+    shown = _short(file.tree.source(value))
+    reason = "what they are is decided at run time, and the runtime refuses some"
+    action = "convert with --assume if they are simple; or " + SIMPLE
+    message = f"the initial values may be `{shown}`"
+    creation.stops.append(Stop(given, creation.rule, message, reason, action, text.format(shown)))
+
+
+def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression) -> None:
+    if isinstance(value, cst.Call) and file.names.of(value.func) in CONSTANTS:
+        refuse(creation, given, MATRIX, IMPORT_ROWS)
+        return
+    shown = _short(file.tree.source(value))
+    branch = f"those of `{shown}`" if value is given else f"one of them may be `{shown}`"
+    if isinstance(file.tree.parent(value), cst.Param):
+        branch = f"the parameter `{shown}` may be None"
+    refuse(creation, given, f"its initial values are not understood: {branch}", SIMPLE)
+
+
+def _is_contrib(file: File, value: cst.BaseExpression) -> bool:
+    if not isinstance(value, cst.Call):
+        return False
+    imported, shadowed = file.tree.imported_names(value.func)
+    return bool(imported) and not shadowed and all(name.startswith("tensorflow.contrib.") for name in imported)
+
+
+def _may_change(file: File, given: cst.BaseExpression) -> bool:
+    """True when an expression of a scope may mean something else inside of it: it is computed, or bound twice."""
+    if isinstance(given, cst.Call):
+        return is_unseen(file, given)
+    return len(bindings(file, given)) > 1
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:57] + "..."
