@@ -21,6 +21,10 @@ CONCERNS = re.compile(
     r"|convert_variables|enable_eager|GradientTape|MovingAverage|import_meta_graph|import_graph_def|make_template"
     r"|Session|Estimator|create_train_op|optimize_loss|TF_CONFIG"
 )
+#: What a text reads of objects: attributes, and strings that may be keys or names of attributes.
+ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
+#: What a text gives a value to: names, attributes and keys, also one of several.
+ASSIGNED = re.compile(r"([^\W\d]\w*)[\"'\])]*[ \t]*[=,:]")
 #: Beyond this many characters the files of one program are judged one by one.
 LIMIT = 2_000_000
 
@@ -33,6 +37,9 @@ class Programs:
         self.project = project
         self._entries: dict[str, frozenset[str]] = {}
         self._units: dict[str, tuple[str, ...]] | None = None
+        self._concerned_of: dict[str, frozenset[str]] = {}
+        self._reads: dict[str, frozenset[str]] = {}
+        self._writes: dict[str, frozenset[str]] = {}
 
     @cached_property
     def concerned(self) -> frozenset[str]:
@@ -102,18 +109,67 @@ class Programs:
                 yield tuple(unit)
 
     def around(self, path: str) -> frozenset[str]:
-        """Return the concerned files whose verdicts may speak of `path`: itself, or those that it imports."""
+        """Return the concerned files whose verdicts may speak of `path`.
+
+        That is itself, those that it imports, and those that run with it and set an attribute or key that it reads:
+        what is handed a model need not import it.
+        """
         if not self.concerned or path not in self.project.files:
             return frozenset()
-        return frozenset([path]) if path in self.concerned else self.project.closure(path) & self.concerned
+        if path in self.concerned:
+            return frozenset([path])
+        read = self._read(path)
+        others = [one for one in self._beside(path) if read and not read.isdisjoint(self._assigned(one))]
+        return (self.project.closure(path) & self.concerned).union(others)
 
-    def users(self, unit: Sequence[str], words: set[str]) -> tuple[str, ...]:
-        """Return the other files that import one of the unit and mention one of `words` as an attribute or a name."""
+    def _beside(self, path: str) -> frozenset[str]:
+        """Return the concerned files that may run in one program with `path`."""
+        return frozenset(one for entry in self.entries(path) for one in self._brought(entry))
+
+    def _brought(self, entry: str) -> frozenset[str]:
+        if entry not in self._concerned_of:
+            self._concerned_of[entry] = self.project.closure(entry) & self.concerned
+        return self._concerned_of[entry]
+
+    def _read(self, path: str) -> frozenset[str]:
+        """Return the attributes and strings that the text of a file mentions."""
+        if path not in self._reads:
+            self._reads[path] = frozenset(a or b for a, b in ATTRIBUTE.findall(self.project.text(path)))
+        return self._reads[path]
+
+    def _assigned(self, path: str) -> frozenset[str]:
+        """Return the names, attributes and keys that a file which makes variables gives a value to."""
+        if path not in self._writes:
+            text = self.project.text(path)
+            self._writes[path] = frozenset(ASSIGNED.findall(text) if MAKES.search(text) else ())
+        return self._writes[path]
+
+    def users(self, unit: Sequence[str], words: set[str], handed: set[str]) -> tuple[str, ...]:
+        """Return the other files that may reach the tables of a unit.
+
+        A file that imports one of the unit may do so by one of `words`, the names of tables and of what makes them; any
+        other that runs with it by one of `handed`, the attributes and keys under which an object holds a table.
+        """
         if not words:
             return ()
+        entries = {entry for path in unit for entry in self.entries(path)}
+        beside = {one for entry in entries for one in self.project.closure(entry)} - set(unit)
         pattern = re.compile(rf"\b({'|'.join(map(re.escape, sorted(words)))})\b")
-        around = {entry for path in unit for entry in self.entries(path)} - set(unit)
-        return tuple(p for p in self.project.files if p in around and pattern.search(self.project.text(p)))
+        found = []
+        for path in self.project.files:
+            if path in entries and path not in unit:
+                uses = pattern.search(self.project.text(path)) is not None
+            else:
+                uses = path in beside and not self._read(path).isdisjoint(handed)
+            if uses:
+                found.append(path)
+        return tuple(found)
+
+    def may_be_used(self, path: str) -> bool:
+        """True for a file that makes and looks up variables and runs with others, which may use them."""
+        text = self.project.text(path)
+        others = len(self.entries(path)) > 1 or len(self.project.closure(path)) > 1
+        return others and MAKES.search(text) is not None and READS.search(text) is not None
 
     def group(self, path: str) -> str:
         """Return a name that files have in common which are judged together."""

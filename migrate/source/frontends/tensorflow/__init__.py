@@ -43,7 +43,9 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     if not relevant or framework != "tensorflow":
         return SourceResult(path, framework, text, text, chosen(path, (), options, read_comments(text)))
     known = options.project is not None and path in options.project.files
-    tree = Tree(path, text, FileLink(options.project, path) if options.project is not None and known else None)
+    read = _conversions(options.project).parsed(path, text) if options.project is not None and known else None
+    link = FileLink(options.project, path) if options.project is not None and known else None
+    tree = read or Tree(path, text, link)
     if tree.module.code != text:
         raise UnreadableSource("its line ends cannot be kept (a bare carriage return?)")
     file = read_file(tree, options)

@@ -66,7 +66,7 @@ def opens_scopes(file: File) -> bool:
 def is_decorated(file: File, function: cst.FunctionDef) -> bool:
     """True for a function with a decorator that may run it somewhere else."""
     return any(
-        _last(one.decorator) not in HARMLESS_DECORATORS and not _is_foreign(file, _called(one.decorator))
+        last_name(one.decorator) not in HARMLESS_DECORATORS and not _is_foreign(file, _called(one.decorator))
         for one in function.decorators
     )
 
@@ -75,7 +75,8 @@ def _called(node: cst.BaseExpression) -> cst.BaseExpression:
     return node.func if isinstance(node, cst.Call) else node
 
 
-def _last(node: cst.BaseExpression) -> str:
+def last_name(node: cst.BaseExpression) -> str:
+    """Return the last part of a dotted name; empty for other expressions."""
     if isinstance(node, cst.Attribute):
         return node.attr.value
     return node.value if isinstance(node, cst.Name) else ""
@@ -94,7 +95,7 @@ def handed_on(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode],
         return [], False  # an estimator runs it, in a graph of its own
     places: list[cst.CSTNode] = []
     unknown = False
-    is_property = any(_last(one.decorator) in PROPERTIES for one in function.decorators)
+    is_property = any(last_name(one.decorator) in PROPERTIES for one in function.decorators)
     for node in (one for part in _definitions(file, function) for one in _values(file, part)):
         if is_property or runs_at_once(file, node):
             places.append(node)
@@ -136,7 +137,7 @@ def inherited_calls(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     made = [c for c in file.tree.calls if any(_names(file, c.func, heir) for heir in heirs)]
     family = subclasses(file, owner)
     outside = [c for c in file.tree.calls if not file.tree.contains(function, c)]
-    return made + [c for c in outside if _last(c.func) == "__init__" and _within(file, c, family)]
+    return made + [c for c in outside if last_name(c.func) == "__init__" and _within(file, c, family)]
 
 
 def _within(file: File, node: cst.CSTNode, family: list[cst.ClassDef]) -> bool:
@@ -162,12 +163,12 @@ def _is_value(file: File, node: cst.CSTNode) -> bool:
     outer = file.tree.parent(around) if isinstance(around, cst.Arg) else None
     if isinstance(outer, cst.ClassDef):
         return False
-    return not (isinstance(outer, cst.Call) and _last(outer.func) in COMPARE)
+    return not (isinstance(outer, cst.Call) and last_name(outer.func) in COMPARE)
 
 
 def _names(file: File, node: cst.BaseExpression, definition: cst.FunctionDef | cst.ClassDef) -> bool:
     """True when `node` means that function or class; a method is known by its object."""
-    if _last(node) != definition.name.value and not isinstance(node, cst.Name):
+    if last_name(node) != definition.name.value and not isinstance(node, cst.Name):
         return False
     target = file.tree.named(node)
     if target is not None:

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterable, Sequence
 
+import libcst as cst
+
 from migrate.source.chosen import chosen
 from migrate.source.config import for_file
 from migrate.source.discover import mentions_framework
@@ -18,6 +20,7 @@ from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.plan import Plan, Planner
 from migrate.source.frontends.tensorflow.reading import read_file
+from migrate.source.frontends.tensorflow.references import entry_key
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.joined import Parts
 from migrate.source.options import Options
@@ -62,12 +65,22 @@ class Conversions:
                     self._trees.clear()  # they are large, and units share no file
                 unit = self.programs.unit(member)
                 self._seen |= set(unit)
-                self._done |= self._convert(unit, options) if len(unit) > 1 else {}
+                self._done |= self._convert(unit, options)
         return self._done.get(path)
 
+    def parsed(self, path: str, text: str) -> Tree | None:
+        """Return the tree of a file that was parsed for its unit and stands alone after all."""
+        tree = self._trees.get((path, text))
+        return tree.linked(FileLink(self.project, path)) if tree is not None else None
+
     def _convert(self, unit: Sequence[str], options: Options) -> dict[str, SourceResult]:
+        """Return the results of files that are judged together: those of a unit, and others that use their tables."""
+        if len(unit) == 1 and not (self.programs.may_be_used(unit[0]) and self._tree(unit[0])):
+            return {}
         singles, file, judgement = self._judged(unit, options)
-        users = self.programs.users(unit, _words(file, judgement.tables))
+        users = self.programs.users(unit, _words(file, judgement.tables), _handed(judgement.tables))
+        if len(unit) + len(users) < 2:
+            return {}
         if users:
             singles, file, judgement = self._judged((*unit, *users), options)
         plans = {part.tree.path: Planner(part, judgement).run() for part in file.files}
@@ -134,12 +147,19 @@ def _parsed(path: str, text: str) -> Tree | None:
 
 
 def _words(file: File, tables: list[Table]) -> set[str]:
-    """Return the names by which other files may reach the tables."""
+    """Return the names by which files that import those of the tables may reach them."""
     words: set[str] = set()
     for table in tables:
-        words |= set(re.findall(r"[^\W\d]\w*", table.label)) - {"self"}
+        words |= set(re.findall(r"[^\W\d]\w*", table.label)) - {"self"} if "(" not in table.label else set()
         words |= set(file.tree.qualname(table.creation.call).split(".")) - {"__init__", ""}
-    return words
+    return words | _handed(tables)
+
+
+def _handed(tables: list[Table]) -> set[str]:
+    """Return the attributes and keys under which an object holds a table."""
+    nodes = [node for table in tables for node in table.references]
+    words = {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
+    return words | {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
 
 
 def _whole(plans: Iterable[Plan]) -> Plan:

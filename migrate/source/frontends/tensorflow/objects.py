@@ -10,6 +10,8 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, resolve, self_class
 
 Doubt = Callable[[cst.CSTNode, str, str, str], None]
+#: Base classes that read constructor parameters at most.
+HARMLESS_BASES = {"sklearn.base.BaseEstimator", "sklearn.base.TransformerMixin", "abc.ABC"}
 
 
 def subclasses(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
@@ -51,6 +53,25 @@ def class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
         if same_file and isinstance(around, cst.ClassDef) and around.name is use:
             return around
     return None
+
+
+def foreign_bases(file: File, cls: cst.ClassDef) -> list[cst.BaseExpression]:
+    """Return the bases, own and inherited, whose code is not in the file."""
+    result = []
+    for base in bases(cls):
+        known = class_named(file, base)
+        if known is not None and known is not cls:
+            result += foreign_bases(file, known)
+        elif not _harmless_base(file, base):
+            result.append(base)
+    return result
+
+
+def _harmless_base(file: File, base: cst.BaseExpression) -> bool:
+    """True for bases that are known not to touch attributes they did not set."""
+    imported, shadowed = file.tree.imported_names(base)
+    known = bool(imported) and not shadowed and imported <= HARMLESS_BASES
+    return known or (isinstance(base, cst.Name) and base.value == "object")
 
 
 def mentions_of(file: File, target: cst.Attribute, cls: cst.ClassDef, doubt: Doubt) -> list[cst.Attribute]:

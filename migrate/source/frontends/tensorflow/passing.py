@@ -9,33 +9,32 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.called import callee, calls_of, parameters
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.values import scope_of_name
-from migrate.source.frontends.tensorflow.variable_scopes import call_sites
 
 
 def parameter_of(file: File, node: cst.BaseExpression) -> tuple[cst.Name, list[cst.BaseExpression]] | None:
     """Return the parameter that takes `node` in a call, and what every call passes there; None when not followed."""
     arg = file.tree.parent(node)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    function = file.tree.named(call.func) if isinstance(call, cst.Call) else None
-    if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call) or not isinstance(function, cst.FunctionDef):
+    function = callee(file, call) if isinstance(call, cst.Call) else None
+    if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call) or function is None:
         return None
+    known = parameters(file, function)
     position = next((i for i, one in enumerate(call.args) if one is arg), 0)
-    known = function.params.params
     name = arg.keyword.value if arg.keyword else known[position].name.value if position < len(known) else ""
     taken = next((p for p in (*known, *function.params.kwonly_params) if p.name.value == name), None)
-    calls = _calls(file, function)
-    if taken is None or calls is None or arg.star:
+    calls = calls_of(file, function)
+    if taken is None or calls is None or arg.star or not any(one is call for one in calls):
         return None
-    passed = [_passed(function, one, name) for one in calls]
+    passed = [_passed(known, one, name) for one in calls]
     values = [value for value in passed if value is not None]
     return (taken.name, values) if len(values) == len(passed) else None
 
 
-def _passed(function: cst.FunctionDef, call: cst.Call, name: str) -> cst.BaseExpression | None:
+def _passed(known: list[cst.Param], call: cst.Call, name: str) -> cst.BaseExpression | None:
     """Return what a call passes to a parameter; None when it leaves it out or cannot be read."""
-    names = [p.name.value for p in function.params.params]
+    names = [p.name.value for p in known]
     for position, arg in enumerate(call.args):
         if arg.star:
             return None
@@ -59,27 +58,13 @@ def receivers_of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpressio
     function = file.tree.enclosing(node, cst.FunctionDef)
     if not isinstance(file.tree.parent(value), cst.Return) or not isinstance(node, cst.Name) or function is None:
         return None
-    calls = _calls(file, function)
+    calls = calls_of(file, function)
     if not calls or not all(_same(file, node, one, position) for one in _returns(file, function)):
         return None
     size = len(listed.elements) if isinstance(listed, cst.Tuple) else 0
     found = [_receiver(file, call, position, size) for call in calls]
     known = [one for one in found if one is not None]
     return known if len(known) == len(found) else None
-
-
-def _calls(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
-    """Return all calls of a function at the top level of a module; None when it may be called in other ways."""
-    if function.decorators or file.tree.module_of(function) is not file.tree.parent(function):
-        return None
-    calls = call_sites(file, function)
-    callees = {id(call.func) for call in calls}
-    scope = file.tree.scope(function)
-    own = [use for use in file.tree.names.get(function.name.value, ()) if use is not function.name]
-    own = [use for use in own if file.tree.module_of(use) is file.tree.module_of(function)]
-    uses: list[cst.BaseExpression] = [use for use in own if scope_of_name(file.tree, use) is scope]
-    uses += file.tree.elsewhere(function.name, scope) if scope is not None else []
-    return calls if all(id(use) in callees for use in uses) else None
 
 
 def _returns(file: File, function: cst.FunctionDef) -> Iterator[cst.Return]:

@@ -10,7 +10,7 @@ from libcst.metadata import ClassScope
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.objects import bases, class_named, mentions_of
+from migrate.source.frontends.tensorflow.objects import foreign_bases, mentions_of
 from migrate.source.frontends.tensorflow.passing import parameter_of, receivers_of
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
@@ -26,8 +26,6 @@ from migrate.source.frontends.tensorflow.walks import walked
 RULE = "tf-table-use"
 #: Functions that take the name of an attribute.
 BY_NAME = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "__getattribute__"}
-#: Base classes that read constructor parameters at most.
-HARMLESS_BASES = {"sklearn.base.BaseEstimator", "sklearn.base.TransformerMixin", "abc.ABC"}
 
 
 @dataclass
@@ -102,11 +100,16 @@ def _direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst
 
 
 def _alias_target(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return `b` when `node` is the whole value of `b = node`."""
-    assign = file.tree.parent(node)
-    if not isinstance(assign, cst.Assign) or assign.value is not node or len(assign.targets) != 1:
+    """Return `b` when `node` is the whole value of `b = node`, or its own place in `a, b = other, node`."""
+    around = file.tree.parent(node)
+    whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
+    assign = file.tree.parent(whole) if whole is not None else None
+    if not isinstance(assign, cst.Assign) or assign.value is not whole or len(assign.targets) != 1:
         return None
-    target = assign.targets[0].target
+    target: cst.BaseExpression | None = assign.targets[0].target
+    if whole is not node:
+        places = target.elements if isinstance(target, cst.Tuple | cst.List) else ()
+        target = next((e.value for e in places if assigned_value(file.tree, e.value) is node), None)
     return target if isinstance(target, cst.Name | cst.Attribute) else None
 
 
@@ -120,7 +123,7 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
         )
         return [target]
     result = list(mentions_of(file, target, cls, found.stop))
-    for base in _foreign_bases(file, cls):
+    for base in foreign_bases(file, cls):
         text = tree.source(base)
         found.stop(
             base,
@@ -161,25 +164,6 @@ def _dynamic_attributes(file: File, cls: cst.ClassDef) -> list[cst.Call]:
         for call in file.tree.calls
         if isinstance(call.func, cst.Name) and call.func.value in names and file.tree.contains(cls, call)
     ]
-
-
-def _foreign_bases(file: File, cls: cst.ClassDef) -> list[cst.BaseExpression]:
-    """Return the bases, own and inherited, whose code is not in the file."""
-    result = []
-    for base in bases(cls):
-        known = class_named(file, base)
-        if known is not None and known is not cls:
-            result += _foreign_bases(file, known)
-        elif not _harmless_base(file, base):
-            result.append(base)
-    return result
-
-
-def _harmless_base(file: File, base: cst.BaseExpression) -> bool:
-    """True for bases that are known not to touch attributes they did not set."""
-    imported, shadowed = file.tree.imported_names(base)
-    known = bool(imported) and not shadowed and imported <= HARMLESS_BASES
-    return known or (isinstance(base, cst.Name) and base.value == "object")
 
 
 def _entry(file: File, target: cst.Subscript, found: Mentions) -> list[cst.BaseExpression]:

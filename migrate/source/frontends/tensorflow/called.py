@@ -1,0 +1,152 @@
+"""Which function a call runs, and all calls of it: a function of a module, one inside another, a method, a constructor.
+
+A function is known only when every use of its name is a call that is seen, here or in the files judged with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+from libcst.metadata import Assignment, FunctionScope
+
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.callers import last_name
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import ancestors, class_named, foreign_bases, object_class, relatives
+from migrate.source.frontends.tensorflow.values import is_target, scope_of_name, self_class
+from migrate.source.frontends.tensorflow.variable_scopes import runs
+
+#: Functions that reach an attribute by a text.
+BY_NAME = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "methodcaller", "__getattribute__"}
+
+
+def callee(file: File, call: cst.Call) -> cst.FunctionDef | None:
+    """Return the one function that `call` runs, of a class its constructor; None when it is not known."""
+    found = file.tree.named(call.func)
+    if found is None and isinstance(call.func, cst.Name):
+        found = _nested(file, call.func)
+    if isinstance(found, cst.ClassDef):
+        made = [one for cls in ancestors(file, found) for one in _methods(cls, "__init__")]
+        return made[0] if made else None
+    if found is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value == "__init__":
+        return found
+    holder = _holder(file, call.func)
+    methods = [m for cls in relatives(file, holder) for m in _methods(cls, call.func.attr.value)] if holder else []
+    return methods[0] if len(methods) == 1 else None
+
+
+def calls_of(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
+    """Return all calls of a function; None when it may be called in other ways."""
+    owner = owner_of(file, function)
+    if isinstance(owner, cst.ClassDef):
+        return _constructions(file, function) if function.name.value == "__init__" else _method_calls(file, function)
+    if function.decorators or function.asynchronous is not None:
+        return None
+    scope = file.tree.scope(function)
+    if scope is None or len(scope[function.name.value]) != 1:
+        return None
+    own = [use for use in file.tree.names.get(function.name.value, ()) if use is not function.name]
+    own = [use for use in own if file.tree.module_of(use) is file.tree.module_of(function)]
+    uses: list[cst.BaseExpression] = [use for use in own if scope_of_name(file.tree, use) is scope]
+    return _only_calls(file, [*uses, *file.tree.elsewhere(function.name, scope)])
+
+
+def parameters(file: File, function: cst.FunctionDef) -> list[cst.Param]:
+    """Return the parameters that arguments by position go to, without `self`."""
+    known = [*function.params.posonly_params, *function.params.params]
+    is_bound = isinstance(owner_of(file, function), cst.ClassDef) and not _is_static(function)
+    return known[1:] if is_bound else known
+
+
+def owner_of(file: File, function: cst.FunctionDef) -> cst.CSTNode | None:
+    """Return the class or function that a function is defined in; None for one of the module."""
+    return next((a for a in file.tree.ancestors(function) if isinstance(a, cst.ClassDef | cst.FunctionDef)), None)
+
+
+def _only_calls(file: File, uses: list[cst.BaseExpression]) -> list[cst.Call] | None:
+    """Return the calls of these uses; None when one is used otherwise."""
+    around = [(use, file.tree.parent(use)) for use in uses]
+    calls = [call for use, call in around if isinstance(call, cst.Call) and call.func is use]
+    return calls if len(calls) == len(uses) else None
+
+
+def _nested(file: File, name: cst.Name) -> cst.FunctionDef | None:
+    """Return the function inside another one that a name means, when that is its only meaning."""
+    scope = scope_of_name(file.tree, name)
+    if not isinstance(scope, FunctionScope):
+        return None
+    nodes = [found.node for found in scope[name.value] if isinstance(found, Assignment)]
+    return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], cst.FunctionDef) else None
+
+
+def _holder(file: File, node: cst.Attribute) -> cst.ClassDef | None:
+    """Return the class of the object in `x.method`, or the class itself."""
+    return self_class(file.tree, node) or object_class(file, node) or class_named(file, node.value)
+
+
+def _methods(cls: cst.ClassDef, name: str) -> list[cst.FunctionDef]:
+    return [one for one in cls.body.body if isinstance(one, cst.FunctionDef) and one.name.value == name]
+
+
+def _is_static(function: cst.FunctionDef) -> bool:
+    return [last_name(one.decorator) for one in function.decorators] == ["staticmethod"]
+
+
+def _constructions(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
+    """Return the calls that run a constructor, those of subclasses included."""
+    places, unknown = runs(file, function)
+    calls = [place for place in places if isinstance(place, cst.Call) and _gives_no_self(place)]
+    return None if unknown or function.decorators or len(calls) < len(places) else calls
+
+
+def _gives_no_self(call: cst.Call) -> bool:
+    """False for `Base.__init__(self, ...)`."""
+    func = call.func
+    above = isinstance(func, cst.Attribute) and isinstance(func.value, cst.Call)
+    return last_name(func) != "__init__" or above
+
+
+def _method_calls(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
+    """Return the calls of a method; None when it may be run otherwise, or when which method runs is not known."""
+    cls = owner_of(file, function)
+    assert isinstance(cls, cst.ClassDef)
+    family = relatives(file, cls)
+    name = function.name.value
+    plain = not function.decorators or _is_static(function)
+    special = name.startswith("__") or function.asynchronous is not None
+    foreign = any(foreign_bases(file, one) for one in family)
+    if not plain or special or foreign or _by_text(file, family, name):
+        return None
+    if any(use is not function.name for use in _bare(file, family, name)):
+        return None
+    uses: list[cst.BaseExpression] = []
+    for node in file.tree.attributes.get(name, ()):
+        holder = _holder(file, node)
+        known = file.names.of(node) is not None or bool(file.tree.imported_names(node)[0])
+        if not file.tree.related(node, function) or (holder is None and known):
+            continue
+        if holder is None or any(holder is one for one in family):
+            uses.append(node)
+            if is_target(file.tree, node) or (class_named(file, node.value) and not _is_static(function)):
+                return None
+    return _only_calls(file, uses)
+
+
+def _bare(file: File, family: list[cst.ClassDef], name: str) -> Iterator[cst.Name]:
+    """Yield the mentions of a method by its name alone, as in the body of its class."""
+    for use in file.tree.names.get(name, ()):
+        around = next((a for a in file.tree.ancestors(use) if isinstance(a, cst.ClassDef | cst.FunctionDef)), None)
+        attribute = isinstance(file.tree.parent(use), cst.Attribute)
+        if not attribute and any(around is one for one in family):
+            yield use
+
+
+def _by_text(file: File, family: list[cst.ClassDef], name: str) -> bool:
+    """True when some code may reach the method by its name as a string, or any attribute of its class."""
+    texts = [text for text in file.tree.strings if string(text) == name]
+    around = [a for text in texts for a, _ in zip(file.tree.ancestors(text), range(3), strict=False)]
+    if any(isinstance(one, cst.Call) and last_name(one.func) in BY_NAME for one in around):
+        return True
+    computed = [call for call in file.tree.calls if last_name(call.func) in {*BY_NAME, "vars"}]
+    return any(file.tree.contains(cls, call) for call in computed for cls in family)
