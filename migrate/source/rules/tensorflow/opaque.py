@@ -8,12 +8,24 @@ import libcst as cst
 
 from migrate.report.model import State
 from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.evaluated import Text, evaluated
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.rules import Example, register
 
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
+NAMES_NO_TABLE = "the text that `{0}` is given names no table and makes none"
 NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"}
+MADE = (
+    "import tensorflow.compat.v1 as tf\n"
+    'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
+)
+AFTER = (
+    "import tensorflow.compat.v1 as tf\nfrom runtime import create_table, sparse_lookup\n"
+    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
+)
+SIZES = "sizes = eval(args.sizes)\n"
 
 
 @register
@@ -25,6 +37,15 @@ class Opaque(FileRule):
     examples = (
         Example("star import", "from tensorflow import *\nW = get_variable('w', [9, 4])\n", says="`*`"),
         Example("getattr", 'import tensorflow as tf\nmake = getattr(tf, "get_variable")\n', says="getattr"),
+        Example(
+            "eval of an option is no doubt under --assume",
+            MADE + SIZES,
+            AFTER + SIZES,
+            says="names no table",
+            assume=True,
+        ),
+        Example("not without --assume", MADE + SIZES, says="evaluates a text"),
+        Example("eval of a name that the code composes", MADE + 'V = eval("W" + kind)\n', says="by name", assume=True),
         Example("dynamic import", 'import importlib\nimport tensorflow\ntf = importlib.import_module("tensorflow")\n'),
     )
 
@@ -45,7 +66,7 @@ class Opaque(FileRule):
         if name == "builtins.getattr" and call.args and file.names.is_module(call.args[0].value):
             message = f"`{text}` reaches TensorFlow through getattr"
             yield self._remark(call, message, "which symbol it is, is decided at run time", "write the symbol out")
-        if name in DYNAMIC:
+        if name in DYNAMIC and not (name == "builtins.eval" and evaluated(file, call) is Text.PLAIN):
             module = string(call.args[0].value) if call.args else None
             if name == "importlib.import_module" and module is not None and not module.startswith("tensorflow"):
                 return
@@ -54,10 +75,21 @@ class Opaque(FileRule):
 
     def stops(self, file: File) -> Iterator[Stop]:
         for call in file.tree.calls:
-            if qualified(file, call) in NAMESPACES and not (call.args and _other_object(call)):
-                text = file.tree.source(call.func)
-                reason = "a table may be reached by its name as a string"
-                yield Stop(call, self.id, f"`{text}` reads variables by name", reason, "name the variables directly")
+            name = qualified(file, call)
+            if name not in NAMESPACES or (call.args and _other_object(call)):
+                continue
+            kind = evaluated(file, call) if name == "builtins.eval" else Text.COMPOSED
+            if kind is not Text.PLAIN:
+                yield self._by_name(file, call, kind)
+
+    def _by_name(self, file: File, call: cst.Call, kind: Text) -> Stop:
+        text = " ".join(file.tree.source(call).split())
+        reason = "a table may be reached by its name as a string"
+        if kind is Text.GIVEN:
+            action = "read the value without eval, as by `ast.literal_eval`; or convert with --assume"
+            return Stop(call, self.id, f"`{text}` evaluates a text", reason, action, NAMES_NO_TABLE.format(text))
+        text = file.tree.source(call.func)
+        return Stop(call, self.id, f"`{text}` reads variables by name", reason, "name the variables directly")
 
     def _remark(self, node: cst.CSTNode, message: str, reason: str, action: str) -> Remark:
         return Remark(node, self.id, State.OPAQUE, message, reason, action)
