@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Iterator
 
@@ -49,13 +50,12 @@ def is_harmless_context(file: File, node: cst.BaseExpression) -> bool:
 
 
 def _is_foreign(file: File, node: cst.BaseExpression) -> bool:
-    """True for TensorFlow and for modules that come with Python; its `ExitStack` opens what it is given."""
+    """True for TensorFlow and for modules that come with Python."""
     if file.names.of(node) is not None:
         return file.names.of(node) not in OPENERS
     names = file.tree.imported_names(node)[0]
     roots = {name.split(".")[0] for name in names}
-    known = bool(roots) and all(root in sys.stdlib_module_names or root in {"absl", "tensorflow"} for root in roots)
-    return known and not any(name.endswith("ExitStack") for name in names)
+    return bool(roots) and all(root in sys.stdlib_module_names or root in {"absl", "tensorflow"} for root in roots)
 
 
 def opens_scopes(file: File) -> bool:
@@ -82,11 +82,26 @@ def last_name(node: cst.BaseExpression) -> str:
     return node.value if isinstance(node, cst.Name) else ""
 
 
+def has_loose_scopes(file: File) -> bool:
+    """True when a variable scope may be opened by anything but `with`, so that its end is not seen."""
+    methods = [a for name in ("enter_context", "__enter__") for a in file.tree.attributes.get(name, ())]
+    for method in methods if opens_scopes(file) else ():
+        call = file.tree.parent(method)
+        given = [arg.value for arg in call.args] if isinstance(call, cst.Call) else []
+        if not all(is_harmless_context(file, one) for one in given or [method.value]):
+            return True
+    return False
+
+
 def runs_at_once(file: File, node: cst.CSTNode) -> bool:
-    """True when a function at `node` is an argument of TensorFlow or of Python, which run it in this place."""
+    """True when a function at `node` is an argument of TensorFlow, which runs it in this place."""
     arg = file.tree.parent(node)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    return isinstance(call, cst.Call) and _is_foreign(file, call.func)
+    if not isinstance(call, cst.Call):
+        return False
+    name = file.names.of(call.func)
+    roots = {one.split(".")[0] for one in file.tree.imported_names(call.func)[0]}
+    return name not in OPENERS if name is not None else bool(roots) and roots <= {"absl", "tensorflow"}
 
 
 def handed_on(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
@@ -138,6 +153,38 @@ def inherited_calls(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     family = subclasses(file, owner)
     outside = [c for c in file.tree.calls if not file.tree.contains(function, c)]
     return made + [c for c in outside if last_name(c.func) == "__init__" and _within(file, c, family)]
+
+
+def object_calls(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
+    """Return the calls that may run a `__call__`, those of objects; None when Keras calls it, or nothing is seen to."""
+    owner = _owner(file, function)
+    if owner is None or function.name.value not in {"__call__", "call", "build"}:
+        return []
+    family = relatives(file, owner)
+    if any(file.names.of(base.value) is not None for cls in family for base in cls.bases):
+        return None
+    if function.name.value != "__call__":
+        return []
+    return [call for call in file.tree.calls if _may_be_object(file, call.func, family)] or None
+
+
+def _may_be_object(file: File, node: cst.BaseExpression, family: list[cst.ClassDef]) -> bool:
+    """True for a callee that may be an object of one of these classes."""
+    value = resolve(file.tree, node) if isinstance(node, cst.Name | cst.Attribute) else node
+    if isinstance(value, cst.Call):
+        cls = class_named(file, value.func)
+        if cls is not None:
+            return any(cls is one for one in family)
+        return file.names.of(value.func) is None and not file.tree.imported_names(value.func)[0]
+    if isinstance(value, cst.Lambda) or file.names.of(node) is not None or file.tree.imported_names(node)[0]:
+        return False
+    if isinstance(node, cst.Attribute):
+        return any(is_target(file.tree, one) for one in file.tree.attributes.get(node.attr.value, ()))
+    if isinstance(node, cst.Name):
+        defined = any(not is_variable(file.tree, use) for use in file.tree.names.get(node.value, ()))
+        scope = file.tree.scope(node)
+        return not defined and scope is not None and node.value in scope and not hasattr(builtins, node.value)
+    return isinstance(node, cst.Subscript)
 
 
 def _within(file: File, node: cst.CSTNode, family: list[cst.ClassDef]) -> bool:

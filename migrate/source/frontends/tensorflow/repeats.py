@@ -11,8 +11,11 @@ from migrate.source.frontends.tensorflow.variable_scopes import FUNCTIONS, call_
 GRAPHS = ("Graph", "reset_default_graph", "keras.backend.clear_session")
 
 
-def repeated(file: File, node: cst.CSTNode, depth: int = 6) -> bool:
-    """True when `node` may run several times in one graph: in a loop, or in a function that is called again."""
+def repeated(file: File, node: cst.CSTNode, depth: int = 6, *, skips: bool = True) -> bool:
+    """True when `node` may run several times in one graph: in a loop, or in a function that is called again.
+
+    With `skips`, what stands under a condition of such a function is taken to run in one of its calls.
+    """
     loop = _loop(file, node)
     if loop is not None:
         return not _graphs(file, loop)
@@ -21,9 +24,9 @@ def repeated(file: File, node: cst.CSTNode, depth: int = 6) -> bool:
         return False
     sites = [site for site in call_sites(file, function) if _calls(file, site, function)]
     twice = any(_both(file, first, second) for i, first in enumerate(sites) for second in sites[i + 1 :])
-    if twice and not _may_be_skipped(file, function, node):
+    if twice and not (skips and _may_be_skipped(file, function, node)):
         return True
-    return any(repeated(file, site, depth - 1) for site in sites)
+    return any(repeated(file, site, depth - 1, skips=skips) for site in sites)
 
 
 def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:

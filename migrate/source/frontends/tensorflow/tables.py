@@ -12,6 +12,7 @@ from migrate.source.frontends.tensorflow.kinds import CreationRule, File, Lookup
 from migrate.source.frontends.tensorflow.padding import find_padding, follow, pad
 from migrate.source.frontends.tensorflow.partitions import check_parts
 from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions
+from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop, prefix, runs
@@ -255,6 +256,6 @@ def _runs_often(file: File, function: cst.FunctionDef) -> bool:
     sites, unknown = runs(file, function)
     return (
         unknown
-        or any(in_loop(file, site) for site in sites)
+        or any(in_loop(file, site) or repeated(file, site, skips=False) for site in sites)
         or any(file.tree.related(first, second) for i, first in enumerate(sites) for second in sites[i + 1 :])
     )

@@ -11,9 +11,11 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.callers import (
     handed_on,
+    has_loose_scopes,
     inherited_calls,
     is_decorated,
     is_harmless_context,
+    object_calls,
     opens_scopes,
     runs_at_once,
 )
@@ -38,6 +40,7 @@ PARAMETERS = [
     "auxiliary_name_scope",
 ]
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+DEPTH = 12  #: how many callers of callers are asked
 Result = TypeVar("Result")
 #: By tree: what was asked of it, and the answer.
 _ANSWERS: WeakKeyDictionary[Tree, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
@@ -82,7 +85,7 @@ def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpr
     return None
 
 
-def callers_option(file: File, node: cst.CSTNode, option: str, depth: int = 6) -> cst.BaseExpression | None:
+def callers_option(file: File, node: cst.CSTNode, option: str, depth: int = DEPTH) -> cst.BaseExpression | None:
     """Return a value that a scope around a call of the function of `node`, or of its caller, gives for `option`."""
     return once(file, (option, node, depth), lambda: _callers_option(file, node, option, depth))
 
@@ -98,13 +101,13 @@ def _callers_option(file: File, node: cst.CSTNode, option: str, depth: int) -> c
     return None
 
 
-def prefix(file: File, node: cst.CSTNode, depth: int = 6) -> tuple[str, ...] | None:
+def prefix(file: File, node: cst.CSTNode, depth: int = DEPTH) -> tuple[str, ...] | None:
     """Return the names of all variable scopes around `node`, callers included; None when they are not static."""
     return once(file, ("prefix", node, depth), lambda: _prefix(file, node, depth))
 
 
 def _prefix(file: File, node: cst.CSTNode, depth: int) -> tuple[str, ...] | None:
-    if _is_unclear(file, node):
+    if _is_unclear(file, node) or once(file, ("loose scopes",), lambda: has_loose_scopes(file)):
         return None
     parts: list[str] = []
     for call in scope_calls(file, node):
@@ -117,8 +120,10 @@ def _prefix(file: File, node: cst.CSTNode, depth: int) -> tuple[str, ...] | None
             return None
         parts.insert(0, name)
     function = file.tree.enclosing(node, cst.FunctionDef)
-    if function is None or depth == 0:
+    if function is None:
         return tuple(parts)
+    if depth == 0:
+        return None if opens_scopes(file) else tuple(parts)
     sites, unknown = runs(file, function)
     if is_decorated(file, function) or (unknown and opens_scopes(file)):
         return None
@@ -134,8 +139,9 @@ def runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool
 
 def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
     places, unknown = handed_on(file, function)
-    sites = [*call_sites(file, function), *inherited_calls(file, function), *places]
-    return list({id(site): site for site in sites}.values()), unknown
+    objects = object_calls(file, function)
+    sites = [*call_sites(file, function), *inherited_calls(file, function), *places, *(objects or ())]
+    return list({id(site): site for site in sites}.values()), unknown or objects is None
 
 
 def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:

@@ -1,0 +1,83 @@
+"""Code that may run more than once, or under scopes that are not seen, makes no table: it would stand for several."""
+
+from __future__ import annotations
+
+import pytest
+from script_runner import HEAD, TRAIN, compare
+from source_helpers import converted, reasons
+
+IDS = "ids = tf.constant([1, 2, 1], tf.int64)\n"
+LOSS = "loss = tf.reduce_sum(tf.square(p - 2 * q + 1.0))\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5))\n'
+NET = f"def net(x):\n    {MADE}    return tf.nn.embedding_lookup(W, x)\n"
+OBJECT = f"class Net:\n    def __call__(self, x):\n        {MADE}        return tf.nn.embedding_lookup(W, x)\n"
+UNNAMED = NET.replace(MADE, "W = tf.Variable(tf.zeros([9, 4]))\n")
+HOLDER = (
+    "class M:\n    def __init__(self):\n        self.W = tf.Variable(tf.zeros([9, 4]))\n"
+    "    def look(self, x):\n        return tf.nn.embedding_lookup(self.W, x)\n"
+)
+TWO_SCOPES = 'with tf.variable_scope("a"):\n    p = {0}(ids)\nwith tf.variable_scope("b"):\n    q = {0}(ids)\n'
+
+SEVERAL = {
+    "an object that is called": OBJECT + TWO_SCOPES.format("Net()"),
+    "an object in a variable": OBJECT + "net = Net()\n" + TWO_SCOPES.format("net"),
+    "an object in an attribute": OBJECT
+    + "class Outer:\n    def __init__(self, net):\n        self.net = net\n    def run(self, s):\n"
+    "        with tf.variable_scope(s):\n            return self.net(ids)\n"
+    'o = Outer(Net())\np, q = o.run("a"), o.run("b")\n',
+    "a layer": OBJECT.replace("Net:", "Net(tf.layers.Layer):").replace("__call__", "call")
+    + "net = Net()\n"
+    + TWO_SCOPES.format("net"),
+    "partial": "import functools\n" + NET + "f = functools.partial(net)\n" + TWO_SCOPES.format("f"),
+    "many callers": NET
+    + "".join(f"def f{i}(x):\n    return {f'f{i - 1}' if i else 'net'}(x)\n" for i in range(15))
+    + TWO_SCOPES.format("f14"),
+    "an exit stack": "import contextlib\nstack = contextlib.ExitStack()\n"
+    + 'stack.enter_context(tf.variable_scope("a"))\np = tf.nn.embedding_lookup(\n    '
+    + MADE.removeprefix("W = ").rstrip()
+    + ", ids)\nstack.close()\n"
+    + MADE
+    + "q = tf.nn.embedding_lookup(W, ids)\n",
+    "a scope that is entered by hand": 'c = tf.variable_scope("a")\n'
+    + MADE
+    + "c.__enter__()\n"
+    + MADE.replace("W", "V")
+    + "c.__exit__(None, None, None)\np, q = tf.nn.embedding_lookup(W, ids), tf.nn.embedding_lookup(V, ids)\n",
+    "a caller that is called twice": UNNAMED + "def both(x):\n    return net(x)\np, q = both(ids), both(ids)\n",
+    "a function that makes objects": HOLDER
+    + "def make():\n    return M()\np, q = make().look(ids), make().look(ids)\n",
+    "an object made by objects": HOLDER
+    + "class Pair:\n    def __init__(self):\n        self.m = M()\n        self.e = self.m.look(ids)\n"
+    + "p, q = Pair().e, Pair().e\n",
+    "a caller in a loop": UNNAMED
+    + "def both(x):\n    return net(x)\nfound = []\nfor _ in range(2):\n    found.append(both(ids))\np, q = found\n",
+}
+
+
+@pytest.mark.parametrize("code", SEVERAL.values(), ids=SEVERAL)
+def test_what_may_be_several_variables_stays(code: str) -> None:
+    text = HEAD + IDS + code + LOSS + TRAIN
+    result = converted(text, assume=True)
+    assert result.converted == text
+    assert "is not fixed" in reasons(result) or "may run several times" in reasons(result)
+
+
+#: The same shapes of code, run once: one variable, one table.
+ONCE = {
+    "an object that is called once": OBJECT + 'with tf.variable_scope("a"):\n    p = Net()(ids)\nq = 0.0\n',
+    "an object in an attribute": OBJECT
+    + "class Outer:\n    def __init__(self, net):\n        self.net = net\n    def run(self):\n"
+    '        with tf.variable_scope("a"):\n            return self.net(ids)\np = Outer(Net()).run()\nq = 0.0\n',
+    "a chain of callers": UNNAMED + "def both(x):\n    return net(x)\np = both(ids)\nq = 0.0\n",
+    "a function that makes an object": HOLDER + "def make():\n    return M()\nm = make()\np = m.look(ids)\nq = 0.0\n",
+    "an exit stack without scopes": "import contextlib\nwith contextlib.ExitStack() as stack:\n"
+    '    stack.enter_context(tf.name_scope("n"))\n    with tf.variable_scope("a"):\n        '
+    + MADE
+    + "    p = tf.nn.embedding_lookup(W, ids)\nq = 0.0\n",
+}
+
+
+@pytest.mark.parametrize("code", ONCE.values(), ids=ONCE)
+def test_what_runs_once_is_converted(code: str) -> None:
+    dense = 'b = tf.get_variable("b", [4], initializer=tf.ones_initializer())\n'
+    compare(HEAD + IDS + dense + code + LOSS.replace("1.0", "b") + TRAIN)
