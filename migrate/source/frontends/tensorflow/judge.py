@@ -17,6 +17,7 @@ from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.losses import may_train
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
@@ -291,7 +292,8 @@ def _reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
 
 def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
     """True when `step` may run in a graph without a table, or train none: it then must leave the sparse half out."""
-    if _cuts_gradients(file):
+    lookups = {id(lookup.call) for table in judgement.moving for lookup in table.lookups}
+    if _cuts_gradients(file) or not may_train(file, step, lookups):
         return True
     if len(file.files) == 1 and len(file.program) == 1:
         return False  # a single file is converted only if its steps train its tables

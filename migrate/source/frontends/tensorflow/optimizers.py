@@ -10,6 +10,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import bind, is_none
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import relatives
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name, self_class
 
 RULE = "tf-optimizer"
@@ -171,8 +172,23 @@ def _mentions(file: File, receiver: cst.BaseExpression) -> list[cst.Name] | list
         scope = scope_of_name(file.tree, receiver)
         return local_names(file.tree, receiver.value, scope) if scope is not None else []
     if isinstance(receiver, cst.Attribute) and (cls := self_class(file.tree, receiver)):
-        return [a for a in file.tree.attributes[receiver.attr.value] if self_class(file.tree, a) is cls]
+        return _attributes(file, receiver, cls)
     return []
+
+
+def _attributes(file: File, receiver: cst.Attribute, cls: cst.ClassDef) -> list[cst.Attribute]:
+    """Return the mentions of `self.optimizer` on objects of `cls`, with those of its bases and heirs where one is set.
+
+    Where several classes set it, which of them a step of a base uses depends on the object.
+    """
+    same = [(a, self_class(file.tree, a)) for a in file.tree.attributes[receiver.attr.value]]
+    own = [a for a, holder in same if holder is cls]
+    family = relatives(file, cls)
+    all_of_them = [a for a, holder in same if holder is not None and any(holder is one for one in family)]
+    text = file.tree.source(receiver)
+    if sum(is_target(file.tree, a) for a in all_of_them) == 1 and all(file.tree.source(a) == text for a in all_of_them):
+        return all_of_them
+    return own
 
 
 def _harmless(file: File, node: cst.BaseExpression) -> bool:

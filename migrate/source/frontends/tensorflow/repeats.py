@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.callers import inherited_calls
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.variable_scopes import FUNCTIONS, call_sites
 
@@ -23,9 +24,12 @@ def repeated(file: File, node: cst.CSTNode, depth: int = 6, *, skips: bool = Tru
     if function is None or depth == 0 or _graphs(file, function):
         return False
     sites = [site for site in call_sites(file, function) if _calls(file, site, function)]
-    twice = any(_both(file, first, second) for i, first in enumerate(sites) for second in sites[i + 1 :])
-    if twice and not (skips and _may_be_skipped(file, function, node)):
-        return True
+    sites += [site for site in inherited_calls(file, function) if all(site is not one for one in sites)]
+    skips_here = skips and _may_be_skipped(file, function, node)
+    for i, first in enumerate(sites):
+        for second in sites[i + 1 :]:
+            if _both(file, first, second) and not (skips_here and _differ(file, first, second)):
+                return True
     return any(repeated(file, site, depth - 1, skips=skips) for site in sites)
 
 
@@ -52,10 +56,16 @@ def _calls(file: File, site: cst.Call, function: cst.FunctionDef) -> bool:
     return method or elsewhere or isinstance(site.func, cst.Name)
 
 
+def _differ(file: File, first: cst.Call, second: cst.Call) -> bool:
+    """True when two calls are given different arguments."""
+    texts = [[file.tree.source(arg) for arg in call.args] for call in (first, second)]
+    return texts[0] != texts[1]
+
+
 def _both(file: File, first: cst.Call, second: cst.Call) -> bool:
     """True when both calls may run in one graph."""
     tree = file.tree
-    if not tree.related(first, second) or exclusive(file, first, second):
+    if not tree.related(first, second) or _separating(file, first, second) is not None:
         return False
     module = tree.module_of(first)
     if tree.module_of(second) is not module:
@@ -81,11 +91,32 @@ def _statements(suite: cst.BaseSuite) -> list[cst.CSTNode]:
 
 
 def exclusive(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-    """True when the two stand in different branches of one `if`."""
+    """True when one graph never has both: they stand in branches of one `if` that is reached once."""
+    branches = _separating(file, first, second)
+    return branches is not None and not repeated(file, branches)
+
+
+def _separating(file: File, first: cst.CSTNode, second: cst.CSTNode) -> cst.If | None:
+    """Return the `if` after which at most one of the two is run."""
     for around in file.tree.ancestors(first):
-        if isinstance(around, cst.If) and around.orelse is not None and file.tree.contains(around, second):
-            in_body = [file.tree.contains(around.body, node) for node in (first, second)]
-            in_else = [file.tree.contains(around.orelse, node) for node in (first, second)]
-            if (in_body[0] and in_else[1]) or (in_body[1] and in_else[0]):
-                return True
-    return False
+        if isinstance(around, cst.FunctionDef | cst.Lambda):
+            return None
+        if not isinstance(around, cst.If):
+            continue
+        ways = [around.body, *([around.orelse] if around.orelse is not None else [])]
+        held = [[file.tree.contains(way, node) for way in ways] for node in (first, second)]
+        if any(held[0]) and any(held[1]) and held[0] != held[1]:
+            return around
+        if not any(held[1]) and _returns_before(file, around, second) and held[0][0]:
+            return around
+    return _separating(file, second, first) if file.tree.span(second)[0] < file.tree.span(first)[0] else None
+
+
+def _returns_before(file: File, branch: cst.If, later: cst.CSTNode) -> bool:
+    """True when the body of `branch` ends with a `return` and `later` comes after it in the same block."""
+    block = file.tree.parent(branch)
+    after = block is not None and file.tree.contains(block, later)
+    last = _statements(branch.body)[-1:]
+    return (
+        after and file.tree.span(later)[0] > file.tree.span(branch)[0] and isinstance(last[0], cst.Return | cst.Raise)
+    )
