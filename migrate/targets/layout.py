@@ -46,16 +46,22 @@ class Halves:
     dense_vars: str
     extra: Sequence[str]  #: further arguments of the dense half: the global step
     optional: str = ""  #: the list of the tables' pairs, where it may be empty
+    dense_optional: bool = False  #: true where there may be nothing but tables
 
 
 def apply_both(tf: str, halves: Halves, name: str, lead: str, newline: str) -> str:
-    """Return the operation that applies both halves; an optional sparse one only where it has something to do."""
+    """Return the operation that applies both halves; an optional one only where it has something to do."""
     function = f"{tf}.group"
     pad = newline + margin(lead, function)
     step = "".join(f", {argument}" for argument in halves.extra)
-    tables = f"{halves.sparse}.apply_gradients({halves.optional or f'{halves.grads}[len({halves.dense_vars}) :]'})"
+    # Without a dense half, the sparse one counts the steps.
+    counts = [argument.removeprefix("global_step=") for argument in halves.extra if halves.dense_optional]
+    counted = "".join(f", global_step=None if {halves.dense_vars} else {argument}" for argument in counts)
+    pairs = halves.optional or f"{halves.grads}[len({halves.dense_vars}) :]"
+    tables = f"{halves.sparse}.apply_gradients({pairs}{counted})"
+    dense = f"{halves.dense}.apply_gradients({halves.grads}[: len({halves.dense_vars})]{step})"
     parts = [
-        f"{halves.dense}.apply_gradients({halves.grads}[: len({halves.dense_vars})]{step})",
+        f"*([{dense}] if {halves.dense_vars} else [])" if halves.dense_optional else dense,
         f"*([{tables}] if {halves.optional} else [])" if halves.optional else tables,
         *([f"name={name}"] if name else []),
     ]

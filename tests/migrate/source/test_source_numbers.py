@@ -184,6 +184,16 @@ def test_a_model_of_nothing_but_tables_trains(training: str) -> None:
     assert steps == 5
 
 
+def test_a_function_that_another_file_calls_may_train_nothing_but_tables() -> None:
+    text = model(f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)", FACTORS.partition("def main")[0])
+    result = converted(text)
+    assert "if dense_vars else []" in result.converted
+    want, start, steps = losses(text, {}, None)
+    got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert counted == steps == 5
+
+
 @pytest.mark.parametrize(
     "loss", [f"loss{MORE}", "tf.add_n([loss,\n        tf.nn.l2_loss(tf.nn.embedding_lookup(U, user))])"]
 )

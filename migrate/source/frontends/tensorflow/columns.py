@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
@@ -42,12 +42,10 @@ def find_columns(file: File) -> list[Table]:
 
 def _column(file: File, call: cst.Call, name: str, around: list[Stop]) -> Table:
     parameters, function = COLUMNS[name]
-    creation = Creation(call, RULE, emitted=function)
-    target = file.tree.parent(call)
-    bound = target.targets[0].target if isinstance(target, cst.Assign) and len(target.targets) == 1 else call
-    label = " ".join(file.tree.source(bound).split())
-    table = Table(label if len(label) <= 60 else label[:57] + "...", creation, stops=[*around])
+    creation = Creation(call, RULE, emitted=function, unique=True)
     given = bind(call, parameters)
+    label = _label(file, call, given or {})
+    table = Table(label if len(label) <= 60 else label[:57] + "...", creation, stops=[*around])
     if given is None:
         action = "pass the arguments one by one"
         table.stops.append(Stop(call, RULE, "the arguments of this column cannot be read", "some are starred", action))
@@ -58,6 +56,17 @@ def _column(file: File, call: cst.Call, name: str, around: list[Stop]) -> Table:
     creation.initializer = Initializer("" if initializer is None else file.tree.source(initializer.value))
     table.stops += _arguments(file, given)
     return table
+
+
+def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
+    """Return what the column is called: the name it is bound to, else the column it is over, else its text."""
+    target = file.tree.parent(call)
+    if isinstance(target, cst.Assign) and len(target.targets) == 1:
+        return " ".join(file.tree.source(target.targets[0].target).split())
+    over = given.get("categorical_column")
+    while over is not None and isinstance(over.value, cst.Call) and over.value.args:
+        over = over.value.args[0]  # the key, or the column that is weighted
+    return " ".join(file.tree.source(over.value if over is not None else call).split())
 
 
 def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Stop]:

@@ -23,12 +23,23 @@ LIBRARIES = sys.stdlib_module_names | {"absl", "matplotlib", "numpy", "pandas", 
 
 def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
     """True unless nothing in the program of `step` makes a variable; `tables` are the ids of the calls that move."""
-    home = owner(file, step)
-    if isinstance(home, cst.FunctionDef) and len(file.tree.names[home.name.value]) < 2:
-        return True  # it is called from another file, which may make variables of its own
+    if _called_elsewhere(file, step):
+        return True  # that file may make variables of its own
     # The loss, or the model that has it, may be handed to a function or a class from anywhere in the program.
     places: list[cst.CSTNode] = [part.tree.module for part in file.part(step).program]
     return _hold_dense(file, places, tables)
+
+
+def may_lack_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
+    """True for a step whose program makes nothing but tables, and whose caller, in another file, may make more."""
+    places: list[cst.CSTNode] = [part.tree.module for part in file.part(step).program]
+    return _called_elsewhere(file, step) and not _hold_dense(file, places, tables)
+
+
+def _called_elsewhere(file: File, step: cst.Call) -> bool:
+    """True for the step of a function that its own file does not mention."""
+    home = owner(file, step)
+    return isinstance(home, cst.FunctionDef) and len(file.tree.names[home.name.value]) < 2
 
 
 def is_doubtful(file: File, step: cst.Call, tables: set[int]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.edits import Edit
-from migrate.source.frontends.tensorflow.dense import trains_dense
+from migrate.source.frontends.tensorflow.dense import may_lack_dense, trains_dense
 from migrate.source.frontends.tensorflow.editing import Plan
 from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.frontends.tensorflow.judge import Judgement
@@ -42,7 +42,7 @@ class Planner(StepEditing):
         calls = {id(table.creation.call) for table in moving}
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
             if trains_dense(self.file, step.call, calls):
-                self._step(step)
+                self._step(step, may_lack_dense(self.file, step.call, calls))
             else:
                 self._step_of_tables(step)
         if self.plan.edits:

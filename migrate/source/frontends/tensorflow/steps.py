@@ -24,7 +24,7 @@ class StepEditing(Editing):
         super().__init__(file, judgement)
         self._made: set[int] = set()
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: Step, dense_optional: bool) -> None:
         """Split one training step: the gradients are taken once, for dense variables and tables together."""
         tree = self.tree
         dense_vars, sparse_vars = self.fresh.local("dense_vars"), self.fresh.local("sparse_vars")
@@ -53,7 +53,7 @@ class StepEditing(Editing):
         lead = tree.lead(step.call)
         name = step.arguments.get("name")
         optional = self.fresh.local("sparse_grads") if may_lack_tables(self.file, self.judgement, step) else ""
-        halves = Halves(dense, sparse, grads, dense_vars, self._global_step(step), optional)
+        halves = Halves(dense, sparse, grads, dense_vars, self._global_step(step), optional, dense_optional)
         text = apply_both(self.tf, halves, tree.source(name.value) if name else "", lead, tree.newline)
         self._replace(step.call, text)
 

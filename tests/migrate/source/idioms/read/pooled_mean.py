@@ -1,0 +1,15 @@
+"""`tf.nn.embedding_lookup_sparse` with the default combiner, `mean`, and with `sqrtn`.
+
+verdict: exact
+becomes: `runtime.embedding_lookup_sparse`, with the same arguments
+"""
+
+import tensorflow.compat.v1 as tf
+
+
+def build(sparse, weights):
+    table = tf.get_variable("table", [20, 4], initializer=tf.random_normal_initializer(stddev=0.5))
+    out = tf.nn.embedding_lookup_sparse(table, sparse, None)
+    out += tf.nn.embedding_lookup_sparse(table, sparse, weights, combiner="sqrtn")
+    loss = tf.reduce_mean(tf.square(out - 1.0))
+    return out, loss, tf.train.AdamOptimizer(0.05).minimize(loss)

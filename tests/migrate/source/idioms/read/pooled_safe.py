@@ -1,0 +1,15 @@
+"""`tf.nn.safe_embedding_lookup_sparse`: examples without ids, ids below 0.
+
+verdict: exact
+becomes: `runtime.safe_embedding_lookup_sparse`, with the same arguments
+"""
+
+import tensorflow.compat.v1 as tf
+
+
+def build(sparse):
+    table = tf.get_variable("table", [20, 4], initializer=tf.random_normal_initializer(stddev=0.5))
+    out = tf.nn.safe_embedding_lookup_sparse(table, sparse, combiner="sum")
+    out += tf.nn.safe_embedding_lookup_sparse(table, sparse, default_id=3)
+    loss = tf.reduce_mean(tf.square(out - 1.0))
+    return out, loss, tf.train.AdagradOptimizer(0.3).minimize(loss)

@@ -1,0 +1,16 @@
+"""A row of zeros behind the last, `tf.concat([table, zeros], 0)`; the id of padding is V.
+
+verdict: exact
+becomes: what is looked up is multiplied by `ids != V`
+"""
+
+import tensorflow.compat.v1 as tf
+
+
+def build(pairs):
+    table = tf.get_variable("table", [20, 4], initializer=tf.random_normal_initializer(stddev=0.5))
+    ids = tf.minimum(pairs + 8, 20)
+    padded = tf.concat([table, tf.zeros([1, 4])], 0)
+    out = tf.nn.embedding_lookup(padded, ids)
+    loss = tf.reduce_mean(tf.square(out - 1.0))
+    return out, loss, tf.train.GradientDescentOptimizer(0.5).minimize(loss)
