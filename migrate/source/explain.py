@@ -137,7 +137,7 @@ def _table(table: TableRecord, result: SourceResult) -> Iterator[str]:
 
 def _uses(table: TableRecord, result: SourceResult) -> Iterator[_Use]:
     """Yield what is done to the table, each with its verdict."""
-    own = [f for f in result.findings if f.table == table.name]
+    own = [f for f in result.findings if f.table == table.name and (f.subject, f.state) != ("lookup", State.NOTED)]
     told = {(f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
     moves = table.verdict in DONE
     for finding in own:

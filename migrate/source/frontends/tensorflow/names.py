@@ -17,6 +17,8 @@ PREFIXES = ("compat.v1.", "_api.v1.", "python.framework.ops.", "python.ops.array
 #: Other spellings of one symbol.
 ALIASES = {
     "python.ops.embedding_ops.embedding_lookup": "nn.embedding_lookup",
+    "python.ops.embedding_ops.embedding_lookup_sparse": "nn.embedding_lookup_sparse",
+    "python.ops.embedding_ops.safe_embedding_lookup_sparse": "nn.safe_embedding_lookup_sparse",
     "random.normal": "random_normal",
     "random.truncated_normal": "truncated_normal",
     "random.uniform": "random_uniform",

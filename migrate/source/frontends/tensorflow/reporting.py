@@ -69,6 +69,8 @@ class _Reporter:
                     yield self._remark(remark)
         for table in self.judgement.tables:
             yield from self._converted(table) if id(table) in self.moving else self._refused(table)
+            if id(table) not in self.moving:
+                yield from self._kept_lookups(table)
         free = [table for table in self.judgement.tables if not table.stops]
         stops = [s for s in self.judgement.file_stops if any(concerns(self.file, s, table) for table in free)]
         yield from self._stops_of_files(stops, {self.tree.location(table.creation.call).path for table in free})
@@ -128,6 +130,28 @@ class _Reporter:
             if (key := (id(stop.node), stop.reason)) not in seen:
                 seen.add(key)
                 yield self._stop(stop, name)
+
+    def _kept_lookups(self, table: Table) -> Iterator[Finding]:
+        """Name every lookup of a table that is left as it is, so that no lookup of a file goes unsaid.
+
+        Each goes by the rule that keeps the table: who does not want to hear of that one, hears nothing of them.
+        """
+        stops = table.stops or self._file_stops(table)
+        if not stops or refused_state(stops) is State.NOTED:
+            return
+        told = {id(stop.node) for stop in table.stops}
+        line = self.tree.location(table.creation.call).line
+        for lookup in table.lookups:
+            if id(lookup.call) not in told:
+                yield Finding(
+                    stops[0].rule,
+                    "lookup",
+                    State.NOTED,
+                    self.tree.location(lookup.call),
+                    f"this lookup stays, with `{table.label}` of line {line}",
+                    before=self._text(lookup.call),
+                    table=table.creation.name or table.label,
+                )
 
     def _converted(self, table: Table) -> Iterator[Finding]:
         creation = table.creation

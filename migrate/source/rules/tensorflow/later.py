@@ -1,4 +1,4 @@
-"""Forms of embedding that this version names but does not convert: those of tf.contrib, whole estimators."""
+"""Forms of embedding that are named but not converted: of tf.contrib, of private modules, in canned estimators."""
 
 from __future__ import annotations
 
@@ -8,10 +8,22 @@ from migrate.report.model import State
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.rules import Example, register
 
+CONTRIB = {
+    "contrib.layers": "tf.contrib",
+    "contrib.layers.python.layers.feature_column": "tf.contrib",
+    "python.feature_column.feature_column": "a private module",
+    "python.feature_column.feature_column_v2": "a private module",
+}
+PRIVATE_KERAS = ("python.keras.layers", "python.keras.layers.embeddings")
 FORMS = {
     "layers.Embedding": "a Keras `Embedding` layer",
     "feature_column.shared_embeddings": "shared embedding columns",
-    "contrib.layers.embedding_column": "an embedding column",
+    **{
+        f"{module}.{name}": f"`{name}` of {owner}"
+        for module, owner in CONTRIB.items()
+        for name in ("embedding_column", "shared_embedding_columns", "scattered_embedding_column")
+    },
+    **{f"{module}.Embedding": "an `Embedding` layer of TensorFlow's private Keras" for module in PRIVATE_KERAS},
     "contrib.layers.embed_sequence": "`embed_sequence`",
     "estimator.DNNLinearCombinedClassifier": "a canned estimator",
     "estimator.DNNLinearCombinedRegressor": "a canned estimator",
@@ -26,7 +38,7 @@ class Later(FileRule):
     """Never silence: each of them is a finding."""
 
     id = "tf-other-embedding"
-    title = "Embeddings inside tf.contrib and canned estimators are named"
+    title = "Embeddings inside tf.contrib, canned estimators and private modules are named"
     examples = (
         Example(
             "sequence",
@@ -37,6 +49,16 @@ class Later(FileRule):
             "feature column",
             "import tensorflow as tf\nc = tf.contrib.layers.embedding_column(a, 4)\n",
             says="column",
+        ),
+        Example(
+            "the module behind it",
+            "from tensorflow.contrib.layers.python.layers import feature_column as fc\nc = fc.embedding_column(a, 4)\n",
+            says="column",
+        ),
+        Example(
+            "private Keras, whose layers do not go with the public one's",
+            "from tensorflow.python.keras.layers import Embedding\ne = Embedding(9, 4)\n",
+            says="private Keras",
         ),
     )
 
