@@ -26,8 +26,11 @@ def converted_tables(report: Report, path: str) -> list[TableRecord]:
     """Return the tables that a conversion made, each name once.
 
     Raises:
-        MigrateError: the report has none.
+        MigrateError: the report has none, or it is of a conversion to another SDK than the runtime.
     """
+    other = next((one.target for one in report.inputs if one.target not in {"", "runtime"}), None)
+    if other is not None:
+        raise MigrateError(f"{path}: it is of a conversion to `{other}`, whose checkpoints are not written here")
     found = {table.name: table for table in report.tables if table.verdict is State.APPLIED}
     if not found:
         raise MigrateError(f"{path}: no table of this report was converted; give the report of `migrate convert`")

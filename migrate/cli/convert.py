@@ -213,12 +213,13 @@ def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -
 
 
 def _verifiable(one: Converted) -> bool:
-    """True for a changed file other than a notebook, or one of nothing but Keras layers, whose steps are not seen."""
+    """True for a changed file, but no notebook, none for another SDK and none of nothing but Keras layers."""
     from migrate.report.model import State
 
     moved = [f.rule for f in one.result.findings if f.subject == "table" and f.state is State.APPLIED]
     only_layers = bool(moved) and set(moved) == {"tf-keras-embedding"}
-    return one.result.changed and one.source.path.suffix != ".ipynb" and not only_layers
+    runs_here = one.result.target == "runtime" and one.source.path.suffix != ".ipynb"
+    return one.result.changed and runs_here and not only_layers
 
 
 def _exit_code(report: Report, ignore_available: bool) -> int:

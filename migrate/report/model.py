@@ -1,7 +1,7 @@
 """The report as data: findings, tables, comparisons. Writers and the diff read it; nothing here prints or renders.
 
 Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
-1.2 `by_parts` and `identity` of a table.
+1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rewriter.region import Region
 
 #: The rule of findings on a graph's tables, which another command can move than those in source.
 GRAPH_RULE = "graph-table"
-SCHEMA = ("recmigrate-report", 1, 2)
+SCHEMA = ("recmigrate-report", 1, 3)
 
 
 class State(str, Enum):
@@ -142,6 +142,7 @@ class InputFile:
     sha256: str
     kind: str  #: `tensorflow`, `paddle`, `schema`, `other`
     diff: str = ""  #: unified diff of the conversion; empty when nothing changed
+    target: str = ""  #: the SDK that it was converted to, where it was converted
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Configuration files: `[tool.migrate]` in `pyproject.toml` or `[migrate]` in `setup.cfg`, the nearest above a file.
 
-Keys: `select`, `ignore` and `exclude` (lists), `per-file-ignores` (pattern -> rules), `target`, `assume`, and `rules`
-(files of the user's own rules). Patterns and files are relative to the configuration file.
+Keys: `select`, `ignore` and `exclude` (lists), `per-file-ignores` (pattern -> rules), `target` and its switches,
+`assume`, and `rules` (files of the user's own rules). Patterns and files are relative to the configuration file.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from migrate.source.options import Options
 from migrate.source.rules.catalogue import known_ids
 from migrate.source.rules.local import read_rule_file, rule_ids
 from migrate.source.selection import Selection, check_known, nearest
-from migrate.targets import check_target
+from migrate.targets import check_switches, check_target, switches
 
 LISTS = ("select", "ignore", "exclude", "rules")
-KEYS = (*LISTS, "per-file-ignores", "target", "assume")
+KEYS = (*LISTS, "per-file-ignores", "target", "assume", *switches.KEYS)
 TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -39,6 +39,7 @@ class Config:
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
     target: str | None = None
     assume: bool | None = None
+    switches: tuple[tuple[str, object], ...] = ()
 
     def matches(self, pattern: str, path: Path) -> bool:
         """True when the pattern names the file: its name, its path from here, or a directory that it lies in."""
@@ -62,9 +63,13 @@ def for_file(path: Path, options: Options) -> Options:
     local = [rule for pattern, rules in config.per_file if config.matches(pattern, path) for rule in rules]
     base = config.path.parent
     files = [str(base / name) for name in config.rules] if given.rules is None else list(given.rules)
+    target = given.target or config.target or options.target
+    wanted = switches.read_switches(dict(config.switches) | dict(given.switches))
+    check_switches(target, wanted)
     return replace(
         options,
-        target=given.target or config.target or options.target,
+        target=target,
+        switches=wanted,
         assume=bool(config.assume) if given.assume is None else given.assume,
         selection=Selection(select, ignore).without(local),
         rule_files=tuple(read_rule_file(name) for name in files),
@@ -146,8 +151,11 @@ def _read_cfg(path: Path) -> Config | None:
             section[key] = _words(str(section[key]))
     if "per-file-ignores" in section:
         section["per-file-ignores"] = _pairs(path, str(section["per-file-ignores"]))
-    if "assume" in section:
-        section["assume"] = TRUTH.get(str(section["assume"]).lower(), section["assume"])
+    for key in ("assume", *switches.FLAGS):
+        if key in section:
+            section[key] = TRUTH.get(str(section[key]).lower(), section[key])
+    if str(section.get("admission", "")).isdecimal():
+        section["admission"] = int(str(section["admission"]))
     return _config(path, section)
 
 
@@ -184,6 +192,7 @@ def _config(path: Path, section: Mapping[str, object]) -> Config:
     config = Config(
         path, **texts, per_file=pairs,
         target=None if target is None else str(target), assume=None if assume is None else bool(assume),
+        switches=_switches(path, section),
     )  # fmt: skip
     _check_rules(config)
     return config
@@ -196,6 +205,13 @@ def _checked(
     if value is not None and not good(value):
         raise MigrateError(f"{_shown(path)}: key `{key}` is {value!r}; write {expected}")
     return value
+
+
+def _switches(path: Path, section: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    """Return the switches of a section, each checked by itself; the target may come from elsewhere."""
+    given = {key: section[key] for key in switches.KEYS if key in section}
+    switches.read_switches(given, f"{_shown(path)}: key `{{}}`")
+    return tuple(given.items())
 
 
 def _is_list(value: object) -> bool:

@@ -15,7 +15,7 @@ from migrate.source.chosen import chosen
 from migrate.source.comments import keep_file, read_comments
 from migrate.source.discover import framework_in
 from migrate.source.notebook import SUFFIX, convert_notebook
-from migrate.source.options import Options
+from migrate.source.options import NO_SWITCHES, Options
 from migrate.source.result import SourceResult
 from migrate.source.rules.local import line_of_rules, using
 from migrate.source.text import SourceText, UnreadableSource, decode, parsed
@@ -32,6 +32,11 @@ def convert_bytes(path: str, data: bytes, options: Options, siblings: Mapping[st
     A file that cannot be read or converted gives a `failed` finding, never an exception; a MigrateError of a frontend
     (a wrong schema, say) is the user's and passes through.
     """
+    result, converted = _convert_bytes(path, data, options, siblings)
+    return replace(result, target=options.target), converted
+
+
+def _convert_bytes(path: str, data: bytes, options: Options, siblings: Mapping[str, str]) -> tuple[SourceResult, bytes]:
     if path.endswith(SUFFIX):
         return convert_notebook(path, data, lambda name, text: convert_text(name, text, options, siblings), failed)
     try:
@@ -83,7 +88,10 @@ def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mappi
 
         if not options.selection.wants("paddle-layer-class"):
             return SourceResult(path, kind, text, text)
-        result: SourceResult = paddle.convert(path, text, options, siblings)
+        if options.target != "runtime" or options.switches != NO_SWITCHES:
+            result: SourceResult = paddle.for_runtime_alone(path, text)
+        else:
+            result = paddle.convert(path, text, options, siblings)
         return replace(result, findings=chosen(path, result.findings, options, read_comments(text)))
     return SourceResult(path, "other", text, text)
 

@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from migrate.source.selection import ALL, Selection
+from migrate.targets.switches import Switches
 
 if TYPE_CHECKING:
     from migrate.schema import Schema
     from migrate.source.project import Project
+
+
+NO_SWITCHES = Switches()
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,7 @@ class Given:
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     rules: tuple[str, ...] | None = None  #: files of rules
+    switches: tuple[tuple[str, object], ...] = ()  #: those that are given
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Options:
 
     schema: Schema | None = None  #: the feature schema, needed by Paddle sources
     target: str = "runtime"  #: which SDK the emitted code calls
+    switches: Switches = NO_SWITCHES  #: features of that SDK
     assume: bool = False  #: also apply edits that hold only under a stated assumption
     selection: Selection = ALL  #: the rules that may change code and are reported
     rule_files: tuple[RuleFile, ...] = ()  #: the user's own rules

@@ -21,6 +21,7 @@ class SourceResult:
     converted: str  #: equal to `original` when nothing changed
     findings: tuple[Finding, ...] = ()
     tables: tuple[TableRecord, ...] = ()
+    target: str = "runtime"  #: the SDK that was asked for
     outputs: Mapping[str, str] = field(default_factory=lambda: NO_OUTPUTS)  #: extra files beside it: name -> text
 
     @property

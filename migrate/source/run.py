@@ -214,7 +214,9 @@ def make_report(command: str, done: Sequence[Converted], written: str, dry: bool
         findings = tuple(replace(f, state=available.get(f.state, f.state)) for f in findings)
         tables = tuple(replace(t, verdict=available.get(t.verdict, t.verdict)) for t in tables)
     inputs = tuple(
-        InputFile(one.result.path, hashlib.sha256(one.original).hexdigest(), one.result.kind, one.diff) for one in done
+        InputFile(r.path, hashlib.sha256(one.original).hexdigest(), r.kind, one.diff, r.target)
+        for one in done
+        for r in [one.result]
     )
     return Report(command, __version__, inputs, _stages(done, written), findings, tables)
 

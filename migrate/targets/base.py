@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from migrate.targets.switches import Switches
 
 
 @dataclass(frozen=True)
@@ -12,6 +14,7 @@ class Function:
 
     name: str
     module: str = ""  #: where it is imported from; empty for an attribute of TensorFlow's version-1 module
+    table: str = ""  #: the keyword of its argument for the table
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Spelling:
     v1: str  #: how it names the module of version 1
     function: Callable[[str], str]  #: the local name of a function of the plan, which is imported then
     newline: str
+    switches: Switches
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,55 @@ class Follows:
     """How a target follows a stock optimizer."""
 
     difference: str = ""  #: in which way it trains otherwise; empty: it computes the same
+    module: str = ""  #: the plan's name of the optimizer for tables, where it is another one
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a switch does to every table of the program."""
+
+    text: str  #: one line, no full stop
+    changes_values: bool = False
+    by_hand: str = ""  #: what the program needs besides, and the conversion does not write
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A session hook that the program needs, where it has hooks."""
+
+    function: str  #: the plan's name of its class
+    arguments: str = ""
+    trains: bool = False  #: only sessions that train take it
 
 
 def hash_optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
     """Return the call that makes a table optimizer, as Rec SDK names it."""
     return f"{module}.create_hash_optimizer({', '.join(f'{name}={value}' for name, value in arguments)})"
+
+
+def nothing(spelling: Spelling, function: str) -> str:
+    """Return no further arguments of a lookup."""
+    return ""
+
+
+def no_refusal(switches: Switches) -> Iterator[str]:
+    """Refuse no switch."""
+    yield from ()
+
+
+def no_hook(switches: Switches) -> Iterator[Hook]:
+    """Ask for no hook."""
+    yield from ()
+
+
+def nothing_lacks(switches: Switches) -> Mapping[str, str]:
+    """Return that nothing is missing."""
+    return {}
+
+
+def no_effect(switches: Switches) -> Iterator[Effect]:
+    """Say nothing of the switches."""
+    yield from ()
 
 
 @dataclass(frozen=True)
@@ -52,12 +100,19 @@ class Target:
 
     name: str
     title: str  #: how messages call it
-    functions: Mapping[str, Function]  #: by the plan's name; optimizers of tables by their module
-    optimizers: Mapping[str, Follows]  #: by the plan's name of the stock optimizer
+    functions: Mapping[str, Function]  #: by the plan's name
+    optimizers: Callable[[Switches], Mapping[str, Follows]]  #: by the plan's name of the stock optimizer
     create: Callable[[Spelling, TableText, str], str]  #: the call that makes a table, after a lead on its line
-    makes: frozenset[str]  #: functions that only a file of this SDK calls
+    lacks: Callable[[Switches], Mapping[str, str]] = nothing_lacks  #: a function of the plan -> what it would need
     optimizer: Callable[[str, Sequence[tuple[str, str]]], str] = hash_optimizer
-    lacks: Mapping[str, str] = field(default_factory=dict)  #: a function of the plan -> why it has no spelling
+    arguments: Callable[[Spelling, str], str] = nothing  #: further arguments of a lookup function, with their comma
+    ids: tuple[str, str] = ("", "")  #: what stands before and after the ids of a lookup; `{tf}` is TensorFlow
+    splits: bool = True  #: a training step is split; else it stays, and tables are among the trainable variables
+    takes_is_train: bool = True  #: lookups are told whether they train
+    reuses: bool = True  #: making a table of a known name, under reuse, gives the one that exists
+    refuses: Callable[[Switches], Iterator[str]] = no_refusal  #: why these switches cannot be had, and the remedy
+    effects: Callable[[Switches], Iterator[Effect]] = no_effect
+    hooks: Callable[[Switches], Iterator[Hook]] = no_hook
 
     def imports(self, used: Mapping[str, str], newline: str) -> str:
         """Return import lines for `used` (the plan's name -> local name), one a module, ending in a line end."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from migrate.targets.base import Follows, Function, Spelling, TableText, Target
+from collections.abc import Iterator
+
+from migrate.targets.base import Effect, Follows, Function, Hook, Spelling, TableText, Target
 from migrate.targets.layout import call
+from migrate.targets.switches import Switches
 
 OPTIMIZERS = ("adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "lazy_adam", "momentum", "rmsprop")
 HOMES = {
-    "runtime": (
-        "create_table",
-        "embedding_lookup_sparse",
-        "get_dense_and_sparse_variable",
-        "looked_up_rows",
-        "safe_embedding_lookup_sparse",
-        "sparse_lookup",
-    ),
+    "rewriter": ("GraphModifierHook",),
+    "runtime": ("EvictHook", "create_table", "get_dense_and_sparse_variable", "looked_up_rows"),
     "runtime.feature_column": ("embedding_column", "shared_embedding_columns"),
+    "runtime.keras": ("Embedding",),
     "runtime.optimizers": OPTIMIZERS,
+}
+FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for name in names} | {
+    "sparse_lookup": Function("sparse_lookup", "runtime", "hashtable"),
+    "embedding_lookup_sparse": Function("embedding_lookup_sparse", "runtime", "table"),
+    "safe_embedding_lookup_sparse": Function("safe_embedding_lookup_sparse", "runtime", "table"),
 }
 
 
@@ -32,11 +35,76 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     return call(spelling.function("create_table"), arguments, lead, spelling.newline)
 
 
+def _optimizers(switches: Switches) -> dict[str, Follows]:
+    return dict.fromkeys(OPTIMIZERS, Follows())
+
+
+def _arguments(spelling: Spelling, function: str) -> str:
+    """Return what a lookup is told of admission, eviction and the pipeline."""
+    switches, tf = spelling.switches, spelling.tf
+    text = ", modify_graph=True" if switches.modify_graph else ""
+    if function == "sparse_lookup" and (switches.admission or switches.eviction):
+        entries = [f'"access_threshold": {switches.admission}']
+        if switches.eviction:
+            entries.append(f'"eviction_threshold": {switches.eviction}')
+            entries.append(f'"timestamp": {tf}.cast({tf}.timestamp(), {tf}.int64)')
+        text += f", access_and_evict_config={{{', '.join(entries)}}}"
+    return text
+
+
+def _lacks(switches: Switches) -> dict[str, str]:
+    counting = "--admission" if switches.admission else "--eviction" if switches.eviction else ""
+    found = {}
+    if counting:
+        found = {name: f"pooled lookup with {counting}" for name in FUNCTIONS if name.endswith("_lookup_sparse")}
+        found |= dict.fromkeys(HOMES["runtime.feature_column"], f"embedding column with {counting}")
+    if counting or switches.modify_graph:
+        found["Embedding"] = f"Keras layer with {counting or '--modify-graph'}"
+    if switches.modify_graph:
+        found |= dict.fromkeys(HOMES["runtime.feature_column"], "embedding column with --modify-graph")
+    return found
+
+
+def _refuses(switches: Switches) -> Iterator[str]:
+    if switches.cache_mode == "SSD":
+        yield "tables of the runtime have no SSD tier (`ssd_vocabulary_size`) yet; leave --cache-mode out"
+    if switches.cache_mode == "HBM":
+        yield "tables of the runtime lie in host memory; write --cache-mode DDR, or leave it out"
+    if switches.eviction and switches.unit == "steps":
+        yield "tables of the runtime are evicted by time; write --eviction in seconds, as 86400"
+
+
+def _effects(switches: Switches) -> Iterator[Effect]:
+    if switches.admission > 1:
+        text = f"ids that were seen fewer than {switches.admission} times read zeros and are not trained (--admission)"
+        yield Effect(text, changes_values=True)
+    if switches.eviction:
+        text = f"rows that were not looked up for {switches.eviction} seconds go (--eviction)"
+        yield Effect(text, changes_values=True)
+    if switches.dynamic_expansion:
+        yield Effect("a table of the runtime always grows: --dynamic-expansion adds nothing")
+    if switches.cache_mode:
+        yield Effect("a table of the runtime always lies in host memory: --cache-mode DDR adds nothing")
+    if switches.multi_lookup:
+        yield Effect("a table of the runtime may always be looked up several times: --multi-lookup adds nothing")
+
+
+def _hooks(switches: Switches) -> Iterator[Hook]:
+    if switches.modify_graph:
+        yield Hook("GraphModifierHook")
+    if switches.eviction:
+        yield Hook("EvictHook", f"evict_enable=True, evict_time_interval={switches.eviction}", trains=True)
+
+
 TARGET = Target(
     "runtime",
     "the runtime",
-    {name: Function(name, module) for module, names in HOMES.items() for name in names},
-    dict.fromkeys(OPTIMIZERS, Follows()),
+    FUNCTIONS,
+    _optimizers,
     create_table,
-    frozenset({"create_table", "sparse_lookup"}),
+    lacks=_lacks,
+    arguments=_arguments,
+    refuses=_refuses,
+    effects=_effects,
+    hooks=_hooks,
 )

@@ -24,6 +24,8 @@ class Example:
     after: str = ""
     says: str = ""  #: words that a finding of the rule contains
     assume: bool = False  #: converted with `--assume`
+    target: str = "runtime"
+    switches: tuple[tuple[str, object], ...] = ()  #: of the target, by their names in configuration files
 
 
 class Rule:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from migrate.report.model import State
 from migrate.source.convert import convert_text
@@ -11,6 +11,7 @@ from migrate.source.options import Options, RuleFile
 from migrate.source.result import SourceResult
 from migrate.source.rules.base import Example, Rule
 from migrate.source.writing import unified_diff
+from migrate.targets.switches import read_switches
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def run_examples(rules: Sequence[Rule], files: Sequence[RuleFile] = ()) -> Itera
 
 def problem_of(rule: Rule, example: Example, files: Sequence[RuleFile] = ()) -> str:
     """Return how an example comes out in another way than it says, or an empty string."""
-    options = Options(assume=example.assume, rule_files=tuple(files))
+    options = replace(options_of(example), rule_files=tuple(files))
     result = convert_text("example.py", example.before, options, {})
     failed = [finding for finding in result.findings if finding.state is State.FAILED]
     if failed:
@@ -44,6 +45,11 @@ def problem_of(rule: Rule, example: Example, files: Sequence[RuleFile] = ()) -> 
     if example.says and rule.id not in {finding.rule for finding in result.findings}:
         return f"no finding is of this rule, but of {', '.join(sorted({f.rule for f in result.findings}))}"
     return ""
+
+
+def options_of(example: Example) -> Options:
+    """Return the options under which an example is converted."""
+    return Options(target=example.target, switches=read_switches(dict(example.switches)), assume=example.assume)
 
 
 def words(result: SourceResult) -> str:

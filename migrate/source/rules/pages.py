@@ -71,7 +71,10 @@ def shown(example: Example) -> list[str]:
 
 
 def _heading(example: Example) -> str:
-    assumed = " (with --assume)" if example.assume else ""
+    given = [f"--{key}" + ("" if value is True else f" {value}") for key, value in example.switches]
+    given += [f"--target {example.target}"] if example.target != "runtime" else []
+    given += ["--assume"] if example.assume else []
+    assumed = f" (with {' '.join(given)})" if given else ""
     if example.after:
         return f"Example{assumed}: {example.title}"
     said = f" (says: {example.says})" if example.says else ""

@@ -96,7 +96,7 @@ def test_the_nearest_configuration_wins_alone(tmp_path: Path) -> None:
         ("pyproject.toml", '[tool.migrate]\nselect = "tf"', "key `select` is 'tf'; write a list of strings"),
         ("pyproject.toml", "[tool.migrate]\nassume = 1", "key `assume` is 1; write true or false"),
         ("pyproject.toml", "[tool.migrate]\ntarget = 1", "key `target` is 1; write a string"),
-        ("pyproject.toml", '[tool.migrate]\ntarget = "rec"', "key `target` = 'rec': only `runtime` can be emitted"),
+        ("pyproject.toml", '[tool.migrate]\ntarget = "rec"', "key `target` = 'rec': only `runtime`"),
         ("pyproject.toml", '[tool.migrate]\nignore = ["tf-gahter"]', "key `ignore`: no rule is called `tf-gahter`"),
         ("pyproject.toml", '[tool.migrate]\nper-file-ignores = ["x"]', "write a table of patterns"),
         ("pyproject.toml", '[tool.migrate.per-file-ignores]\n"a" = ["no-rule"]', "no rule is called `no-rule`"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from source_helpers import converted
 
 import migrate.source.rules.tensorflow as package
 from migrate.report.model import Applicability
+from migrate.source.convert import convert_text
 from migrate.source.frontends import tensorflow  # noqa: F401 - loads the rules
 from migrate.source.rules import Example, Rule, register, rules
-from migrate.source.rules.examples import problem_of
+from migrate.source.rules.examples import options_of, problem_of
 
 RULES = [rule for rule in rules(Rule) if type(rule).__module__.startswith(package.__name__)]
 EXAMPLES = [
@@ -39,8 +39,9 @@ def test_a_rule_is_documented(rule: Rule) -> None:
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
 def test_an_example_comes_out_as_it_says(rule: Rule, example: Example) -> None:
     assert problem_of(rule, example) == ""
-    result = converted(example.before, assume=example.assume)
-    assert converted(result.converted, assume=example.assume).converted == result.converted
+    result = convert_text("model.py", example.before, options_of(example), {})
+    again = convert_text("model.py", result.converted, options_of(example), {})
+    assert again.converted == result.converted
 
 
 def test_an_id_is_used_once() -> None:

@@ -60,6 +60,20 @@ def no_schema(path: str, text: str) -> SourceResult:
     return SourceResult(path, KIND, text, text, (finding,))
 
 
+def for_runtime_alone(path: str, text: str) -> SourceResult:
+    """A Paddle file, and another SDK or its features asked for: nothing but the runtime can be called."""
+    finding = Finding(
+        rule="paddle-unsupported",
+        subject="file",
+        state=State.UNSUPPORTED,
+        location=Location(path, 1, len(text.splitlines()) or 1),
+        message="a Paddle model is converted to the runtime alone, without switches",
+        reason="the converted module keeps its table in the runtime's own layers",
+        action="convert this file without --target and its switches",
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
+
+
 def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
     """A file that does not parse."""
     lines = text.splitlines()

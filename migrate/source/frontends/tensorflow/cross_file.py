@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
+from migrate.errors import MigrateError
 from migrate.source.chosen import chosen
 from migrate.source.config import for_file
 from migrate.source.discover import mentions_framework
@@ -125,6 +126,9 @@ class Conversions:
         trees = [tree for path in unit if (tree := self._tree(path)) is not None]
         parts = Parts(self.project, trees, self.programs.related)
         asked = {tree.path: self._options(tree.path, options) for tree in trees}
+        if len({(one.target, one.switches) for one in asked.values()}) > 1:
+            names = ", ".join(sorted(asked))
+            raise MigrateError(f"{names} belong together and have different targets or switches; give them the same")
         singles = {tree.path: read_file(tree, asked[tree.path]) for tree in trees}
         file = join(parts, singles)
         return singles, file, judge(file, all(one.assume for one in asked.values()))

@@ -32,7 +32,7 @@ class Editing:
         self.fresh = Fresh(file.tree.identifiers(), file.tree.bound(), file.target.name)
         prefix = file.names.v1_prefix or "tf"
         self.tf = prefix.split(".compat")[0]
-        self.spelling = Spelling(self.tf, prefix, self._function, self.tree.newline)
+        self.spelling = Spelling(self.tf, prefix, self._function, self.tree.newline, file.switches)
         self.plan = Plan()
 
     def _function(self, name: str) -> str:

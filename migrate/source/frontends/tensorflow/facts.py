@@ -46,6 +46,7 @@ class Followed:
     message: str
     reason: str = ""
     changes: tuple[Change, ...] = ()
+    action: str = ""
 
 
 @dataclass(frozen=True)

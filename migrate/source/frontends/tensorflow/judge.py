@@ -18,6 +18,7 @@ from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.losses import may_train
+from migrate.source.frontends.tensorflow.on_target import check_target
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
@@ -28,10 +29,10 @@ from migrate.source.frontends.tensorflow.variable_lists import RULE as COLLECTIO
 from migrate.source.frontends.tensorflow.variable_lists import collected, refined, trainables
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.rules import rules
+from migrate.targets import MAKERS
 
 #: Rules whose reasons end with their own file.
 OWN = {"tf-opaque"}
-SDK = ("create_table", "sparse_lookup")
 
 
 @dataclass
@@ -76,6 +77,7 @@ def judge(file: File, assume: bool) -> Judgement:
     judgement.file_stops = [*_file_stops(file, training), *(refined(file, s) for s in training.stops)]
     keep_tables(file, tables)
     check_idle_rows(file, tables, training)
+    check_target(judgement)
     groups = [judgement.file_stops, *(table.stops for table in tables)]
     quiet(file, groups)
     if assume:
@@ -126,15 +128,19 @@ def _kept(file: File, training: Training) -> Iterator[Stop]:
 
 
 def _converted(file: File) -> Iterator[Stop]:
-    if file.tree.names.keys() & set(SDK) and any(
-        file.tree.source(c.func).split(".")[-1] in SDK for c in file.tree.calls
-    ):
+    if not file.tree.names.keys() & set(MAKERS):
+        return
+    made = next((name for c in file.tree.calls if (name := file.tree.source(c.func).split(".")[-1]) in MAKERS), None)
+    if made is not None:
         reason = "its tables were made by hand or by an earlier conversion"
-        yield Stop(file.tree.module, "tf-already-converted", "this file already calls `create_table`", reason)
+        shown = "create_table" if made == "sparse_lookup" else made
+        yield Stop(file.tree.module, "tf-already-converted", f"this file already calls `{shown}`", reason)
 
 
 def _other_runtime(file: File) -> Iterator[Stop]:
     """A module of the user with the name of this runtime: one of the two would hide the other."""
+    if file.target.name != "runtime":
+        return
     for statement in file.tree.imports:
         text = " ".join(file.tree.source(statement).split())
         if re.match(r"(from|import) runtime\b", text) and "create_table" not in text:

@@ -13,11 +13,13 @@ from migrate.source.comments import Comments
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.names import TfNames
+from migrate.source.options import NO_SWITCHES
 from migrate.source.rules import Rule, local_rules
 from migrate.source.selection import ALL, Selection
 from migrate.source.tree import Tree
 from migrate.targets.base import Target
 from migrate.targets.runtime import TARGET as RUNTIME
+from migrate.targets.switches import Switches
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class File:
     selection: Selection = ALL  #: the rules that may change code and are reported
     comments: Comments = field(default_factory=Comments)
     target: Target = RUNTIME  #: the SDK that converted code calls
+    switches: Switches = NO_SWITCHES  #: what is asked of it
 
     @property
     def files(self) -> Sequence[File]:

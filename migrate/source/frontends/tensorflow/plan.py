@@ -13,6 +13,7 @@ from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Rewrite,
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.placing import import_offset, kept_comments, line_before, without_line
+from migrate.source.frontends.tensorflow.shapes import is_int64
 from migrate.source.frontends.tensorflow.steps import StepEditing
 from migrate.targets.base import TableText
 
@@ -41,7 +42,9 @@ class Planner(StepEditing):
         self._follow(moving)
         calls = {id(table.creation.call) for table in moving}
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
-            if trains_dense(self.file, step.call, calls):
+            if not self.target.splits:
+                self.plan.after[id(step.call)] = self.tree.source(step.call)
+            elif trains_dense(self.file, step.call, calls):
                 self._step(step, may_lack_dense(self.file, step.call, calls))
             else:
                 self._step_of_tables(step)
@@ -90,35 +93,59 @@ class Planner(StepEditing):
         if lookup.rewrite is not None:
             self._rewrite(lookup, lookup.rewrite, rank)
             return
-        function = self._function(lookup.function)
+        kept = self._is_kept(lookup)
+        function = tree.source(call.func) if kept else self._function(lookup.function)
         start, end = tree.span(call.func)
         before, after = (text.replace("{tf}", self.tf) for text in lookup.around)
         before, after = (f"{self.tf}.squeeze({before}", f"{after}, axis=-1)") if rank == 1 else (before, after)
-        edits = [Edit(start, end, before + function), *self._arguments(lookup)]
-        training = self._is_train(call)
-        if training:
+        edits = [Edit(start, end, before + function), *self._ids(lookup)]
+        edits += [] if kept else self._arguments(lookup)
+        more = self._more(call, lookup.function)
+        if more:
             last = [arg for arg in call.args if all(arg is not d for d in lookup.drop)][-1]
             where = tree.outer_span(last.value)[1]
-            edits.append(Edit(where, where, f", is_train={training}"))
+            edits.append(Edit(where, where, more))
         if after:
             edits.append(Edit(tree.span(call)[1], tree.span(call)[1], after))
         self.plan.edits += edits
         self.plan.after[id(call)] = f"{before}{function}(...){after}"
 
+    def _is_kept(self, lookup: Lookup) -> bool:
+        """True for a lookup by a function of TensorFlow that the target has too, in the order of both versions."""
+        call, function = lookup.call, self.target.functions[lookup.function]
+        same = not function.module and self.file.names.of(call.func) == function.name and lookup.around == ("", "")
+        leading = 2 if lookup.function == "sparse_lookup" else 3
+        return same and all(arg.keyword for arg in call.args[leading:])
+
+    def _more(self, call: cst.Call, function: str) -> str:
+        """Return further arguments of a lookup, with the comma before them."""
+        training = self._is_train(call) if self.target.takes_is_train else ""
+        return (f", is_train={training}" if training else "") + self.target.arguments(self.spelling, function)
+
+    def _ids(self, lookup: Lookup) -> Iterator[Edit]:
+        """Yield what stands around the ids and other arguments."""
+        tree = self.tree
+        wraps = {id(arg): (arg, before, after) for arg, before, after in lookup.wraps}
+        if lookup.ids is not None and not is_int64(self.file, lookup.ids.value):
+            arg, before, after = wraps.get(id(lookup.ids), (lookup.ids, "", ""))
+            first, last = self.target.ids
+            wraps[id(arg)] = (arg, first + before, after + last)
+        for arg, before, after in wraps.values():
+            left, right = tree.outer_span(arg.value)
+            yield Edit(left, left, before.replace("{tf}", self.tf))
+            yield Edit(right, right, after.replace("{tf}", self.tf))
+
     def _arguments(self, lookup: Lookup) -> Iterator[Edit]:
         """Yield the edits of a lookup's arguments."""
         tree, args = self.tree, lookup.call.args
+        table = self.target.functions[lookup.function].table
         for keyword, text in lookup.renames:
-            yield Edit(*tree.span(keyword), text)
+            yield Edit(*tree.span(keyword), table if text in {"hashtable", "table"} else text)
         for position, arg in enumerate(args):
             if any(arg is dropped for dropped in lookup.drop):
                 yield Edit(tree.outer_span(args[position - 1].value)[1], tree.outer_span(arg.value)[1], "")
         for arg, text in lookup.named:
             yield Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], f"{text}=")
-        for arg, before, after in lookup.wraps:
-            left, right = tree.outer_span(arg.value)
-            yield Edit(left, left, before.replace("{tf}", self.tf))
-            yield Edit(right, right, after.replace("{tf}", self.tf))
         if lookup.listed is not None:
             left, right = tree.outer_span(lookup.listed)
             first, last = tree.outer_span(lookup.listed.elements[0].value)
@@ -131,10 +158,13 @@ class Planner(StepEditing):
 
     def _rewrite(self, lookup: Lookup, rewrite: Rewrite, rank: int) -> None:
         """Put the lookup's template in the place of the whole call."""
-        training = self._is_train(lookup.call)
         texts = {name: text if isinstance(text, str) else self._moved(text) for name, text in rewrite.texts}
+        ids = dict(rewrite.texts).get("ids")
+        if isinstance(ids, cst.BaseExpression) and not is_int64(self.file, ids):
+            before, after = (text.replace("{tf}", self.tf) for text in self.target.ids)
+            texts["ids"] = f"{before}{texts['ids']}{after}"
         functions = {name: self._function(name) for name in rewrite.functions}
-        train = f", is_train={training}" if training else ""
+        train = self._more(lookup.call, rewrite.functions[0])
         text = rewrite.template.format(tf=self.tf, train=train, **texts, **functions)
         self._replace(lookup.call, f"{self.tf}.squeeze({text}, axis=-1)" if rank == 1 else text)
 

@@ -15,4 +15,4 @@ def read_file(tree: Tree, options: Options) -> File:
     """Return the file with its names resolved, and with what its user selected."""
     names = TfNames(tree, foreign_symbols())
     comments, target = read_comments(tree.text), target_of(options.target)
-    return File(tree, names, Initializers(names), options.selection, comments, target)
+    return File(tree, names, Initializers(names), options.selection, comments, target, options.switches)

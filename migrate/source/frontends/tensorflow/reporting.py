@@ -176,7 +176,7 @@ class _Reporter:
                 "lookup",
                 State.APPLIED,
                 self.tree.location(lookup.call),
-                f"a lookup in `{table.label}` becomes `{lookup.function}`",
+                f"a lookup in `{table.label}` becomes `{self.file.target.functions[lookup.function].name}`",
                 applicability=Applicability.EXACT,
                 before=self._text(lookup.call),
                 after=self.plan.after[id(lookup.call)],
@@ -185,12 +185,13 @@ class _Reporter:
 
     def _followed(self) -> Iterator[Finding]:
         """Yield what follows the tables that move: uses that stay right, and those rewritten under an assumption."""
-        seen: set[tuple[int, str]] = set()
+        seen: set[tuple[int, str, str]] = set()
         for table in self.judgement.moving:
             uses: list[Stop | Followed] = [*table.followed, *(stop for stop in table.assumed if stop.changes)]
             for use in uses:
-                if (id(use.node), use.rule) not in seen:
-                    seen.add((id(use.node), use.rule))
+                key = (id(use.node), use.rule, "" if use.changes else use.message)
+                if key not in seen:
+                    seen.add(key)
                     yield self._use(use, table.final_name)
         for stop in self.judgement.assumed:
             yield self._use(stop, "")
@@ -204,6 +205,7 @@ class _Reporter:
             self.tree.location(use.node),
             use.message,
             use.reason,
+            use.action if isinstance(use, Followed) else "",
             applicability=use.applicability if isinstance(use, Stop) else Applicability.EXACT,
             assumptions=(use.assumption,) if isinstance(use, Stop) else (),
             before=self._text(use.node),
@@ -214,12 +216,15 @@ class _Reporter:
     def _steps(self) -> Iterator[Finding]:
         for step in self.judgement.steps:
             kinds = ", ".join(sorted({maker.stock.module for maker in step.optimizer.makers}))
+            message = f"the training step is split: gradients are taken once, tables are updated by `{kinds}`"
+            if not self.file.target.splits:
+                message = "the training step stays: a table is a trainable variable of the graph"
             yield Finding(
                 "tf-training-step",
                 "optimizer",
-                State.APPLIED,
+                State.APPLIED if self.file.target.splits else State.NOTED,
                 self.tree.location(step.call),
-                f"the training step is split: gradients are taken once, tables are updated by `{kinds}`",
+                message,
                 applicability=Applicability.EXACT,
                 before=self._text(step.call),
                 after=self.plan.after[id(step.call)],

@@ -23,7 +23,7 @@ def check_unknown_names(judgement: Judgement) -> None:
     """Stop the tables that a `get_variable` with a computed name may reuse."""
     file = judgement.file
     tables = [table for table in judgement.tables if not table.creation.unique and table.creation.name]
-    if not tables or not _may_reuse(file):
+    if not tables or not may_reuse(file):
         return
     unknown = [call for call, _ in file.calls("get_variable") if _name(call) is None]
     for table in tables:
@@ -36,7 +36,7 @@ def check_unknown_names(judgement: Judgement) -> None:
             table.stops.append(Stop(call, RULE, f"`{text}` may be this variable", reason, action))
 
 
-def _may_reuse(file: File) -> bool:
+def may_reuse(file: File) -> bool:
     """True when anything in the program lets a variable be made twice."""
     tree = file.tree
     if any(name in tree.attributes or name in tree.names for name in ("AUTO_REUSE", "reuse_variables")):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import is_none, literal
 from migrate.source.frontends.tensorflow.names import TfNames
-from migrate.source.frontends.tensorflow.values import single_value
+from migrate.source.frontends.tensorflow.values import resolve, single_value
 from migrate.source.tree import Tree
+
+if TYPE_CHECKING:
+    from migrate.source.frontends.tensorflow.kinds import File
 
 #: Calls that may be written twice: they have no effect and always give the same.
 PURE_CALLS = {"int", "len", "max", "min", "round", "float", "abs"}
@@ -80,3 +84,12 @@ def is_float32(names: TfNames, arg: cst.Arg | None) -> bool:
         return True
     imported, shadowed = names.tree.imported_names(arg.value)
     return not shadowed and imported == {"numpy.float32"}
+
+
+def is_int64(file: File, node: cst.BaseExpression) -> bool:
+    """True when `node` is a tensor that the file shows to be of int64."""
+    call = resolve(file.tree, node)
+    makers = {"cast", "constant", "placeholder", "sparse_placeholder", "to_int64"}
+    if not isinstance(call, cst.Call) or file.names.of(call.func) not in makers:
+        return False
+    return any(file.names.of(arg.value) == "int64" or literal(arg.value) == "int64" for arg in call.args)

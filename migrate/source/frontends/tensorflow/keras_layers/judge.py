@@ -58,7 +58,12 @@ def judge_layers(file: File, assume: bool) -> LayerJudgement:
         return judgement
     judgement.file_stops = [*_surroundings(file), *_training(file, judgement), *_storing(file)]
     judgement.file_stops += [*use_stops(file, judgement.layers), *several(file, judgement.stateful, judgement.layers)]
+    lacking = file.target.lacks(file.switches).get("Embedding")
     for layer in judgement.layers:
+        if lacking is not None:
+            reason = f"{file.target.title} has no {lacking}"
+            text = f"the layer `{layer.label}` looks rows up"
+            layer.stops.append(Stop(layer.call, RULE, text, reason, "`--target runtime` converts it"))
         check_places(file, layer)
         keep(file, layer.label, [(call, RULE) for call in (layer.call, *layer.calls)], layer.stops)
     quiet(file, [judgement.file_stops, *(layer.stops for layer in judgement.layers)])

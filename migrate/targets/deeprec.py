@@ -1,0 +1,110 @@
+"""DeepRec, a fork of TensorFlow 1.15: a table is an EmbeddingVariable, which stock functions look up and train."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from migrate.targets.base import Effect, Follows, Function, Spelling, TableText, Target
+from migrate.targets.layout import call
+from migrate.targets.switches import Switches
+
+PROTO = "tensorflow.core.framework.embedding"
+FUNCTIONS = {
+    "create_table": Function("get_embedding_variable"),
+    "sparse_lookup": Function("nn.embedding_lookup", table="params"),
+    "embedding_lookup_sparse": Function("nn.embedding_lookup_sparse", table="params"),
+    "safe_embedding_lookup_sparse": Function("nn.safe_embedding_lookup_sparse", table="embedding_weights"),
+    "config_pb2": Function("config_pb2", PROTO),
+}
+STORAGES = {"HBM": "HBM", "DDR": "DRAM", "SSD": "DRAM_SSDHASH"}
+SSD_PATH = "embedding_storage"
+CONSTANT = re.compile(r"\b(zeros_initializer|ones_initializer|constant_initializer|Zeros|Ones|Constant)\(")
+
+
+def create(spelling: Spelling, table: TableText, lead: str) -> str:
+    """Return the call that makes an EmbeddingVariable."""
+    arguments = [
+        f'"{table.name}"',
+        f"embedding_dim={table.dim}",
+        f"key_dtype={spelling.tf}.int64",
+        f"initializer={table.initializer}",
+    ]
+    options = list(_options(spelling, table))
+    if options:
+        arguments.append(f"ev_option={spelling.v1}.EmbeddingVariableOption({', '.join(options)})")
+    return call(spelling.function("create_table"), arguments, lead, spelling.newline)
+
+
+def _options(spelling: Spelling, table: TableText) -> Iterator[str]:
+    """Yield the arguments of the option object.
+
+    New keys take the rows of one matrix in turn. With as many rows as the variable had, it is the variable's own.
+    """
+    v1, switches = spelling.v1, spelling.switches
+    if not CONSTANT.search(table.initializer):
+        yield f"init_option={v1}.InitializerOption(default_value_dim={table.rows})"
+    if switches.admission:
+        yield f"filter_option={v1}.CounterFilter(filter_freq={switches.admission})"
+    if switches.eviction:
+        yield f"evict_option={v1}.GlobalStepEvict(steps_to_live={switches.eviction})"
+    if switches.cache_mode:
+        kind = f"storage_type={spelling.function('config_pb2')}.StorageType.{STORAGES[switches.cache_mode]}"
+        path = f', storage_path="{SSD_PATH}"' if switches.cache_mode == "SSD" else ""
+        yield f"storage_option={v1}.StorageOption({kind}{path})"
+
+
+def _optimizers(switches: Switches) -> dict[str, Follows]:
+    norm = "DeepRec's FTRL takes the L1 term on the norm of each row"
+    known = {"adagrad": Follows(), "ftrl": Follows(norm)}
+    if switches.cache_mode == "HBM":
+        return known
+    decay = "Adam moves only the rows of the batch, the others are not decayed"
+    return known | {"gradient_descent": Follows(), "adam": Follows(decay)}
+
+
+def _refuses(switches: Switches) -> Iterator[str]:
+    if switches.eviction and switches.unit == "seconds":
+        yield "an EmbeddingVariable is evicted by steps of the global step; write --eviction as steps, as 5000steps"
+    if switches.modify_graph:
+        yield "DeepRec looks ids up in the graph and has no --modify-graph; leave it out"
+    if switches.cache_mode == "HBM" and (switches.admission or switches.eviction):
+        yield "in HBM, DeepRec has no admission and no eviction; leave them or --cache-mode out"
+
+
+def _effects(switches: Switches) -> Iterator[Effect]:
+    if switches.admission:
+        text = f"ids that were seen fewer than {switches.admission} times read zeros and are not trained (--admission)"
+        yield Effect(text, changes_values=True)
+    if switches.eviction:
+        text = f"saving a checkpoint drops rows not trained for {switches.eviction} steps (--eviction)"
+        yield Effect(text, changes_values=True, by_hand="give `minimize` or `apply_gradients` a global_step")
+    if switches.cache_mode == "SSD":
+        hand = "`storage_size` is 1 GiB of memory for each table, and must hold the ids of a batch"
+        yield Effect(f"rows that memory does not hold lie in files below `{SSD_PATH}`", by_hand=hand)
+    if switches.dynamic_expansion:
+        yield Effect("an EmbeddingVariable always grows: --dynamic-expansion adds nothing")
+    if switches.multi_lookup:
+        yield Effect("an EmbeddingVariable may always be looked up several times: --multi-lookup adds nothing")
+
+
+LACKS = {
+    "looked_up_rows": "function for the rows of a batch",
+    "embedding_column": "embedding column over a range of ids",
+    "shared_embedding_columns": "shared embedding columns over a range of ids",
+    "Embedding": "Keras layer",
+}
+TARGET = Target(
+    "deeprec",
+    "DeepRec",
+    FUNCTIONS,
+    _optimizers,
+    create,
+    lacks=lambda _: LACKS,
+    ids=("{tf}.cast(", ", {tf}.int64)"),
+    splits=False,
+    takes_is_train=False,
+    reuses=False,
+    refuses=_refuses,
+    effects=_effects,
+)

@@ -1,0 +1,60 @@
+"""Features that a user asks of a target by name, on the command line or in a configuration file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from migrate.errors import MigrateError
+
+FLAGS = ("dynamic-expansion", "modify-graph", "multi-lookup")
+KEYS = (*FLAGS, "cache-mode", "admission", "eviction")
+MODES = ("HBM", "DDR", "SSD")
+MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What was asked for; the defaults are off."""
+
+    dynamic_expansion: bool = False  #: tables grow
+    cache_mode: str = ""  #: where rows lie: `HBM`, `DDR` or `SSD`
+    admission: int = 0  #: how often an id is seen before it gets a row; 0: at once
+    eviction: int = 0  #: after how long a row that is not used goes; 0: never
+    unit: str = "seconds"  #: of `eviction`: or `steps`
+    modify_graph: bool = False  #: the input pipeline computes ids ahead
+    multi_lookup: bool = False  #: one table is looked up several times
+
+
+def read_switches(given: Mapping[str, object], where: str = "--{}") -> Switches:
+    """Return the switches; `where` says how an error names a key.
+
+    Raises MigrateError for a value of a wrong type or out of range.
+    """
+
+    def checked(key: str, good: bool, expected: str) -> None:
+        if not good:
+            raise MigrateError(f"{where.format(key)}: it is {given[key]!r}; write {expected}")
+
+    for key in FLAGS:
+        checked(key, isinstance(given.get(key, False), bool), "true or false")
+    mode, admission, eviction = (given.get(key) for key in ("cache-mode", "admission", "eviction"))
+    checked("cache-mode", mode is None or mode in MODES, "HBM, DDR or SSD")
+    checked("admission", admission is None or _counts(admission), "a number of occurrences from 1")
+    parts = re.fullmatch(r"(\d{1,10})\s*(|s|seconds|steps)", str(eviction))
+    age = int(parts[1]) if parts is not None and not isinstance(eviction, bool) else 0
+    checked("eviction", eviction is None or 0 < age <= MOST, "seconds, as 86400, or steps, as 5000steps")
+    return Switches(
+        dynamic_expansion=bool(given.get("dynamic-expansion")),
+        cache_mode=str(mode or ""),
+        admission=admission if isinstance(admission, int) else 0,
+        eviction=age,
+        unit="steps" if parts is not None and parts[2] == "steps" else "seconds",
+        modify_graph=bool(given.get("modify-graph")),
+        multi_lookup=bool(given.get("multi-lookup")),
+    )
+
+
+def _counts(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST

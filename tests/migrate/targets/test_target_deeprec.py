@@ -1,0 +1,158 @@
+"""Conversions to DeepRec, run over a stand-in with DeepRec's signatures and compared with stock TensorFlow."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("tensorflow")
+from standins import deeprec
+from target_runner import CLIPPED, OPTIMIZERS, compare, convert, model, run, words
+
+from migrate.errors import MigrateError
+from migrate.report.model import Applicability, State
+
+BODIES = {
+    "lookup": "out = tf.nn.embedding_lookup(W, ids)",
+    "ids of int32": 'out = tf.nn.embedding_lookup(W, pairs, partition_strategy="div", name="e")',
+    "by keywords": "out = tf.nn.embedding_lookup(params=W, ids=pairs)",
+    "max_norm": "out = tf.nn.embedding_lookup(W, pairs, max_norm=0.8)",
+    "a list of ids": "out = tf.nn.embedding_lookup(W, [ids, ids])",
+    "gather": "out = tf.gather(params=W, indices=pairs)",
+    "pooled": "out = tf.nn.embedding_lookup_sparse(W, sparse, None)",
+    "pooled, sum": 'out = tf.nn.embedding_lookup_sparse([W], sparse, sp_weights=None, combiner="sum")',
+    "pooled, by position": 'out = tf.nn.embedding_lookup_sparse(W, sparse, None, "mod", None, "sum")',
+    "safe": 'out = tf.nn.safe_embedding_lookup_sparse(W, sparse, None, "sum", 3)',
+    "padding": "P = tf.concat([tf.zeros([1, 4]), W], 0)\nout = tf.nn.embedding_lookup(P, pairs)",
+}
+VECTOR = "out = tf.nn.embedding_lookup(W, pairs) + tf.expand_dims({}, -1)"
+STAND_IN = deeprec.installed
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_it_trains_as_before(body: str, optimizer: str) -> None:
+    compare(model(body, optimizer), "deeprec", STAND_IN())
+
+
+@pytest.mark.parametrize("lookup", ["tf.gather(b, pairs)", "tf.nn.embedding_lookup(b, pairs)"])
+def test_a_vector_is_a_table_of_width_one(lookup: str) -> None:
+    compare(model(VECTOR.format(lookup)), "deeprec", STAND_IN(), moved=("w", "b"))
+
+
+def test_a_step_with_clipping_stays_as_it_is() -> None:
+    text = model(BODIES["lookup"], "adagrad", CLIPPED)
+    result = compare(text, "deeprec", STAND_IN())
+    assert CLIPPED.format(optimizer=OPTIMIZERS["adagrad"]) in result.converted
+    assert "the training step stays" in words(result)
+
+
+def test_one_hot_products_become_lookups() -> None:
+    text = model("out = tf.matmul(tf.one_hot(ids, 20), W)")
+    result = compare(text, "deeprec", STAND_IN(), assume=True)
+    assert "tf.nn.embedding_lookup(W, tf.cast(ids, tf.int64))" in result.converted
+
+
+def test_ids_that_are_int64_already_are_not_cast() -> None:
+    result = convert(model("x = tf.cast(pairs, tf.int64)\nout = tf.nn.embedding_lookup(W, x)"), "deeprec")
+    assert "tf.nn.embedding_lookup(W, x)" in result.converted
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "ftrl"])
+def test_an_optimizer_that_trains_otherwise_needs_an_assumption(optimizer: str) -> None:
+    text = model(BODIES["lookup"], optimizer)
+    assert convert(text, "deeprec").converted == text
+    result = convert(text, "deeprec", assume=True)
+    (table,) = [table for table in result.tables if table.name == "w"]
+    assert (table.verdict, table.applicability) == (State.APPLIED, Applicability.CHANGES_VALUES)
+    with STAND_IN():
+        run(result.converted)
+
+
+@pytest.mark.parametrize("optimizer", ["momentum", "lazy_adam"])
+def test_an_optimizer_that_it_lacks_keeps_the_tables(optimizer: str) -> None:
+    text = model(BODIES["lookup"], optimizer)
+    result = convert(text, "deeprec", assume=True)
+    assert result.converted == text
+    assert "DeepRec has no table optimizer that computes the same" in words(result)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("out = tf.nn.embedding_lookup(W, ids)\nloss = tf.nn.l2_loss(W)", "DeepRec has no function for the rows"),
+        (
+            "out = tf.nn.embedding_lookup(W, ids)\n"
+            "loss = tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])",
+            "its value cannot be read as a whole",
+        ),
+    ],
+)
+def test_an_idiom_that_it_lacks_keeps_the_table(body: str, says: str) -> None:
+    text = model(body)
+    result = convert(text, "deeprec", assume=True)
+    assert result.converted == text
+    assert says in words(result)
+    assert convert(text, "runtime", assume=True).converted != text, "the runtime has it"
+
+
+def test_columns_and_layers_stay() -> None:
+    column = (
+        "import tensorflow.compat.v1 as tf\nc = tf.feature_column.categorical_column_with_identity('c', 9)\n"
+        "e = tf.feature_column.embedding_column(c, 4)\nx = tf.feature_column.input_layer(features, [e])\n"
+        "op = tf.train.AdagradOptimizer(0.1).minimize(x)\n"
+    )
+    layer = (
+        "import tensorflow as tf\nm = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4)])\n"
+        "m.compile('sgd')\nm.fit(x, y)\n"
+    )
+    for text in (column, layer):
+        assert convert(text, "runtime").converted != text
+        result = convert(text, "deeprec", assume=True)
+        assert result.converted == text
+        assert "DeepRec has no" in words(result)
+
+
+def test_switches_become_options() -> None:
+    text = model(BODIES["lookup"], "adagrad")
+    result = convert(text, "deeprec", admission=2, eviction="5000steps", cache_mode="SSD")
+    assert result.converted.startswith(
+        "import tensorflow.compat.v1 as tf\nfrom tensorflow.core.framework.embedding import config_pb2\n"
+    )
+    for part in ("CounterFilter(filter_freq=2)", "GlobalStepEvict(steps_to_live=5000)", "StorageType.DRAM_SSDHASH"):
+        assert part in result.converted
+    with STAND_IN():
+        run(result.converted)
+    (table,) = [table for table in result.tables if table.name == "w"]
+    assert table.applicability is Applicability.CHANGES_VALUES
+    assert "fewer than 2 times read zeros" in words(result)
+    assert "give `minimize` or `apply_gradients` a global_step" in words(result)
+
+
+@pytest.mark.parametrize(
+    ("switches", "says"),
+    [
+        ({"eviction": "86400"}, "5000steps"),
+        ({"modify_graph": True}, "--modify-graph"),
+        ({"cache_mode": "HBM", "admission": 2}, "in HBM"),
+    ],
+)
+def test_a_switch_that_it_lacks_is_an_error(switches: dict[str, object], says: str) -> None:
+    with pytest.raises(MigrateError, match=says):
+        convert(model(BODIES["lookup"]), "deeprec", **switches)
+
+
+def test_hbm_has_two_optimizers() -> None:
+    text = model(BODIES["lookup"], "sgd")
+    assert convert(text, "deeprec", cache_mode="HBM").converted == text
+    assert "StorageType.HBM" in convert(model(BODIES["lookup"], "adagrad"), "deeprec", cache_mode="HBM").converted
+
+
+def test_it_is_recognised() -> None:
+    for body in BODIES.values():
+        once = convert(model(body), "deeprec").converted
+        for target in ("deeprec", "runtime"):
+            assert convert(once, target, assume=True).converted == once
+
+
+def test_every_optimizer_is_known_or_refused() -> None:
+    assert {*OPTIMIZERS} == {"sgd", "adagrad", "adam", "ftrl", "momentum", "lazy_adam"}
