@@ -94,7 +94,8 @@ def _load(session: Any, start: dict[str, Any]) -> None:
     for variable in tf.trainable_variables():
         variable.load(start[variable.op.name], session)
     for table in tables():
-        rows = start[table.table_name].reshape(len(start[table.table_name]), -1)
+        rows = next(value for name, value in start.items() if name.replace("/", "_") == table.table_name)
+        rows = rows.reshape(len(rows), -1)
         session.run(table.import_rows(np.arange(len(rows), dtype=np.int64), rows))
 
 

@@ -240,7 +240,6 @@ CASES = {
         "not fixed",
     ),
     "reused dense": (TABLE + 'with tf.variable_scope("", reuse=True):\n    V = tf.get_variable("w")\n', "made twice"),
-    "only under a condition": (HEAD + "if a:\n    " + MADE + "    " + LOOKUP + STEP, "under a condition"),
     "already converted": (
         HEAD + "from runtime import create_table\nt = create_table(a)\n" + MADE + LOOKUP,
         "already calls",

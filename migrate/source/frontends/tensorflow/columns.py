@@ -10,6 +10,7 @@ from migrate.source.frontends.tensorflow.args import bind, is_none, literal
 from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop, Table
 from migrate.source.frontends.tensorflow.keras_layers.facts import rowwise
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import resolve
 
 RULE = "tf-embedding-column"
 _LAST = ("ckpt_to_load_from", "tensor_name_in_ckpt", "max_norm", "trainable", "use_safe_embedding_lookup")
@@ -24,6 +25,14 @@ COLUMNS = {
         "shared_embedding_columns",
     ),
 }
+#: Categories of TensorFlow itself; those of its forks may hold rows of their own.
+CATEGORIES = {
+    "bucketized_column", "categorical_column_with_hash_bucket", "categorical_column_with_identity",
+    "categorical_column_with_vocabulary_file", "categorical_column_with_vocabulary_list", "crossed_column",
+    "sequence_categorical_column_with_hash_bucket", "sequence_categorical_column_with_identity",
+    "sequence_categorical_column_with_vocabulary_file", "sequence_categorical_column_with_vocabulary_list",
+    "weighted_categorical_column",
+}  # fmt: skip
 INPUT_LAYERS = {
     "feature_column.input_layer",
     "feature_column.sequence_input_layer",
@@ -70,6 +79,17 @@ def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
 
 
 def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Stop]:
+    category = given.get("categorical_column")
+    made = resolve(file.tree, category.value) if category is not None else None
+    name = file.names.of(made.func) if isinstance(made, cst.Call) else None
+    if (
+        category is not None
+        and name
+        and name.startswith("feature_column.")
+        and name.rpartition(".")[2] not in CATEGORIES
+    ):
+        reason = "it is not TensorFlow's own, and in its fork the rows grow already"
+        yield Stop(category, RULE, f"`{name}` makes the category", reason, "leave the column as it is")
     if not is_none(given.get("ckpt_to_load_from")):
         action = "leave it out and fill the table with `runtime.checkpoint.warm_start`"
         yield Stop(

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none, literal, string
+from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.choice import keep_tables, quiet
 from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
-from migrate.source.frontends.tensorflow.losses import may_train
 from migrate.source.frontends.tensorflow.on_target import check_target
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
@@ -85,9 +84,6 @@ def judge(file: File, assume: bool) -> Judgement:
     check_unknown_names(judgement)
     check_shared_names(judgement)
     check_shared_reads(judgement)
-    if judgement.moving and len(file.files) == 1:
-        judgement.file_stops += [*_check_reach(file, judgement), *_check_condition(file, judgement)]
-        quiet(file, groups)
     if judgement.moving:
         judgement.file_stops += [*_check_shared(file, judgement), *_check_dense(file, judgement)]
     _name(file, judgement)
@@ -238,21 +234,6 @@ def _savers(file: File) -> Iterator[Stop]:
             )
 
 
-def _check_reach(file: File, judgement: Judgement) -> Iterator[Stop]:
-    """With several models in a file, each step must be shown to train the tables of its own."""
-    owners = {id(owner(file, step.call)): owner(file, step.call) for step in judgement.training.steps}
-    if len(owners) < 2:
-        return
-    homes = [owner(file, table.creation.call) for table in judgement.moving]
-    for step in judgement.training.steps:
-        home = owner(file, step.call)
-        if not any(_reaches(file, home, table_home) or _reaches(file, table_home, home) for table_home in homes):
-            reason = "this file trains several models, and whether this step trains a table is not clear"
-            yield Stop(
-                step.call, "tf-training-step", "a training step without a table", reason, "convert one model per file"
-            )
-
-
 def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:
     """Two functions or classes that can train one table must not do it by optimizers with states of their own."""
     homes = list({id(h): h for h in (owner(file, table.creation.call) for table in judgement.moving)}.values())
@@ -288,57 +269,12 @@ def _separate_states(file: File, first: Step, second: Step) -> bool:
 
 def _trains(file: File, step: Step, table_home: cst.CSTNode) -> bool:
     home = owner(file, step.call)
-    return _reaches(file, home, table_home) or _reaches(file, table_home, home)
+    return reaches(file, home, table_home) or reaches(file, table_home, home)
 
 
-def _reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
+def reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
     """True when the code of `start` mentions `goal`, directly or through other definitions of the file."""
     return any(place is goal for place in reachable(file, start))
-
-
-def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
-    """True when `step` may run in a graph without a table, or train none: it then must leave the sparse half out."""
-    lookups = {id(lookup.call) for table in judgement.moving for lookup in table.lookups}
-    if _cuts_gradients(file) or not may_train(file, step, lookups):
-        return True
-    if len(file.files) == 1 and len(file.program) == 1:
-        return False  # a single file is converted only if its steps train its tables
-    home = owner(file, step.call)
-    tables = [table.creation.call for table in judgement.moving]
-    return not any(owner(file, call) is home and _condition(file, call) is None for call in tables)
-
-
-def _cuts_gradients(file: File) -> bool:
-    """True when something keeps gradients from passing, so that a table may be left without one."""
-    frozen = [call for call, name in file.names.calls if name.startswith("feature_column.") and _is_frozen(call)]
-    return bool(frozen or file.calls("stop_gradient"))
-
-
-def _is_frozen(call: cst.Call) -> bool:
-    given = [arg.value for arg in call.args if arg.keyword and arg.keyword.value == "trainable"]
-    return any(literal(value) is not True for value in given)
-
-
-def _check_condition(file: File, judgement: Judgement) -> Iterator[Stop]:
-    """The sparse half of a step fails when no table exists, so one must be made whatever the conditions."""
-    if not judgement.training.steps or any(not _condition(file, t.creation.call) for t in judgement.moving):
-        return
-    for table in judgement.moving:
-        condition = _condition(file, table.creation.call)
-        for step in judgement.training.steps:
-            if condition is not None and not file.tree.contains(condition, step.call):
-                reason = "without a table, the sparse half of the training step has nothing to train"
-                yield Stop(table.creation.call, table.creation.rule, "this table is made under a condition", reason)
-                return
-
-
-def _condition(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
-    for around in file.tree.ancestors(node):
-        if isinstance(around, cst.FunctionDef):
-            return None
-        if isinstance(around, cst.If | cst.Try | cst.While | cst.For | cst.ExceptHandler):
-            return around
-    return None
 
 
 def _name(file: File, judgement: Judgement) -> None:

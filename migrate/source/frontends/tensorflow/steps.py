@@ -6,9 +6,10 @@ import libcst as cst
 
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.editing import Editing
-from migrate.source.frontends.tensorflow.judge import Judgement, may_lack_tables
+from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import Maker
+from migrate.source.frontends.tensorflow.optional import may_lack_tables
 from migrate.source.frontends.tensorflow.placing import line_after, line_before
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.frontends.tensorflow.training import Step

@@ -124,11 +124,18 @@ class Surroundings(FileRule):
         if not any(self._is_graph_code(other) for other in file.program):
             message = "nothing in this file says that it builds a v1 graph"
             yield Stop(file.tree.module, self.id, message, EAGER, "disable eager execution and use sessions")
-        for text in file.tree.strings:
-            if string(text) == "TF_CONFIG":
-                assumption = "the program runs as one process"
-                action = "convert with --assume if it runs as one process"
-                yield Stop(text, self.id, "`TF_CONFIG` may start several processes", SHARED, action, assumption)
+        yield from self._processes(file)
+
+    def _processes(self, file: File) -> Iterator[Stop]:
+        """What may make the file one of several processes that share their variables."""
+        found: list[tuple[cst.CSTNode, str]] = [
+            (text, "`TF_CONFIG`") for text in file.tree.strings if string(text) == "TF_CONFIG"
+        ]
+        found += [(one, "`hybridbackend`") for one in file.tree.imports if "hybridbackend" in file.tree.source(one)]
+        for node, what in found:
+            assumption = "the program runs as one process"
+            action = "convert with --assume if it runs as one process"
+            yield Stop(node, self.id, f"{what} may start several processes", SHARED, action, assumption)
 
     def _scope(self, file: File, call: cst.Call) -> Iterator[Stop]:
         bound = bind(call, PARAMETERS) or {}

@@ -1,0 +1,53 @@
+"""Whether a training step always has a table to train: where it may not, its sparse half is left out at run time."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import literal
+from migrate.source.frontends.tensorflow.judge import Judgement, reaches
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.losses import may_train
+from migrate.source.frontends.tensorflow.training import Step, owner
+from migrate.source.frontends.tensorflow.variable_scopes import call_sites
+
+#: Code that may not run, or not once.
+CONDITIONS = (cst.If, cst.Try, cst.While, cst.For, cst.ExceptHandler, cst.IfExp, cst.BooleanOperation, cst.BaseComp)
+
+
+def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
+    """True when `step` may run in a graph without a table, or train none: it then must leave the sparse half out."""
+    lookups = {id(lookup.call) for table in judgement.moving for lookup in table.lookups}
+    if _cuts_gradients(file) or not may_train(file, step, lookups):
+        return True
+    made = [table.creation.call for table in judgement.moving]
+    certain = [call for call in made if is_made_before(file, call, step.call)]
+    home = owner(file, step.call)
+    if len(file.files) > 1 or len(file.program) > 1:
+        return not any(owner(file, call) is home for call in certain)
+    if len({id(owner(file, one.call)) for one in judgement.training.steps}) < 2:
+        return not certain
+    homes = [owner(file, call) for call in certain]  # with several models in a file, each step has its own tables
+    return not any(reaches(file, home, one) or reaches(file, one, home) for one in homes)
+
+
+def is_made_before(file: File, node: cst.CSTNode, step: cst.Call, depth: int = 4) -> bool:
+    """True unless `node` stands under a condition that does not hold for `step` as well, or all of its callers do."""
+    for around in file.tree.ancestors(node):
+        if isinstance(around, CONDITIONS) and not file.tree.contains(around, step):
+            return False
+        if isinstance(around, cst.FunctionDef):
+            sites = call_sites(file, around) if depth and not file.tree.contains(around, step) else []
+            return not sites or any(is_made_before(file, site, step, depth - 1) for site in sites)
+    return True
+
+
+def _cuts_gradients(file: File) -> bool:
+    """True when something keeps gradients from passing, so that a table may be left without one."""
+    frozen = [call for call, name in file.names.calls if name.startswith("feature_column.") and _is_frozen(call)]
+    return bool(frozen or file.calls("stop_gradient"))
+
+
+def _is_frozen(call: cst.Call) -> bool:
+    given = [arg.value for arg in call.args if arg.keyword and arg.keyword.value == "trainable"]
+    return any(literal(value) is not True for value in given)
