@@ -13,7 +13,6 @@ from migrate.source.frontends.tensorflow.values import resolve
 
 #: Options that change what the variable is; a table has no counterpart.
 FOREIGN = {
-    "regularizer": "a regularizer acts on the whole matrix at every step",
     "collections": "it is put into collections of its own",
     "custom_getter": "a custom getter rewrites how the variable is made",
     "constraint": "a constraint projects the whole matrix after every update",

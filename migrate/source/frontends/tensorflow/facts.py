@@ -18,6 +18,7 @@ class Change:
     node: cst.CSTNode
     text: Callable[[Fresh, tuple[str, ...]], str]  #: given the names that new code may use, and the items
     item: str = ""  #: what this table adds to the items, where one piece of code follows several tables
+    behind: bool = False  #: the text is a line of its own behind the statement `node`, which stays
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.on_target import check_target
+from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
@@ -76,6 +77,7 @@ def judge(file: File, assume: bool) -> Judgement:
     judgement.file_stops = [*_file_stops(file, training), *(refined(file, s) for s in training.stops)]
     keep_tables(file, tables)
     check_idle_rows(file, tables, training)
+    check_regularizers(file, tables, training)
     check_target(judgement)
     groups = [judgement.file_stops, *(table.stops for table in tables)]
     quiet(file, groups)

@@ -12,7 +12,13 @@ from migrate.source.frontends.tensorflow.editing import Plan
 from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.placing import import_offset, kept_comments, line_before, without_line
+from migrate.source.frontends.tensorflow.placing import (
+    import_offset,
+    kept_comments,
+    line_after,
+    line_before,
+    without_line,
+)
 from migrate.source.frontends.tensorflow.shapes import is_int64
 from migrate.source.frontends.tensorflow.steps import StepEditing
 from migrate.targets.base import TableText
@@ -57,6 +63,9 @@ class Planner(StepEditing):
         uses: list[Stop | Followed] = [use for table in moving for use in table.followed]
         uses += [*(stop for table in moving for stop in table.assumed), *self.judgement.assumed]
         changes = [change for use in uses for change in use.changes if self._is_mine(change.node)]
+        for change in filter(lambda change: change.behind, changes):
+            self.plan.edits.append(line_after(self.tree, change.node, [change.text(self.fresh, ())]))
+        changes = [change for change in changes if not change.behind]
         for node in {id(change.node): change.node for change in changes}.values():
             same = [change for change in changes if change.node is node]
             self._change(node, same[0].text(self.fresh, tuple(sorted({change.item for change in same}))))

@@ -97,7 +97,7 @@ def check_terms(file: File, table: Table) -> None:
     """Exchange the doubts of a table that take its rows where lookups are missed: later ones, or those in branches."""
     for term in [stop for stop in table.stops if stop.takes_rows]:
         late = any(_later(file, lookup.call, term.node) for lookup in table.lookups)
-        if late or any(_branched(file, lookup.call) for lookup in table.lookups):
+        if late or any(is_branched(file, lookup.call) for lookup in table.lookups):
             reason = "a lookup stands in a branch or loop of the graph, and its ids are not known outside"
             if late:
                 reason = "it would be taken before a lookup of the table, whose ids it would miss"
@@ -117,7 +117,8 @@ def _later(file: File, lookup: cst.CSTNode, term: cst.CSTNode) -> bool:
     return any(file.tree.contains(loop, lookup) for loop in loops)
 
 
-def _branched(file: File, lookup: cst.CSTNode) -> bool:
+def is_branched(file: File, lookup: cst.CSTNode) -> bool:
+    """True for a lookup that stands in a branch or a loop of the graph."""
     for around in file.tree.ancestors(lookup):
         if isinstance(around, cst.Lambda):
             return True

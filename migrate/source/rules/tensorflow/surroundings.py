@@ -95,12 +95,6 @@ class Surroundings(FileRule):
             '    W = tf.get_variable("w", [9, 4])\n    e = tf.nn.embedding_lookup(W, ids)\n',
             says="float32",
         ),
-        Example(
-            "regularizer of an outer scope",
-            'import tensorflow.compat.v1 as tf\nwith tf.variable_scope("s", regularizer=r):\n'
-            '    W = tf.get_variable("w", [9, 4])\n    e = tf.nn.embedding_lookup(W, ids)\n',
-            says="regularizer",
-        ),
     )
 
     def stops(self, file: File) -> Iterator[Stop]:
@@ -139,7 +133,7 @@ class Surroundings(FileRule):
 
     def _scope(self, file: File, call: cst.Call) -> Iterator[Stop]:
         bound = bind(call, PARAMETERS) or {}
-        for option in ("regularizer", "custom_getter", "constraint"):
+        for option in ("custom_getter", "constraint"):
             if option in bound and not is_none(bound[option]):
                 reason = f"`{option}` of a variable scope acts on every variable made inside"
                 yield Stop(bound[option], self.id, f"a variable scope has a {option}", reason)
