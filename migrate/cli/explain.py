@@ -20,10 +20,9 @@ def explain(place: str, schema: str | None, given: Given) -> None:
     """Say what was seen at a line, and why it does or does not convert.
 
     Shows the calls on the line and the rules that read them, the table that is made or used there with every use and
-    what keeps it as it is, and what would have to change. Exit code 0, or 2 when there is no such file or line.
+    what keeps it as it is, and what would have to change. A line of a notebook is named as findings name it:
+    `model.ipynb:cell ID:LINE`. Exit code 0, or 2 when there is no such file or line.
     """
-    from pathlib import Path
-
     from migrate.errors import MigrateError
     from migrate.schema import load_schema
     from migrate.source.explain import explain as lines_of
@@ -33,5 +32,5 @@ def explain(place: str, schema: str | None, given: Given) -> None:
     if not colon or not number.isdecimal():
         raise MigrateError(f"{place}: name a file and a line of it, such as model.py:12")
     options = Options(None if schema is None else load_schema(schema), given=given)
-    for line in lines_of(Path(name), int(number), options):
+    for line in lines_of(name, int(number), options):
         click.echo(line)

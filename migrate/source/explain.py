@@ -11,6 +11,7 @@ from migrate.errors import MigrateError
 from migrate.report.model import Finding, Location, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.config import for_file, nearest_config
+from migrate.source.notebook import SUFFIX, cell_at, notebook_of
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 from migrate.source.rules.local import using
@@ -35,11 +36,22 @@ class _Use:
     text: str
 
 
-def explain(path: Path, line: int, options: Options) -> list[str]:
-    """Return the explanation of a line, within 100 columns.
+@dataclass(frozen=True)
+class _Line:
+    """The line that is explained."""
 
-    Raises MigrateError for a file that cannot be read and for a line that it does not have.
+    path: str  #: as findings name it: that of the file, or of the notebook's cell
+    number: int
+    source: str
+    whole: int  #: its number among all the cells of a notebook, as in `SourceResult.original`
+
+
+def explain(name: str, line: int, options: Options) -> list[str]:
+    """Return the explanation of a line of a file, or of a cell (`model.ipynb:cell ID`), within 100 columns.
+
+    Raises MigrateError for a file that cannot be read and for a cell or a line that it does not have.
     """
+    path = Path(notebook_of(name))
     if not path.is_file():
         raise MigrateError(f"{path}: no such file; name a Python file and a line of it")
     [converted] = convert_paths([str(path)], options)
@@ -47,25 +59,37 @@ def explain(path: Path, line: int, options: Options) -> list[str]:
     failed = next((f for f in result.findings if f.state is State.FAILED), None)
     if failed is not None:
         raise MigrateError(f"{path}: {failed.message}; {failed.action}")
-    lines = result.original.splitlines() or [""]
-    if not 1 <= line <= len(lines):
-        raise MigrateError(f"{path}:{line}: the file has {plural(len(lines), 'line')}; name one of these")
+    here = _line(name, path, result, line)
     with using(options.rule_files):
-        return list(_page(path, line, lines[line - 1].strip(), result, options))
+        return list(_page(path, here, result, options))
 
 
-def _page(path: Path, line: int, source: str, result: SourceResult, options: Options) -> Iterator[str]:
-    yield from _wrap(f"{path}:{line}: {source or '(an empty line)'}", "    ")
+def _line(name: str, path: Path, result: SourceResult, line: int) -> _Line:
+    where, what, text, before = result.path, "file", result.original, 0
+    if path.suffix == SUFFIX:
+        wanted = name.removeprefix(str(path)).removeprefix(":cell ")
+        found = cell_at(result.path, path.read_bytes(), wanted)
+        if found is None:
+            raise MigrateError(f"{name}: no such code cell; name a cell and a line of it as findings do")
+        where, what, (text, before) = f"{where}:cell {wanted}", "cell", found
+    lines = text.splitlines() or [""]
+    if not 1 <= line <= len(lines):
+        raise MigrateError(f"{name}:{line}: the {what} has {plural(len(lines), 'line')}; name one of these")
+    return _Line(where, line, lines[line - 1].strip(), before + line)
+
+
+def _page(path: Path, here: _Line, result: SourceResult, options: Options) -> Iterator[str]:
+    yield from _wrap(f"{here.path}:{here.number}: {here.source or '(an empty line)'}", "    ")
     yield from _settings(path, options)
-    calls = _calls(result, line)
+    calls = _calls(result, here.whole)
     yield from _section("Called on this line", calls)
-    tables = [table for table in result.tables if _touches(table, result.findings, line)]
-    found = [f for f in result.findings if _covers(f.location, line) and not f.table]
+    tables = [table for table in result.tables if _touches(table, result.findings, here)]
+    found = [f for f in result.findings if _covers(f.location, here) and not f.table]
     yield from _section("Found on this line", [_sentence(finding) for finding in found])
-    near = [] if tables else _nearest(result, line)
+    near = [] if tables else _nearest(result, here)
     if not (tables or found):
         yield ""
-        yield from _wrap(f"No rule has anything to say about this line{_other_tables(result, near, line)}.")
+        yield from _wrap(f"No rule has anything to say about this line{_other_tables(result, near)}.")
     for table in [*tables, *near]:
         yield from _table(table, result)
 
@@ -89,37 +113,49 @@ def _calls(result: SourceResult, line: int) -> list[str]:
     return list(asked(result.path, result.original, line))
 
 
-def _touches(table: TableRecord, findings: Sequence[Finding], line: int) -> bool:
+def _at(place: Location) -> str:
+    """Return a line in words, with its cell where it has one."""
+    cell = place.path.removeprefix(notebook_of(place.path)).removeprefix(":")
+    return f"{cell} line {place.line}" if cell else f"line {place.line}"
+
+
+def _touches(table: TableRecord, findings: Sequence[Finding], here: _Line) -> bool:
     own = [f.location for f in findings if f.table == table.name]
-    return any(_covers(place, line) for place in (table.location, *table.lookups, *own))
+    return any(_covers(place, here) for place in (table.location, *table.lookups, *own))
 
 
-def _covers(place: Location, line: int) -> bool:
+def _covers(place: Location, here: _Line) -> bool:
     """True for a place on this line; what concerns a whole file is on none."""
-    return place.line <= line <= place.end_line and (place.line > 1 or line == 1)
+    line = here.number
+    return place.path == here.path and place.line <= line <= place.end_line and (place.line > 1 or line == 1)
 
 
-def _nearest(result: SourceResult, line: int) -> list[TableRecord]:
-    places = [(abs(place.line - line), t) for t in result.tables for place in (t.location, *t.lookups)]
+def _nearest(result: SourceResult, here: _Line) -> list[TableRecord]:
+    places = [
+        (abs(place.line - here.number), table)
+        for table in result.tables
+        for place in (table.location, *table.lookups)
+        if place.path == here.path
+    ]
     close = min(places, key=lambda item: item[0], default=None)
     return [close[1]] if close is not None and close[0] <= NEAR else []
 
 
-def _other_tables(result: SourceResult, near: Sequence[TableRecord], line: int) -> str:
+def _other_tables(result: SourceResult, near: Sequence[TableRecord]) -> str:
     if result.kind == "other":
         return ": the file imports neither TensorFlow nor Paddle"
     if near:
         return f"; the nearest table is `{near[0].name}`"
     if not result.tables:
         return "; no table was found in this file"
-    named = ", ".join(f"`{table.name}` (line {table.location.line})" for table in result.tables[:8])
+    named = ", ".join(f"`{table.name}` ({_at(table.location)})" for table in result.tables[:8])
     more = len(result.tables) - 8
     return f"; the tables of this file are {named}{f' and {more} more' if more > 0 else ''}"
 
 
 def _table(table: TableRecord, result: SourceResult) -> Iterator[str]:
     yield ""
-    yield from _wrap(f"Table `{table.name}`, made at line {table.location.line}: {VERDICTS.get(table.verdict, '')}")
+    yield from _wrap(f"Table `{table.name}`, made at {_at(table.location)}: {VERDICTS.get(table.verdict, '')}")
     facts = [
         ("rows", table.rows),
         ("dim", table.dim),
@@ -129,9 +165,11 @@ def _table(table: TableRecord, result: SourceResult) -> Iterator[str]:
     read = [f"{name} {' '.join(value.split())}" for name, value in facts if value]
     if read:
         yield from _wrap("  read: " + "; ".join(read), "    ")
-    uses = sorted(_uses(table, result), key=lambda use: use.place.line)
+    uses = list(_uses(table, result))
+    if len({use.place.path for use in uses}) == 1:  # cells have no order by their names
+        uses.sort(key=lambda use: use.place.line)
     for use in uses:
-        yield from _wrap(f"  line {use.place.line}: {use.text}", "    ")
+        yield from _wrap(f"  {_at(use.place)}: {use.text}", "    ")
     yield from _reasons(table, result, {use.text for use in uses})
 
 
@@ -155,7 +193,7 @@ def _reasons(table: TableRecord, result: SourceResult, told: set[str]) -> Iterat
         finding = known.get(reason)
         if finding is not None and _sentence(finding) in told:
             continue
-        where = f"line {finding.location.line}, " if finding is not None and finding.before else ""
+        where = f"{_at(finding.location)}, " if finding is not None and finding.before else ""
         text = _sentence(finding) if finding is not None else reason
         yield from _wrap(f"  kept by: {where}{text}", "    ")
 

@@ -41,6 +41,13 @@ def notebook_of(path: str) -> str:
     return path.partition(f"{SUFFIX}:cell ")[0] + SUFFIX if f"{SUFFIX}:cell " in path else path
 
 
+def cell_at(path: str, data: bytes, name: str) -> tuple[str, int] | None:
+    """Return a cell's source and the line of `original` before its first, or None when no code cell has this name."""
+    module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
+    index = next((index for index, cell in enumerate(module.cells) if cell.name == name), None)
+    return None if index is None else (module.cells[index].source, module.starts[index])
+
+
 def convert_notebook(path: str, data: bytes, convert: Convert, failed: Fail) -> tuple[SourceResult, bytes]:
     """Return the result of a notebook and the bytes to write; `convert` converts a module's text."""
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""

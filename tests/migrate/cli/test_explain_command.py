@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,31 @@ def test_what_cannot_be_explained(model: Path, place: str, says: str) -> None:
     (model / "bad.py").write_text("import tensorflow (\n")
     with pytest.raises(MigrateError, match=says):
         cli.main(["explain", place], standalone_mode=False)
+
+
+def test_a_line_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = {"made": "%matplotlib inline\n" + SOURCE[: SOURCE.index("e =")], "read": SOURCE[SOURCE.index("e =") :]}
+    code = [
+        {"cell_type": "code", "id": name, "source": text, "metadata": {}, "outputs": [], "execution_count": None}
+        for name, text in cells.items()
+    ]
+    notebook = {
+        "cells": [{"cell_type": "markdown", "source": "# W"}, *code],
+        "metadata": {},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    (tmp_path / "m.ipynb").write_text(json.dumps(notebook))
+    text = explain(1, name="m.ipynb:cell read")
+    assert "m.ipynb:cell read:1: e = tf.nn.embedding_lookup(W, ids)\n" in text
+    assert "`tf.nn.embedding_lookup` is `nn.embedding_lookup`: read by tf-embedding-lookup\n" in text
+    assert "Table `user`, made at cell made line 5: moves to a dynamic table\n" in text
+    assert "\n  cell read line 1: tf-embedding-lookup: a lookup in `W` becomes `sparse_lookup`\n" in text
+    assert "`item`" not in text
+    assert "Table `item`" in explain(6, name="m.ipynb:cell made")
+    for name, number, problem in (("cell gone", 1, "no such code cell"), ("cell made", 99, "the cell has 6")):
+        with pytest.raises(MigrateError, match=problem):
+            CliRunner().invoke(
+                cli, ["explain", f"m.ipynb:{name}:{number}"], standalone_mode=False, catch_exceptions=False
+            )

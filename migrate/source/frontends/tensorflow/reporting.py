@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
+from migrate.report.model import Applicability, Finding, Location, State, TableRecord, with_ids
 from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table, refused_state
 from migrate.source.frontends.tensorflow.judge import Judgement, concerns
@@ -18,6 +18,7 @@ from migrate.source.frontends.tensorflow.plan import Plan
 from migrate.source.frontends.tensorflow.tables import LOOKUP_LIKE, unfollowed
 from migrate.source.frontends.tensorflow.training import owner
 from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.notebook import SUFFIX as NOTEBOOK
 from migrate.source.rules import rules
 
 #: More statements than this that stop tables of other files alike are one finding.
@@ -29,6 +30,13 @@ def report(file: File, judgement: Judgement, plan: Plan) -> tuple[tuple[Finding,
     reporter = _Reporter(file, judgement, plan)
     findings = sorted(reporter.findings(), key=lambda f: (f.location.line, f.rule))
     return with_ids(findings), tuple(reporter.records())
+
+
+def _of(made: Location, here: Location) -> str:
+    """Return ` of line …`, or of the other file; nothing in a notebook, whose cells number their lines themselves."""
+    if made.path.endswith(NOTEBOOK):
+        return ""
+    return f" of line {made.line}" if made.path == here.path else f" of {made.path}:{made.line}"
 
 
 class _Reporter:
@@ -140,15 +148,16 @@ class _Reporter:
         if not stops or refused_state(stops) is State.NOTED:
             return
         told = {id(stop.node) for stop in table.stops}
-        line = self.tree.location(table.creation.call).line
+        made = self.tree.location(table.creation.call)
         for lookup in table.lookups:
             if id(lookup.call) not in told:
+                place = self.tree.location(lookup.call)
                 yield Finding(
                     stops[0].rule,
                     "lookup",
                     State.NOTED,
-                    self.tree.location(lookup.call),
-                    f"this lookup stays, with `{table.label}` of line {line}",
+                    place,
+                    f"this lookup stays, with `{table.label}`{_of(made, place)}",
                     before=self._text(lookup.call),
                     table=table.creation.name or table.label,
                 )
@@ -244,16 +253,14 @@ class _Reporter:
                     f"`{self._text(first)}` is not proven to be a variable made in this file; the lookup is left alone"
                 )
                 may_be = lost and not self._is_tensor(first)
-                line = self.tree.location(lost[0]).line if may_be else 0
+                line = _of(self.tree.location(lost[0]), self.tree.location(call)) if may_be else ""
                 yield Finding(
                     "tf-embedding-lookup",
                     "lookup",
                     State.OPAQUE if may_be else State.NOTED,
                     self.tree.location(call),
                     message,
-                    f"it may be the one of line {line}, which is handed on in a way that is not followed"
-                    if may_be
-                    else "",
+                    f"it may be the one{line}, which is handed on in a way that is not followed" if may_be else "",
                     "bind the variable to a name or an attribute, and look it up there" if may_be else "",
                     before=self._text(call),
                 )
