@@ -69,3 +69,21 @@ def test_pairs_that_change_in_another_way_are_refused(pairs: str) -> None:
 def test_an_assignment_that_does_not_fit_binds_nothing_known() -> None:
     text = HEAD + 'U, V = tf.get_variable("u", [9, 4]), *rest\ne = tf.nn.embedding_lookup(U, ids)\n'
     assert converted(text).converted == text
+
+
+def test_comments_beside_an_argument_that_goes_stay() -> None:
+    text = (
+        "e = tf.nn.embedding_lookup(\n    W,\n    ids,  # the ids\n    # how they are spread\n    'mod',\n"
+        '    validate_indices=False,  # no check\n    name="x",\n)\n'
+    )
+    wanted = (
+        'e = sparse_lookup(\n    W,\n    ids,  # the ids\n    # how they are spread\n    # no check\n    name="x",\n)\n'
+    )
+    assert wanted in converted(HEAD + MADE + text).converted
+    text = "e = tf.nn.embedding_lookup(W, ids,  # c\n  validate_indices=False)\n"
+    assert "e = sparse_lookup(W, ids,  # c\n  )\n" in converted(HEAD + MADE + text).converted
+
+
+def test_an_import_of_the_v1_api_needs_no_further_prefix() -> None:
+    text = HEAD + "W = tf.Variable(tf.random.uniform([9, 4]))\n" + LOOKUP
+    assert "emb_initializer=tf.random_uniform_initializer(" in converted(text).converted

@@ -118,7 +118,8 @@ class TfNames:
             if not text.endswith("." + name):
                 continue
             root = text[: -len(name) - 1]
-            if V1_ONLY.fullmatch(name):
+            imported, _ = self.tree.imported_names(call.func)
+            if V1_ONLY.fullmatch(name) or any(one.startswith("tensorflow.compat.v1.") for one in imported):
                 return root
             roots.add(root)
         plain = sorted(root for root in roots if "." not in root)

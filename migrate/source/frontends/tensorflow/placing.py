@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -43,6 +43,25 @@ def kept_comments(tree: Tree, call: cst.Call) -> list[str]:
     """Return the comments inside a call that is written anew, so that they can stand above it."""
     start, end = tree.span(call)
     return _comments(tree.text[start:end])
+
+
+def without_arguments(tree: Tree, call: cst.Call, dropped: Sequence[cst.Arg]) -> Iterator[Edit]:
+    """Take arguments out of a call, but for the comments between them; the first argument always stays."""
+    ends = [tree.outer_span(arg.value)[1] for arg in call.args]
+    gone = [i for i, arg in enumerate(call.args) if any(arg is one for one in dropped)]
+    commented = any("#" in tree.text[ends[i - 1] : tree.span(call.args[i])[0]] for i in gone)
+    for position in gone:
+        if not commented:
+            yield Edit(ends[position - 1], ends[position], "")
+            continue
+        comma = call.args[position].comma
+        start, end = tree.span(call.args[position])[0], ends[position]
+        if isinstance(comma, cst.Comma):
+            end = tree.span(comma)[1]
+            end += len(tree.text[end:]) - len(tree.text[end:].lstrip(" \t"))
+        if tree.text[end : end + 1] in {"\r", "\n"} and not tree.lead(call.args[position]).strip():
+            start, end = tree.line_start(call.args[position]), _next_line(tree.text, end)
+        yield Edit(start, end, "")
 
 
 def without_line(tree: Tree, statement: cst.CSTNode, gone: set[int]) -> Edit:

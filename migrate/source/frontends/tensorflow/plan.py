@@ -17,6 +17,7 @@ from migrate.source.frontends.tensorflow.placing import (
     kept_comments,
     line_after,
     line_before,
+    without_arguments,
     without_line,
 )
 from migrate.source.frontends.tensorflow.shapes import is_int64
@@ -146,13 +147,11 @@ class Planner(StepEditing):
 
     def _arguments(self, lookup: Lookup) -> Iterator[Edit]:
         """Yield the edits of a lookup's arguments."""
-        tree, args = self.tree, lookup.call.args
+        tree = self.tree
         table = self.target.functions[lookup.function].table
         for keyword, text in lookup.renames:
             yield Edit(*tree.span(keyword), table if text in {"hashtable", "table"} else text)
-        for position, arg in enumerate(args):
-            if any(arg is dropped for dropped in lookup.drop):
-                yield Edit(tree.outer_span(args[position - 1].value)[1], tree.outer_span(arg.value)[1], "")
+        yield from without_arguments(tree, lookup.call, lookup.drop)
         for arg, text in lookup.named:
             yield Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], f"{text}=")
         if lookup.listed is not None:
