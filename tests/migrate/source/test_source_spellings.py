@@ -15,8 +15,11 @@ from migrate.report.model import State
         "e = tf.nn.embedding_lookup(U, i) * tf.nn.embedding_lookup(V, i)\n",
         'v1 = tf.compat.v1\nU = v1.get_variable("u", [9, 4])\nV = v1.get_variable("v", [9, 4])\n'
         "look = tf.nn.embedding_lookup\ne = look(U, i) * look(V, i)\n",
+        "import tensorflow.compat.v1 as t1\n"
+        'U, V = t1.compat.v1.get_variable("u", [9, 4]), t1.compat.v1.get_variable("v", [9, 4])\n'
+        "e = t1.compat.v1.nn.embedding_lookup(U, i) * tf.nn.embedding_lookup(V, i)\n",
     ],
-    ids=["in one assignment", "through a name of its own"],
+    ids=["in one assignment", "through a name of its own", "compat.v1 of compat.v1"],
 )
 def test_other_spellings_of_the_same(source: str) -> None:
     result = converted("import tensorflow as tf\ntf.compat.v1.disable_eager_execution()\n" + source)

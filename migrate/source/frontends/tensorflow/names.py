@@ -139,7 +139,6 @@ def _canonical(qualified: str) -> str | None:
         return f"keras.{rest}"
     if root not in ROOTS or not rest:
         return None
-    for prefix in PREFIXES:
-        if rest.startswith(prefix):
-            rest = rest[len(prefix) :]
+    while prefix := next((prefix for prefix in PREFIXES if rest.startswith(prefix)), ""):  # v1 has a `compat.v1`, too
+        rest = rest[len(prefix) :]
     return ALIASES.get(rest, rest)

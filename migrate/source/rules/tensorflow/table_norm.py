@@ -37,7 +37,8 @@ class TableNorm(UseRule):
         "A row is decayed only by the steps that look it up, once each however many lookups read it; before, every "
         "step decayed every row. For the rows of a batch the gradient of a squared L2 or an L1 term is what it was; "
         "that of `tf.norm` with its default order also depends on the other rows. The term is smaller, so losses "
-        "cannot be compared with old ones."
+        "cannot be compared with old ones. Stock FTRL takes all rows to about zero at the first step that has a "
+        "gradient for all rows; a table's rows keep their initial values until they are looked up."
     )
     examples = (
         Example(
