@@ -15,7 +15,10 @@ from migrate.verify.tensorflow.sources import ancestors
 from runtime import Table, native, tables
 
 v1: Any = tf.compat.v1
-_LOOKUPS = frozenset({"ResourceGather", "ResourceGatherNd", "GatherV2", "Gather", "GatherNd"})
+_POOLED = frozenset(f"SparseSegment{pooled}" for pooled in ("Sum", "Mean", "SqrtN"))
+_LOOKUPS = frozenset({"ResourceGather", "ResourceGatherNd", "GatherV2", "Gather", "GatherNd", *_POOLED})
+#: What a pooled lookup may end with.
+_ENDS = frozenset({"SegmentSum", "SegmentMean", "RealDiv", "DivNoNan", "Mul", "Select", "SelectV2", *_POOLED})
 _PASS = frozenset({"Identity", "ReadVariableOp", "Cast"})
 
 
@@ -68,7 +71,16 @@ def _lookups(variable: tf.Variable, wanted: set[tf.Operation]) -> tuple[str, ...
             seen |= fresh
             pending += fresh
     order = {op: i for i, op in enumerate(variable.graph.get_operations())}
-    return tuple(op.outputs[0].name for op in sorted(found, key=order.__getitem__) if op.outputs[0].dtype.is_floating)
+    ends = [_end(op, wanted) for op in sorted(found, key=order.__getitem__) if op.outputs[0].dtype.is_floating]
+    return tuple(op.outputs[0].name for op in ends)
+
+
+def _end(lookup: tf.Operation, wanted: set[tf.Operation]) -> tf.Operation:
+    """Return the last op of a pooled lookup, which has the name of its scope; of a plain one, itself."""
+    parts = lookup.name.split("/")
+    outer = {"/".join(parts[:length]) for length in range(1, len(parts))}
+    found = [op for op in wanted if op.name in outer and op.type in _ENDS and lookup in ancestors([op])]
+    return min(found, key=lambda op: len(op.name), default=lookup)
 
 
 class TablePreparer:

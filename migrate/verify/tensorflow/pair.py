@@ -71,6 +71,12 @@ class Pair:
             if self.first["random"]
             else []
         )
+        notes += [
+            f"table `{table}` is read in another form than the variable, such as a product with the whole matrix: "
+            "what is looked up is compared by the loss and the gradients"
+            for table in self.matched
+            if not self._is_alike(table)
+        ]
         notes += self.training.notes()
         return tuple(notes)
 
@@ -95,27 +101,24 @@ class Pair:
     def forward(self) -> Iterator[Comparison]:
         """Yield every looked-up tensor and the losses, over all batches."""
         for table, name in self.matched.items():
-            pairs = (self.programs[0].lookups[name], self.programs[1].tables[table].lookups)
-            if len(pairs[0]) != len(pairs[1]):
-                missing = compare.compare("forward", f"{table} lookups", np.zeros(0), np.zeros(0))
-                yield compare.named(missing, f"{len(pairs[0])} lookups became {len(pairs[1])}")
-                continue
-            for i in range(len(pairs[0])):
+            for i in range(len(self.programs[1].tables[table].lookups) if self._is_alike(table) else 0):
                 sides = [
                     _stacked(side, lambda b, k=key, i=i: b["lookups"][k][i]) for side, key in self._sides(name, table)
                 ]
-                yield compare.compare(
-                    "forward",
-                    f"{table} lookup {i}",
-                    sides[0].reshape(sides[2].shape),
-                    sides[2],
-                    sides[1],
-                    kind="output",
-                )
+                first, wide, second = (sides[0].reshape(sides[2].shape), sides[1], sides[2])
+                yield compare.compare("forward", f"{table} lookup {i}", first, second, wide, kind="output")
         for i, name in enumerate(self.programs[0].losses):
             values = [np.array([batch["losses"][i] for batch in side["passes"]]) for side, _ in self._sides(name, name)]
             kind = "output" if len(values[0]) > 1 else "tensor"
             yield compare.compare("loss", f"loss {name}", values[0], values[2], values[1], kind=kind)
+
+    def _is_alike(self, table: str) -> bool:
+        """True when both programs look up the same number of rows in the same number of places."""
+        keys = (self.matched[table], table)
+        return all(
+            [np.size(rows) for rows in a["lookups"][keys[0]]] == [np.size(rows) for rows in b["lookups"][keys[1]]]
+            for a, b in zip(self.first["passes"], self.second["passes"], strict=True)
+        )
 
     def _sides(self, name: str, table: str) -> Sequence[tuple[Result, str]]:
         return (self.first, name), (self.double, name), (self.second, table)

@@ -72,10 +72,16 @@ def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
     target = file.tree.parent(call)
     if isinstance(target, cst.Assign) and len(target.targets) == 1:
         return " ".join(file.tree.source(target.targets[0].target).split())
-    over = given.get("categorical_column")
-    while over is not None and isinstance(over.value, cst.Call) and over.value.args:
-        over = over.value.args[0]  # the key, or the column that is weighted
-    return " ".join(file.tree.source(over.value if over is not None else call).split())
+    first = given.get("categorical_column") or given.get("categorical_columns")
+    over: cst.BaseExpression = call if first is None else first.value
+    while over is not call:
+        if isinstance(over, cst.List | cst.Tuple) and over.elements:
+            over = over.elements[0].value
+        elif isinstance(over, cst.Call) and over.args:
+            over = over.args[0].value  # the key, or the column that is weighted
+        else:
+            break
+    return " ".join(file.tree.source(over).split())
 
 
 def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Stop]:
