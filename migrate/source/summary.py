@@ -20,6 +20,8 @@ WORDS = {
     State.NOTED: "noted",
 }
 SHOWN = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE, State.FAILED}
+#: More files than this about which there is nothing to say are only counted.
+FEW = 5
 
 
 def summary_lines(report: Report) -> Iterator[str]:
@@ -30,15 +32,23 @@ def summary_lines(report: Report) -> Iterator[str]:
     for finding in report.findings:
         findings[notebook_of(finding.location.path)].append(finding)
     generated = {finding.location.path for finding in report.findings if finding.rule == GENERATED}
+    silent = {file.path for file in report.inputs} - {*tables, *(p for p, own in findings.items() if _shown(own))}
+    silent = silent - generated if len(silent) > FEW else set()
     for file in report.inputs:
-        if file.path in generated:
+        if file.path in generated | silent:
             continue
         yield f"{file.path}: {_tables(tables[file.path])}"
         yield from (f"  {_table(table)}" for table in tables[file.path])
-        yield from (f"  {_finding(finding)}" for finding in findings[file.path] if finding.state in SHOWN)
+        yield from (f"  {_finding(finding)}" for finding in _shown(findings[file.path]))
+    if silent:
+        yield f"{plural(len(silent), 'file')} without a table"
     if generated:
         yield f"left out: {plural(len(generated), 'generated file')} (--include-generated converts them, too)"
     yield _totals(report)
+
+
+def _shown(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.state in SHOWN]
 
 
 def _tables(tables: list[TableRecord]) -> str:
@@ -54,8 +64,8 @@ def _table(table: TableRecord) -> str:
         how = {Applicability.EXACT: ", exact", Applicability.ASSUMPTION: ", under an assumption"}.get(
             table.applicability, ", changes values"
         )
-    reads = plural(len(table.lookups), "lookup")
-    return f"{table.name} ({_line(table.location)}): {WORDS[table.verdict]}{how}, {reads}"
+    reads = f", {plural(len(table.lookups), 'lookup')}" if table.lookups else ""
+    return f"{table.name} ({_line(table.location)}): {WORDS[table.verdict]}{how}{reads}"
 
 
 def _finding(finding: Finding) -> str:

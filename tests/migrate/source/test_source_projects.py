@@ -9,7 +9,8 @@ from project_helpers import HEAD, convert, reasons, same_training, verdicts, wri
 
 from migrate.source.cache import Cache
 from migrate.source.options import Options
-from migrate.source.run import How, convert_paths
+from migrate.source.run import How, convert_paths, make_report
+from migrate.source.summary import summary_lines
 
 pytest.importorskip("tensorflow")
 
@@ -218,3 +219,13 @@ def test_many_statements_alike_in_files_without_tables_are_one_finding(tmp_path:
     assert "so do 5 more statements, the next at " in reasons(results)
     few = convert(write(tmp_path / "few", {**INHERITED, **dict(list(others.items())[:2]), "main.py": imports + MAIN}))
     assert "more statements" not in reasons(few)
+
+
+def test_many_files_about_which_there_is_nothing_to_say_are_counted(tmp_path: Path) -> None:
+    idle = {f"idle_{at}.py": "import tensorflow as tf\n" for at in range(6)}
+    star = {"star.py": "from tensorflow import *\n"}
+    done = convert_paths([str(write(tmp_path / "p", {**INHERITED, **idle, **star}))], Options())
+    lines = list(summary_lines(make_report("migrate check", done, "", dry=True)))
+    assert "8 files without a table" in lines  # the idle ones, the base class and the script
+    assert [line for line in lines if line.endswith("star.py: no table")]
+    assert not [line for line in lines if "idle" in line]
