@@ -17,6 +17,9 @@ from migrate.source.frontends.tensorflow.values import is_variable
 
 #: Namespaces whose functions and classes make variables of their own.
 MAKERS = ("layers.", "keras.", "contrib.", "nn.rnn_cell.", "nn.dynamic_rnn", "nn.bidirectional_dynamic_rnn")
+#: What is in them and makes none.
+_PLAIN = tuple(f"keras.{part}." for part in ("activations", "constraints", "initializers", "losses", "regularizers"))
+_PLAIN_ENDS = ("_initializer", "_regularizer")
 #: Libraries that make no TensorFlow variable.
 LIBRARIES = sys.stdlib_module_names | {"absl", "matplotlib", "numpy", "pandas", "scipy", "six", "sklearn", "tqdm"}
 
@@ -94,7 +97,7 @@ def _makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
     if name in {"get_variable", "Variable"}:
         return id(call) not in tables and not _fixed(call)
     if name is not None:
-        return name.startswith(MAKERS)
+        return name.startswith(MAKERS) and not (name.startswith(_PLAIN) or name.endswith(_PLAIN_ENDS))
     if file.tree.is_inside(call.func):
         return False  # its own code is looked at
     imported, _ = file.tree.imported_names(call.func)

@@ -1,7 +1,8 @@
 """`tf.get_variable(…, regularizer=…)`.
 
-verdict: stays
-says: table; a regularizer acts on the whole matrix at every step
+verdict: changes values
+becomes: its term over the rows of the batch, each once
+batch: every row is in each batch, then both are the same
 """
 
 import tensorflow.compat.v1 as tf
