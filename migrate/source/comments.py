@@ -47,6 +47,11 @@ class Comments:
     lines: list[Comment] = field(default_factory=list)
     whole_file: Comment | None = None
 
+    def adopt(self, other: Comments) -> None:
+        """Mark as used what is used in another reading of the same text."""
+        for mine, theirs in zip(self.lines, other.lines, strict=True):
+            mine.used = mine.used or theirs.used
+
     def on(self, rule: str, first: int, last: int) -> Comment | None:
         """Return the comment that stands on one of these lines and names the rule, marked as used."""
         for comment in self.lines:

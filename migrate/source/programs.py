@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from migrate.source.discover import names_framework
@@ -21,6 +22,14 @@ CONCERNS = re.compile(
     r"|convert_variables|enable_eager|GradientTape|MovingAverage|import_meta_graph|import_graph_def|make_template"
     r"|Session|Estimator|create_train_op|optimize_loss|TF_CONFIG"
 )
+#: Layers that hold a table, and what may train, store, read or compare them.
+LAYERS = re.compile(r"\bEmbedding\b")
+CONCERNS_LAYERS = re.compile(
+    rf"{LAYERS.pattern}|\bcompile\s*\(|[oO]ptimizer|GradientTape|apply_gradients|\b(non_)?(trainable_)?(variables|weights)\b"
+    r"|\.embeddings\b|[gs]et_weights|\bsave|load_(model|weights)|saved_model|clone_model|ModelCheckpoint|restore_best"
+    r"|Strategy|jit_compile|set_floatx|TimeDistributed|Bidirectional|\bWrapper\b|convert_to_tensor|Session|placeholder"
+    r"|Estimator|disable_(eager|v2)|migrate:\s*ignore"
+)
 #: What a text reads of objects: attributes, and strings that may be keys or names of attributes.
 ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
 #: What a text gives a value to: names, attributes and keys, also one of several.
@@ -29,12 +38,27 @@ ASSIGNED = re.compile(r"([^\W\d]\w*)[\"'\])]*[ \t]*[=,:]")
 LIMIT = 2_000_000
 
 
+@dataclass(frozen=True)
+class Words:
+    """By which words a text shows that it makes what becomes tables, reads it, or has anything to do with it."""
+
+    makes: re.Pattern[str]
+    reads: re.Pattern[str]
+    concerns: re.Pattern[str]  #: of these, the files that are judged together
+    handed: bool  #: other files may concern it as well, by what they are handed
+
+
+VARIABLES = Words(MAKES, READS, CONCERNS, handed=True)
+KERAS = Words(LAYERS, LAYERS, CONCERNS_LAYERS, handed=False)
+
+
 class Programs:
     """Who may run together: two files that some file of the project imports, directly or through others."""
 
-    def __init__(self, project: Project) -> None:
-        """Take the project; nothing is read yet."""
+    def __init__(self, project: Project, words: Words = VARIABLES) -> None:
+        """Take the project, and what its files are judged by; nothing is read yet."""
         self.project = project
+        self.words = words
         self._entries: dict[str, frozenset[str]] = {}
         self._units: dict[str, tuple[str, ...]] | None = None
         self._concerned_of: dict[str, frozenset[str]] = {}
@@ -47,13 +71,16 @@ class Programs:
         if len(self.project.files) < 2:
             return frozenset()
         # Most files of a repository fail the first question, which is much the cheaper one.
-        found = [p for p in self.project.files if self._is_framework(p) and CONCERNS.search(self.project.text(p))]
-        if not any(MAKES.search(self.project.text(path)) for path in found):
+        found = [
+            p for p in self.project.files if self._is_framework(p) and self.words.concerns.search(self.project.text(p))
+        ]
+        if not any(self.words.makes.search(self.project.text(path)) for path in found):
             return frozenset()
         return frozenset(found)
 
     def _is_framework(self, path: str) -> bool:
-        return names_framework(self.project.text(path)) or bool(self.project.edges(path))
+        """True for a file that may have to do with a framework: it names one, or others of the project run with it."""
+        return names_framework(self.project.text(path)) or bool(self.project.edges(path)) or path in self._importers
 
     @cached_property
     def _importers(self) -> dict[str, set[str]]:
@@ -104,7 +131,9 @@ class Programs:
                 units.setdefault(root(path), []).append(path)
         for unit in units.values():
             texts = [self.project.text(path) for path in unit]
-            whole = len(unit) > 1 and any(map(MAKES.search, texts)) and any(map(READS.search, texts))
+            whole = (
+                len(unit) > 1 and any(map(self.words.makes.search, texts)) and any(map(self.words.reads.search, texts))
+            )
             if whole and sum(map(len, texts)) <= LIMIT:
                 yield tuple(unit)
 
@@ -118,6 +147,8 @@ class Programs:
             return frozenset()
         if path in self.concerned:
             return frozenset([path])
+        if not self.words.handed:
+            return frozenset()
         read = self._read(path)
         others = [one for one in self._beside(path) if read and not read.isdisjoint(self._assigned(one))]
         return (self.project.closure(path) & self.concerned).union(others)
@@ -141,7 +172,7 @@ class Programs:
         """Return the names, attributes and keys that a file which makes variables gives a value to."""
         if path not in self._writes:
             text = self.project.text(path)
-            self._writes[path] = frozenset(ASSIGNED.findall(text) if MAKES.search(text) else ())
+            self._writes[path] = frozenset(ASSIGNED.findall(text) if self.words.makes.search(text) else ())
         return self._writes[path]
 
     def users(self, unit: Sequence[str], words: set[str], handed: set[str]) -> tuple[str, ...]:
@@ -169,22 +200,42 @@ class Programs:
         """True for a file that makes and looks up variables and runs with others, which may use them."""
         text = self.project.text(path)
         others = len(self.entries(path)) > 1 or len(self.project.closure(path)) > 1
-        return others and MAKES.search(text) is not None and READS.search(text) is not None
+        return others and self.words.makes.search(text) is not None and self.words.reads.search(text) is not None
 
     def group(self, path: str) -> str:
-        """Return a name that files have in common which are judged together."""
-        members = self.around(path)
-        return min((min(self.unit(member)) for member in members), default=path)
+        """Return a name that files have in common which are judged together; empty when it is judged alone."""
+        return min((min(self.unit(member)) for member in self.around(path)), default="")
 
     def dependencies(self, path: str) -> tuple[str, ...]:
         """Return the other files whose texts may change the verdicts on `path`."""
-        members = {one for member in self.around(path) for one in self.unit(member)} | {path}
-        found = {one for member in members for one in self.entries(member) | self.project.closure(member)}
-        return tuple(sorted(found - {path}))
+        around = self.around(path)
+        if not around:
+            return tuple(sorted((self.entries(path) | self.project.closure(path)) - {path}))
+        members = {one for member in around for one in self.unit(member)} | {path}
+        entries = {entry for member in members for entry in self.entries(member)}
+        return tuple(sorted({one for entry in entries for one in self.project.closure(entry)} - {path}))
 
 
-def programs_of(project: Project) -> Programs:
+def programs_of(project: Project, words: Words = VARIABLES) -> Programs:
     """Return the programs of a project, found once."""
-    found = project.memory.setdefault("programs", Programs(project))
+    found = project.memory.setdefault(words.makes.pattern, Programs(project, words))
     assert isinstance(found, Programs)
     return found
+
+
+def group_of(project: Project, path: str) -> str:
+    """Return a name that files have in common which one process should convert, because they are judged together."""
+    groups = [programs_of(project, words).group(path) for words in (VARIABLES, KERAS)]
+    return next((one for one in groups if one not in {"", path}), path)
+
+
+def dependencies_of(project: Project, path: str) -> tuple[str, ...]:
+    """Return the other files whose texts may change the verdicts on `path`."""
+    return tuple(
+        sorted({one for words in (VARIABLES, KERAS) for one in programs_of(project, words).dependencies(path)})
+    )
+
+
+def is_judged_with_others(project: Project, path: str) -> bool:
+    """True for a file of which the verdicts on other files may speak."""
+    return any(programs_of(project, words).around(path) for words in (VARIABLES, KERAS))

@@ -19,7 +19,7 @@ from migrate.source.discover import Input, find_inputs, mentions_framework
 from migrate.source.generated import is_generated, left_out
 from migrate.source.notebook import NotebookResult
 from migrate.source.options import Options
-from migrate.source.programs import programs_of
+from migrate.source.programs import dependencies_of, group_of, is_judged_with_others
 from migrate.source.project import Project
 from migrate.source.result import SourceResult
 from migrate.source.workers import Outcome, Task, convert_all
@@ -115,7 +115,7 @@ def _prepare(source: Input, options: Options, how: How) -> Task | Converted | No
     if not source.explicit and not how.generated and is_generated(source.path.name, data):
         return Converted(source, data, data, left_out(path))
     siblings = _siblings(source.path) if b"paddle" in data else {}
-    group = programs_of(options.project).group(path) if options.project is not None else path
+    group = group_of(options.project, path) if options.project is not None else path
     return Task(path, data, for_file(source.path, options), siblings, group)
 
 
@@ -145,7 +145,7 @@ def _outcomes(tasks: Sequence[Task], how: How) -> list[tuple[SourceResult, bytes
 def _read_with(task: Task) -> dict[str, str]:
     """Return what else a result depends on: texts beside the file, and digests of the files judged with it."""
     project = task.options.project
-    others = programs_of(project).dependencies(task.path) if project is not None else ()
+    others = dependencies_of(project, task.path) if project is not None else ()
     return {**task.siblings, **{f"project:{other}": project.digest(other) for other in others if project is not None}}
 
 
@@ -175,7 +175,7 @@ def _project(inputs: Sequence[Input], options: Options) -> Project:
 def _uses_project(path: str, options: Options) -> bool:
     """True for a file that imports others of the run: it may use what they make."""
     project = options.project
-    return project is not None and path in project.files and bool(programs_of(project).around(path))
+    return project is not None and path in project.files and is_judged_with_others(project, path)
 
 
 def _siblings(path: Path) -> dict[str, str]:

@@ -9,8 +9,7 @@ from migrate.source.comments import read_comments
 from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.cross_file import Conversions
 from migrate.source.frontends.tensorflow.judge import judge
-from migrate.source.frontends.tensorflow.keras_layers.emit import layer_edits, layer_findings, layer_records
-from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
+from migrate.source.frontends.tensorflow.layer_files import layers_alone
 from migrate.source.frontends.tensorflow.plan import Planner
 from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
@@ -35,27 +34,35 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
 
     A file of a project that does not import TensorFlow itself (`framework` is `other`) is one that may use tables.
     """
-    if options.project is not None:
-        together = _conversions(options.project).of(path, text, options)
-        if together is not None:
-            return together
+    known = _conversions(options.project) if options.project is not None and path in options.project.files else None
+    together = known.of(path, text, options) if known is not None else None
+    if together is not None:
+        return together
+    layers = known.layers(path, text, options) if known is not None else None
     relevant = RELEVANT.search(text) or rules_of(options.rule_files)
     if not relevant or framework != "tensorflow":
-        return SourceResult(path, framework, text, text, chosen(path, (), options, read_comments(text)))
-    known = options.project is not None and path in options.project.files
-    read = _conversions(options.project).parsed(path, text) if options.project is not None and known else None
-    link = FileLink(options.project, path) if options.project is not None and known else None
-    tree = read or Tree(path, text, link)
+        comments = read_comments(text)
+        comments.adopt(layers.comments if layers is not None else comments)
+        found = layers.findings if layers is not None else ()
+        return SourceResult(path, framework, text, text, chosen(path, found, options, comments))
+    tree = (known.parsed(path, text) if known is not None else None) or Tree(path, text, _link(path, options))
     if tree.module.code != text:
         raise UnreadableSource("its line ends cannot be kept (a bare carriage return?)")
     file = read_file(tree, options)
     judgement = judge(file, options.assume)
     plan = Planner(file, judgement).run()
-    layers = judge_layers(file, options.assume)
-    converted = apply_edits(text, [*plan.edits, *layer_edits(file, layers)])
+    layers = layers or layers_alone(file, options.assume)
+    converted = apply_edits(text, [*plan.edits, *layers.edits])
+    file.comments.adopt(layers.comments)
     findings, tables = report(file, judgement, plan)
-    everything = chosen(path, [*findings, *layer_findings(file, layers)], options, file.comments)
-    return SourceResult(path, "tensorflow", text, converted, everything, (*tables, *layer_records(file, layers)))
+    everything = chosen(path, [*findings, *layers.findings], options, file.comments)
+    return SourceResult(path, "tensorflow", text, converted, everything, (*tables, *layers.records))
+
+
+def _link(path: str, options: Options) -> FileLink | None:
+    """Return what the imports of a file mean in its project."""
+    known = options.project is not None and path in options.project.files
+    return FileLink(options.project, path) if options.project is not None and known else None
 
 
 def _conversions(project: Project) -> Conversions:

@@ -16,9 +16,8 @@ from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.facts import Table
 from migrate.source.frontends.tensorflow.joined_file import JoinedFile, join
 from migrate.source.frontends.tensorflow.judge import Judgement, judge
-from migrate.source.frontends.tensorflow.keras_layers.emit import layer_edits, layer_findings, layer_records
-from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.layer_files import LayerFiles, LayerPart, layers_alone
 from migrate.source.frontends.tensorflow.plan import Plan, Planner
 from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.references import entry_key
@@ -29,6 +28,9 @@ from migrate.source.programs import programs_of
 from migrate.source.project import FileLink, Project
 from migrate.source.result import SourceResult
 from migrate.source.tree import Tree
+
+#: Parsed files of more characters than these are dropped before others are read.
+KEPT = 1_000_000
 
 
 class Conversions:
@@ -43,6 +45,7 @@ class Conversions:
         self._done: dict[str, SourceResult] = {}
         self._seen: set[str] = set()
         self._after: Conversions | None = None
+        self._layers = LayerFiles(project, self._tree, self._options)
 
     def of(self, path: str, text: str, options: Options) -> SourceResult | None:
         """Return the result of a file that is judged with others; None when it stands alone.
@@ -62,12 +65,26 @@ class Conversions:
         for member in self.programs.around(path):
             if member not in self._seen:
                 self._after = None
-                if self._first:
-                    self._trees.clear()  # they are large, and units share no file
+                self._forget()
                 unit = self.programs.unit(member)
                 self._seen |= set(unit)
                 self._done |= self._convert(unit, options)
         return self._done.get(path)
+
+    def layers(self, path: str, text: str, options: Options) -> LayerPart | None:
+        """Return what becomes of the Keras layers of a file that is judged with others; None when it stands alone."""
+        if path not in self.project.files:
+            return None
+        if text != self.project.text(path):
+            return Conversions(self.project.replaced({path: text}), self._trees).layers(path, text, options)
+        if not self.programs.around(path):
+            self._forget()
+        return self._layers.of(path, options)
+
+    def _forget(self) -> None:
+        """Drop trees, which are large, between units; files of several units keep theirs while they are few."""
+        if self._first and sum(len(text) for _, text in self._trees) > KEPT:
+            self._trees.clear()
 
     def parsed(self, path: str, text: str) -> Tree | None:
         """Return the tree of a file that was parsed for its unit and stands alone after all."""
@@ -89,17 +106,18 @@ class Conversions:
         results = {}
         for path, single in singles.items():
             own = self._options(path, options)
-            layers = judge_layers(single, own.assume)
-            found = [f for f in findings if f.location.path == path] + list(layer_findings(single, layers))
             text = single.tree.text
-            edits = [*plans[path].edits, *layer_edits(single, layers)]
+            layers = self.layers(path, text, options) or layers_alone(single, own.assume)
+            single.comments.adopt(layers.comments)
+            found = [f for f in findings if f.location.path == path] + layers.findings
+            edits = [*plans[path].edits, *layers.edits]
             results[path] = SourceResult(
                 path,
                 "tensorflow" if mentions_framework(text.encode()) or edits else "other",
                 text,
                 apply_edits(text, edits),
                 chosen(path, found, own, single.comments),
-                (*(t for t in tables if t.location.path == path), *layer_records(single, layers)),
+                (*(t for t in tables if t.location.path == path), *layers.records),
             )
         self._check(results, options)
         return results

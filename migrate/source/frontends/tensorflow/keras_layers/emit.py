@@ -163,7 +163,7 @@ def _applicability(judgement: LayerJudgement, layer: Layer) -> Applicability:
 
 def _stopped(file: File, stop: Stop, table: str) -> Finding:
     state = State.SUGGESTED if stop.assumption else stop.state
-    before = "" if stop.node is file.tree.module else file.tree.source(stop.node)
+    before = "" if isinstance(stop.node, cst.Module) else file.tree.source(stop.node)
     assumptions = (stop.assumption,) if stop.assumption else ()
     place = file.tree.location(stop.node)
     return Finding(
@@ -188,5 +188,12 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
             texts.get("embeddings_initializer", '"uniform"'),
             ", ".join(sorted(set(judgement.optimizers))),
             tuple(file.tree.location(call) for call in layer.calls),
-            tuple(dict.fromkeys(f"{stop.message}: {stop.reason}" for stop in stops)),
+            tuple(dict.fromkeys(_reason(file, stop, layer) for stop in stops)),
         )
+
+
+def _reason(file: File, stop: Stop, layer: Layer) -> str:
+    """Return a stop as one line, with its place when that is in another file than the layer."""
+    place = file.tree.location(stop.node)
+    elsewhere = place.path != file.tree.location(layer.call).path
+    return f"{stop.message}: {stop.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")

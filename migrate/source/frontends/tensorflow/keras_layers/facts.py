@@ -61,9 +61,12 @@ class Layer:
         self.stops.append(Stop(node, RULE, message, reason, action, assumption))
 
 
-def find_layers(file: File) -> list[Layer]:
-    """Return the `Embedding` layers of the file in source order, each with what its own arguments and uses forbid."""
-    layers = [_layer(file, call) for call, _ in file.calls(SYMBOL)]
+def find_layers(file: File, home: File) -> list[Layer]:
+    """Return the `Embedding` layers of `home` in source order, each with what its own arguments and uses forbid.
+
+    `file` is all that may run with it: there the layers are used.
+    """
+    layers = [_layer(file, call) for call, _ in home.calls(SYMBOL)]
     for layer in layers:
         _check_arguments(file, layer)
         _check_uses(file, layer)
@@ -107,7 +110,8 @@ def _mentions(file: File, target: cst.Name | cst.Attribute) -> list[cst.BaseExpr
     tree = file.tree
     if isinstance(target, cst.Name):
         scope = scope_of_name(tree, target)
-        return [n for n in local_names(tree, target.value, scope) if not is_target(tree, n)] if scope else []
+        names = [*local_names(tree, target.value, scope), *tree.elsewhere(target, scope)] if scope else []
+        return [n for n in names if not is_target(tree, n)]
     own = self_class(tree, target)
     same = [a for a in tree.attributes[target.attr.value] if self_class(tree, a) in {own, None}]
     return [a for a in same if not is_target(tree, a)]

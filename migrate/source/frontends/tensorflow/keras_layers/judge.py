@@ -51,12 +51,16 @@ class LayerJudgement:
         return [layer for layer in self.layers if not layer.stops] if not self.file_stops else []
 
 
-def judge_layers(file: File, assume: bool) -> LayerJudgement:
-    """Return the verdicts; a layer moves only if nothing at all stops it."""
-    judgement = LayerJudgement(find_layers(file))
+def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJudgement:
+    """Return the verdicts on the layers of `home`; a layer moves only if nothing at all stops it.
+
+    `file` is `home` with all files that may run in one program with it.
+    """
+    file = home if file is None else file
+    judgement = LayerJudgement(find_layers(file, home))
     if not judgement.layers:
         return judgement
-    judgement.file_stops = [*_surroundings(file), *_training(file, judgement), *_storing(file)]
+    judgement.file_stops = [*_surroundings(file), *_training(file, home, judgement), *_storing(file)]
     judgement.file_stops += [*use_stops(file, judgement.layers), *several(file, judgement.stateful, judgement.layers)]
     lacking = file.target.lacks(file.switches).get("Embedding")
     for layer in judgement.layers:
@@ -88,15 +92,19 @@ def _surroundings(file: File) -> Iterator[Stop]:
             yield stop_at(file, jit, "compiles with XLA", "XLA has no tables", "leave `jit_compile` out")
 
 
-def _training(file: File, judgement: LayerJudgement) -> Iterator[Stop]:
+def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Stop]:
     """Stop at each optimizer that cannot train a table, and where none is seen."""
     seen = False
     for call in file.tree.calls:
-        given = _compiled_with(call)
+        given = None if _is_foreign(file, call) else _compiled_with(call)
         if given is not None:
             seen = True
             yield from _named_or_bound(file, given.value, judgement)
         name = file.names.of(call.func) or ""
+        if name.startswith("train.") and name.endswith("Optimizer"):
+            seen = True
+            reason = "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1"
+            yield stop_at(file, call, "trains the layers", reason, KNOWN)
         if _is_optimizer(name):
             seen = True
             yield from _made(file, call, name, judgement)
@@ -104,7 +112,9 @@ def _training(file: File, judgement: LayerJudgement) -> Iterator[Stop]:
         reason = "whoever trains this model chooses the optimizer, and some have no form for tables"
         assumption = "the model runs eagerly and is trained by SGD, Adagrad, Adam or AdamW of Keras"
         message = "no optimizer in this file trains its layers"
-        yield Stop(file.tree.module, RULE, message, reason, "convert with --assume if that holds", assumption)
+        if len(file.files) > 1:
+            message = f"no optimizer in this file or in the {len(file.files) - 1} that run with it trains its layers"
+        yield Stop(home.tree.module, RULE, message, reason, "convert with --assume if that holds", assumption)
 
 
 def _compiled_with(call: cst.Call) -> cst.Arg | None:
@@ -118,6 +128,12 @@ def _compiled_with(call: cst.Call) -> cst.Arg | None:
         or (first if first.keyword is None and not first.star and string(first.value) is None else None)
         or (first if first.keyword is None and (string(first.value) or "").lower() in {*OPTIMIZERS, *OTHERS} else None)
     )
+
+
+def _is_foreign(file: File, call: cst.Call) -> bool:
+    """True for `re.compile(...)` and the like."""
+    imported, _ = file.tree.imported_names(call.func)
+    return bool(imported) and not any(name.startswith(("tensorflow", "keras")) for name in imported)
 
 
 def _is_optimizer(name: str) -> bool:

@@ -31,7 +31,9 @@ def has_state(name: str, call: cst.Call | None) -> bool:
 def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Stop]:
     """Stop where a second optimizer with state is made, or one may be made again for the same layer."""
     again = [node for node in made if _repeats(file, node, layers)]
-    for node in made[1:2] or again[:1]:
+    related = file.tree.related
+    second = [node for i, node in enumerate(made) if any(related(node, other) for other in made[:i])]
+    for node in second[:1] or again[:1]:
         reason = "each optimizer keeps its own state of a variable, and all share that of a table"
         action = "convert with --assume if no two optimizers train one layer"
         yield stop_at(file, node, "makes another optimizer", reason, action, ASSUMPTION)

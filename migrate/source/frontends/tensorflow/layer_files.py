@@ -1,0 +1,86 @@
+"""Keras layers of a project: judged with the files that train, store, read or compare what they are part of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from migrate.report.model import Finding, TableRecord
+from migrate.source.comments import Comments
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.joined_file import join
+from migrate.source.frontends.tensorflow.keras_layers.emit import layer_edits, layer_findings, layer_records
+from migrate.source.frontends.tensorflow.keras_layers.facts import SYMBOL
+from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.reading import read_file
+from migrate.source.joined import Parts
+from migrate.source.options import Options
+from migrate.source.programs import KERAS, programs_of
+from migrate.source.project import Project
+from migrate.source.tree import Tree
+
+
+@dataclass
+class LayerPart:
+    """What becomes of the layers of one file, and what is said of its code because of layers elsewhere."""
+
+    edits: list[Edit] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    records: list[TableRecord] = field(default_factory=list)
+    comments: Comments = field(default_factory=Comments)  #: of the file, marked where they keep a layer
+
+
+def layers_alone(file: File, assume: bool) -> LayerPart:
+    """Return what becomes of the layers of a file that stands alone."""
+    return _part(file, assume, file)
+
+
+def _part(home: File, assume: bool, file: File) -> LayerPart:
+    judgement = judge_layers(home, assume, file)
+    findings, records = [*layer_findings(file, judgement)], [*layer_records(file, judgement)]
+    return LayerPart(layer_edits(home, judgement), findings, records, home.comments)
+
+
+class LayerFiles:
+    """The layers of a project, by the files that run together; each such group is judged once."""
+
+    def __init__(
+        self, project: Project, tree: Callable[[str], Tree | None], options: Callable[[str, Options], Options]
+    ) -> None:
+        """Take the project, how its files are parsed (None for one that cannot be), and what is asked for each."""
+        self.project = project
+        self._tree = tree
+        self._options = options
+        self._programs = programs_of(project, KERAS)
+        self._done: dict[str, LayerPart] = {}
+
+    def of(self, path: str, options: Options) -> LayerPart | None:
+        """Return what becomes of the layers of a file that is judged with others; None when it stands alone."""
+        unit = self._programs.unit(path)
+        if len(unit) < 2 or path not in self._programs.concerned:
+            return None
+        if path not in self._done:
+            self._done |= self._judged(unit, options)
+        return self._done.get(path)
+
+    def _judged(self, unit: Sequence[str], options: Options) -> dict[str, LayerPart]:
+        trees = [tree for path in unit if (tree := self._tree(path)) is not None]
+        singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
+        parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
+        joined: dict[tuple[str, ...], File] = {}
+        for path, single in singles.items():
+            if not single.calls(SYMBOL):
+                continue
+            around = tuple(other for other in singles if self._programs.related(path, other))
+            if around not in joined:
+                near = Parts(self.project, [singles[one].tree for one in around], self._programs.related)
+                joined[around] = join(near, {one: singles[one] for one in around})
+            assume = all(self._options(one, options).assume for one in around)
+            found = _part(single, assume, joined[around])
+            parts[path].edits += found.edits
+            parts[path].records += found.records
+            for finding in found.findings:
+                said = parts[finding.location.path].findings
+                said += [finding] if finding not in said else []
+        return parts
