@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -64,6 +65,13 @@ class Hook:
     trains: bool = False  #: only sessions that train take it
 
 
+@dataclass(frozen=True)
+class Program:
+    """What a program does around its model: `init` first, graph modification before the session, an end."""
+
+    arguments: Callable[[Switches], str]  #: of `init`
+
+
 def hash_optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
     """Return the call that makes a table optimizer, as Rec SDK names it."""
     return f"{module}.create_hash_optimizer({', '.join(f'{name}={value}' for name, value in arguments)})"
@@ -77,6 +85,11 @@ def nothing(spelling: Spelling, function: str) -> str:
 def no_refusal(switches: Switches) -> Iterator[str]:
     """Refuse no switch."""
     yield from ()
+
+
+def any_values(switches: Switches) -> re.Pattern[str] | None:
+    """Accept all initial values."""
+    return None
 
 
 def no_hook(switches: Switches) -> Iterator[Hook]:
@@ -107,9 +120,14 @@ class Target:
     optimizer: Callable[[str, Sequence[tuple[str, str]]], str] = hash_optimizer
     arguments: Callable[[Spelling, str], str] = nothing  #: further arguments of a lookup function, with their comma
     ids: tuple[str, str] = ("", "")  #: what stands before and after the ids of a lookup; `{tf}` is TensorFlow
+    listed_ids: tuple[str, str] = ("", "")  #: the same for ids that are written as a list
     splits: bool = True  #: a training step is split; else it stays, and tables are among the trainable variables
     takes_is_train: bool = True  #: lookups are told whether they train
     reuses: bool = True  #: making a table of a known name, under reuse, gives the one that exists
+    trains_alone: bool = True  #: the optimizer of tables also trains them when there is nothing else to train
+    initial_values: Callable[[Switches], re.Pattern[str] | None] = any_values  #: what all initializers must match
+    unseen: str = ""  #: what evaluation reads for ids without a row, where that is not their initial row
+    program: Program | None = None  #: ids come from a dataset, and the program has a beginning and an end
     refuses: Callable[[Switches], Iterator[str]] = no_refusal  #: why these switches cannot be had, and the remedy
     effects: Callable[[Switches], Iterator[Effect]] = no_effect
     hooks: Callable[[Switches], Iterator[Hook]] = no_hook

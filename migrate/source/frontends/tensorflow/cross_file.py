@@ -188,4 +188,5 @@ def _whole(plans: Iterable[Plan]) -> Plan:
     whole = Plan()
     for plan in plans:
         whole.after |= plan.after
+        whole.notes += plan.notes
     return whole

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.edits import Edit, apply_edits
+from migrate.source.frontends.tensorflow.facts import Followed
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.modes import in_model_function
 from migrate.targets.base import Spelling
 
 
@@ -19,6 +21,7 @@ class Plan:
 
     edits: list[Edit] = field(default_factory=list)
     after: dict[int, str] = field(default_factory=dict)  #: id of the old node -> its new text
+    notes: list[Followed] = field(default_factory=list)  #: what the program needs besides
 
 
 class Editing:
@@ -34,6 +37,7 @@ class Editing:
         self.tf = prefix.split(".compat")[0]
         self.spelling = Spelling(self.tf, prefix, self._function, self.tree.newline, file.switches)
         self.plan = Plan()
+        self.head: list[str] = []  #: lines behind the imports
 
     def _function(self, name: str) -> str:
         """Return how the file calls a function of the target, which is imported where it is not TensorFlow's."""
@@ -68,14 +72,4 @@ class Editing:
 
     def _is_train(self, call: cst.Call) -> str:
         """Return the expression for `is_train` inside an Estimator's model function."""
-        function = self.tree.enclosing(call, cst.FunctionDef)
-        while function is not None:
-            parameters = {p.name.value for p in (*function.params.params, *function.params.kwonly_params)}
-            if "mode" in parameters and self._mentions(function, ("EstimatorSpec", "ModeKeys")):
-                return f"mode == {self.tf}.estimator.ModeKeys.TRAIN"
-            function = self.tree.enclosing(function, cst.FunctionDef)
-        return ""
-
-    def _mentions(self, function: cst.FunctionDef, words: tuple[str, ...]) -> bool:
-        uses = [use for word in words for use in (*self.tree.names[word], *self.tree.attributes[word])]
-        return any(self.tree.contains(function, use) for use in uses)
+        return f"mode == {self.tf}.estimator.ModeKeys.TRAIN" if in_model_function(self.file, call) else ""

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import libcst as cst
@@ -13,11 +14,11 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.choice import keep_tables, quiet
 from migrate.source.frontends.tensorflow.columns import find_columns
-from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable
+from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable, trains_dense
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
-from migrate.source.frontends.tensorflow.on_target import check_target
+from migrate.source.frontends.tensorflow.on_target import check_step, check_target
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
@@ -257,6 +258,7 @@ def _check_dense(file: File, judgement: Judgement) -> Iterator[Stop]:
             reason = "its class makes no variable but tables, and the file makes others elsewhere"
             text = "whether this step trains anything besides tables is not clear"
             yield Stop(step.call, "tf-training-step", text, reason, "convert one model per file")
+        yield from check_step(file, step, partial(trains_dense, file, step.call, calls))
 
 
 def _separate_states(file: File, first: Step, second: Step) -> bool:

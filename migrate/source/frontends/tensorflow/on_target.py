@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,11 @@ import libcst as cst
 from migrate.report.model import Applicability
 from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.modes import in_model_function
 from migrate.source.frontends.tensorflow.optimizers import RULE as OPTIMIZER
+from migrate.source.frontends.tensorflow.origins import DATASET, FED, origins
 from migrate.source.frontends.tensorflow.reuse import may_reuse
-from migrate.source.frontends.tensorflow.training import Training
+from migrate.source.frontends.tensorflow.training import Step, Training
 from migrate.source.frontends.tensorflow.variable_lists import RULE as COLLECTION
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ def check_target(judgement: Judgement) -> None:
     for table in judgement.tables:
         _check_functions(file, table)
         _check_reuse(file, table)
+        _check_initial_values(file, table)
+        if file.target.program is not None:
+            _check_ids(file, table)
         _note_effects(file, table)
     if not file.target.splits:
         stops = judgement.file_stops
@@ -66,6 +71,61 @@ def _check_reuse(file: File, table: Table) -> None:
     assumption = f"the variable of `{table.label}` is made once"
     action = f"convert with --assume if it is; {USE}"
     table.stops.append(Stop(table.creation.call, RULE, "this variable may be reused", reason, action, assumption))
+
+
+def _check_initial_values(file: File, table: Table) -> None:
+    """Stop a table whose rows the target would make with other values."""
+    wanted, given = file.target.initial_values(file.switches), table.creation.initializer
+    if wanted is None or given is None or wanted.search(given.text):
+        return
+    reason = f"{file.target.title} then makes rows on the host, from constant and normal initial values alone"
+    message = f"the initial values of `{table.label}`"
+    table.stops.append(Stop(table.creation.call, RULE, message, reason, "use a normal initializer"))
+
+
+def _check_ids(file: File, table: Table) -> None:
+    """Stop a table whose ids do not come from a dataset, or read other rows in evaluation."""
+    title = file.target.title
+    for lookup in table.lookups:
+        call, texts = lookup.call, dict(lookup.rewrite.texts) if lookup.rewrite is not None else {}
+        ids = lookup.ids.value if lookup.ids is not None else texts.get("ids")
+        if ids is None or isinstance(ids, str):
+            table.stops.append(_lacking(file, call, lookup.rule, "the ids of this lookup", "lookup of sparse ids"))
+            continue
+        text = file.tree.source(ids)
+        found = origins(file, ids)
+        if FED in found or not found:
+            reason = f"{title} takes ids from a dataset's iterator, not from a placeholder or a constant"
+            table.stops.append(Stop(call, RULE, f"`{text}` does not come from a dataset", reason, USE))
+        elif DATASET not in found:
+            reason = f"{title} takes ids from a dataset's iterator, and where these come from is not seen"
+            assumption = f"`{text}` comes from a dataset's iterator"
+            action = "convert with --assume if it does"
+            table.stops.append(Stop(call, RULE, f"`{text}` may not come from a dataset", reason, action, assumption))
+        if not in_model_function(file, call) and _has_modes(file):
+            reason = f"{title} is told at each lookup whether it trains, and `mode` is not at hand here"
+            action = "look up in the model function; or convert with --assume if the model is only trained"
+            assumption = "the model function is run for training alone"
+            table.stops.append(Stop(call, RULE, "this lookup may also evaluate", reason, action, assumption))
+        elif file.target.unseen and in_model_function(file, call):
+            message, action = "this lookup also evaluates", f"convert with --assume if that will do; {USE} exactly"
+            unseen, changes = file.target.unseen, Applicability.CHANGES_VALUES
+            table.stops.append(Stop(call, RULE, message, unseen, action, unseen, applicability=changes))
+
+
+def _has_modes(file: File) -> bool:
+    """True for a program with a model function of an Estimator."""
+    return any(part.calls("estimator.EstimatorSpec") for part in file.program)
+
+
+def check_step(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[Stop]:
+    """Yield why the target cannot train by a step; `dense` says whether it also trains variables."""
+    if not file.target.trains_alone and not dense():
+        reason = f"an optimizer of {file.target.title} trains what it is given, and nothing but tables is trained here"
+        yield Stop(step.call, OPTIMIZER, "a training step of nothing but tables", reason, USE)
+    if step.sources and file.target.program is not None and file.switches.dynamic_expansion:
+        reason = "the gradients of tables that expand are of other shapes, so that what is done with them may differ"
+        yield Stop(step.call, OPTIMIZER, "gradients are taken and applied apart", reason, "use `minimize`")
 
 
 def _note_effects(file: File, table: Table) -> None:

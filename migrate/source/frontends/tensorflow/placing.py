@@ -30,6 +30,11 @@ def line_after(tree: Tree, node: cst.CSTNode, lines: Sequence[str]) -> Edit:
     return Edit(where, where, text)
 
 
+def end_of_line(tree: Tree, statement: cst.CSTNode) -> int:
+    """Return the offset behind the last line of a statement, also of a compound one."""
+    return _next_line(tree.text, tree.span(statement)[1])
+
+
 def _next_line(text: str, offset: int) -> int:
     """Return the offset just behind the line end that follows `offset`."""
     ends = [found for found in (text.find("\n", offset), text.find("\r", offset)) if found >= 0]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.around import AroundEditing
 from migrate.source.frontends.tensorflow.dense import may_lack_dense, trains_dense
 from migrate.source.frontends.tensorflow.editing import Plan
 from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Rewrite, Stop, Table
@@ -21,13 +22,12 @@ from migrate.source.frontends.tensorflow.placing import (
     without_line,
 )
 from migrate.source.frontends.tensorflow.shapes import is_int64
-from migrate.source.frontends.tensorflow.steps import StepEditing
 from migrate.targets.base import TableText
 
 __all__ = ["Plan", "Planner"]
 
 
-class Planner(StepEditing):
+class Planner(AroundEditing):
     """Writes the plan of one file."""
 
     def __init__(self, file: File, judgement: Judgement) -> None:
@@ -55,6 +55,8 @@ class Planner(StepEditing):
                 self._step(step, may_lack_dense(self.file, step.call, calls))
             else:
                 self._step_of_tables(step)
+        if any(self.tree.related(self.tree.module, table.creation.call) for table in moving):
+            self._around()
         if self.plan.edits:
             self._imports()
         return self.plan
@@ -136,14 +138,20 @@ class Planner(StepEditing):
         """Yield what stands around the ids and other arguments."""
         tree = self.tree
         wraps = {id(arg): (arg, before, after) for arg, before, after in lookup.wraps}
-        if lookup.ids is not None and not is_int64(self.file, lookup.ids.value):
+        if lookup.ids is not None:
             arg, before, after = wraps.get(id(lookup.ids), (lookup.ids, "", ""))
-            first, last = self.target.ids
+            first, last = self._around_ids(arg.value)
             wraps[id(arg)] = (arg, first + before, after + last)
         for arg, before, after in wraps.values():
             left, right = tree.outer_span(arg.value)
             yield Edit(left, left, before.replace("{tf}", self.tf))
             yield Edit(right, right, after.replace("{tf}", self.tf))
+
+    def _around_ids(self, ids: cst.BaseExpression) -> tuple[str, str]:
+        """Return what the target wants around ids."""
+        if isinstance(ids, cst.List | cst.Tuple) and any(self.target.listed_ids):
+            return self.target.listed_ids
+        return ("", "") if is_int64(self.file, ids) else self.target.ids
 
     def _arguments(self, lookup: Lookup) -> Iterator[Edit]:
         """Yield the edits of a lookup's arguments."""
@@ -168,8 +176,8 @@ class Planner(StepEditing):
         """Put the lookup's template in the place of the whole call."""
         texts = {name: text if isinstance(text, str) else self._moved(text) for name, text in rewrite.texts}
         ids = dict(rewrite.texts).get("ids")
-        if isinstance(ids, cst.BaseExpression) and not is_int64(self.file, ids):
-            before, after = (text.replace("{tf}", self.tf) for text in self.target.ids)
+        if isinstance(ids, cst.BaseExpression):
+            before, after = (text.replace("{tf}", self.tf) for text in self._around_ids(ids))
             texts["ids"] = f"{before}{texts['ids']}{after}"
         functions = {name: self._function(name) for name in rewrite.functions}
         train = self._more(lookup.call, rewrite.functions[0])
@@ -180,6 +188,7 @@ class Planner(StepEditing):
         text = self.target.imports(self.fresh.imported, self.tree.newline)
         if not self.file.names.v1_prefix:
             text = f"import tensorflow.compat.v1 as tf{self.tree.newline}" + text
+        text += "".join(f"{line}{self.tree.newline}" for line in self.head)
         first = min(edit.start for edit in self.plan.edits)
         where = import_offset(self.tree, first)
         if where > 0 and self.tree.text[where - 1] not in "\r\n":

@@ -204,6 +204,8 @@ class _Reporter:
                     yield self._use(use, table.final_name)
         for stop in self.judgement.assumed:
             yield self._use(stop, "")
+        for note in self.plan.notes:
+            yield self._use(note, "")
 
     def _use(self, use: Stop | Followed, table: str) -> Finding:
         """Return the finding of a use that follows its table."""
@@ -218,7 +220,7 @@ class _Reporter:
             applicability=use.applicability if isinstance(use, Stop) else Applicability.EXACT,
             assumptions=(use.assumption,) if isinstance(use, Stop) else (),
             before=self._text(use.node),
-            after=self.plan.after[id(use.node)],
+            after=self.plan.after.get(id(use.node), ""),
             table=table,
         )
 

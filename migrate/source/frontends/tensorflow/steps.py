@@ -18,6 +18,11 @@ from migrate.targets.layout import Halves, apply_both, two_optimizers
 EXTRA = ("gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
 
 
+def _is_list(source: cst.Call) -> bool:
+    """True for `trainable_variables()`, in contrast to `compute_gradients`."""
+    return not isinstance(source.func, cst.Attribute) or source.func.attr.value != "compute_gradients"
+
+
 class StepEditing(Editing):
     """Writes the training steps of one file."""
 
@@ -29,8 +34,7 @@ class StepEditing(Editing):
         """Split one training step: the gradients are taken once, for dense variables and tables together."""
         tree = self.tree
         dense_vars, sparse_vars = self.fresh.local("dense_vars"), self.fresh.local("sparse_vars")
-        getter = self._function("get_dense_and_sparse_variable")
-        both = f"{dense_vars}, {sparse_vars} = {getter}()"
+        both = self._variables(dense_vars, sparse_vars, step)
         dense, sparse, made = self._optimizers(step)
         lines = list(made)
         if step.is_minimize:
@@ -38,22 +42,26 @@ class StepEditing(Editing):
             loss = self._moved(step.arguments["loss"].value)
             extra = [f"{k}={tree.source(step.arguments[k].value)}" for k in EXTRA if k in step.arguments]
             arguments = ", ".join([loss, f"{dense_vars} + {sparse_vars}", *extra])
-            lines = [both, *made, f"{grads} = {dense}.compute_gradients({arguments})"]
+            lines = [*both, *made, f"{grads} = {dense}.compute_gradients({arguments})"]
         else:
             for number, source in enumerate(step.sources):
-                self._source(source, f"{dense_vars} + {sparse_vars}", both if number == 0 else "")
+                self._source(source, f"{dense_vars} + {sparse_vars}", both if number == 0 else [])
             for comprehension in step.filters:
                 self._keep_positions(comprehension)
             grads, bind_pairs = self._pairs(step)
             lines += bind_pairs
-        if may_lack_tables(self.file, self.judgement, step):
+        expands = self._expands()
+        if expands:
+            lines.append(f"{self.fresh.local('sparse_grads')} = {self._at_addresses(grads, dense_vars)}")
+        elif may_lack_tables(self.file, self.judgement, step):
             rest = f"[pair for pair in {grads}[len({dense_vars}) :] if pair[0] is not None]"
             lines.append(f"{self.fresh.local('sparse_grads')} = {rest}")
         if lines:
             self.plan.edits.append(line_before(tree, step.call, lines))
         lead = tree.lead(step.call)
         name = step.arguments.get("name")
-        optional = self.fresh.local("sparse_grads") if may_lack_tables(self.file, self.judgement, step) else ""
+        lacking = expands or may_lack_tables(self.file, self.judgement, step)
+        optional = self.fresh.local("sparse_grads") if lacking else ""
         halves = Halves(dense, sparse, grads, dense_vars, self._global_step(step), optional, dense_optional)
         text = apply_both(self.tf, halves, tree.source(name.value) if name else "", lead, tree.newline)
         self._replace(step.call, text)
@@ -65,10 +73,10 @@ class StepEditing(Editing):
                 self._made.add(id(maker.call))
                 self._replace(maker.call, self._maker(maker, alone=True)[2])
         for source in step.sources:
-            if not isinstance(source.func, cst.Attribute) or source.func.attr.value != "compute_gradients":
+            if _is_list(source):
                 dense_vars, sparse_vars = self.fresh.local("dense_vars"), self.fresh.local("sparse_vars")
                 getter = self._function("get_dense_and_sparse_variable")
-                self._source(source, sparse_vars, f"{dense_vars}, {sparse_vars} = {getter}()")
+                self._source(source, sparse_vars, [f"{dense_vars}, {sparse_vars} = {getter}()"])
         inline = step.optimizer.inline
         self.plan.after[id(step.call)] = self.plan.after[id(step.optimizer.receiver)] if inline else ""
 
@@ -89,15 +97,36 @@ class StepEditing(Editing):
         plain = isinstance(pairs, cst.ListComp) or text.startswith("list(") or "zip(" not in text
         return grads, [f"{grads} = {text}" if plain else f"{grads} = list({text})"]
 
-    def _source(self, source: cst.Call, variables: str, before: str) -> None:
+    def _variables(self, dense_vars: str, sparse_vars: str, step: Step) -> list[str]:
+        """Return the lines that list what is trained."""
+        getter = self._function("get_dense_and_sparse_variable")
+        taken = any(_is_list(source) for source in step.sources)
+        merge = "do_merge_lookup" in self.target.functions and (taken or self._expands())
+        lines = [f"{self._function('do_merge_lookup')}(True)"] if merge else []
+        if self._expands():
+            rows = f'{self.spelling.v1}.get_collection("ASCEND_SPARSE_LOOKUP_LOCAL_EMB")'
+            return [*lines, f"{dense_vars}, {sparse_vars} = {getter}()[0], {rows}"]
+        return [*lines, f"{dense_vars}, {sparse_vars} = {getter}()"]
+
+    def _expands(self) -> bool:
+        """True when tables are trained by the addresses of the rows of a batch."""
+        return self.target.program is not None and self.file.switches.dynamic_expansion
+
+    def _at_addresses(self, grads: str, dense_vars: str) -> str:
+        """Return the pairs of gradients of rows and their addresses."""
+        addresses = f'{self.spelling.v1}.get_collection("ASCEND_SPARSE_LOOKUP_ID_OFFSET")'
+        pairs = f"zip({grads}[len({dense_vars}) :], {addresses})"
+        return f"[(pair[0], address) for pair, address in {pairs} if pair[0] is not None]"
+
+    def _source(self, source: cst.Call, variables: str, before: list[str]) -> None:
         """Make the place where gradients are taken cover the tables as well."""
         if id(source) in self._made:
             return
         self._made.add(id(source))
         tree = self.tree
         if before:
-            self.plan.edits.append(line_before(tree, source, [before]))
-        if not isinstance(source.func, cst.Attribute) or source.func.attr.value != "compute_gradients":
+            self.plan.edits.append(line_before(tree, source, before))
+        if _is_list(source):
             self._replace(source, variables)
             return
         given = next(
@@ -174,5 +203,6 @@ class StepEditing(Editing):
         for key, default in maker.stock.defaults:
             texts.setdefault(key, default)
         order = [key for key in maker.stock.parameters if key in texts]
-        module = self._function(maker.stock.module)
+        follows = self.target.optimizers(self.file.switches)[maker.stock.module]
+        module = self._function(follows.module or maker.stock.module)
         return hoisted, source, self.target.optimizer(module, [(key, texts[key]) for key in order])

@@ -1,0 +1,110 @@
+"""The plan of what stands around the model: hooks of sessions, the beginning and the end of the program."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.facts import Followed
+from migrate.source.frontends.tensorflow.placing import end_of_line, line_before
+from migrate.source.frontends.tensorflow.steps import StepEditing
+from migrate.source.frontends.tensorflow.surround import (
+    Place,
+    builds_before,
+    hooked,
+    initializers,
+    iterators,
+    main_block,
+    runs_at_top,
+    sessions,
+    with_hooks,
+)
+
+RULE = "tf-target"
+
+
+class AroundEditing(StepEditing):
+    """Writes what the target needs around the model, and notes what the source has no place for."""
+
+    def _around(self) -> None:
+        hooks = list(self.target.hooks(self.file.switches))
+        if self.target.program is None and not hooks:
+            return
+        places = hooked(self.file)
+        for place in places:
+            made = [f"{self._function(h.function)}({h.arguments})" for h in hooks if place.trains or not h.trains]
+            if made:
+                self._hook(place, made)
+        plain = self._modify_before_session() if self.target.program is not None else False
+        known = places or plain or any(hooked(part) for part in self.file.program)
+        if hooks and not known:
+            names = " and ".join(f"`{hook.function}({hook.arguments})`" for hook in hooks)
+            self._note("no session of this program takes hooks where the source shows it", f"give it {names}")
+        if self.target.program is not None:
+            self._begin_and_end(self.target.program.arguments(self.file.switches))
+
+    def _note(self, message: str, action: str) -> None:
+        self.plan.notes.append(Followed(self.tree.module, RULE, message, action=action))
+
+    def _hook(self, place: Place, made: list[str]) -> None:
+        """Put hooks in front of those that a call is given."""
+        node, text = with_hooks(self.file, place, made)
+        if node is not None:
+            self.plan.edits.append(Edit(*self.tree.span(node), text))
+            return
+        args = place.call.args
+        where = self.tree.outer_span(args[-1].value)[1] if args else self.tree.span(place.call)[1] - 1
+        self.plan.edits.append(Edit(where, where, f"{', ' if args else ''}hooks={text}"))
+
+    def _modify_before_session(self) -> bool:
+        """Modify the graph before a plain session, and initialize the iterator that is made then; return if it was."""
+        found = sessions(self.file)
+        moving = [t for t in self.judgement.moving if self._is_mine(t.creation.call)]
+        building = [t.creation.call for t in moving] + [use.call for t in moving for use in t.lookups]
+        building += [step.call for step in self.judgement.steps]
+        mine = all(self._is_mine(call) for call in building)
+        if not found or not building:
+            return False
+        line = self.tree.statement(found[0])
+        several = isinstance(line, cst.With) and len(line.items) > 1
+        bare = len(found) == 1 and not any(a.keyword and a.keyword.value == "graph" for a in found[0].args)
+        if not (mine and bare and not several and builds_before(self.file, found[0], building)):
+            return False
+        if len(iterators(self.file)) != 1:
+            return False
+        self.plan.edits.append(
+            line_before(self.tree, found[0], [f"{self._function('modify_graph_and_start_emb_cache')}()"])
+        )
+        for use in initializers(self.file):
+            config = f"{self._function('ConfigInitializer')}.get_instance()"
+            self.plan.edits.append(Edit(*self.tree.span(use), f"{config}.train_params_config.get_initializer(True)"))
+        return True
+
+    def _begin_and_end(self, arguments: str) -> None:
+        """Call `init` first and `terminate_config_initializer` last, where the file has such places."""
+        block = main_block(self.file)
+        if block is None and not runs_at_top(self.file):
+            if not any(main_block(part) or runs_at_top(part) for part in self.file.program):
+                action = f"call `init({arguments})` before the model is built, and terminate_config_initializer() last"
+                self._note("the program that runs this model is not in its file", action)
+            return
+        begin = f"{self._function('init')}({arguments})"
+        if block is None:
+            self.head.append(begin)
+            last: cst.BaseStatement = self.tree.module.body[-1]
+        else:
+            self.plan.edits.insert(0, line_before(self.tree, block.body[0], [begin]))
+            last = block.body[-1]
+        if self._leaves(last):
+            return  # the SDK ends itself when the process does
+        end = f"{self._function('terminate_config_initializer')}()"
+        indent = self.tree.indent(last) if block is not None else ""
+        where = end_of_line(self.tree, last)
+        newline = self.tree.newline
+        missing = "" if self.tree.text[where - 1 : where] in {"\n", "\r"} else newline
+        self.plan.edits.append(Edit(where, where, f"{missing}{indent}{end}{newline}"))
+
+    def _leaves(self, statement: cst.CSTNode) -> bool:
+        """True for `tf.app.run()` and `sys.exit()`, behind which nothing runs."""
+        text = self.tree.source(statement)
+        return any(word in text for word in ("app.run(", "sys.exit(")) and not isinstance(statement, cst.FunctionDef)

@@ -1,0 +1,149 @@
+"""What a program needs around a model of the target: hooks, a beginning and an end, graph modification for a session.
+
+Where the source does not hold the place, nothing is written and a finding says what is left to be done by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import resolve
+
+#: Where hooks are given: call -> its parameters in order.
+MONITORED = {
+    "train.MonitoredTrainingSession": ("master", "is_chief", "checkpoint_dir", "scaffold", "hooks"),
+    "train.MonitoredSession": ("session_creator", "hooks"),
+    "train.SingularMonitoredSession": ("hooks",),
+    "estimator.TrainSpec": ("input_fn", "max_steps", "hooks"),
+    "estimator.EvalSpec": ("input_fn", "steps", "name", "hooks"),
+}
+ESTIMATOR = {
+    "train": ("input_fn", "hooks"),
+    "evaluate": ("input_fn", "steps", "hooks"),
+    "predict": ("input_fn", "predict_keys", "hooks"),
+}
+SESSIONS = {"Session", "InteractiveSession"}
+#: Those that do not train.
+ASKING = {"estimator.EvalSpec", "evaluate", "predict"}
+ITERATORS = {"make_initializable_iterator", "make_one_shot_iterator"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A call that makes a session with hooks."""
+
+    call: cst.Call
+    hooks: cst.Arg | None
+    trains: bool
+
+
+def hooked(file: File) -> list[Place]:
+    """Return the calls that take hooks."""
+    found = []
+    for call in file.tree.calls:
+        if file.tree.module_of(call) is not file.tree.module:
+            continue
+        name = file.names.of(call.func)
+        parameters = MONITORED.get(name or "")
+        if parameters is None and isinstance(call.func, cst.Attribute) and call.func.attr.value in ESTIMATOR:
+            made = resolve(file.tree, call.func.value)
+            known = isinstance(made, cst.Call) and file.names.of(made.func) == "estimator.Estimator"
+            name, parameters = call.func.attr.value, ESTIMATOR[call.func.attr.value] if known else None
+        bound = bind(call, [*parameters, *_FURTHER]) if parameters is not None else None
+        if bound is not None:
+            found.append(Place(call, bound.get("hooks"), name not in ASKING))
+    return found
+
+
+#: Later parameters of those calls, which are given by name.
+_FURTHER = (
+    "chief_only_hooks", "save_checkpoint_secs", "save_summaries_steps", "save_summaries_secs", "config",
+    "stop_grace_period_secs", "log_step_count_steps", "max_wait_secs", "save_checkpoint_steps", "summary_dir",
+    "save_graph_def", "steps", "max_steps", "saving_listeners", "exporters", "start_delay_secs", "throttle_secs",
+    "checkpoint_path", "name", "yield_single_examples", "scaffold", "checkpoint_dir", "checkpoint_filename_with_path",
+)  # fmt: skip
+
+
+def with_hooks(file: File, place: Place, made: list[str]) -> tuple[cst.CSTNode | None, str]:
+    """Return the node to replace (None: an argument is added) and the list of hooks with the new ones in front."""
+    given = place.hooks
+    if given is None or is_none(given):
+        return (given.value if given is not None else None), f"[{', '.join(made)}]"
+    text = file.tree.source(given.value)
+    if isinstance(given.value, cst.List):
+        inner = file.tree.source(given.value)[1:-1].strip()
+        return given.value, f"[{', '.join([*made, *([inner] if inner else [])])}]"
+    return given.value, f"[{', '.join(made)}, *({text} or [])]"
+
+
+def main_block(file: File) -> cst.IndentedBlock | None:
+    """Return the body of `if __name__ == "__main__":`."""
+    for statement in file.tree.module.body:
+        if isinstance(statement, cst.If) and isinstance(statement.test, cst.Comparison):
+            left, right = statement.test.left, statement.test.comparisons[0].comparator
+            named = isinstance(left, cst.Name) and left.value == "__name__" and string(right) == "__main__"
+            if named and isinstance(statement.body, cst.IndentedBlock):
+                return statement.body
+    return None
+
+
+def runs_at_top(file: File) -> bool:
+    """True when the module itself makes a session or runs an Estimator, outside of all functions."""
+    calls = [place.call for place in hooked(file)] + sessions(file)
+    return any(file.tree.enclosing(call, cst.FunctionDef) is None for call in calls)
+
+
+def sessions(file: File) -> list[cst.Call]:
+    """Return the calls that make a plain session."""
+    own = file.tree.module
+    return [c for c, name in file.names.calls if name in SESSIONS and file.tree.module_of(c) is own]
+
+
+def builds_before(file: File, session: cst.Call, building: list[cst.Call]) -> bool:
+    """True when all of `building` is written before a session, in its function or in functions that it calls before.
+
+    What is called behind it may build the model only there.
+    """
+    here = file.tree.enclosing(session, cst.FunctionDef)
+    start = file.tree.span(session)[0]
+    for call in building:
+        function = file.tree.enclosing(call, cst.FunctionDef)
+        outer = call if function is here else _outermost(file, call, here)
+        if function is here or outer is call:
+            if file.tree.span(call)[0] > start:
+                return False
+            continue
+        name = outer.name.value if isinstance(outer, cst.FunctionDef | cst.ClassDef) else ""
+        uses = [use for use in file.tree.names.get(name, ()) if file.tree.enclosing(use, cst.FunctionDef) is here]
+        if not uses or any(file.tree.span(use)[0] > start for use in uses):
+            return False
+    return True
+
+
+def _outermost(file: File, call: cst.Call, here: cst.FunctionDef | None) -> cst.CSTNode:
+    """Return the top definition around `call`, or the call when it stands in the function `here` or in the module."""
+    around = [a for a in file.tree.ancestors(call) if isinstance(a, cst.FunctionDef | cst.ClassDef)]
+    return call if not around or around[-1] is here else around[-1]
+
+
+def iterators(file: File) -> list[cst.Call]:
+    """Return the calls that make an iterator of a dataset, in the whole program."""
+    return [c for part in file.program for c in part.tree.calls if _last(c) in ITERATORS]
+
+
+def _last(call: cst.CSTNode) -> str:
+    """Return the last part of the name of what is called."""
+    func = call.func if isinstance(call, cst.Call) else None
+    return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+
+
+def initializers(file: File) -> Iterator[cst.Attribute]:
+    """Yield `iterator.initializer` for iterators of datasets."""
+    for use in file.tree.attributes.get("initializer", ()):
+        if _last(resolve(file.tree, use.value)) == "make_initializable_iterator":
+            yield use

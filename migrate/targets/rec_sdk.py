@@ -1,0 +1,150 @@
+"""Rec SDK (`mx_rec`), in its mode of automatic graph modification: ids are tensors that come from the dataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from migrate.targets.base import Effect, Follows, Function, Hook, Program, Spelling, TableText, Target, hash_optimizer
+from migrate.targets.layout import call
+from migrate.targets.switches import Switches
+
+HOMES = {
+    "mx_rec.core.embedding": ("create_table",),
+    "mx_rec.core.feature_process": ("EvictHook",),
+    "mx_rec.graph.merge_lookup": ("do_merge_lookup",),
+    "mx_rec.graph.modifier": ("GraphModifierHook", "modify_graph_and_start_emb_cache"),
+    "mx_rec.optimizers": (
+        "adagrad",
+        "adagrad_by_addr",
+        "gradient_descent",
+        "gradient_descent_by_addr",
+        "lazy_adam",
+        "lazy_adam_by_addr",
+    ),
+    "mx_rec.util.initialize": ("ConfigInitializer", "init", "terminate_config_initializer"),
+    "mx_rec.util.variable": ("get_dense_and_sparse_variable",),
+}
+FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for name in names} | {
+    "sparse_lookup": Function("sparse_lookup", "mx_rec.core.embedding", "hashtable")
+}
+LACKS = {
+    "embedding_lookup_sparse": "pooled lookup",
+    "safe_embedding_lookup_sparse": "pooled lookup",
+    "looked_up_rows": "function for the rows of a batch",
+    "embedding_column": "embedding column",
+    "shared_embedding_columns": "embedding column",
+    "Embedding": "Keras layer",
+}
+#: Rows of these modes are made on the host, which knows these initial values and takes others for a normal of 0 and 1.
+BY_HOST = re.compile(r"\b(zeros|ones|constant|random_normal|truncated_normal)_initializer\(|\bConstant\(|Normal\(")
+DECAY = "Rec SDK has only the lazy Adam: rows that are not in the batch are not decayed"
+RATES = ("learning_rate", "initial_accumulator_value", "beta1", "beta2", "epsilon")
+
+
+def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
+    """Return the call that makes a table."""
+    arguments = [
+        f"key_dtype={spelling.tf}.int64",
+        f"dim={table.dim}",
+        f'name="{table.name}"',
+        f"emb_initializer={table.initializer}",
+        f"device_vocabulary_size={table.rows}",
+    ]
+    mode = spelling.switches.cache_mode
+    arguments += [f"host_vocabulary_size={table.rows}"] if mode in {"DDR", "SSD"} else []
+    arguments += [f"ssd_vocabulary_size={table.rows}"] if mode == "SSD" else []
+    return call(spelling.function("create_table"), arguments, lead, spelling.newline)
+
+
+def _optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
+    """Return the call that makes a table optimizer; the SDK takes a rate of type int for an error."""
+    given = [(k, f"{v}.0" if k in RATES and v.isdecimal() else v) for k, v in arguments]
+    if module.endswith("gradient_descent_by_addr"):
+        rates = ", ".join(f"{name}={value}" for name, value in [*given, ("weight_decay", "0.0")])
+        return f"{module}.create_hash_optimizer_by_addr({rates})"
+    if module.endswith("_by_addr"):
+        return hash_optimizer(module, given).replace("create_hash_optimizer(", "create_hash_optimizer_by_address(")
+    return hash_optimizer(module, given)
+
+
+def _optimizers(switches: Switches) -> dict[str, Follows]:
+    if switches.dynamic_expansion:
+        return {
+            "adagrad": Follows("Rec SDK's Adagrad by address adds 1e-7 below the root", "adagrad_by_addr"),
+            "adam": Follows(DECAY, "lazy_adam_by_addr"),
+            "gradient_descent": Follows("", "gradient_descent_by_addr"),
+            "lazy_adam": Follows("", "lazy_adam_by_addr"),
+        }
+    known = {"adam": Follows(DECAY, "lazy_adam"), "gradient_descent": Follows(), "lazy_adam": Follows()}
+    # Its Adagrad registers no slots, which rows that move to the host and back would need.
+    return known if switches.cache_mode in {"DDR", "SSD"} else known | {"adagrad": Follows()}
+
+
+def _arguments(spelling: Spelling, function: str) -> str:
+    switches = spelling.switches
+    entries = [f'"access_threshold": {switches.admission}'] if switches.admission else []
+    entries += [f'"eviction_threshold": {switches.eviction}'] if switches.eviction else []
+    return ", modify_graph=True" + (f", access_and_evict_config={{{', '.join(entries)}}}" if entries else "")
+
+
+def _refuses(switches: Switches) -> Iterator[str]:
+    if switches.dynamic_expansion and switches.cache_mode in {"DDR", "SSD"}:
+        yield f"tables expand in HBM only; leave --dynamic-expansion or --cache-mode {switches.cache_mode} out"
+    if switches.eviction and switches.dynamic_expansion:
+        yield "tables that expand are not evicted; leave --eviction or --dynamic-expansion out"
+    if switches.eviction and not switches.admission:
+        yield "there is no eviction without admission; give --admission N as well"
+    if switches.eviction and switches.unit == "steps":
+        yield "tables are evicted by time; write --eviction in seconds, as 86400"
+
+
+def _effects(switches: Switches) -> Iterator[Effect]:
+    hand = "use NPUEstimator and NPURunConfig, or the session configuration of npu_bridge; where the loop ends before"
+    hand += " the data does, give `init` its max_steps, train_steps and eval_steps"
+    yield Effect("Rec SDK runs on its own devices, for as many steps as `init` is told", by_hand=hand)
+    if switches.admission:
+        text = f"ids that were seen fewer than {switches.admission} times read zeros and are not trained (--admission)"
+        yield Effect(text, changes_values=True)
+    if switches.eviction:
+        text = f"rows that were not looked up for {switches.eviction} seconds go (--eviction)"
+        hand = 'the batch needs a scalar timestamp: tf.add_to_collection("ASCEND_TIMESTAMP", batch["timestamp"])'
+        yield Effect(text, changes_values=True, by_hand=hand)
+    if switches.cache_mode in {"DDR", "SSD"}:
+        hand = "device_vocabulary_size may be as small as twice the distinct ids of a batch"
+        yield Effect(f"rows lie in {switches.cache_mode}, those of the batch on the device", by_hand=hand)
+    if switches.modify_graph:
+        yield Effect("ids that are tensors always need graph modification: --modify-graph adds nothing")
+    if switches.multi_lookup:
+        yield Effect("lookups of one table are merged, up to 128: --multi-lookup adds nothing")
+
+
+def _hooks(switches: Switches) -> Iterator[Hook]:
+    yield Hook("GraphModifierHook")
+    if switches.eviction:
+        yield Hook("EvictHook", f"evict_enable=True, evict_time_interval={switches.eviction}", trains=True)
+
+
+def _init(switches: Switches) -> str:
+    return "use_dynamic=True" + (", use_dynamic_expansion=True" if switches.dynamic_expansion else "")
+
+
+TARGET = Target(
+    "rec_sdk",
+    "Rec SDK",
+    FUNCTIONS,
+    _optimizers,
+    create_table,
+    lacks=lambda _: LACKS,
+    optimizer=_optimizer,
+    arguments=_arguments,
+    listed_ids=("{tf}.convert_to_tensor(", ")"),
+    reuses=False,
+    trains_alone=False,
+    initial_values=lambda s: BY_HOST if s.dynamic_expansion or s.cache_mode in {"DDR", "SSD"} else None,
+    unseen="evaluation reads zeros for ids that training has not seen, not their initial rows",
+    program=Program(_init),
+    refuses=_refuses,
+    effects=_effects,
+    hooks=_hooks,
+)

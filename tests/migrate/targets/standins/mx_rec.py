@@ -1,0 +1,234 @@
+"""Rec SDK as far as converted code calls it: signatures, types and order of calls, over the runtime and rewriter."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import tensorflow as tensorflow
+
+import rewriter
+import runtime
+from runtime.optimizers import (
+    adagrad,
+    adagrad_by_addr,
+    gradient_descent,
+    gradient_descent_by_addr,
+    lazy_adam,
+    lazy_adam_by_addr,
+)
+from standins import strict
+
+tf = tensorflow.compat.v1
+STATE = SimpleNamespace(begun=False, looked_up=False, merged=False, modified=False, ended=False)
+
+
+def init(**given: Any) -> None:
+    if STATE.begun:
+        raise OSError("init is forbidden twice")
+    for name in ("use_dynamic", "use_dynamic_expansion"):
+        strict.check(name, given.get(name, False), bool)
+    runtime.init(**given)
+    STATE.begun = True
+
+
+def terminate_config_initializer() -> None:
+    if STATE.looked_up and not STATE.modified:
+        raise RuntimeError("the graph was not modified before its session")
+    STATE.ended = True
+    runtime.terminate_config_initializer()
+
+
+class ConfigInitializer:
+    """The singleton."""
+
+    train_params_config = SimpleNamespace(get_initializer=rewriter.get_initializer)
+
+    @staticmethod
+    def get_instance() -> type[ConfigInitializer]:
+        if not STATE.begun:
+            raise OSError("Please init the environment for mx_rec at first.")
+        return ConfigInitializer
+
+
+def create_table(
+    key_dtype: Any, dim: Any, name: str, emb_initializer: Any, device_vocabulary_size: int = 1,
+    host_vocabulary_size: int = 0, ssd_vocabulary_size: int = 0, ssd_data_path: Any = (os.curdir,),
+    is_save: bool = True, is_dp: bool = False, init_param: float = 1.0, all2all_gradients_op: str = "sum_gradients",
+    enable_merge: bool = False, padding_keys: Any = None, padding_keys_mask: bool = False, padding_keys_len: Any = None,
+    value_dtype: Any = tf.float32, shard_num: int = 1, fusion_optimizer_var: bool = True, hashtable_threshold: int = 0,
+) -> Any:  # fmt: skip
+    ConfigInitializer.get_instance()
+    strict.check("dim", dim, int)
+    for size in (device_vocabulary_size, host_vocabulary_size, ssd_vocabulary_size):
+        strict.check("a size", size, int)
+    if ssd_vocabulary_size and not host_vocabulary_size:
+        raise ValueError("an SSD needs a host")
+    if name in [table.table_name for table in runtime.tables()]:
+        raise ValueError(f"the table {name} is there already")
+    return runtime.create_table(key_dtype, dim, name, emb_initializer, device_vocabulary_size)
+
+
+def sparse_lookup(
+    hashtable: Any, ids: Any, send_count: Any = None, is_train: bool = True, name: Any = None,
+    modify_graph: bool = False, batch: Any = None, access_and_evict_config: Any = None, is_grad: bool = True,
+    serving_default_value: Any = None,
+) -> Any:  # fmt: skip
+    strict.check("ids", ids, tf.Tensor)
+    strict.check("is_train", is_train, bool)
+    if modify_graph is not True:
+        raise ValueError("ids that are a tensor need modify_graph=True")
+    config = access_and_evict_config or {}
+    strict.check("access_threshold", config.get("access_threshold", 0), int)
+    if "eviction_threshold" in config and not tf.get_collection("ASCEND_TIMESTAMP"):
+        raise ValueError("no timestamp")
+    if not _comes_from_iterator(ids):
+        raise ValueError(f"no IteratorGetNext above {ids}")
+    STATE.looked_up = True
+    STATE.merged = STATE.merged and not is_train
+    return runtime.sparse_lookup(
+        hashtable, ids, is_train=is_train, name=name, modify_graph=True, access_and_evict_config=access_and_evict_config
+    )
+
+
+def _comes_from_iterator(ids: Any) -> bool:
+    pending, seen = [ids.op], set()
+    while pending:
+        op = pending.pop()
+        if op.type == "IteratorGetNext":
+            return True
+        if op.name not in seen:
+            seen.add(op.name)
+            pending += [tensor.op for tensor in op.inputs]
+    return False
+
+
+def do_merge_lookup(is_train: bool = True) -> None:
+    if not STATE.looked_up:
+        raise RuntimeError("no lookups")
+    STATE.merged = True
+
+
+def modify_graph_and_start_emb_cache(full_graph: Any = None, dump_graph: bool = False) -> None:
+    if not STATE.merged:
+        raise RuntimeError("gradients come first")
+    rewriter.modify_graph_and_start_emb_cache(full_graph, dump_graph)
+    STATE.modified = True
+
+
+class GraphModifierHook(rewriter.GraphModifierHook):
+    def __init__(self, dump_graph: bool = False, modify_graph: bool = True) -> None:
+        super().__init__(dump_graph, modify_graph)
+
+    def begin(self) -> None:
+        super().begin()
+        STATE.modified = True
+
+
+class EvictHook(runtime.EvictHook):
+    def __init__(
+        self, evict_enable: bool = False, evict_time_interval: int = 86400, evict_step_interval: Any = None
+    ) -> None:
+        strict.check("evict_enable", evict_enable, bool)
+        super().__init__(evict_enable, evict_time_interval, evict_step_interval)
+
+
+def get_dense_and_sparse_variable() -> Any:
+    return runtime.get_dense_and_sparse_variable()
+
+
+def _real(name: str, value: Any) -> None:
+    if not tf.is_tensor(value):
+        strict.check(name, value, float)
+
+
+def _lazy_adam(
+    learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999, epsilon: Any = 1e-8, name: str = "LazyAdam",
+    use_fusion_optim: bool = False,
+) -> Any:  # fmt: skip
+    for key, value in (("learning_rate", learning_rate), ("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon)):
+        _real(key, value)
+    return lazy_adam.create_hash_optimizer(learning_rate, beta1, beta2, epsilon)
+
+
+def _lazy_adam_by_address(
+    learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999, epsilon: Any = 1e-8, name: str = "LazyAdam"
+) -> Any:
+    _real("learning_rate", learning_rate)
+    return lazy_adam_by_addr.create_hash_optimizer_by_address(learning_rate, beta1, beta2, epsilon)
+
+
+def _adagrad(
+    learning_rate: Any = 0.001, initial_accumulator_value: Any = 0.9, use_locking: bool = False, name: str = "Adagrad"
+) -> Any:
+    _real("learning_rate", learning_rate)
+    _real("initial_accumulator_value", initial_accumulator_value)
+    return adagrad.create_hash_optimizer(learning_rate, initial_accumulator_value)
+
+
+def _adagrad_by_address(learning_rate: Any = 0.001, initial_accumulator_value: Any = 0.9, name: str = "Adagrad") -> Any:
+    _real("learning_rate", learning_rate)
+    _real("initial_accumulator_value", initial_accumulator_value)
+    return adagrad_by_addr.create_hash_optimizer_by_address(learning_rate, initial_accumulator_value)
+
+
+def _sgd(
+    learning_rate: Any, use_locking: bool = False, name: str = "SGD", use_fusion_optim: bool = False,
+    weight_decay: Any = None,
+) -> Any:  # fmt: skip
+    _real("learning_rate", learning_rate)
+    return gradient_descent.create_hash_optimizer(learning_rate)
+
+
+def _sgd_by_addr(
+    learning_rate: Any, weight_decay: float = 0.0001, use_locking: bool = False, name: str = "SGDByAddr"
+) -> Any:
+    _real("learning_rate", learning_rate)
+    return gradient_descent_by_addr.create_hash_optimizer_by_addr(learning_rate, weight_decay)
+
+
+OPTIMIZERS = {
+    "adagrad": {"create_hash_optimizer": _adagrad},
+    "adagrad_by_addr": {"create_hash_optimizer_by_address": _adagrad_by_address},
+    "gradient_descent": {"create_hash_optimizer": _sgd},
+    "gradient_descent_by_addr": {"create_hash_optimizer_by_addr": _sgd_by_addr},
+    "lazy_adam": {"create_hash_optimizer": _lazy_adam},
+    "lazy_adam_by_addr": {"create_hash_optimizer_by_address": _lazy_adam_by_address},
+}
+MODULES = {
+    "mx_rec.core.embedding": (create_table, sparse_lookup),
+    "mx_rec.core.feature_process": (EvictHook,),
+    "mx_rec.graph.merge_lookup": (do_merge_lookup,),
+    "mx_rec.graph.modifier": (GraphModifierHook, modify_graph_and_start_emb_cache),
+    "mx_rec.util.initialize": (ConfigInitializer, init, terminate_config_initializer),
+    "mx_rec.util.variable": (get_dense_and_sparse_variable,),
+}
+
+
+def _merging(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def compute(self: Any, loss: Any, *args: Any, **given: Any) -> Any:
+        if STATE.looked_up:
+            do_merge_lookup()
+        return stock(self, loss, *args, **given)
+
+    return compute
+
+
+@contextlib.contextmanager
+def installed() -> Iterator[SimpleNamespace]:
+    """Make `mx_rec` importable; gives what happened."""
+    vars(STATE).update(dict.fromkeys(vars(STATE), False))
+    contents: dict[str, dict[str, Any]] = {name: {f.__name__: f for f in found} for name, found in MODULES.items()}
+    contents |= {f"mx_rec.optimizers.{name}": dict(found) for name, found in OPTIMIZERS.items()}
+    base = tf.train.Optimizer
+    merging = mock.patch.object(base, "compute_gradients", _merging(base.compute_gradients))
+    try:
+        with strict.modules(contents), merging:
+            yield STATE
+    finally:
+        if STATE.begun and not STATE.ended:
+            runtime.terminate_config_initializer()
