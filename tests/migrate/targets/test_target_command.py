@@ -1,0 +1,114 @@
+"""Targets and switches on the command line and in configuration files; reports, undoing, and files of Paddle."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tensorflow")
+from migrate.cli.main import cli
+from migrate.errors import MigrateError
+from migrate.source.convert import convert_text
+from migrate.source.options import Options
+from migrate.targets.switches import Switches
+
+TEXT = (
+    "import tensorflow.compat.v1 as tf\n"
+    'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'
+    "loss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids))\n"
+    "train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+)
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "model.py"
+    path.write_text(TEXT)
+    return path
+
+
+@dataclass(frozen=True)
+class Done:
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def migrate(*arguments: str) -> Done:
+    """Run the command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            cli.main([*arguments], standalone_mode=False)
+        except SystemExit as done:
+            code = int(done.code or 0)
+        except MigrateError as error:
+            return Done(2, out.getvalue(), str(error))
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+@pytest.mark.parametrize("target", ["runtime", "rec_sdk", "deeprec"])
+def test_a_conversion_is_undone_and_done_once(model: Path, target: str) -> None:
+    options = ("--target", target, "--assume", "--no-cache")
+    migrate("convert", "model.py", "--in-place", *options)
+    once = model.read_text()
+    assert once != TEXT
+    migrate("convert", "model.py", "--in-place", *options)
+    assert model.read_text() == once
+    assert migrate("revert").exit_code == 0
+    assert model.read_text() == TEXT
+
+
+def test_a_report_names_the_target(model: Path) -> None:
+    done = migrate("convert", "model.py", "--target", "deeprec", "--admission", "3", "--report", "r.json")
+    assert json.loads(Path("r.json").read_text())["inputs"][0]["target"] == "deeprec"
+    assert "CounterFilter(filter_freq=3)" in Path("migrated/model.py").read_text()
+    assert "migrate verify" not in done.stderr, "it has no such program here"
+    moved = migrate("checkpoint", "old", "new", "--report", "r.json")
+    assert (moved.exit_code, "`deeprec`" in moved.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--target", "torchrec"), "only `runtime` or `rec_sdk`"),
+        (("--cache-mode", "SSD"), "--target runtime: tables of the runtime have no SSD tier"),
+        (("--admission", "0"), "--admission: it is 0"),
+        (("--target", "deeprec", "--eviction", "60"), "5000steps"),
+    ],
+)
+def test_what_a_target_lacks_ends_the_command(model: Path, options: tuple[str, ...], says: str) -> None:
+    done = migrate("convert", "model.py", *options)
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert not Path("migrated").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[tool.migrate]\ntarget = "deeprec"\nadmission = 3\neviction = "500steps"\n'),
+        ("setup.cfg", "[migrate]\ntarget = deeprec\nadmission = 3\neviction = 500steps\nmulti-lookup = yes\n"),
+    ],
+)
+def test_a_configuration_file_holds_switches(model: Path, name: str, text: str) -> None:
+    Path(name).write_text(text)
+    found = migrate("convert", "model.py", "--diff").stdout
+    assert "filter_freq=3" in found
+    assert "steps_to_live=500" in found
+    assert "filter_freq=7" in migrate("convert", "model.py", "--diff", "--admission", "7").stdout
+
+
+def test_paddle_models_are_for_the_runtime() -> None:
+    text = "import paddle.nn as nn\nclass M(nn.Layer):\n    pass\n"
+    for options in (Options(target="deeprec"), Options(switches=Switches(admission=2))):
+        result = convert_text("net.py", text, options, {})
+        assert result.converted == text
+        assert "converted to the runtime alone" in result.findings[0].message
