@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -36,6 +37,7 @@ SCHEMA = click.option("--schema", metavar="FILE", help="The feature schema (YAML
 @click.option("-o", "--output", metavar="DIR", help="Where to write; relative paths are kept. Default: ./migrated")
 @click.option("--in-place", is_flag=True, help="Rewrite the files themselves.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print unified diffs to stdout and write nothing.")
+@click.option("--mark", is_flag=True, help="Write a comment above each statement that keeps a table.")
 @click.option("--force", is_flag=True, help="Write over files that migrate did not write.")
 @SCHEMA
 @REPORT
@@ -48,6 +50,7 @@ def convert(
     output: str | None,
     in_place: bool,
     show_diff: bool,
+    mark: bool,
     force: bool,
     schema: str | None,
     reports: tuple[str, ...],
@@ -71,7 +74,7 @@ def convert(
     stream = _is_stream(paths)
     if stream and (output or in_place):
         raise MigrateError("`-` prints what it converts; leave -o and --in-place out")
-    options = _options(schema, given, reports)
+    options = replace(_options(schema, given, reports), mark=mark)
     directory = None if in_place or show_diff or stream else Path(output or "migrated")
     done = _converted(paths, stdin_filename, options, running, skip=directory)
     written = _print_stream(done[0]) if stream and not show_diff else _write(done, directory, in_place, force)
@@ -219,7 +222,8 @@ def _verifiable(one: Converted) -> bool:
     moved = [f.rule for f in one.result.findings if f.subject == "table" and f.state is State.APPLIED]
     only_layers = bool(moved) and set(moved) == {"tf-keras-embedding"}
     runs_here = one.result.target == "runtime" and one.source.path.suffix != ".ipynb"
-    return one.result.changed and runs_here and not only_layers
+    converts = bool(moved) or one.result.kind == "paddle"  # `--mark` alone changes no code
+    return one.result.changed and converts and runs_here and not only_layers
 
 
 def _exit_code(report: Report, ignore_available: bool) -> int:

@@ -16,7 +16,7 @@ def check_unchanged(original: ast.Module, before: str, converted: ast.Module, af
 
     An edit can reach beyond its own lines: an unclosed string or bracket, a changed indentation, a moved `else`.
     """
-    places = _unchanged_lines(_lines(before), _lines(after))
+    places = unchanged_lines(split_lines(before), split_lines(after))
     found = {(node.lineno, node.col_offset): (node, around) for node, around in _statements(converted)}
     for node, around in _statements(original):
         line = places.get(node.lineno)
@@ -46,12 +46,12 @@ def _dump(value: object) -> str:
     return ", ".join(ast.dump(part) if isinstance(part, ast.AST) else repr(part) for part in values)
 
 
-def _lines(text: str) -> list[str]:
-    """Split as Python's tokenizer does: a form feed is no line end."""
+def split_lines(text: str) -> list[str]:
+    """Split a text as Python's tokenizer does: a form feed is no line end."""
     return LINE_END.split(text)
 
 
-def _unchanged_lines(before: list[str], after: list[str]) -> dict[int, int]:
+def unchanged_lines(before: list[str], after: list[str]) -> dict[int, int]:
     """Return line -> line, both from 1, for lines that stayed as they were."""
     head = 0
     while head < min(len(before), len(after)) and before[head] == after[head]:

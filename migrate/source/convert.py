@@ -14,6 +14,7 @@ from migrate.source.checks import check_unchanged
 from migrate.source.chosen import chosen
 from migrate.source.comments import keep_file, read_comments
 from migrate.source.discover import framework_in
+from migrate.source.marks import marked
 from migrate.source.notebook import SUFFIX, convert_notebook
 from migrate.source.options import NO_SWITCHES, Options
 from migrate.source.result import SourceResult
@@ -69,7 +70,7 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
                 result = _frontend(kind, path, text, options, siblings)
                 if result.changed:
                     check(result, module, options, siblings)
-                return result
+                return marked(result, module) if options.mark and kind == "tensorflow" else result
         except MigrateError:
             raise
         except UnreadableSource as error:

@@ -44,6 +44,7 @@ class Options:
     target: str = "runtime"  #: which SDK the emitted code calls
     switches: Switches = NO_SWITCHES  #: features of that SDK
     assume: bool = False  #: also apply edits that hold only under a stated assumption
+    mark: bool = False  #: write into the code what keeps its tables
     selection: Selection = ALL  #: the rules that may change code and are reported
     rule_files: tuple[RuleFile, ...] = ()  #: the user's own rules
     given: Given | None = None  #: set until `config.for_file` has made these the options of one file

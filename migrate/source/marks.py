@@ -1,0 +1,97 @@
+"""`--mark`: a comment above each statement that keeps a table, so that what is left to do stands in the code itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import replace
+
+from migrate.report.model import Finding, State, TableRecord
+from migrate.source.checks import BLOCKS, split_lines, unchanged_lines
+from migrate.source.result import SourceResult
+
+WORD = "# migrate: kept"
+MARK = re.compile(rf"[ \t]*{WORD}\b")
+WIDTH = 120
+LEFT = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE}
+
+
+def marked(result: SourceResult, original: ast.Module) -> SourceResult:
+    """Return the result with its marks: new ones in the place of those of an earlier run.
+
+    Each statement has one mark, which is no code: without room for one (behind a `;`, in a line that was edited), it
+    has none.
+    """
+    lines = split_lines(result.converted)
+    places = unchanged_lines(split_lines(result.original), lines)
+    wanted: dict[int, str] = {}
+    for line, text in _texts(result):
+        start = _statement(original, line)
+        if start is not None and start in places:
+            wanted.setdefault(places[start], text)
+    ends = re.findall(r"\r\n|\r|\n", result.converted)
+    newline = ends[0] if ends else "\n"
+    parts: list[str] = []
+    for number, (here, end) in enumerate(zip(lines, [*ends, ""], strict=True), 1):
+        if MARK.match(here):
+            continue
+        if number in wanted:
+            mark, old = _mark(here, wanted[number]), lines[number - 2] if number > 1 else ""
+            # A conversion beside it changes the code that a mark quotes: one that says the same stays.
+            parts += [old if _said(old) == _said(mark) else mark, newline]
+        parts += [here, end]
+    text = "".join(parts)
+    same = ast.dump(ast.parse(text)) == ast.dump(ast.parse(result.converted))
+    return replace(result, converted=text) if same else result
+
+
+def _texts(result: SourceResult) -> Iterator[tuple[int, str]]:
+    """Yield (line of the original, what to say there): first what is to be done, then the tables that wait for it."""
+    for finding in result.findings:
+        if finding.state in LEFT and finding.before and finding.location.path == result.path:
+            yield finding.location.line, _of_finding(finding)
+    for table in result.tables:
+        if table.verdict in LEFT and table.reasons and table.location.path == result.path:
+            yield table.location.line, _of_table(table)
+
+
+def _of_finding(finding: Finding) -> str:
+    return f" ({finding.rule}): {finding.message}{f': {finding.reason}' if finding.reason else ''}"
+
+
+def _of_table(table: TableRecord) -> str:
+    count = len(table.reasons)
+    return f"{f' for {count} reasons' if count > 1 else ''}: {table.reasons[0]}"
+
+
+def _said(mark: str) -> str:
+    """Return what a mark says up to the rule; empty for another line."""
+    return mark.partition(":")[0] + mark.partition(":")[2].partition(":")[0] if MARK.match(mark) else ""
+
+
+def _mark(line: str, text: str) -> str:
+    indent = line[: len(line) - len(line.lstrip())]
+    room = max(WIDTH - len(indent.expandtabs()) - len(WORD), 40)
+    return f"{indent}{WORD}{textwrap.shorten(f'x{text}', room, placeholder=' …')[1:]}"
+
+
+def _statement(module: ast.Module, line: int) -> int | None:
+    """Return the first line of the innermost statement that holds a line; None where it does not begin its line."""
+    found: ast.stmt | None = None
+    body: list[ast.stmt] = module.body
+    while inner := next((node for node in body if _first(node) <= line <= (node.end_lineno or 0)), None):
+        before = body[body.index(inner) - 1] if inner is not body[0] else None
+        if (before is not None and before.end_lineno == _first(inner)) or (found and found.lineno == _first(inner)):
+            return None
+        found = inner
+        parts = [part for block in BLOCKS for part in getattr(inner, block, None) or ()]
+        blocks = [getattr(part, "body", []) if not isinstance(part, ast.stmt) else [part] for part in parts]
+        body = [node for block in blocks for node in block]
+    return None if found is None else _first(found)
+
+
+def _first(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
