@@ -11,17 +11,20 @@ from pathlib import Path
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.choice import keep_tables, quiet
 from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable, trains_dense
+from migrate.source.frontends.tensorflow.exports import check_exports
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.named_reads import check_named_reads
 from migrate.source.frontends.tensorflow.on_target import check_step, check_target
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
+from migrate.source.frontends.tensorflow.savers import savers, saves_all
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
 from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner, prints
@@ -29,9 +32,15 @@ from migrate.source.frontends.tensorflow.values import is_target, local_names, s
 from migrate.source.frontends.tensorflow.variable_lists import RULE as COLLECTION
 from migrate.source.frontends.tensorflow.variable_lists import collected, refined, trainables
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
+from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
 from migrate.source.rules import rules
 from migrate.targets import MAKERS
 
+#: Functions that list variables whatever these are for, or restore them by such a list.
+LISTS = re.compile(
+    r"global_variables|all_variables|model_variables"
+    r"|contrib\.(framework|slim)\.(get_\w*variables\w*|filter_variables|assign_from_checkpoint\w*)"
+)
 #: Rules whose reasons end with their own file.
 OWN = {"tf-opaque"}
 
@@ -75,9 +84,12 @@ def judge(file: File, assume: bool) -> Judgement:
     judgement = Judgement(file, tables, training)
     if not tables:
         return judgement
-    judgement.file_stops = [*_file_stops(file, training), *(refined(file, s) for s in training.stops)]
+    judgement.file_stops = [*_file_stops(file, training, mentioned), *(refined(file, s) for s in training.stops)]
     keep_tables(file, tables)
     check_idle_rows(file, tables, training)
+    check_exports(file, tables)
+    check_named_reads(file, tables)
+    check_warm_starts(file, tables)
     check_regularizers(file, tables, training)
     check_target(judgement)
     groups = [judgement.file_stops, *(table.stops for table in tables)]
@@ -102,7 +114,7 @@ def _lift(judgement: Judgement) -> None:
         stops[:] = [stop for stop in stops if not stop.assumption]
 
 
-def _file_stops(file: File, training: Training) -> Iterator[Stop]:
+def _file_stops(file: File, training: Training, mentioned: set[int]) -> Iterator[Stop]:
     for part in file.files:
         for rule in rules(FileRule):
             yield from rule.stops(part)
@@ -114,7 +126,7 @@ def _file_stops(file: File, training: Training) -> Iterator[Stop]:
             yield from _untrained(part)
     yield from trainables(file, training)
     yield from _all_variables(file)
-    yield from _savers(file)
+    yield from savers(file, mentioned)
 
 
 def _kept(file: File, training: Training) -> Iterator[Stop]:
@@ -184,26 +196,20 @@ def _untrained(file: File) -> Iterator[Stop]:
 
 def _all_variables(file: File) -> Iterator[Stop]:
     """Uses of the list of all variables, other than to initialise them."""
-    named = [call for call, _ in file.calls("global_variables", "all_variables", "model_variables")]
+    named = [call for call, name in file.names.calls if LISTS.fullmatch(name)]
     for call in [*named, *collected(file)]:
         arg = file.tree.parent(call)
         outer = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        initialises = isinstance(outer, cst.Call) and file.names.of(outer.func) == "variables_initializer"
-        if initialises or prints(file, call) or _unused(file, call) or _saved(file, outer, call):
+        initialises = (
+            isinstance(outer, cst.Call) and file.names.of(outer.func) == "variables_initializer" and not call.args
+        )
+        if initialises or prints(file, call) or _unused(file, call) or saves_all(file, outer, call):
             continue
         text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
         reason = "tables are not in this list, so what is done with every variable would no longer reach them"
         assumption = "what is done with all variables does not need the tables"
         action = "list the variables that are meant, or convert with --assume"
         yield Stop(call, COLLECTION, f"`{text}` uses all variables", reason, action, assumption)
-
-
-def _saved(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression) -> bool:
-    """True for `Saver(tf.global_variables())`, which saves the tables as `Saver()` does."""
-    if not isinstance(saver, cst.Call) or file.names.of(saver.func) != "train.Saver":
-        return False
-    everything = {"global_variables", "all_variables"}
-    return isinstance(listed, cst.Call) and not listed.args and file.names.of(listed.func) in everything
 
 
 def _unused(file: File, call: cst.Call) -> bool:
@@ -216,25 +222,6 @@ def _unused(file: File, call: cst.Call) -> bool:
     if scope is None or not isinstance(target, cst.Name):
         return False
     return all(is_target(file.tree, use) for use in local_names(file.tree, target.value, scope))
-
-
-def _savers(file: File) -> Iterator[Stop]:
-    for call, _ in file.calls("train.Saver"):
-        bound = bind(call, ("var_list", "reshape", "sharded", "max_to_keep")) or {
-            a.keyword.value: a for a in call.args if a.keyword
-        }
-        if "var_list" in bound and not is_none(bound["var_list"]) and not _saved(file, call, bound["var_list"].value):
-            text = " ".join(file.tree.source(call).split())
-            reason = "a table is not a variable of that list, so its rows would be missing from the checkpoint"
-            action = "use Saver() without a list, which saves tables too"
-            yield Stop(
-                call,
-                "tf-saver",
-                f"`{text}` lists its variables",
-                reason,
-                action,
-                "no checkpoint of this saver needs the tables",
-            )
 
 
 def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:

@@ -66,7 +66,7 @@ def _may_be(file: File, call: cst.Call, table: Table) -> bool:
     own, around = prefix(file, table.creation.call), prefix(file, call)
     name = "/".join(filter(None, (*(own or ()), table.creation.name)))
     before = "" if around is None or own is None else re.escape("".join(f"{part}/" for part in around if part))
-    wanted = _pattern(file, _argument(call, "name", 0))
+    wanted = pattern(file, _argument(call, "name", 0))
     free = "(.*/)?" if around is None or own is None else ""
     return re.fullmatch(f"{free}{before}{wanted}", name) is not None
 
@@ -80,13 +80,13 @@ def _other_rank(file: File, call: cst.Call, table: Table) -> bool:
     return len(shape.elements) != table.creation.rank
 
 
-def _pattern(file: File, node: cst.BaseExpression | None) -> str:
+def pattern(file: File, node: cst.BaseExpression | None) -> str:
     """Return a regular expression for the texts that `node` may be."""
     text = string(node)
     if text is not None:
         return re.escape(text)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        return _pattern(file, node.left) + _pattern(file, node.right)
+        return pattern(file, node.left) + pattern(file, node.right)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
         return _filled(string(node.left), r"%[^a-zA-Z%]*[a-zA-Z]|%%")
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "format":

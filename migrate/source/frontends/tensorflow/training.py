@@ -96,7 +96,12 @@ def _method(call: cst.Call) -> str:
 
 
 def _elsewhere(file: File, call: cst.Call) -> bool:
-    """True for `scipy.optimize.minimize` and the like."""
+    """True for `scipy.optimize.minimize` and the like, which are called on no object."""
+    inner: cst.BaseExpression = call.func
+    while isinstance(inner, cst.Attribute):
+        inner = inner.value
+    if not isinstance(inner, cst.Name):
+        return False
     imported, _ = file.tree.imported_names(call.func)
     return bool(imported) and not any(name.startswith(("tensorflow", "keras")) for name in imported)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -10,32 +11,40 @@ from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.shapes import is_float32
-from migrate.source.frontends.tensorflow.values import local_names, scope_of_name
+from migrate.source.frontends.tensorflow.values import local_names, resolve, scope_of_name
 from migrate.source.frontends.tensorflow.variable_scopes import PARAMETERS
 from migrate.source.rules import Example, register
 
 SHARED = "parameter servers and strategies share variables between processes, which a table of a session does not"
 EAGER = "tables of this runtime live in a v1 graph"
-RESTORED = "rows restored by variable name would not reach the table"
 CALLS = {
     "train.replica_device_setter": SHARED,
     "train.ClusterSpec": SHARED,
     "train.Server": SHARED,
     "train.SyncReplicasOptimizer": SHARED,
-    "distribute.MirroredStrategy": SHARED,
-    "distribute.experimental.ParameterServerStrategy": SHARED,
-    "contrib.distribute.MirroredStrategy": SHARED,
     "GradientTape": EAGER,
     "enable_eager_execution": EAGER,
     "function": EAGER,
-    "train.init_from_checkpoint": RESTORED,
-    "train.warm_start": RESTORED,
     "train.ExponentialMovingAverage": "an average over all variables would leave the tables out",
-    "graph_util.convert_variables_to_constants": "a table cannot be frozen into a constant",
     "make_template": "a template makes its variables again under reuse",
     "import_graph_def": "a graph that is imported brings variables that are not in the file",
     "train.import_meta_graph": "a graph that is imported brings variables that are not in the file",
 }
+STRATEGIES = re.compile(r"(contrib\.)?distribute\.(\w+\.)*\w*Strategy\w*|(contrib\.|estimator\.)?tpu\..*")
+#: Functions, wherever they come from, that put the values of variables into a graph.
+FREEZES = {
+    "convert_variables_to_constants",
+    "convert_variables_to_constants_from_session_graph",
+    "convert_variables_to_constants_v2",
+    "freeze_graph",
+    "freeze_graph_with_def_protos",
+    "from_frozen_graph",
+    "from_session",
+    "toco_convert",
+}
+FROZEN = "the rows of a table cannot be frozen into a constant; export a SavedModel"
+#: Libraries that run a program as several processes.
+PARALLEL = {"horovod", "byteps", "bluefog"}
 #: Methods of a scope that change how every later variable is made.
 SETTERS = ("set_initializer", "set_regularizer", "set_custom_getter")
 V1_EVIDENCE = {
@@ -64,11 +73,7 @@ def _listed(file: File, use: cst.Name) -> bool:
         return False
     if method.attr.value in {"average", "average_name"}:
         return True
-    return method.attr.value == "apply" and isinstance(call.args[0].value, cst.List | cst.Tuple)
-
-
-def _named(call: cst.Call, keyword: str) -> cst.Arg | None:
-    return next((arg for arg in call.args if arg.keyword and arg.keyword.value == keyword), None)
+    return method.attr.value == "apply" and isinstance(resolve(file.tree, call.args[0].value), cst.List | cst.Tuple)
 
 
 @register
@@ -76,7 +81,7 @@ class Surroundings(FileRule):
     """Refuses every table of a file that runs where tables do not."""
 
     id = "tf-surroundings"
-    title = "A file that runs eagerly, distributed, or warm-started keeps its tables"
+    title = "A file that runs eagerly or distributed keeps its tables"
     examples = (
         Example("parameter server", MADE + "s = tf.train.ClusterSpec(c)\n", says="share variables"),
         Example(
@@ -89,6 +94,13 @@ class Surroundings(FileRule):
             MADE + "a = tf.train.ExponentialMovingAverage(0.9)\no = a.apply()\n",
             says="average over all",
         ),
+        Example("frozen", MADE + 'g = tf.graph_util.convert_variables_to_constants(s, g, ["y"])\n', says="frozen"),
+        Example(
+            "several processes",
+            "import horovod.tensorflow as hvd\n" + MADE + "hvd.init()\n",
+            says="between processes",
+        ),
+        Example("a strategy", MADE + 's = tf.distribute.OneDeviceStrategy("/cpu:0")\n', says="share variables"),
         Example(
             "double precision of an outer scope",
             'import tensorflow.compat.v1 as tf\nwith tf.variable_scope("s", dtype=tf.float64):\n'
@@ -101,10 +113,9 @@ class Surroundings(FileRule):
         for call, name in file.names.calls:
             if name == "train.ExponentialMovingAverage" and averages_listed(file, call):
                 continue
-            if name in CALLS:
-                yield Stop(call, self.id, f"`{file.tree.source(call.func)}` is used in this file", CALLS[name])
-            elif name.startswith("estimator.") and not is_none(_named(call, "warm_start_from")):
-                yield Stop(call, self.id, "an Estimator starts from a checkpoint", RESTORED, "run `migrate checkpoint`")
+            reason = CALLS.get(name) or (SHARED if STRATEGIES.fullmatch(name) else "")
+            if reason:
+                yield Stop(call, self.id, f"`{file.tree.source(call.func)}` is used in this file", reason)
             elif name == "variable_scope":
                 yield from self._scope(file, call)
         for setter in SETTERS:
@@ -119,6 +130,13 @@ class Surroundings(FileRule):
             message = "nothing in this file says that it builds a v1 graph"
             yield Stop(file.tree.module, self.id, message, EAGER, "disable eager execution and use sessions")
         yield from self._processes(file)
+        for call in file.tree.calls:
+            last = call.func.attr.value if isinstance(call.func, cst.Attribute) else file.tree.source(call.func)
+            if last in FREEZES:
+                yield Stop(call, self.id, f"`{file.tree.source(call.func)}` is used in this file", FROZEN)
+            elif {name.split(".")[0] for name in file.tree.imported_names(call.func)[0]} & PARALLEL:
+                text = f"`{file.tree.source(call.func)}` is used in this file"
+                yield Stop(call, self.id, text, SHARED, "keep the file as it is, or run one process without it")
 
     def _processes(self, file: File) -> Iterator[Stop]:
         """What may make the file one of several processes that share their variables."""

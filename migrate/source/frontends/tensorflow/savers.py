@@ -1,0 +1,64 @@
+"""Savers that are given the variables they save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import resolve
+
+
+def savers(file: File, tables: set[int]) -> Iterator[Stop]:
+    """Yield a doubt for each saver whose list may hold a table; `tables` are the ids of the nodes that mention one."""
+    for call, _ in file.calls("train.Saver"):
+        bound = bind(call, ("var_list", "reshape", "sharded", "max_to_keep")) or {
+            a.keyword.value: a for a in call.args if a.keyword
+        }
+        if "var_list" not in bound or is_none(bound["var_list"]):
+            continue
+        listed = bound["var_list"].value
+        if saves_all(file, call, listed) or _holds_no_table(file, listed, tables):
+            continue
+        text = " ".join(file.tree.source(call).split())
+        reason = "a table is not a variable of that list, so its rows would be missing from the checkpoint"
+        action = "use Saver() without a list, which saves tables too"
+        assumption = "no checkpoint of this saver needs the tables"
+        yield Stop(call, "tf-saver", f"`{text}` lists its variables", reason, action, assumption)
+
+
+def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression) -> bool:
+    """True for `Saver(tf.global_variables())`, which saves the tables as `Saver()` does."""
+    if not isinstance(saver, cst.Call) or file.names.of(saver.func) != "train.Saver":
+        return False
+    everything = {"global_variables", "all_variables"}
+    return isinstance(listed, cst.Call) and not listed.args and file.names.of(listed.func) in everything
+
+
+def _holds_no_table(file: File, listed: cst.BaseExpression, tables: set[int]) -> bool:
+    """True for a literal list or dict of variables that are no tables: the original saved none of these either."""
+    given = resolve(file.tree, listed)
+    if not isinstance(given, cst.List | cst.Tuple | cst.Dict) or (given is not listed and _grows(file, listed)):
+        return False
+    values = [element.value for element in given.elements]
+    plain = all(isinstance(element, cst.Element | cst.DictElement) for element in given.elements)
+    return plain and all(_is_dense(file, value, tables) for value in values)
+
+
+def _grows(file: File, listed: cst.BaseExpression) -> bool:
+    """True when anything but this saver reads a list that has a name, and so may put a table in."""
+    name = listed.value if isinstance(listed, cst.Name) else ""
+    uses = [use for use in file.tree.names.get(name, ()) if use is not listed]
+    return not name or any(
+        isinstance(file.tree.parent(use), cst.Attribute | cst.Subscript | cst.AugAssign) for use in uses
+    )
+
+
+def _is_dense(file: File, node: cst.BaseExpression, tables: set[int]) -> bool:
+    """True for a mention of one variable that is no table, and for the global step."""
+    if isinstance(node, cst.Call):
+        return (file.names.of(node.func) or "").endswith("_global_step")
+    return isinstance(node, cst.Name | cst.Attribute | cst.Subscript) and id(node) not in tables

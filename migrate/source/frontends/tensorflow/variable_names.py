@@ -1,0 +1,57 @@
+"""The name that a table's variable has in the original graph, as far as it is known."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from migrate.source.frontends.tensorflow.facts import Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.variable_scopes import prefix
+
+#: What TensorFlow puts behind the name of a variable.
+PARTS = (
+    r"(/(part_\d+|read|Read/ReadVariableOp|Assign|initial_value|Initializer/\w+|IsInitialized/\w+"
+    r"|Adagrad|Adam(_1)?|Momentum|RMSProp(_1)?|Ftrl(_1)?|Adadelta(_1)?|ExponentialMovingAverage))*(:\d+)?"
+)
+
+
+@dataclass(frozen=True)
+class VariableName:
+    """The last part of a name, and the scopes before it where these are known."""
+
+    last: str
+    scope: str | None  #: with its slash; None when not known
+    numbered: bool = False  #: TensorFlow may add a number
+
+    def is_meant_by(self, text: str) -> bool:
+        """True when `text` may name the variable, one of its slots, or an operation that belongs to it."""
+        before = "(.*/)?" if self.scope is None else re.escape(self.scope)
+        number = r"(_\d+)?" if self.numbered else ""
+        return re.fullmatch(before + re.escape(self.last) + number + PARTS, text) is not None
+
+    def fits(self, pattern: str) -> bool:
+        """True when a regular expression for computed names may give that of the variable, or one of its outputs."""
+        full = (self.scope or "") + self.last
+        texts = [full, f"scope/{self.last}"] if self.scope is None else [full]
+        ends = ("", ":0", "/read", "/read:0", "/Read/ReadVariableOp:0")
+        return any(re.fullmatch(pattern, text + end) for text in texts for end in ends)
+
+    def begins_with(self, pattern: str) -> bool:
+        """True when a regular expression may match the beginning of the name, as collections are filtered."""
+        try:
+            found = re.match(pattern, f"{self.scope or ''}{self.last}:0")
+        except re.error:
+            return True
+        return self.scope is None or self.numbered or found is not None
+
+
+def variable_name(file: File, table: Table) -> VariableName:
+    """Return the name of the variable that becomes a table."""
+    creation = table.creation
+    if creation.emitted:
+        return VariableName("embedding_weights", None)
+    outer = prefix(file, creation.call)
+    if creation.unique or outer is None:
+        return VariableName(creation.name or "Variable", None, creation.unique)
+    return VariableName(creation.name or "Variable", "".join(f"{part}/" for part in outer if part))

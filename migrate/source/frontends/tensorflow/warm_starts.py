@@ -1,0 +1,96 @@
+"""Variables that start from a checkpoint: which of them a mapping or a pattern names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.frontends.tensorflow.variable_names import VariableName, variable_name
+
+RULE = "tf-warm-start"
+MAPPED = ("train.init_from_checkpoint", "contrib.framework.init_from_checkpoint")
+SETTINGS = ("checkpoint", "vars_to_warm_start", "var_name_to_vocab_info", "var_name_to_prev_var_name")
+FIRST = "ckpt_to_initialize_from"
+
+
+def check_warm_starts(file: File, tables: list[Table]) -> None:
+    """Stop the tables whose variables start from a checkpoint, or may."""
+    starts = list(_starts(file)) if tables else []
+    for table in tables:
+        name = variable_name(file, table)
+        for call, names in starts:
+            if file.tree.related(call, table.creation.call) and (names is None or _names(name, names)):
+                text = " ".join(file.tree.source(call).split())[:80]
+                reason = "rows restored by variable name would not reach the table"
+                action = "turn the checkpoint over by `migrate checkpoint`, or name the other variables"
+                message = f"`{text}` starts this variable from a checkpoint"
+                table.stops.append(Stop(call, RULE, message, reason, action))
+
+
+def _names(name: VariableName, wanted: list[tuple[str, bool]]) -> bool:
+    """True when the variable is among those wanted: patterns, or names and scopes (which end in a slash)."""
+    full = (name.scope or "") + name.last
+    for text, is_pattern in wanted:
+        if is_pattern:
+            if name.begins_with(text):
+                return True
+        elif text.endswith("/"):
+            if text == "/" or name.scope is None or full.startswith(text):
+                return True
+        elif name.is_meant_by(text):
+            return True
+    return False
+
+
+def _starts(file: File) -> Iterator[tuple[cst.Call, list[tuple[str, bool]] | None]]:
+    """Yield what starts variables, and which of them: None where that is not known."""
+    for call, name in file.names.calls:
+        if name in MAPPED:
+            yield call, _mapped(file, call)
+        elif name == "train.warm_start":
+            yield call, _settings(file, call)
+        elif name.startswith("estimator."):
+            given = next((arg for arg in call.args if arg.keyword and arg.keyword.value == "warm_start_from"), None)
+            if given is None or is_none(given):
+                continue
+            made = resolve(file.tree, given.value)
+            known = isinstance(made, cst.Call) and file.names.of(made.func) == "estimator.WarmStartSettings"
+            if isinstance(made, cst.Call) and known:
+                yield made, _settings(file, made)
+            else:
+                yield call, None
+
+
+def _mapped(file: File, call: cst.Call) -> list[tuple[str, bool]] | None:
+    """Return the names and scopes of the model in `{"in the checkpoint": "in the model"}`."""
+    bound = bind(call, ("ckpt_dir_or_file", "assignment_map")) or bind(call, ("checkpoint_dir", "assignment_map"))
+    given = resolve(file.tree, bound["assignment_map"].value) if bound and "assignment_map" in bound else None
+    if not isinstance(given, cst.Dict):
+        return None
+    found = []
+    for element in given.elements:
+        value = resolve(file.tree, element.value)
+        text = string(value)
+        if text is None and not (
+            isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable", "Variable"}
+        ):
+            return None
+        if text is not None:
+            found.append((text, False))
+    return found
+
+
+def _settings(file: File, call: cst.Call) -> list[tuple[str, bool]] | None:
+    """Return the patterns of `vars_to_warm_start`."""
+    bound = bind(call, SETTINGS) or bind(call, (FIRST, *SETTINGS[1:]))
+    if bound is None or "vars_to_warm_start" not in bound:
+        return None
+    given = resolve(file.tree, bound["vars_to_warm_start"].value)
+    parts = [e.value for e in given.elements] if isinstance(given, cst.List | cst.Tuple) else [given]
+    texts = [string(part) for part in parts]
+    return None if None in texts else [(text, True) for text in texts if text is not None]

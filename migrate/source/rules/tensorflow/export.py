@@ -1,0 +1,30 @@
+"""Models that are exported with their tables."""
+
+from __future__ import annotations
+
+from migrate.source.rules import Example, Rule, register
+
+HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
+AFTER = (
+    "from runtime import create_table, sparse_lookup\n"
+    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
+)
+SAVED = 'tf.saved_model.simple_save(sess, path, {"ids": ids}, {"e": e})\n'
+
+
+@register
+class Export(Rule):
+    """A SavedModel or a graph in a file holds the rows, and operations that TensorFlow alone does not know.
+
+    A program that loads it calls `import runtime` first, or `tf.load_op_library` with the library of the runtime.
+    """
+
+    id = "tf-export"
+    title = "An exported model stays as it is and needs the operations of its tables where it is loaded"
+    applicability = None
+    examples = (
+        Example("a SavedModel", HEAD + MADE + SAVED, HEAD + AFTER + SAVED, says="load the operations"),
+        Example("no table moves", HEAD + MADE + "first = W[0]\n" + SAVED),
+    )
