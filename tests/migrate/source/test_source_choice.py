@@ -81,10 +81,10 @@ def test_a_refusing_rule_that_is_ignored_refuses_in_silence() -> None:
 
 def test_an_ignored_doubt_is_not_lifted_by_an_assumption() -> None:
     text = HEAD + MADE + LOOKUP + "s = tf.train.Saver(tf.trainable_variables()[:1])\n" + STEPS
-    saver = HEAD + MADE + LOOKUP + "s = tf.train.Saver([b])\n" + STEPS
+    saver = HEAD + MADE + LOOKUP + "s = tf.train.Saver(found)\n" + STEPS
     assert convert(saver, assume=True).changed
     assert not convert(saver, assume=True, ignore="tf-saver").changed
-    commented = saver.replace("Saver([b])", "Saver([b])  # migrate: ignore[tf-saver] serving")
+    commented = saver.replace("Saver(found)", "Saver(found)  # migrate: ignore[tf-saver] serving")
     assert not convert(commented, assume=True).changed
     assert not any(f.remains for f in convert(commented, assume=True).findings)
     assert not convert(text, ignore="tf-variable-collection tf-saver").changed

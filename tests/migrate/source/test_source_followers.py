@@ -217,6 +217,8 @@ STAYS = {
     "fetched by a computed name": ('s.run("%s:0" % name)', "may read this variable by its name"),
     "found by name": ('s.graph.get_tensor_by_name("w:0")', "reads this variable by its name"),
     "found by a computed name": ("s.graph.get_tensor_by_name(names[0])", "may read this variable by its name"),
+    "rows found by name": ('s.run("embedding_lookup/Identity:0")', "reads this lookup by its name"),
+    "rows in another scope": ('s.graph.get_operation_by_name("a/embedding_lookup_1")', "reads this lookup by its name"),
     "read from a checkpoint": ('tf.train.load_variable(DIR, "w/Adagrad")', "reads this variable by its name"),
     "read by a reader": ('tf.train.NewCheckpointReader(DIR).get_tensor("w")', "reads this variable by its name"),
     "read from an Estimator": ('est.get_variable_value("w")', "reads this variable by its name"),

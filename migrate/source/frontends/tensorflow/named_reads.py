@@ -25,6 +25,8 @@ METHODS = {
     "has_tensor",
 }
 FUNCTIONS = {"train.load_variable", "contrib.framework.load_variable"}
+#: The names that TensorFlow gives to lookups, by the end of the function.
+DEFAULTS = {"gather": "Gather(V2)?"}
 OUTPUT = re.compile(r".*:\d+")
 Read = tuple[cst.BaseExpression, cst.BaseExpression]
 
@@ -35,8 +37,10 @@ def check_named_reads(file: File, tables: list[Table]) -> None:
     for table in tables if reads else ():
         name = variable_name(file, table)
         for node, shown in reads:
-            if file.tree.related(node, table.creation.call) and (stop := _stop(file, name, node, shown)) is not None:
-                table.stops.append(stop)
+            if not file.tree.related(node, table.creation.call):
+                continue
+            stop = _stop(file, name, node, shown) or _lookup_stop(file, table, node, shown)
+            table.stops += [stop] if stop is not None else []
 
 
 def _outputs(file: File) -> Iterator[Read]:
@@ -78,3 +82,18 @@ def _stop(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.B
     assumption = "what is read by a computed name is none of the tables"
     action = "write the name out, or convert with --assume"
     return Stop(shown, RULE, f"`{text}` may read this variable by its name", reason, action, assumption)
+
+
+def _lookup_stop(file: File, table: Table, node: cst.BaseExpression, shown: cst.BaseExpression) -> Stop | None:
+    """Stop a table when what one of its lookups gives is read by the name of an operation inside it."""
+    given = string(node)
+    for lookup in table.lookups if given is not None else ():
+        own = next((a.value for a in lookup.call.args if a.keyword is not None and a.keyword.value == "name"), None)
+        last = (file.names.of(lookup.call.func) or "").rpartition(".")[2]
+        label = DEFAULTS.get(last, re.escape(last)) if own is None else pattern(file, own)
+        if given is not None and re.fullmatch(rf"(.*/)?{label}(_\d+)?(/.*)?(:\d+)?", given) is not None:
+            text = " ".join(file.tree.source(shown).split())[:80]
+            reason = "the operations of a table's lookup have other names"
+            action = "give the result a name of its own: `tf.identity(rows, name=...)`"
+            return Stop(shown, RULE, f"`{text}` reads this lookup by its name", reason, action)
+    return None
