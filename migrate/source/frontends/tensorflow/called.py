@@ -5,7 +5,7 @@ A function is known only when every use of its name is a call that is seen, here
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 from libcst.metadata import Assignment, FunctionScope
@@ -57,6 +57,18 @@ def parameters(file: File, function: cst.FunctionDef) -> list[cst.Param]:
     known = [*function.params.posonly_params, *function.params.params]
     is_bound = isinstance(owner_of(file, function), cst.ClassDef) and not _is_static(function)
     return known[1:] if is_bound else known
+
+
+def argument_of(known: Sequence[cst.Param], call: cst.Call, name: str) -> cst.BaseExpression | None:
+    """Return what a call passes to a parameter; None when it leaves it out or cannot be read."""
+    names = [p.name.value for p in known]
+    for position, arg in enumerate(call.args):
+        if arg.star:
+            return None
+        given = arg.keyword.value if arg.keyword else names[position] if position < len(names) else ""
+        if given == name:
+            return arg.value
+    return None
 
 
 def owner_of(file: File, function: cst.FunctionDef) -> cst.CSTNode | None:

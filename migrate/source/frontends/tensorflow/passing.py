@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.called import callee, calls_of, parameters
+from migrate.source.frontends.tensorflow.called import argument_of, callee, calls_of, parameters
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.returned import calls_that_get
 
 
 def parameter_of(file: File, node: cst.BaseExpression) -> tuple[cst.Name, list[cst.BaseExpression]] | None:
@@ -27,47 +28,38 @@ def parameter_of(file: File, node: cst.BaseExpression) -> tuple[cst.Name, list[c
     calls = calls_of(file, function)
     if taken is None or calls is None or arg.star or not any(one is call for one in calls):
         return None
-    passed = [_passed(known, one, name) for one in calls]
+    passed = [argument_of(known, one, name) for one in calls]
     values = [value for value in passed if value is not None]
     return (taken.name, values) if len(values) == len(passed) else None
-
-
-def _passed(known: list[cst.Param], call: cst.Call, name: str) -> cst.BaseExpression | None:
-    """Return what a call passes to a parameter; None when it leaves it out or cannot be read."""
-    names = [p.name.value for p in known]
-    for position, arg in enumerate(call.args):
-        if arg.star:
-            return None
-        given = arg.keyword.value if arg.keyword else names[position] if position < len(names) else ""
-        if given == name:
-            return arg.value
-    return None
 
 
 def receivers_of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
     """Return what the callers bind when `node` is returned, or their calls where these are used at once.
 
-    None when it is not returned, or some caller or other `return` is not followed.
+    Another `return` may give something else, when each call shows which of them it gets. None when `node` is not
+    returned, or some caller or other `return` is not followed.
     """
     element = file.tree.parent(node)
     listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
-    position = None
-    if isinstance(listed, cst.Tuple):
-        position = next(i for i, e in enumerate(listed.elements) if e is element)
-    value = node if listed is None else listed
+    place = None
+    if isinstance(listed, cst.Tuple | cst.List):
+        place = next(i for i, e in enumerate(listed.elements) if e is element), len(listed.elements)
+    given = file.tree.parent(node if listed is None else listed)
     function = file.tree.enclosing(node, cst.FunctionDef)
-    if not isinstance(file.tree.parent(value), cst.Return) or not isinstance(node, cst.Name) or function is None:
+    if not isinstance(given, cst.Return) or function is None or (listed is not None and place is None):
         return None
     calls = calls_of(file, function)
-    if not calls or not all(_same(file, node, one, position) for one in _returns(file, function)):
+    others = [one for one in _returns(function) if not _same(node, one, place)]
+    if calls and others:
+        calls = calls_that_get(file, function, given, others, calls) if place is not None else None
+    elif not calls:
         return None
-    size = len(listed.elements) if isinstance(listed, cst.Tuple) else 0
-    found = [_receiver(file, call, position, size) for call in calls]
+    found = [_receiver(file, call, place) for call in calls or ()]
     known = [one for one in found if one is not None]
-    return known if len(known) == len(found) else None
+    return known if calls is not None and len(known) == len(found) else None
 
 
-def _returns(file: File, function: cst.FunctionDef) -> Iterator[cst.Return]:
+def _returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
     finder = _Returns()
     function.body.visit(finder)
     return iter(finder.found)
@@ -84,26 +76,27 @@ class _Returns(cst.CSTVisitor):
         return False
 
 
-def _same(file: File, node: cst.Name, other: cst.Return, position: int | None) -> bool:
+def _same(node: cst.BaseExpression, other: cst.Return, place: tuple[int, int] | None) -> bool:
     """True when a `return` gives the same variable at the same place."""
     value = other.value
-    if position is not None:
-        fits = isinstance(value, cst.Tuple) and position < len(value.elements)
-        value = value.elements[position].value if isinstance(value, cst.Tuple) and fits else None
-    return isinstance(value, cst.Name) and value.value == node.value
+    if place is not None:
+        elements = value.elements if isinstance(value, cst.Tuple | cst.List) else ()
+        value = elements[place[0]].value if len(elements) == place[1] else None
+    same = isinstance(value, cst.Name) and isinstance(node, cst.Name) and value.value == node.value
+    return value is node or same
 
 
-def _receiver(file: File, call: cst.Call, position: int | None, size: int) -> cst.BaseExpression | None:
-    """Return the target of `a = f()`, or that at `position` of `a, b = f()`; the call itself when it is an argument."""
+def _receiver(file: File, call: cst.Call, place: tuple[int, int] | None) -> cst.BaseExpression | None:
+    """Return the target of `a = f()`, or that at its place of `a, b = f()`; the call itself when it is an argument."""
     around = file.tree.parent(call)
-    if position is None and isinstance(around, cst.Arg):
+    if place is None and isinstance(around, cst.Arg):
         return call
     if not isinstance(around, cst.Assign) or len(around.targets) != 1:
         return None
     target: cst.BaseExpression = around.targets[0].target
-    if position is not None:
-        plain = isinstance(target, cst.Tuple) and all(isinstance(e, cst.Element) for e in target.elements)
-        if not isinstance(target, cst.Tuple) or not plain or len(target.elements) != size:
+    if place is not None:
+        elements = target.elements if isinstance(target, cst.Tuple | cst.List) else ()
+        if len(elements) != place[1] or not all(isinstance(e, cst.Element) for e in elements):
             return None
-        target = target.elements[position].value
+        target = elements[place[0]].value
     return target if isinstance(target, cst.Name | cst.Attribute) else None

@@ -46,8 +46,22 @@ class Mentions:
 
 def mentions(file: File, target: cst.BaseExpression) -> Mentions:
     """Return every mention of what is assigned to `target`, aliases included."""
+    return _followed(file, [target], Mentions())
+
+
+def value_mentions(file: File, value: cst.Call) -> Mentions | None:
+    """Return every mention of what a call makes that is returned, or passed to a function; None for any other call."""
     found = Mentions()
-    pending = [target]
+    targets = _goes_to(file, value, found)
+    if targets is None:
+        return None
+    found.aliased.append(value)
+    found.reads += [one for one in targets if isinstance(one, cst.Call)]
+    return _followed(file, [one for one in targets if not isinstance(one, cst.Call)], found)
+
+
+def _followed(file: File, pending: list[cst.BaseExpression], found: Mentions) -> Mentions:
+    """Add the mentions of what the pending names stand for."""
     seen: set[int] = set()
     while pending:
         current = pending.pop()
@@ -175,8 +189,11 @@ def _entry(file: File, target: cst.Subscript, found: Mentions) -> list[cst.BaseE
     return entries(file, target.value, key, found)
 
 
-def entries(file: File, container: cst.Name | cst.Attribute, key: str, found: Mentions) -> list[cst.BaseExpression]:
-    """Return the mentions of one key of a dict, following the dict through returns and assignments."""
+def entries(file: File, container: cst.BaseExpression, key: str, found: Mentions) -> list[cst.BaseExpression]:
+    """Return the mentions of one key of a dict, followed through returns, assignments and calls.
+
+    `container` is what the dict is bound to, or its display where that is returned at once.
+    """
     result: list[cst.BaseExpression] = []
     for read in _Dict(file, found).reads(container):
         around = file.tree.parent(read)
@@ -200,12 +217,14 @@ class _Dict:
         self.found = found
         self.seen: set[int] = set()
         self.makers: set[int] = set()  #: calls of the functions that return it
+        self.parameters: set[int] = set()  #: that take it
+        self.passed: list[cst.BaseExpression] = []  #: all that reaches these parameters
 
     def reads(self, first: cst.BaseExpression) -> list[cst.BaseExpression]:
         """Return where the dict is read, other than to hand it on."""
         result: list[cst.BaseExpression] = []
         writes: list[cst.BaseExpression] = []
-        pending = [first]
+        pending = [first] if not isinstance(first, cst.Dict) else self._handed_to(first) or []
         while pending:
             current = pending.pop()
             if id(current) in self.seen:
@@ -223,10 +242,15 @@ class _Dict:
         return result
 
     def _handed_to(self, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
-        """Return where the dict goes when `node` is assigned or returned; None when it is simply used."""
+        """Return where the dict goes when `node` is assigned, passed or returned; None when it is simply used."""
         alias = _alias_target(self.file, node)
         if alias is not None:
             return [alias]
+        taken = parameter_of(self.file, node)
+        if taken is not None:
+            self.parameters.add(id(taken[0]))
+            self.passed += taken[1]
+            return [taken[0]]
         around = self.file.tree.parent(node)
         function = self.file.tree.enclosing(node, cst.FunctionDef)
         if not isinstance(around, cst.Return) or function is None:
@@ -239,8 +263,14 @@ class _Dict:
 
     def _check(self, writes: list[cst.BaseExpression]) -> None:
         """Record a stop where a name of the dict is bound to something that is not this dict."""
+        for other in self.passed:
+            if id(other) not in self.seen | self.makers:
+                text = " ".join(self.file.tree.source(other).split())
+                self.found.stop(other, f"`{text}` is passed where the dict is", "its entries are not known")
         for node in writes:
             value = assigned_value(self.file.tree, node)
+            if id(node) in self.parameters:
+                continue
             fresh = isinstance(value, cst.Dict) or (
                 isinstance(value, cst.Call)
                 and self.file.tree.source(value.func) in {"dict", "OrderedDict", "collections.OrderedDict"}

@@ -11,7 +11,7 @@ from migrate.source.frontends.tensorflow.inner_graphs import in_branch, run_apar
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.frontends.tensorflow.padding import find_padding, follow, pad
 from migrate.source.frontends.tensorflow.partitions import check_parts
-from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions
+from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions, value_mentions
 from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value
@@ -90,6 +90,10 @@ def _cut_off(file: File, lookup: cst.Call) -> bool:
 def _uses(file: File, call: cst.Call) -> tuple[str, Mentions | None]:
     """Return how the source calls the variable, and its mentions; None when it is bound to nothing."""
     around = file.tree.parent(call)
+    known = value_mentions(file, call)
+    if known is not None:
+        named = [*known.received, *known.reads]
+        return file.tree.source(named[0]) if named else "", known
     if isinstance(around, cst.Arg):
         return file.tree.source(call), Mentions(reads=[call])
     if isinstance(around, cst.DictElement):
@@ -136,12 +140,15 @@ def _dict_element(file: File, element: cst.DictElement) -> tuple[str, Mentions |
     literal = file.tree.parent(element)
     assign = file.tree.parent(literal) if literal is not None else None
     key = string(element.key)
+    found = Mentions()
+    if isinstance(assign, cst.Return) and isinstance(literal, cst.Dict) and key is not None:
+        found.reads = entries(file, literal, key, found)
+        return f'["{key}"]', found
     if not isinstance(assign, cst.Assign) or len(assign.targets) != 1 or key is None:
         return "", None
     target = assign.targets[0].target
     if not isinstance(target, cst.Name | cst.Attribute):
         return "", None
-    found = Mentions()
     found.reads = entries(file, target, key, found)
     return f'{file.tree.source(target)}["{key}"]', found
 
