@@ -162,6 +162,8 @@ class Planner(AroundEditing):
         yield from without_arguments(tree, lookup.call, lookup.drop)
         for arg, text in lookup.named:
             yield Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], f"{text}=")
+        if lookup.sliced is not None:
+            yield Edit(tree.outer_span(lookup.sliced.value)[1], tree.span(lookup.sliced)[1], "")
         if lookup.listed is not None:
             left, right = tree.outer_span(lookup.listed)
             first, last = tree.outer_span(lookup.listed.elements[0].value)
