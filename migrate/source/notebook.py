@@ -104,7 +104,8 @@ class _Module:
         self.mark = mark
         self.masks = Masks(mark.replace("%%", "magic") + " ")
         self.parts = [self.masks.mask(cell.source) for cell in cells]
-        heads = [f"{mark} cell {cell.name} ({number})" for number, cell in enumerate(cells)]
+        opens = ["if 1:  " if _is_indented(part) else "" for part in self.parts]
+        heads = [f"{opens[number]}{mark} cell {cell.name} ({number})" for number, cell in enumerate(cells)]
         self.heads = heads
         self.text = "".join(f"{head}\n{part or ''}\n" for head, part in zip(heads, self.parts, strict=True))
         self.starts = [1]
@@ -126,7 +127,7 @@ class _Module:
     def problem(self) -> Finding | None:
         """Return a finding for the first cell that is no Python by itself."""
         for index, part in enumerate(self.parts):
-            message = parsed(part or "")[1]
+            message = "" if _is_indented(part) else parsed(part or "")[1]
             if message:
                 location = Location(self.name(index), 1, 1)
                 action = "repair the cell; the notebook is left as it is"
@@ -156,6 +157,13 @@ class _Module:
         for line in self.masks.lines.values():
             if names & set(_words(line)):
                 raise ValueError(f"`{line.strip()}` uses a table and is not Python")
+
+
+def _is_indented(part: str | None) -> bool:
+    """True for a cell that is indented as a whole, which Jupyter runs as if it were not."""
+    if part is None or part[:1] not in {" ", "\t"}:
+        return False
+    return bool(parsed(part)[1]) and not parsed(f"if 1:\n{part}")[1]
 
 
 def _words(line: str) -> list[str]:

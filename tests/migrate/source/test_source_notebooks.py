@@ -177,3 +177,14 @@ def test_notebooks_without_code_or_ids(tmp_path: Path) -> None:
         result, written = convert_bytes("a.ipynb", data, Options(), {})
         assert written == data
         assert not result.findings
+
+
+def test_a_cell_that_is_indented_as_a_whole_runs_in_jupyter_and_is_read() -> None:
+    shifted = cell("  e = tf.nn.embedding_lookup(W, ids)\n  print(e)", id="three")
+    result, written = converted(json.dumps(notebook(*MODEL[:2], shifted)).encode())
+    assert sources(written)[3] == "  e = sparse_lookup(W, ids)\n  print(e)"
+    assert [table.name for table in result.tables] == ["w"]
+    bad = cell("  e = 1\n    print(e)", id="three")
+    kept, _ = convert_bytes("a.ipynb", json.dumps(notebook(*MODEL[:2], bad)).encode(), Options(), {})
+    assert "cell three" in kept.findings[0].location.path
+    assert "unexpected indent" in kept.findings[0].message
