@@ -13,6 +13,7 @@ from runtime.initializers import column_blocks
 from runtime.looked_up import looked_up_rows
 from runtime.lookup import sparse_lookup
 from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
+from runtime.scopes import scoped_initializer, scoped_name
 from runtime.status import status
 from runtime.table import Table, create_table, tables
 from runtime.variables import get_dense_and_sparse_variable
@@ -37,6 +38,8 @@ __all__ = [
     "looked_up_rows",
     "optimizers",
     "safe_embedding_lookup_sparse",
+    "scoped_initializer",
+    "scoped_name",
     "set_threshold",
     "sparse_lookup",
     "status",

@@ -84,8 +84,8 @@ def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source:
     """
     if table.identity == "run time":
         raise MigrateError(
-            f"{source}: the table of the column `{table.name}` gets its name when the input layer runs, not in the "
-            "report; fill it in the program with runtime.checkpoint.warm_start(table, path, variable_name)"
+            f"{source}: the table of `{table.name}` gets its name when the program runs, from a column or a variable "
+            "scope; fill it in the program with runtime.checkpoint.warm_start(table, path, variable_name)"
         )
     if table.identity == "order":
         raise MigrateError(

@@ -26,6 +26,7 @@ class TableText:
     dim: str
     rows: str
     initializer: str
+    scoped: bool = False  #: the name, and initial values that are not given, are those of the scope at run time
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,14 @@ from migrate.targets.switches import Switches
 OPTIMIZERS = ("adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "lazy_adam", "momentum", "rmsprop")
 HOMES = {
     "rewriter": ("GraphModifierHook",),
-    "runtime": ("EvictHook", "create_table", "get_dense_and_sparse_variable", "looked_up_rows"),
+    "runtime": (
+        "EvictHook",
+        "create_table",
+        "get_dense_and_sparse_variable",
+        "looked_up_rows",
+        "scoped_initializer",
+        "scoped_name",
+    ),
     "runtime.feature_column": ("embedding_column", "shared_embedding_columns"),
     "runtime.keras": ("Embedding",),
     "runtime.optimizers": OPTIMIZERS,
@@ -28,11 +35,15 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     arguments = [
         f"key_dtype={spelling.tf}.int64",
         f"dim={table.dim}",
-        f'name="{table.name}"',
+        f"name={_name(spelling, table)}",
         f"device_vocabulary_size={table.rows}",
-        f"emb_initializer={table.initializer}",
+        f"emb_initializer={table.initializer or spelling.function('scoped_initializer') + '()'}",
     ]
     return call(spelling.function("create_table"), arguments, lead, spelling.newline)
+
+
+def _name(spelling: Spelling, table: TableText) -> str:
+    return f'{spelling.function("scoped_name")}("{table.name}")' if table.scoped else f'"{table.name}"'
 
 
 def _optimizers(switches: Switches) -> dict[str, Follows]:

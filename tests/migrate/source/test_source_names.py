@@ -18,42 +18,11 @@ BASE = HEAD + (
 GET = MADE.strip().removeprefix("W = ")
 NEW = 'tf.Variable(tf.zeros([9, 4]), name="w")'
 PAD = "W = tf.concat([tf.zeros([1, 4]), W[1:, :]], 0)\n"
-SCOPES = "is not fixed, so one name may stand for several variables"
 SEVERAL = "may run several times"
 CASES = {
-    "callback": (
-        BUILD + "def run(name, fn):\n    " + SCOPE.format("name") + "    return fn(ids)\n"
-        'a = run("a", build)\nb = run("b", build)\n',
-        SCOPES,
-    ),
-    "scope with a name": (HEAD + 's = tf.variable_scope("a")\nwith s:\n    ' + MADE + "    " + LOOKUP, SCOPES),
-    "own context": (
-        HEAD + "import contextlib\n@contextlib.contextmanager\ndef scoped(n):\n    with tf.variable_scope(n):\n"
-        '        yield\nwith scoped("a"):\n    ' + MADE + "    " + LOOKUP,
-        SCOPES,
-    ),
-    "own decorator": (HEAD + "from scopes import scoped\n" + BUILD.replace("def build", "@scoped\ndef build"), SCOPES),
     "lambdas in two scopes": (
         BUILD + "".join(SCOPE.format(repr(n)) + f"{n} = tf.cond(f, lambda: build(ids), g)\n" for n in "ab"),
-        SCOPES,
-    ),
-    "lambda kept": (BUILD + SCOPE.format('"a"') + "f = lambda: build(ids)\nf()\n", SCOPES),
-    "subclasses in two scopes": (
-        BASE.format(made=GET) + "".join(SCOPE.format(repr(n.lower())) + f"{n}(1.0)\n" for n in "AB"),
-        SCOPES,
-    ),
-    "constructor of a base in a scope": (
-        BASE.format(made=GET).replace("class B(Base):\n    pass\n", "")
-        + "class B(Base):\n    def __init__(self):\n        with tf.variable_scope('b'):\n"
-        "            super().__init__(1.0)\nA(1.0)\nB()\n",
-        SCOPES,
-    ),
-    "class handed on": (
-        BASE.format(made=GET)
-        + "def make(cls, name):\n    "
-        + SCOPE.format("name")
-        + "    return cls(1.0)\nmake(A, 'a')\nmake(B, 'b')\n",
-        SCOPES,
+        "made by `tf.cond`",
     ),
     "subclasses make two variables": (BASE.format(made=NEW) + "A(1.0)\nB(1.0)\n", SEVERAL),
     "class in a dict": (BASE.format(made=NEW) + 'M = {"m": Base}\ncls = M["m"]\na, b = cls(1.0), cls(2.0)\n', SEVERAL),

@@ -234,11 +234,6 @@ CASES = {
         + "s = tf.Session()\n",
         "run several times",
     ),
-    "two scopes": (
-        HEAD + "def f(ids):\n    " + MADE + "    return tf.nn.embedding_lookup(W, ids)\n"
-        'with tf.variable_scope("a"):\n    f(x)\nwith tf.variable_scope("b"):\n    f(x)\ns = tf.Session()\n',
-        "not fixed",
-    ),
     "reused dense": (TABLE + 'with tf.variable_scope("", reuse=True):\n    V = tf.get_variable("w")\n', "made twice"),
     "already converted": (
         HEAD + "from runtime import create_table\nt = create_table(a)\n" + MADE + LOOKUP,

@@ -71,6 +71,9 @@ class Creation:
     rows_text: str = ""
     dim_text: str = ""
     initializer: Initializer | None = None
+    scoped: bool = False  #: its name, and the initial values that it does not give, are those of the scope at run time
+    own_values: bool = True  #: it is given an initializer; else scopes may give one
+    scope_stops: list[Stop] = field(default_factory=list)  #: of `stops`, those about what scopes give it
     emitted: str = ""  #: the runtime's function of the same arguments; empty for `create_table`
     unique: bool = False  #: every execution makes a new variable (tf.Variable)
     stops: list[Stop] = field(default_factory=list)

@@ -25,6 +25,7 @@ from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
 from migrate.source.frontends.tensorflow.savers import savers, saves_all
+from migrate.source.frontends.tensorflow.scoped import check_scoped_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
 from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner, prints
@@ -96,6 +97,7 @@ def judge(file: File, assume: bool) -> Judgement:
     quiet(file, groups)
     if assume:
         _lift(judgement)
+    check_scoped_names(judgement)
     check_unknown_names(judgement)
     check_shared_names(judgement)
     check_shared_reads(judgement)
@@ -282,6 +284,9 @@ def _name(file: File, judgement: Judgement) -> None:
     given: dict[str, str] = {}
     names: set[str] = set()
     for table in judgement.moving:
+        if table.creation.scoped:
+            table.final_name = table.creation.name or ""
+            continue
         taken = {name for call, name in others if file.tree.related(call, table.creation.call)}
         scopes = prefix(file, table.creation.call) or ()
         label = re.findall(r"\w+", table.label.removeprefix("self."))
@@ -302,4 +307,5 @@ def _name(file: File, judgement: Judgement) -> None:
             given[shared] = name
     bearers = Counter(table.wanted_name for table in judgement.moving)
     for table in judgement.moving:
-        table.identity = "run time" if table.creation.emitted else "order" if bearers[table.wanted_name] > 1 else "name"
+        late = table.creation.emitted or table.creation.scoped
+        table.identity = "run time" if late else "order" if bearers[table.wanted_name] > 1 else "name"

@@ -51,6 +51,11 @@ def _check_functions(file: File, table: Table) -> None:
     if creation.emitted in lacks:
         message = f"`{table.label}` makes a table of its own"
         table.stops.append(_lacking(file, creation.call, creation.rule, message, lacks[creation.emitted]))
+    late = creation.scoped or (creation.initializer is not None and not creation.initializer.text)
+    if late and not creation.emitted and "scoped_name" not in file.target.functions:
+        message = f"the variable scope of `{table.label}` is known when the program runs"
+        lacking = "name or initial values of the variable scope that is open"
+        table.stops.append(_lacking(file, creation.call, creation.rule, message, lacking))
     for lookup in table.lookups:
         functions = lookup.rewrite.functions if lookup.rewrite is not None else (lookup.function,)
         for name in functions:

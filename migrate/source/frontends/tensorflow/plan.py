@@ -93,7 +93,7 @@ class Planner(AroundEditing):
             self.plan.after[id(call)] = f"{function}(...)"
             return
         initializer = creation.initializer.text if creation.initializer else ""
-        texts = TableText(table.final_name, creation.dim_text, creation.rows_text, initializer)
+        texts = TableText(table.final_name, creation.dim_text, creation.rows_text, initializer, creation.scoped)
         self._replace(call, self.target.create(self.spelling, texts, self.tree.lead(call)))
         comments = kept_comments(self.tree, call)
         if comments:

@@ -13,9 +13,10 @@ from migrate.source.frontends.tensorflow.padding import find_padding, follow, pa
 from migrate.source.frontends.tensorflow.partitions import check_parts
 from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions, value_mentions
 from migrate.source.frontends.tensorflow.repeats import repeated
+from migrate.source.frontends.tensorflow.scoped import check_scope
 from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value
-from migrate.source.frontends.tensorflow.variable_scopes import in_loop, prefix, runs
+from migrate.source.frontends.tensorflow.variable_scopes import in_loop, runs
 from migrate.source.rules import rules
 
 #: Calls that read rows by ids, whether or not this version can convert them.
@@ -227,7 +228,7 @@ def _unbinds(file: File, target: cst.BaseExpression) -> bool:
 
 
 def _check_runs(file: File, creation: Creation, table: Table) -> None:
-    """Stop a creation that may make several variables, or whose full name is not fixed."""
+    """Stop a creation that may make several variables, or whose full name is not known."""
     call = creation.call
     function = file.tree.enclosing(call, cst.FunctionDef)
     if creation.unique:
@@ -235,9 +236,8 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
         if several:
             reason = "each run makes another variable, but a table's name is unique"
             table.stops.append(Stop(call, creation.rule, "this creation may run several times", reason))
-    elif prefix(file, call) is None:
-        reason = "the variable scope around it is not fixed, so one name may stand for several variables"
-        table.stops.append(Stop(call, creation.rule, "the full name of this variable is not fixed", reason))
+    else:
+        check_scope(file, table)
     if any(isinstance(around, cst.Lambda) for around in file.tree.ancestors(call)):
         table.stops.append(
             Stop(call, creation.rule, "this variable is made inside a lambda", "it may run several times")

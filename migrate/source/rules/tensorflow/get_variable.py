@@ -11,6 +11,7 @@ from migrate.source.frontends.tensorflow.initializers import GLOROT, OPS
 from migrate.source.frontends.tensorflow.kept import keep
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
+from migrate.source.frontends.tensorflow.scoped import from_scope
 from migrate.source.frontends.tensorflow.shapes import Shape, is_float32
 from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option
 from migrate.source.rules import Example, register
@@ -34,6 +35,15 @@ PARAMETERS = [
 ]
 HEAD = "import tensorflow.compat.v1 as tf\n"
 HEAD_AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
+BUILD = 'def build(ids):\n    W = tf.get_variable("w", [9, 4])\n    return tf.nn.embedding_lookup(W, ids)\n'
+BUILD_AFTER = (
+    "def build(ids):\n"
+    '    W = create_table(key_dtype=tf.int64, dim=4, name=scoped_name("w"), device_vocabulary_size=9,\n'
+    "                     emb_initializer=scoped_initializer())\n    return sparse_lookup(W, ids)\n"
+)
+SCOPES = (
+    'with tf.variable_scope("a", initializer=i):\n    a = build(x)\nwith tf.variable_scope("b"):\n    b = build(x)\n'
+)
 
 
 @register
@@ -83,10 +93,18 @@ class GetVariable(CreationRule):
             says="float32",
         ),
         Example(
-            "initial values of a scope in another function",
+            "a function that runs in several scopes makes a table in each, with the initial values of the scope",
+            HEAD + BUILD + SCOPES,
             HEAD
-            + 'def build(ids):\n    W = tf.get_variable("w", [9, 4])\n    return tf.nn.embedding_lookup(W, ids)\n\n'
-            'with tf.variable_scope("s", initializer=tf.zeros_initializer()):\n    e = build(x)\n',
+            + "from runtime import create_table, scoped_initializer, scoped_name, sparse_lookup\n"
+            + BUILD_AFTER
+            + SCOPES,
+            says="when the program runs",
+            assume=True,
+        ),
+        Example(
+            "initial values of a scope in another function, for a vector",
+            HEAD + BUILD.replace("[9, 4]", "[9]") + 'with tf.variable_scope("s", initializer=i):\n    e = build(x)\n',
             says="around a call",
         ),
         Example(
@@ -116,13 +134,20 @@ class GetVariable(CreationRule):
             read_initial_op(creation, file, initializer.value)
             return creation
         shape = read_shape(creation, file, bound["shape"].value if "shape" in bound else None)
+        creation.own_values = initializer is not None
+        before = len(creation.stops)
         if shape is not None:
             self._initializer(creation, file, shape, initializer.value if initializer else None)
+        if not creation.own_values:
+            creation.scope_stops = creation.stops[before:]
         return creation
 
     def _initializer(self, creation: Creation, file: File, shape: Shape, given: cst.BaseExpression | None) -> None:
         given = given if given is not None else enclosing_option(file, creation.call, "initializer")
         if given is None and (outer := callers_option(file, creation.call, "initializer")) is not None:
+            if shape.columns is not None and not is_partitioned(file, creation):
+                creation.initializer = from_scope()
+                return
             reason = "a variable scope around a call of this function gives its initial values"
             refuse(creation, outer, reason, "give the initializer where the variable is made")
             return

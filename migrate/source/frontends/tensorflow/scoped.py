@@ -1,0 +1,79 @@
+"""Variables whose scope is known only when the program runs: their tables take name and first rows from it then."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.partitions import is_partitioned
+from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option, prefix
+
+if TYPE_CHECKING:
+    from migrate.source.frontends.tensorflow.judge import Judgement
+
+NAMED = "its name is that of the variable scope when the program runs: in another scope it is another table"
+BEGUN = "rows begin as the variable scope says when the program runs; making the table fails where it cannot"
+MESSAGE = "the full name of this variable is not fixed"
+ACTION = "open the scope with a fixed name where the variable is made"
+
+
+def from_scope() -> Initializer:
+    """Return the initial values of the scope at run time."""
+    return Initializer("", BEGUN)
+
+
+def check_scope(file: File, table: Table) -> None:
+    """Let a table take its name at run time when its scopes are not fixed, or stop it."""
+    creation = table.creation
+    if prefix(file, creation.call) is not None:
+        return
+    reason = _why_not(file, creation)
+    if reason:
+        text = f"the variable scope around it is not fixed, and {reason}"
+        table.stops.append(Stop(creation.call, creation.rule, MESSAGE, text, ACTION))
+        return
+    creation.scoped = True
+    creation.notes.append(NAMED)
+    if not creation.own_values:
+        creation.initializer = from_scope()
+        table.stops[:] = [stop for stop in table.stops if all(stop is not other for other in creation.scope_stops)]
+
+
+def _why_not(file: File, creation: Creation) -> str:
+    if creation.name is None or creation.rank == 0:
+        return "its name or shape is not known"
+    if creation.rank == 1 and not creation.own_values:
+        return "a vector without an initializer takes a bound from it that a table would not have"
+    if is_partitioned(file, creation):
+        return "variables are partitioned"
+    for find in (enclosing_option, callers_option):
+        if find(file, creation.call, "regularizer") is not None:
+            return "a scope has a regularizer"
+    return ""
+
+
+def check_scoped_names(judgement: Judgement) -> None:
+    """Stop a table that takes its name at run time where another one, with a fixed name, may get the same."""
+    file = judgement.file
+    fixed = [(table, _fixed_name(file, table)) for table in judgement.moving if not table.creation.scoped]
+    for table in [one for one in judgement.moving if one.creation.scoped]:
+        end = _plain(table.creation.name or "")
+        for other, name in fixed:
+            related = file.tree.related(other.creation.call, table.creation.call)
+            if related and (name == end or name.endswith(f"_{end}")):
+                reason = f"the variable scope around it is not fixed, and `{other.label}` may have the same name"
+                stop = Stop(table.creation.call, table.creation.rule, MESSAGE, reason, ACTION)
+                table.stops.append(stop)
+                break
+
+
+def _fixed_name(file: File, table: Table) -> str:
+    label = re.findall(r"\w+", table.label.removeprefix("self."))
+    own = table.creation.name or (label[-1] if label else "table")
+    return _plain("_".join([*(prefix(file, table.creation.call) or ()), own]))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^0-9a-z_]", "_", name.lower())

@@ -1,0 +1,66 @@
+"""Tables in variable scopes: the name and the first rows that `tf.get_variable` would give a variable made here."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import weakref
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _checks
+from runtime.table import tables
+
+#: Graph -> table name -> the full name of the variable that it stands for.
+_named: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
+#: What a scope may do to its variables, and a table would not follow.
+_FOREIGN = ("regularizer", "custom_getter", "constraint", "partitioner", "caching_device")
+_LENGTH = 90
+
+
+def scoped_name(name: str) -> str:
+    """Return the name of a table that stands for `tf.compat.v1.get_variable(name)` in the variable scope that is open.
+
+    It is the full name of that variable, with `_` for `/`: in another scope it is another table, and under reuse it is
+    the same one. For `create_table(name=scoped_name("item"), ...)` where the scope is not known when the code is
+    written.
+
+    Raises:
+        ValueError: the graph has a table of this name for another variable; the scope has another dtype than float32,
+            or a regularizer, custom getter, constraint, partitioner or caching device, which a table would not follow.
+    """
+    _checks.text("name", name, 1000)
+    scope = tf.compat.v1.get_variable_scope()
+    full = f"{scope.name}/{name}" if scope.name else name
+    for option in _FOREIGN:
+        if getattr(scope, option) is not None:
+            raise ValueError(
+                f"the variable scope around the table `{full}` has a {option}, which a table does not follow: open the "
+                "scope without it, or keep the variable"
+            )
+    if tf.as_dtype(scope.dtype) != tf.float32:
+        raise ValueError(f"the variable scope around the table `{full}` makes {scope.dtype}: tables hold float32")
+    return _claimed(full)
+
+
+def scoped_initializer() -> Any:
+    """Return the initializer of a variable that gives none: that of the variable scope that is open, else Glorot's."""
+    given = tf.compat.v1.get_variable_scope().initializer
+    return tf.compat.v1.glorot_uniform_initializer() if given is None else given
+
+
+def _claimed(full: str) -> str:
+    table = re.sub(r"[^0-9A-Za-z_]", "_", full)
+    if len(table) > _LENGTH:
+        table = f"{table[: _LENGTH - 9]}_{hashlib.sha256(full.encode()).hexdigest()[:8]}"
+    with tf.init_scope():
+        claimed = _named.setdefault(tf.compat.v1.get_default_graph(), {})
+        made = {one.table_name for one in tables()}
+    if claimed.get(table, "" if table in made else full) != full:
+        raise ValueError(
+            f"the table of the variable `{full}` would be `{table}`, which stands for "
+            f"{f'`{claimed[table]}`' if table in claimed else 'another variable'}: give one of them another name"
+        )
+    claimed[table] = full
+    return table

@@ -1,0 +1,108 @@
+"""`scoped_name` and `scoped_initializer` against `get_variable` in the same scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tensorflow
+
+import runtime
+
+tf = tensorflow.compat.v1
+
+
+def _table(name: str = "w") -> Any:
+    return runtime.create_table(tf.int64, 4, runtime.scoped_name(name), runtime.scoped_initializer(), 50)
+
+
+def _variable(name: str = "w") -> Any:
+    return tf.get_variable(name, [50, 4])
+
+
+def _scopes(make: Callable[..., Any]) -> list[Any]:
+    """Make a variable or a table in all kinds of scopes."""
+    made = [make()]
+    with tf.variable_scope("a"):
+        made.append(make())
+        with tf.variable_scope("b"):
+            made += [make(), make("c/d")]
+    with tf.variable_scope("a", reuse=True):
+        made.append(make())
+    for _ in range(2):
+        with tf.variable_scope("again", reuse=tf.AUTO_REUSE):
+            made.append(make())
+        with tf.variable_scope(None, default_name="each"):
+            made.append(make())
+    with tf.variable_scope("e") as scope:
+        pass
+    with tf.variable_scope("f"), tf.variable_scope(scope):
+        made.append(make())
+    with tf.name_scope("n"):
+        made.append(make("m"))
+    return made
+
+
+def test_tables_have_the_names_of_the_variables_and_are_shared_as_they_are() -> None:
+    with tf.Graph().as_default():
+        variables = _scopes(_variable)
+        names = [v.op.name.replace("/", "_") for v in variables]
+    with tf.Graph().as_default():
+        tables = _scopes(_table)
+        assert [t.table_name for t in tables] == names
+        assert len({id(t) for t in tables}) == len({id(v) for v in variables})
+        assert [names.index(n) for n in names] == [tables.index(t) for t in tables]
+
+
+@pytest.mark.parametrize(
+    "made", [None, tf.random_uniform_initializer(-3, 3), tf.zeros_initializer(), tf.ones_initializer]
+)
+def test_rows_begin_as_those_of_the_variable(made: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        with tf.variable_scope("a", initializer=made):
+            table, variable = _table(), tf.get_variable("v", [50, 4])
+        rows = runtime.sparse_lookup(table, np.arange(50))
+        session.run(tf.global_variables_initializer())
+        mine, stock = session.run([rows, variable])
+    assert abs(mine.std() - stock.std()) < 0.15 * max(stock.std(), 1e-9)
+    assert abs(mine.mean() - stock.mean()) < 0.25 * max(stock.std(), 1e-9)
+    assert np.abs(mine).max() <= np.abs(stock).max() * 1.1 + 1e-9
+
+
+def test_what_get_variable_refuses_is_refused() -> None:
+    for make in (_variable, _table):
+        with tf.Graph().as_default():
+            make()
+            with pytest.raises(ValueError, match="w"):
+                make()
+            with tf.variable_scope("new", reuse=True), pytest.raises(ValueError, match="w"):
+                make()
+
+
+def test_two_variables_never_share_a_table() -> None:
+    with tf.Graph().as_default(), tf.variable_scope("a_b", reuse=tf.AUTO_REUSE):
+        _table("c")
+        with tf.variable_scope(tf.VariableScope(tf.AUTO_REUSE, name="a")), pytest.raises(ValueError, match="a_b/c"):
+            _table("b/c")
+    with tf.Graph().as_default(), tf.variable_scope("", reuse=tf.AUTO_REUSE):
+        runtime.create_table(tf.int64, 4, "a_w", tf.zeros_initializer())
+        with tf.variable_scope("a"), pytest.raises(ValueError, match="another variable"):
+            _table()
+
+
+def test_long_names_stay_apart() -> None:
+    with tf.Graph().as_default():
+        names = [runtime.scoped_name("x" * 200 + end) for end in "ab"]
+    assert len(set(names)) == 2
+    assert all(len(name) <= 90 for name in names)
+
+
+@pytest.mark.parametrize("option", ["regularizer", "custom_getter", "constraint", "partitioner"])
+def test_a_scope_that_does_more_is_refused(option: str) -> None:
+    given = {option: lambda *args, **more: None}
+    with tf.Graph().as_default(), tf.variable_scope("a", **given), pytest.raises(ValueError, match=option):
+        _table()
+    with tf.Graph().as_default(), tf.variable_scope("a", dtype=tf.float64), pytest.raises(ValueError, match="float32"):
+        _table()
