@@ -18,6 +18,7 @@ from migrate.source.frontends.tensorflow.plan import Plan
 from migrate.source.frontends.tensorflow.tables import LOOKUP_LIKE, unfollowed
 from migrate.source.frontends.tensorflow.training import owner
 from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.frontends.tensorflow.variable_scopes import call_sites
 from migrate.source.notebook import SUFFIX as NOTEBOOK
 from migrate.source.rules import rules
 
@@ -85,6 +86,7 @@ class _Reporter:
         if self.moving:
             yield from self._followed()
             yield from self._steps()
+        yield from self._pointers()
         yield from self._left_alone()
 
     def _stops_of_files(self, stops: list[Stop], homes: set[str]) -> Iterator[Finding]:
@@ -240,6 +242,27 @@ class _Reporter:
                 before=self._text(step.call),
                 after=self.plan.after[id(step.call)],
             )
+
+    def _pointers(self) -> Iterator[Finding]:
+        """Say at the calls of a function of another file which table it looks up, and what becomes of it."""
+        seen: set[tuple[int, int]] = set()
+        for table in self.judgement.tables:
+            for function in [self.tree.enclosing(lookup.call, cst.FunctionDef) for lookup in table.lookups]:
+                if function is None or self.tree.enclosing(function, cst.ClassDef) is not None:
+                    continue
+                for call in call_sites(self.file, function):
+                    apart = self.tree.module_of(call) is not self.tree.module_of(function)
+                    if apart and (id(call), id(table)) not in seen:
+                        seen.add((id(call), id(table)))
+                        yield self._pointer(call, table)
+
+    def _pointer(self, call: cst.Call, table: Table) -> Finding:
+        place = self.tree.location(table.creation.call)
+        state = "becomes a dynamic table" if id(table) in self.moving else "stays as it is"
+        message = f"`{self._text(call.func)}` looks rows up in `{table.label}`, which {state}"
+        reason = f"it is made in {place.path}:{place.line}"
+        where = self.tree.location(call)
+        return Finding("tf-embedding-lookup", "lookup", State.NOTED, where, message, reason, before=self._text(call))
 
     def _left_alone(self) -> Iterator[Finding]:
         """Say which lookups read something that is no variable of this file."""
