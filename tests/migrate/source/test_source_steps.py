@@ -105,3 +105,25 @@ def test_a_table_beside_the_loss_stays_as_it_is_trained(code: str) -> None:
     losses = compare(HEAD + BESIDE + code + RUN + "    show(s.run(seen))\n")
     assert losses[0] > losses[2]
     assert (losses[3] == 0.5).all()
+
+
+UNSEEN = {
+    "a bound method": f"minimize = {ADAGRAD}.minimize\ntrain = minimize(loss)\n",
+    "a bound method beside a call": f"o = {ADAGRAD}\nm = o.minimize\ntrain = tf.group(o.minimize(loss), m(2 * loss))\n",
+    "partial": f"import functools\no = {ADAGRAD}\ntrain = functools.partial(o.minimize, name='t')(loss)\n",
+    "getattr": f"o = {ADAGRAD}\ntrain = getattr(o, 'minimize')(loss)\n",
+    "map": f"train = tf.group(*map({ADAGRAD}.minimize, [loss]))\n",
+    "another library": f"import trainer\ntrain = trainer.step({ADAGRAD}, loss)\n",
+}
+
+
+@pytest.mark.parametrize("code", UNSEEN.values(), ids=UNSEEN)
+def test_an_optimizer_whose_steps_are_not_seen_keeps_the_tables(code: str) -> None:
+    text = HEAD + BODY + code + RUN
+    result = converted(text, assume=True)
+    assert result.converted == text
+    assert "used in another way" in reasons(result) or "hands the optimizer on" in reasons(result)
+
+
+def test_an_optimizer_that_nothing_uses_stops_no_table() -> None:
+    compare(HEAD + BODY + f"unused = {ADAM}\ntrain = {ADAGRAD}.minimize(loss)\n" + RUN)

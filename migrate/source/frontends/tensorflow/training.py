@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -31,6 +32,7 @@ HELPERS = {
     "contrib.layers.optimize_loss", "contrib.slim.learning.create_train_op", "contrib.training.create_train_op",
     "contrib.slim.learning.train", "keras.Model", "keras.models.Model", "keras.Sequential", "keras.models.Sequential",
 }  # fmt: skip
+STEPPING = re.compile(r"(train\.(experimental\.)?|contrib\.opt\.)\w*Optimizer")
 UNCLEAR = "a table would not be trained as the variable was"
 
 
@@ -65,6 +67,7 @@ def find_training(file: File, tables: set[int]) -> Training:
     flow = Flow(file)
     consumed: set[int] = set()
     dense: list[tuple[cst.Call, Optimizer]] = []
+    seen: set[int] = set()
     for call in file.tree.calls:
         name = file.names.of(call.func)
         if name in HELPERS or (_method(call) == "compile" and any(a.keyword for a in call.args)):
@@ -73,6 +76,7 @@ def find_training(file: File, tables: set[int]) -> Training:
         if _method(call) not in TRAINING or _elsewhere(file, call) or not isinstance(call.func, cst.Attribute):
             continue
         optimizer = optimizer_of(file, call.func.value)
+        seen |= {id(maker.call) for maker in optimizer.makers}
         step = _step(file, flow, call, optimizer, tables)
         if isinstance(step, Stop):
             training.stops += [*optimizer.stops, step] if not optimizer.stops else optimizer.stops
@@ -84,6 +88,7 @@ def find_training(file: File, tables: set[int]) -> Training:
             dense.append((call, optimizer))
     _check_consumed(file, training, consumed, tables, flow)
     _check_carriers(file, flow, training)
+    _check_unseen(file, training, seen)
     _check_states(file, training)
     _check_repeated(file, training)
     _check_counts(file, training, dense)
@@ -256,6 +261,29 @@ def prints(file: File, use: cst.CSTNode) -> bool:
         return False
     expression = line.body[0].value if isinstance(line.body[0], cst.Expr) else None
     return isinstance(expression, cst.Call) and file.tree.source(expression.func) in {"print", "logging.info"}
+
+
+def _check_unseen(file: File, training: Training, seen: set[int]) -> None:
+    """Stop on optimizers that are used in another way than by calling their methods, as a bound method is."""
+    for call, name in file.names.calls:
+        if not STEPPING.fullmatch(name) or id(call) in seen or _is_idle(file, call):
+            continue
+        text = " ".join(file.tree.source(call).split())
+        reason = "no call of its methods is seen, so how it trains the tables is not known"
+        action = "call its `minimize` where it is made, or keep the tables dense"
+        training.stops.append(Stop(call, RULE, f"`{text}` is an optimizer that is used in another way", reason, action))
+
+
+def _is_idle(file: File, call: cst.Call) -> bool:
+    """True for an optimizer that stays in a name of a function, or of the file, that nothing reads."""
+    if isinstance(file.tree.parent(call), cst.Expr):
+        return True
+    assign = file.tree.parent(call)
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
+    scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
+    if scope is None or not isinstance(target, cst.Name):
+        return False
+    return all(is_target(file.tree, use) for use in local_names(file.tree, target.value, scope))
 
 
 def _check_states(file: File, training: Training) -> None:
