@@ -12,6 +12,7 @@ from runtime.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe
 from runtime.initializers import column_blocks
 from runtime.looked_up import looked_up_rows
 from runtime.lookup import sparse_lookup
+from runtime.partitioned import partitioned_lookup
 from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.scopes import scoped_initializer, scoped_name
 from runtime.status import status
@@ -37,6 +38,7 @@ __all__ = [
     "initializers",
     "looked_up_rows",
     "optimizers",
+    "partitioned_lookup",
     "safe_embedding_lookup_sparse",
     "scoped_initializer",
     "scoped_name",

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 from idiom_runner import model, run
-from source_helpers import converted, reasons
+from source_helpers import HEAD, converted, reasons
 
 SCOPED = (
     'with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(3)):\n    P = tf.get_variable("p", [20, 4]{})\n'
@@ -77,3 +77,20 @@ def test_what_depends_on_the_parts_is_refused(initializer: str, lookups: str, sa
 def test_without_a_partitioner_every_strategy_reads_the_same_rows() -> None:
     text = model('out = tf.nn.embedding_lookup(W, ids, "mod") + tf.nn.embedding_lookup(W, ids, "div")', "sgd")
     assert "create_table(" in converted(text).converted
+
+
+@pytest.mark.parametrize(
+    ("lookup", "says"),
+    [
+        ("t2.nn.embedding_lookup([a, b], x)", "gives no `partition_strategy`"),
+        ("tf.nn.embedding_lookup([a, b, x], y)", "`x` is passed there as well"),
+        ("tf.nn.embedding_lookup([a, b], x, partition_strategy=way)", "is no text"),
+        ("tf.nn.embedding_lookup([a, b], x) + tf.matmul(y, b)", "which stays as it is"),
+    ],
+)
+def test_a_list_of_partitions_moves_as_a_whole_or_stays(lookup: str, says: str) -> None:
+    made = "".join(f'{n} = tf.get_variable("{n}", [9, 4])\n' for n in "ab")
+    text = f"{HEAD}import tensorflow as t2\n{made}e = {lookup}\n"
+    result = converted(text)
+    assert result.converted == text
+    assert any(says in f"{f.message}: {f.reason}" for f in result.findings), result.findings

@@ -101,6 +101,7 @@ class Lookup:
     named: tuple[tuple[cst.Arg, str], ...] = ()  #: arguments given by position that need a keyword
     wraps: tuple[tuple[cst.Arg, str, str], ...] = ()  #: text put before and after an argument
     listed: cst.List | None = None  #: the list of one partition that the table is given in
+    parts: tuple[cst.BaseExpression, ...] = ()  #: the partitions, when it reads several tables by turns
     sliced: cst.Subscript | None = None  #: the columns of the table that are read: the slice moves into `around`
     function: str = "sparse_lookup"
     around: tuple[str, str] = ("", "")  #: what stands before and after the lookup; `{tf}` is TensorFlow

@@ -66,6 +66,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         if isinstance(use, Lookup):
             table.lookups.append(use)
             table.stops += use.doubts
+            table.passed += [part for part in use.parts if part is not node]
         elif isinstance(use, Followed):
             table.followed.append(use)
         else:

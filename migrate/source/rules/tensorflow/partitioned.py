@@ -1,4 +1,4 @@
-"""A table given as a list of several partitions. Named, not converted."""
+"""A table given as a list of several partitions to a pooled lookup. Named, not converted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CALLS = {
 
 @register
 class Partitioned(UseRule):
-    """A lookup over a list of variables."""
+    """A pooled lookup over a list of variables, or one over a tuple or the result of a call."""
 
     id = "tf-partitioned-params"
     title = "A table made of several variables keeps them as they are"
@@ -26,7 +26,7 @@ class Partitioned(UseRule):
         Example(
             "two partitions",
             'import tensorflow.compat.v1 as tf\na = tf.get_variable("a", [9, 4])\nb = tf.get_variable("b", [9, 4])\n'
-            "e = tf.nn.embedding_lookup([a, b], ids)\n",
+            "e = tf.nn.embedding_lookup_sparse([a, b], ids, None)\n",
             says="partition",
         ),
     )
@@ -40,4 +40,4 @@ class Partitioned(UseRule):
             return None
         reason = "its ids are spread over several variables, and each row of the table would come from another of them"
         action = "make one variable of all partitions; a table needs none"
-        return Stop(call, self.id, "a lookup over a list of partitions is not converted yet", reason, action)
+        return Stop(call, self.id, "a pooled lookup over a list of partitions is not converted yet", reason, action)
