@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 STREAM = "-"
+#: What a file that trains a Keras model has somewhere.
+KERAS_TRAINS = (".fit(", ".train_on_batch(", ".apply_gradients(", ".minimize(")
 STREAM_NAME = click.option(
     "--stdin-filename", metavar="NAME", default="<stdin>", help="What findings call the text when PATH is `-`."
 )
@@ -216,11 +218,11 @@ def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -
 
 
 def _verifiable(one: Converted) -> bool:
-    """True for a changed file, but no notebook, none for another SDK and none of nothing but Keras layers."""
+    """True for a changed file, but no notebook, none for another SDK and no Keras model that is trained elsewhere."""
     from migrate.report.model import State
 
     moved = [f.rule for f in one.result.findings if f.subject == "table" and f.state is State.APPLIED]
-    only_layers = bool(moved) and set(moved) == {"tf-keras-embedding"}
+    only_layers = set(moved) == {"tf-keras-embedding"} and not any(call in one.result.original for call in KERAS_TRAINS)
     runs_here = one.result.target == "runtime" and one.source.path.suffix != ".ipynb"
     converts = bool(moved) or one.result.kind == "paddle"  # `--mark` alone changes no code
     return one.result.changed and converts and runs_here and not only_layers

@@ -11,7 +11,7 @@ from migrate.errors import MigrateError
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import measure, sources
 from migrate.verify.tensorflow.initial import variable_law
-from migrate.verify.tensorflow.interceptor import Watcher, v1
+from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, v1
 from migrate.verify.tensorflow.match import match_tables
 from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state
 from migrate.verify.tensorflow.original import all_rungs
@@ -26,7 +26,11 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     def take_over(session: Any, stock: Callable[..., Any], watcher: Watcher) -> None:
         result.update(_measured(job, session, stock, watcher, preparer))
 
-    run_watched(job["path"], job["directory"], Watcher(0, take_over, after_apply=preparer))
+    try:
+        run_watched(job["path"], job["directory"], Watcher(0, take_over, after_apply=preparer))
+    except TrainsEagerly:
+        message = f"{job['path']}: trains by Keras, and the original in a session; the two are not a pair"
+        raise MigrateError(message) from None
     return result
 
 

@@ -25,6 +25,10 @@ class Stop(BaseException):
     """Ends the watched program; not an Exception, so that the program does not catch it."""
 
 
+class TrainsEagerly(Stop):
+    """The program trains by a Keras optimizer outside of sessions, so there is no graph to watch."""
+
+
 @dataclass
 class Watcher:
     """What the program has shown so far."""
@@ -98,22 +102,36 @@ def watching(watcher: Watcher) -> Iterator[None]:
     """Put the watcher between program and TensorFlow; everything is as before afterwards."""
     optimizer, session = v1.train.Optimizer, v1.Session.__mro__[1]
     with contextlib.ExitStack() as stack:
-        for kind in _subclasses(optimizer):
+        for kind in subclasses(optimizer):
             if "apply_gradients" in vars(kind):
-                stack.enter_context(_replaced(kind, "apply_gradients", _apply(watcher, kind.apply_gradients)))
-        stack.enter_context(_replaced(optimizer, "compute_gradients", _compute(watcher, optimizer.compute_gradients)))
+                stack.enter_context(replaced(kind, "apply_gradients", _apply(watcher, kind.apply_gradients)))
+        stack.enter_context(replaced(optimizer, "compute_gradients", _compute(watcher, optimizer.compute_gradients)))
         for module in (tf, v1):
-            stack.enter_context(_replaced(module, "gradients", _gradients(watcher, module.gradients)))
-        stack.enter_context(_replaced(session, "run", _run(watcher, session.run)))
-        stack.enter_context(_no_checkpoints())
+            stack.enter_context(replaced(module, "gradients", _gradients(watcher, module.gradients)))
+        stack.enter_context(replaced(session, "run", _run(watcher, session.run)))
+        for kind in keras_optimizers():
+            if "apply_gradients" in vars(kind):
+                stack.enter_context(replaced(kind, "apply_gradients", _eagerly(kind.apply_gradients)))
+        stack.enter_context(writing_nothing())
         yield
 
 
 @contextlib.contextmanager
-def _no_checkpoints() -> Iterator[None]:
-    """Let the program neither write checkpoints nor start from one: a comparison leaves no trace and needs no past."""
-    saver = v1.train.Saver
-    with _replaced(saver, "save", lambda self, session, path, *_, **__: path), _replaced(saver, "restore", _nothing):
+def writing_nothing() -> Iterator[None]:
+    """Let the program write neither checkpoints nor events, nor start from one: a comparison leaves no trace."""
+    objects, managers = tf.train.Checkpoint, tf.train.CheckpointManager
+    silent = {tf.keras.Model: ("save", "save_weights"), managers: ("save",), v1.train.Saver: ("restore",)}
+    restoring = {tf.keras.Model: ("load_weights",), objects: ("restore", "read")}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replaced(v1.train.Saver, "save", lambda self, session, path, *_, **__: path))
+        for name in ("save", "write"):
+            stack.enter_context(replaced(objects, name, lambda self, path, *_, **__: path))
+        for owners, instead in ((silent, _nothing), (restoring, _restored)):
+            for owner, names in owners.items():
+                for name in names:
+                    stack.enter_context(replaced(owner, name, instead))
+        for module in (tf.summary, tf.compat.v2.summary):
+            stack.enter_context(replaced(module, "create_file_writer", _noop_writer))
         yield
 
 
@@ -121,9 +139,40 @@ def _nothing(*_: Any, **__: Any) -> None:
     return None
 
 
+class _Status:
+    """What restoring gives; asked for anything, it is content."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_, **__: self
+
+
+def _restored(*_: Any, **__: Any) -> _Status:
+    return _Status()
+
+
+def _noop_writer(*_: Any, **__: Any) -> Any:
+    return tf.summary.create_noop_writer()
+
+
 def _apply(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
     def apply_gradients(self: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
         return watcher.applying(stock, self, grads_and_vars, *rest, **named)
+
+    return apply_gradients
+
+
+def keras_optimizers() -> list[Any]:
+    """Return all classes of Keras optimizers."""
+    known = tf.keras.optimizers
+    bases = [known.Optimizer, getattr(getattr(known, "legacy", None), "Optimizer", known.Optimizer)]
+    return list(dict.fromkeys(kind for base in bases for kind in subclasses(base)))
+
+
+def _eagerly(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def apply_gradients(self: Any, *rest: Any, **named: Any) -> Any:
+        if v1.executing_eagerly_outside_functions():
+            raise TrainsEagerly
+        return stock(self, *rest, **named)
 
     return apply_gradients
 
@@ -151,12 +200,14 @@ def _run(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _subclasses(kind: Any) -> list[Any]:
-    return [kind, *(below for child in kind.__subclasses__() for below in _subclasses(child))]
+def subclasses(kind: Any) -> list[Any]:
+    """Return a class and all that inherit from it."""
+    return [kind, *(below for child in kind.__subclasses__() for below in subclasses(child))]
 
 
 @contextlib.contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Give an attribute another value for a while."""
     stock = vars(owner).get(name, getattr(owner, name))
     setattr(owner, name, value)
     try:

@@ -11,7 +11,7 @@ from migrate.errors import MigrateError
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import double, measure
 from migrate.verify.tensorflow.initial import variable_law
-from migrate.verify.tensorflow.interceptor import Watcher, v1
+from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, v1
 from migrate.verify.tensorflow.names import describe, natural_state
 from migrate.verify.tensorflow.program import run_watched
 from migrate.verify.tensorflow.weights import random_weights
@@ -25,7 +25,10 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     def take_over(session: Any, stock: Callable[..., Any], watcher: Watcher) -> None:
         result.update(_measured(job, settings, session, stock, watcher))
 
-    run_watched(job["path"], job["directory"], Watcher(settings.drawn, take_over))
+    try:
+        run_watched(job["path"], job["directory"], Watcher(settings.drawn, take_over))
+    except TrainsEagerly:
+        return {"eager": True}
     return result
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from migrate.report.model import Comparison, Verification
 from migrate.verify import compare, laws, workers
+from migrate.verify.keras import pair as keras
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.measure import Program
 from migrate.verify.tensorflow.training import Training
@@ -33,11 +34,15 @@ def measure(original: str, converted: str, settings: Settings) -> Pair:
         MigrateError: one of the programs cannot be run, or the two are not a pair.
     """
     job = {"directory": str(Path(original).resolve().parent), "settings": settings}
-    return follow({**workers.run(_ORIGINAL, {**job, "path": original}), **job}, converted)
+    job = {**job, "path": original}
+    first = workers.run(_ORIGINAL, job)
+    return follow({**(keras.original(job) if "eager" in first else first), **job}, converted)
 
 
 def follow(first: Result, converted: str) -> Pair:
     """Run a converted program on what an original recorded; raises `MigrateError` as `measure`."""
+    if "eager" in first:
+        return Pair(*keras.converted(first, converted))
     known = {key: first[key] for key in ("directory", "settings", "program", "state", "batches")}
     return Pair(first, workers.run(_CONVERTED, {**known, "path": converted}))
 

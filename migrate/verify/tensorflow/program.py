@@ -18,7 +18,7 @@ import runtime.optimizers.adagrad
 import runtime.optimizers.gradient_descent
 import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must exist before they are watched
 from migrate.errors import MigrateError
-from migrate.verify.tensorflow.interceptor import Stop, Watcher, watching
+from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, watching
 
 #: names that only TensorFlow 1 has at its top: a file that uses them means `import tensorflow as tf` of version 1
 _ONLY_V1 = frozenset(
@@ -39,6 +39,18 @@ def run_watched(path: str, directory: str, watcher: Watcher) -> None:
 
     Raises:
         MigrateError: the program fails, or ends without a training step.
+        TrainsEagerly: it trains by Keras, not in a session.
+    """
+    if not run_script(path, directory, watching(watcher)):
+        raise MigrateError(f"{path}: {_why_nothing(watcher)}")
+
+
+def run_script(path: str, directory: str, around: contextlib.AbstractContextManager[None]) -> bool:
+    """Run the file as `__main__` in `directory` within `around`; True when it was stopped, False when it ended.
+
+    Raises:
+        MigrateError: the program fails.
+        TrainsEagerly: as `run_watched`.
     """
     file = str(Path(path).resolve())
     sys.argv, sys.path[:0] = [file], [str(Path(file).parent), directory]
@@ -47,10 +59,12 @@ def run_watched(path: str, directory: str, watcher: Watcher) -> None:
         tf.compat.v1.disable_v2_behavior()
         sys.modules["tensorflow"] = tf.compat.v1
     try:
-        with watching(watcher), _own_model_directories():
+        with around, _own_model_directories():
             runpy.run_path(file, run_name="__main__")
+    except TrainsEagerly:
+        raise
     except Stop:
-        return
+        return True
     except SystemExit:
         pass
     except MigrateError:
@@ -59,12 +73,15 @@ def run_watched(path: str, directory: str, watcher: Watcher) -> None:
         raise MigrateError(
             f"{path}: running it fails with {type(error).__name__}: {_first_line(error)}; correct it"
         ) from error
-    raise MigrateError(f"{path}: {_why_nothing(watcher)}")
+    return False
 
 
 def _why_nothing(watcher: Watcher) -> str:
     if not watcher.applied:
-        return "no optimizer step was found; give a program that trains when it is run (not a module that only builds)"
+        return (
+            "no optimizer step was found in a v1 session, an Estimator or an eager Keras program; give a program that "
+            "trains when it is run (not a module that only builds)"
+        )
     if not watcher.batches:
         return "it builds a training step but never runs it; give a program that trains when it is run"
     return f"it stopped after {len(watcher.batches)} training steps; give --steps {len(watcher.batches)}"

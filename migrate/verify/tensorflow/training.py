@@ -18,8 +18,8 @@ Result = Mapping[str, Any]
 #: optimizer kind in a table's meta -> stock optimizers that compute the same on a table
 _SAME = {
     0: {""},
-    1: {"GradientDescentOptimizer"},
-    2: {"AdagradOptimizer"},
+    1: {"GradientDescentOptimizer", "SGD"},
+    2: {"AdagradOptimizer", "Adagrad"},
     3: {"LazyAdamOptimizer"},
     4: {"MomentumOptimizer"},
     7: {"RMSPropOptimizer"},
@@ -27,6 +27,9 @@ _SAME = {
     9: {"FtrlOptimizer"},
     11: {"AdadeltaOptimizer"},
     12: {"AdamOptimizer"},
+    13: {"Adam"},
+    14: {"AdamW"},
+    15: {"SGD"},
 }
 _KINDS = {
     0: "no optimizer",
@@ -39,6 +42,9 @@ _KINDS = {
     9: "FTRL",
     11: "Adadelta",
     12: "Adam",
+    13: "Keras Adam",
+    14: "Keras AdamW",
+    15: "Keras SGD with momentum",
 }
 #: optimizer kind -> places of its slots in the order in which the stock optimizer makes them, where it is another
 _SLOTS = {8: (0, 2, 1)}

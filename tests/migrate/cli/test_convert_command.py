@@ -46,6 +46,9 @@ def test_a_proof_that_cannot_be_run_is_not_suggested(work: Path) -> None:
     done = migrate("convert", "src/keras.py", cwd=work)
     assert "1 table converted" in done.stderr
     assert "next:" not in done.stderr
+    (work / "src" / "keras.py").write_text(f"{layers}m.fit(x, y)\n")
+    done = migrate("convert", "src/keras.py", "-o", "fitted", cwd=work)
+    assert "next: migrate verify src/keras.py fitted/keras.py" in done.stderr
 
 
 def test_bare_convert_writes_to_migrated(work: Path) -> None:

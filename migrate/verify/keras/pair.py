@@ -1,0 +1,60 @@
+"""Puts the two Keras programs together: jobs out, a pair of results back. Runs no framework itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from migrate.errors import MigrateError
+from migrate.verify import laws, workers
+
+Result = Mapping[str, Any]
+_SIDE = "migrate.verify.keras.side"
+
+
+def original(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Run and record the original; raises MigrateError when it cannot be recorded."""
+    first = workers.run(_SIDE, job)
+    # There is no float64 run: the original is its own reference.
+    return {**first, "eager": True, "double": {"passes": first["passes"], "steps": first["steps"]}}
+
+
+def converted(first: Result, path: str) -> tuple[Result, Result]:
+    """Run a converted program as the original was run; return both results, ready to be compared.
+
+    Raises:
+        MigrateError: it cannot be recorded, or the two are not a pair.
+    """
+    known = {key: first[key] for key in ("directory", "settings", "state", "known")}
+    second = workers.run(_SIDE, {**known, "path": path})
+    for moments in ("passes", "steps"):
+        counts = [[len(one["losses"]) for one in side[moments]] for side in (first, second)]
+        if counts[0] != counts[1]:
+            raise MigrateError(f"{path}: asks for gradients of other losses than the original; the two are not a pair")
+    tables = {
+        name: replace(table, lookups=tuple(f"{i}" for i in range(len(second["passes"][0]["lookups"].get(name, [])))))
+        for name, table in second["program"].tables.items()
+    }
+    program = replace(second["program"], tables=tables)
+    known_laws, own_laws = _laws(first, second)
+    return {**first, "laws": known_laws}, {**second, "program": program, "laws": own_laws}
+
+
+def _laws(first: Result, second: Result) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the laws of initial values of both sides: None where the values themselves are equal.
+
+    A table's law is its own, which the original's values must fit, too. Other drawn values, should the two programs
+    draw in another order, are only compared by mean and variance.
+    """
+    one: dict[str, Any] = {}
+    for table, name in second["matched"].items():
+        own, rows = first["initial"][name], second["rows"][table]
+        one[name] = None if np.array_equal(own, rows) else laws.law_at(second["program"].tables[table].law, 0)
+    for name, values in second["initial"].items():
+        own = first["initial"][name]
+        same = np.array_equal(own, values) or own.size < 2 or not own.std()
+        one[name] = None if same else laws.Law("normal", float(own.mean()), float(own.std()))
+    return one, {name: one[name] for name in second["initial"]}

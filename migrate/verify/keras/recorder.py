@@ -1,0 +1,144 @@
+"""What a Keras program shows while it trains, as plain arrays.
+
+The first step of the program only shows its variables: they get random values, and nothing is applied. Then come
+passes, whose gradients are recorded and not applied, so that all of them start from the same values; then the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow.interceptor import Stop
+from migrate.verify.tensorflow.measure import LARGE
+
+#: called with the variables that a step trains for the first time; gives each its name and sets its values
+Begin = Callable[[list[Any]], list[str]]
+
+
+@dataclass
+class Cycle:
+    """What was seen from one training step to the next: one call of every optimizer."""
+
+    losses: list[float] = field(default_factory=list)
+    lookups: dict[str, list[Any]] = field(default_factory=dict)
+    gradients: dict[str, Any] = field(default_factory=dict)
+    done: set[int] = field(default_factory=set)  #: optimizers
+
+
+class Recorder:
+    """Listens to a program until it has shown enough; then it ends it."""
+
+    def __init__(self, settings: Settings, begin: Begin) -> None:
+        """Take what is to be recorded, and who names variables and gives them values."""
+        self.settings, self.begin = settings, begin
+        self.names: dict[int, str] = {}  #: id of a variable -> its name
+        self.variables: dict[str, Any] = {}
+        self.optimizers: dict[str, str] = {}  #: variable -> class name of its optimizer
+        self.passes: list[dict[str, Any]] = []
+        self.steps: list[dict[str, Any]] = []
+        self.layers: list[Any] = []
+        self._known: dict[int, Any] = {}  # optimizers, kept alive so that an id stays theirs
+        self._cycle = Cycle()
+        self._seen: list[tuple[Any, Any]] = []
+        self._forward = False
+
+    def on_tape(self) -> None:
+        """Forget what was looked up outside of a tape, as in an evaluation."""
+        if not self._forward:
+            self._seen.clear()
+        self._forward = True
+
+    def on_loss(self, target: Any) -> None:
+        """Remember the value."""
+        parts = [tf.reduce_sum(tf.cast(part, tf.float32)) for part in tf.nest.flatten(target)]
+        self._cycle.losses.append(float(tf.add_n(parts)))
+
+    def on_lookup(self, layer: Any, rows: Any) -> None:
+        """Remember the rows."""
+        self._seen.append((layer, rows.flat_values if isinstance(rows, tf.RaggedTensor) else rows))
+
+    def on_built(self, layer: Any) -> None:
+        """Remember the layer."""
+        self.layers.append(layer)
+
+    def on_apply(self, optimizer: Any, pairs: list[tuple[Any, Any]], apply: Callable[[], Any]) -> Any:
+        """Record a step, and take it when passes are over; the first one of a variable is not taken."""
+        self._known[id(optimizer)] = optimizer
+        self._forward = False
+        fresh = [variable for _, variable in pairs if id(variable) not in self.names]
+        if fresh:
+            names = self.begin(fresh)
+            self.names |= {id(variable): name for variable, name in zip(fresh, names, strict=True)}
+            self.variables |= dict(zip(names, fresh, strict=True))
+            self.optimizers |= dict.fromkeys(names, stock_name(optimizer))
+            self._cycle = Cycle()
+            return None
+        cycle = self._cycle
+        for layer, rows in self._seen:
+            name = self.names.get(id(rows_of(layer)))
+            cycle.lookups.setdefault(name or "", []).append(np.asarray(rows))
+        self._seen.clear()
+        for gradient, variable in pairs:
+            cycle.gradients[self.names[id(variable)]] = _array(gradient)
+        cycle.done.add(id(optimizer))
+        taken = len(self.passes) >= self.settings.batches
+        result = apply() if taken else None
+        if cycle.done >= self._known.keys():
+            self._close(cycle, taken)
+        return result
+
+    def _close(self, cycle: Cycle, taken: bool) -> None:
+        self._cycle = Cycle()
+        if not taken:
+            self.passes.append({"losses": cycle.losses, "lookups": cycle.lookups, "gradients": cycle.gradients})
+            return
+        last = len(self.steps) + 1 == self.settings.steps
+        variables, tables = self._values(last)
+        self.steps.append({"losses": cycle.losses, "variables": variables, "tables": tables})
+        if last:
+            raise Stop
+
+    def _values(self, last: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        variables, tables = {}, {}
+        for name, variable in self.variables.items():
+            table = table_of(variable)
+            if table is not None:
+                tables[name] = tuple(part.numpy() for part in table.snapshot())
+            elif last or np.prod(variable.shape) <= LARGE:
+                variables[name] = variable.numpy()
+        return variables, tables
+
+
+def table_of(variable: Any) -> Any:
+    """Return the table whose anchor a variable is, or None."""
+    from runtime.anchor import Anchor
+
+    inner = variable if isinstance(variable, tf.Variable) else getattr(variable, "value", variable)
+    return inner.table if isinstance(inner, Anchor) else None
+
+
+def rows_of(layer: Any) -> Any:
+    """Return the variable that an optimizer trains for a layer's rows."""
+    return layer.trainable_weights[0] if layer.trainable_weights else None
+
+
+def stock_name(optimizer: Any) -> str:
+    """Return the name of the stock class that an optimizer is, wraps, or inherits from."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    names: Mapping[type, str] = {
+        kind: name for name in dir(tf.keras.optimizers) if isinstance(kind := getattr(tf.keras.optimizers, name), type)
+    }
+    return next((names[kind] for kind in type(inner).__mro__ if kind in names), type(inner).__name__)
+
+
+def _array(gradient: Any) -> Any:
+    """Return a gradient as an array, (keys, rows), or None."""
+    if isinstance(gradient, tf.IndexedSlices):
+        return gradient.indices.numpy(), gradient.values.numpy()
+    return None if gradient is None else np.asarray(gradient)

@@ -1,0 +1,188 @@
+"""One of the two programs, original or converted, run and recorded: `run(job)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from migrate.errors import MigrateError
+from migrate.verify.keras.recorder import Recorder, table_of
+from migrate.verify.keras.watching import watching
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow.initial import table_law
+from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames
+from migrate.verify.tensorflow.program import run_script
+from migrate.verify.tensorflow.weights import random_weights
+
+Known = list[tuple[str, Any]]
+
+
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the program; with `job["known"]`, the original's variables in their order, it is the converted one."""
+    settings: Settings = job["settings"]
+    side = _Converted(job) if "known" in job else _Original(job)
+    recorder = Recorder(settings, side.begin)
+    side.recorder = recorder
+    stopped = run_script(job["path"], job["directory"], watching(recorder, settings.seed))
+    if not stopped:
+        raise MigrateError(f"{job['path']}: {_why(recorder, settings)}")
+    if not recorder.passes[0]["losses"]:
+        raise MigrateError(f"{job['path']}: no gradient tape was asked for gradients, so there is no loss to compare")
+    return {
+        "program": side.program(),
+        "initial": side.initial,
+        "random": False,
+        "passes": recorder.passes,
+        "steps": recorder.steps,
+        **side.more(),
+    }
+
+
+def _why(recorder: Recorder, settings: Settings) -> str:
+    found = len(recorder.passes) + len(recorder.steps) + 1
+    if not recorder.names:
+        return "no optimizer step was found; give a program that trains when it is run"
+    needed = settings.batches + settings.steps + 1
+    return (
+        f"it stopped after {found} training steps, and {needed} are needed: one to find its variables, "
+        f"{settings.batches} batches and {settings.steps} steps; give smaller --steps and --batches, or train longer"
+    )
+
+
+class _Side:
+    """What both sides have."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self.path, self.settings = job["path"], job["settings"]
+        self.recorder: Any = None
+        self.initial: dict[str, Any] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
+
+    def begin(self, variables: list[Any]) -> list[str]:
+        """Name the variables and set their values."""
+        raise NotImplementedError
+
+    def program(self) -> Program:
+        """Return the names of everything that was recorded."""
+        first = self.recorder.passes[0]
+        gradients = {name for one in self.recorder.passes for name, g in one["gradients"].items() if g is not None}
+        dense = [name for name in self.recorder.variables if name in self.shapes]
+        return Program(
+            variables={name: VariableNames("", "", "") for name in dense},
+            trained={name: self.shapes[name] for name in dense},
+            losses=[f"{number}" for number in range(len(first["losses"]))],
+            train=[],
+            gradients={name: name for name in self.recorder.variables if name in gradients},
+            lookups={name: first["lookups"].get(name, []) for name in dense},
+            optimizers=self.recorder.optimizers,
+            tables=self.tables(),
+        )
+
+    def tables(self) -> dict[str, TableNames]:
+        """Return the tables by name."""
+        return {}
+
+    def more(self) -> dict[str, Any]:
+        """Return what only this side has."""
+        return {}
+
+
+class _Original(_Side):
+    """The original: it decides names and values."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        super().__init__(job)
+        self.state: dict[str, Any] = {}
+        self.known: Known = []
+
+    def begin(self, variables: list[Any]) -> list[str]:
+        names = []
+        for variable in variables:
+            name, number = str(getattr(variable, "path", variable.name)).removesuffix(":0"), 2
+            unique = name
+            while unique in self.shapes:
+                unique, number = f"{name}_{number}", number + 1
+            self.shapes[unique] = tuple(variable.shape)
+            self.initial[unique] = variable.numpy()
+            names.append(unique)
+        tables = {id(weight) for layer in self.recorder.layers for weight in layer.trainable_weights}
+        fresh = dict(zip(names, variables, strict=True))
+        looked_up = {name for name, variable in fresh.items() if id(variable) in tables}
+        shapes = {name: self.shapes[name] for name in names}
+        values = random_weights(self.initial, shapes, looked_up, self.settings.seed)
+        for name, variable in fresh.items():
+            variable.assign(values[name])
+        self.state |= values
+        self.known += [(name, self.shapes[name]) for name in names]
+        return names
+
+    def more(self) -> dict[str, Any]:
+        return {"state": self.state, "known": self.known, "laws": {}}
+
+
+class _Converted(_Side):
+    """The converted program: its variables are those of the original, in the same order."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        super().__init__(job)
+        self.state: Mapping[str, Any] = job["state"]
+        self.left: Known = list(job["known"])
+        self.matched: dict[str, str] = {}
+        self.made: dict[str, TableNames] = {}
+        self.rows: dict[str, Any] = {}
+
+    def begin(self, variables: list[Any]) -> list[str]:
+        if len(variables) > len(self.left):
+            raise MigrateError(f"{self.path}: trains more variables than the original; the two are not a pair")
+        names = []
+        for variable in variables:
+            name, shape = self.left.pop(0)
+            table = table_of(variable)
+            names.append(self._dense(name, shape, variable) if table is None else self._table(name, shape, table))
+        return names
+
+    def _dense(self, name: str, shape: tuple[int, ...], variable: Any) -> str:
+        if tuple(variable.shape) != shape:
+            raise MigrateError(
+                f"{self.path}: trains `{variable.name}` {list(variable.shape)} in the place of the original's `{name}` "
+                f"{list(shape)}; the two are not a pair"
+            )
+        self.shapes[name], self.initial[name] = shape, variable.numpy()
+        variable.assign(self.state[name])
+        return name
+
+    def _table(self, name: str, shape: tuple[int, ...], table: Any) -> str:
+        if len(shape) != 2 or shape[1] != table.dim:
+            raise MigrateError(
+                f"{self.path}: the table `{table.table_name}` of dim {table.dim} is in the place of the original's "
+                f"`{name}` {list(shape)}; the two are not a pair"
+            )
+        keys = np.arange(shape[0], dtype=np.int64)
+        label = str(table.table_name)
+        self.rows[label] = _initial_rows(table, keys)
+        table.import_rows(keys, self.state[name])
+        self.matched[label] = name
+        self.made[label] = TableNames(label, table.dim, table_law(table), "", "", "", "", "", (), (), "")
+        return label
+
+    def tables(self) -> dict[str, TableNames]:
+        if not self.made:
+            raise MigrateError(
+                f"{self.path}: creates no table, so there is nothing converted to compare; convert the file first"
+            )
+        if self.left:
+            raise MigrateError(
+                f"{self.path}: does not train the original's `{self.left[0][0]}`; the two are not a pair"
+            )
+        return self.made
+
+    def more(self) -> dict[str, Any]:
+        return {"matched": self.matched, "rows": self.rows, "laws": {}}
+
+
+def _initial_rows(table: Any, keys: Any) -> Any:
+    from runtime.lookup import sparse_lookup
+
+    return sparse_lookup(table, keys, is_train=False).numpy()

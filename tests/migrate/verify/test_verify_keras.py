@@ -1,0 +1,200 @@
+"""Programs that Keras trains, against their conversions and broken ones: `fit`, loops over a tape, own steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli.verify import verify
+from migrate.errors import MigrateError
+from migrate.report.model import Comparison
+from migrate.source.convert import convert_text
+from migrate.source.options import Options
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow.pair import Pair, follow, measure
+
+SETTINGS = Settings(steps=4, batches=2)
+DATA = """
+import numpy as np
+import tensorflow as tf
+
+random = np.random.RandomState(0)
+ids = random.randint(1, 41, size=(64, 5)) * (random.uniform(size=(64, 5)) < 0.8)
+labels = random.randint(2, size=(64, 1)).astype("float32")
+"""
+#: shuffled batches, dropout, masks, validation and a checkpoint between steps
+FIT = (
+    DATA
+    + """
+model = tf.keras.Sequential(
+    [
+        tf.keras.layers.Embedding(41, 4, embeddings_initializer="normal", mask_zero=True, name="item"),
+        tf.keras.layers.LSTM(4),
+        tf.keras.layers.Dropout(0.5),
+        tf.keras.layers.BatchNormalization(),
+        tf.keras.layers.Dense(1),
+    ]
+)
+model.compile(optimizer=tf.keras.optimizers.Adam(0.01), loss=tf.keras.losses.BinaryCrossentropy(from_logits=True))
+keep = tf.keras.callbacks.ModelCheckpoint("kept.weights.h5", save_weights_only=True)
+events = tf.keras.callbacks.TensorBoard("events", write_graph=False)
+model.fit(ids, labels, batch_size=16, epochs=3, validation_split=0.2, callbacks=[keep, events], verbose=0)
+"""
+)
+#: a model of two tables, an optimizer each, in a compiled step of its own over shuffled data
+LOOP = (
+    DATA
+    + """
+class Towers(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.user = tf.keras.layers.Embedding(41, 4, name="user")
+        self.item = tf.keras.layers.Embedding(41, 4, embeddings_initializer="zeros", name="item")
+        self.head = tf.keras.layers.Dense(1)
+
+    def call(self, pair, training=None):
+        return self.head(tf.nn.dropout(self.user(pair[:, 0]) * self.item(pair[:, 1]), 0.25))
+
+
+data = tf.data.Dataset.from_tensor_slices((ids, labels)).shuffle(64).batch(8)
+model, optimizer = Towers(), tf.keras.optimizers.Adagrad(0.1)
+compute = tf.keras.losses.BinaryCrossentropy(from_logits=True)
+
+
+@tf.function
+def step(pair, label):
+    with tf.GradientTape() as tape:
+        loss = compute(label, model(pair, training=True))
+    variables = model.trainable_variables
+    gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, variables), 0.02)
+    optimizer.apply_gradients(zip(gradients, variables))
+    return loss
+
+
+saved = tf.train.Checkpoint(model=model, optimizer=optimizer)
+manager = tf.train.CheckpointManager(saved, "checkpoints", 2)
+saved.restore("checkpoints/ckpt-1").expect_partial()
+for pair, label in data:
+    step(pair, label)
+    manager.save()
+"""
+)
+STEP = (
+    DATA
+    + """
+class Two(tf.keras.Model):
+    def train_step(self, batch):
+        pairs, label = batch
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self(pairs, training=True) - label) ** 2)
+        self.optimizer.minimize(loss, self.trainable_variables, tape=tape)
+        return {"loss": loss}
+
+
+inputs = tf.keras.Input((5,), dtype="int64")
+first = tf.keras.layers.Embedding(41, 3, weights=[random.normal(size=(41, 3)).astype("float32")], name="first")
+second = tf.keras.layers.Embedding(41, 3, name="second")
+pooled = tf.keras.layers.GlobalAveragePooling1D()(tf.keras.layers.Concatenate()([first(inputs), second(inputs)]))
+model = Two(inputs, tf.keras.layers.Dense(1)(pooled))
+model.compile(optimizer=tf.keras.optimizers.SGD(0.1, momentum=0.9))
+for start in range(0, 64, 8):
+    model.train_on_batch(ids[start : start + 8], labels[start : start + 8])
+"""
+)
+PROGRAMS = {"fit": FIT, "loop": LOOP, "step": STEP}
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pair, str]:
+    """A program's name, both sides measured, and the converted text."""
+    directory = tmp_path_factory.mktemp(request.param)
+    path, converted = directory / "program.py", directory / "converted" / "program.py"
+    path.write_text(PROGRAMS[request.param])
+    converted.parent.mkdir()
+    text = convert_text("program.py", PROGRAMS[request.param], Options(), {}).converted
+    assert "runtime.keras" in text
+    converted.write_text(text)
+    pair = measure(str(path), str(converted), SETTINGS)
+    assert {p.name for p in directory.iterdir()} == {"program.py", "converted"}, "a comparison leaves nothing behind"
+    return request.param, pair, text
+
+
+def failures(pair: Pair) -> list[Comparison]:
+    return [comparison for comparison in pair.comparisons() if comparison.verdict != "equal"]
+
+
+TABLES = {"fit": {"item"}, "loop": {"user", "item"}, "step": {"first", "second"}}
+
+
+def test_a_conversion_is_equal_on_every_rung(measured: tuple[str, Pair, str]) -> None:
+    name, pair, _ = measured
+    found = list(pair.comparisons())
+    assert failures(pair) == []
+    assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "optimizer"}
+    for table in TABLES[name]:
+        assert {f"{table} [table]", f"{table} lookup 0"} <= {c.name for c in found}
+    losses = [step["losses"][0] for step in pair.first["steps"]]
+    assert len(set(losses)) == len(losses) == SETTINGS.steps
+    assert not [note for note in pair.notes() if "stands for" not in note]
+
+
+BROKEN = {
+    "fit": {
+        "rate": ("Adam(0.01)", "Adam(0.02)", {"optimizer"}),
+        "initial values": ('"normal"', '"uniform"', {"initial"}),
+        "mask": ("mask_zero=True, ", "", {"loss", "gradient", "optimizer"}),
+        "another optimizer": ("Adam(0.01)", "AdamW(0.01)", {"optimizer"}),
+    },
+    "loop": {
+        "ids": ("self.item(pair[:, 1])", "self.item(pair[:, 2])", {"forward", "loss", "gradient", "optimizer"}),
+        "initial values": ('"zeros"', '"ones"', {"initial"}),
+        "clipping": ("variables), 0.02)", "variables), 0.01)", {"optimizer"}),
+    },
+    "step": {
+        "momentum": ("momentum=0.9", "momentum=0.8", {"optimizer"}),
+        "matrix": ("random.normal(size=(41, 3))", "random.uniform(size=(41, 3))", {"initial"}),
+        "one table for two": ("second(inputs)]", "first(inputs)]", None),
+    },
+}
+
+
+def test_a_changed_conversion_is_found(measured: tuple[str, Pair, str], tmp_path: Path) -> None:
+    name, pair, text = measured
+    for what, (before, after, stages) in BROKEN[name].items():
+        assert before in text, what
+        path = tmp_path / f"{what.replace(' ', '_')}.py"
+        path.write_text(text.replace(before, after))
+        if stages is None:
+            with pytest.raises(MigrateError, match="in the place of the original's `second/embeddings`"):
+                follow(pair.first, str(path))
+        else:
+            found = {comparison.stage for comparison in failures(follow(pair.first, str(path)))}
+            assert found >= stages, what
+            assert not (found - stages) & {"initial"}, what
+
+
+def test_the_command_says_what_it_found(tmp_path: Path) -> None:
+    path, converted = tmp_path / "program.py", tmp_path / "broken.py"
+    path.write_text(STEP)
+    text = convert_text("program.py", STEP, Options(), {}).converted
+    converted.write_text(text.replace("momentum=0.9", "momentum=0.8"))
+    result = CliRunner().invoke(verify, [str(path), str(converted), "--steps", "3", "--batches", "2"])
+    assert result.exit_code == 1
+    assert "not proven" in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (STEP.replace("range(0, 64, 8)", "range(0, 24, 8)"), "stopped after 3 training steps, and 7 are needed"),
+        (STEP, "creates no table"),
+    ],
+    ids=["few steps", "not converted"],
+)
+def test_a_program_that_cannot_be_compared(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    with pytest.raises(MigrateError, match=words):
+        measure(str(path), str(path), SETTINGS)
