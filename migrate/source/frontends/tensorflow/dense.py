@@ -60,11 +60,12 @@ def is_doubtful(file: File, step: cst.Call, tables: set[int]) -> bool:
 
 def _hold_dense(file: File, places: list[cst.CSTNode], tables: set[int]) -> bool:
     """True when code makes a variable that is no table, or is not all of the code."""
-    return any(_is_fragment(file, place) for place in places) or any(
-        _makes_variable(file, call, tables)
-        for call in file.tree.calls
-        if any(file.tree.contains(place, call) for place in places)
-    )
+    for place in places:
+        part = file.part(place)  # the lists of names and calls are those of one file
+        inside = [call for call in part.tree.calls if part.tree.contains(place, call)]
+        if _is_fragment(part, place) or any(_makes_variable(part, call, tables) for call in inside):
+            return True
+    return False
 
 
 def _is_fragment(file: File, place: cst.CSTNode) -> bool:
