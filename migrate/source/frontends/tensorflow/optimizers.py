@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none
+from migrate.source.frontends.tensorflow.builders import Builder, builder_of
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import relatives
+from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name, self_class
 
 RULE = "tf-optimizer"
@@ -102,18 +105,26 @@ class Optimizer:
     receiver: cst.BaseExpression
     makers: list[Maker]
     stops: list[Stop] = field(default_factory=list)
+    builders: list[Builder] = field(default_factory=list)  #: calls of functions that make it
 
     @property
     def inline(self) -> bool:
         """True when it is made on the spot, as in `tf.train.AdagradOptimizer(0.1).minimize(loss)`."""
-        return len(self.makers) == 1 and self.makers[0].call is self.receiver
+        return any(call is self.receiver for call in self.calls)
+
+    @property
+    def calls(self) -> list[cst.Call]:
+        """What is called for it where it is bound: the classes, or the functions that make it."""
+        built = {id(value) for builder in self.builders for value in builder.values}
+        own = [maker.call for maker in self.makers if id(maker.call) not in built]
+        return [*own, *(builder.call for builder in self.builders)]
 
 
 def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
     """Return what is known about the optimizer at `receiver`; what is not understood goes into `stops`."""
     optimizer = Optimizer(receiver, [])
     values = [receiver] if isinstance(receiver, cst.Call) else _values(file, receiver, optimizer)
-    for value in values:
+    for value in _built(file, values, optimizer):
         name = file.names.of(value.func) if isinstance(value, cst.Call) else None
         if isinstance(value, cst.Call) and name in STOCK:
             optimizer.makers.append(_maker(file, value, name, optimizer))
@@ -122,6 +133,29 @@ def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
     if not values and not optimizer.stops:
         optimizer.stops.append(_foreign(file, receiver, None))
     return optimizer
+
+
+def _built(file: File, values: Sequence[cst.BaseExpression], optimizer: Optimizer) -> list[cst.BaseExpression]:
+    """Return the values with what the functions return that make optimizers; a function must make all or none."""
+    found: list[cst.BaseExpression] = []
+    for value in values:
+        known = isinstance(value, cst.Call) and file.names.of(value.func) is None
+        builder = builder_of(file, value) if known and isinstance(value, cst.Call) else None
+        if builder is not None:
+            optimizer.builders.append(builder)
+        found += builder.values if builder is not None else [value]
+    for builder in optimizer.builders if len(values) > 1 else ():
+        text = " ".join(file.tree.source(builder.call).split())
+        reason = "the optimizer is made in other ways as well"
+        optimizer.stops.append(Stop(builder.call, RULE, f"`{text}` makes an optimizer", reason, "make it in one place"))
+    for builder in optimizer.builders:
+        if any(repeated(file, value, skips=False) for value in builder.values):
+            text = " ".join(file.tree.source(builder.call).split())
+            reason = (
+                "it is called several times, and each optimizer keeps a state of its own, but a table has one state"
+            )
+            optimizer.stops.append(Stop(builder.call, RULE, f"`{text}` makes an optimizer", reason))
+    return list({id(value): value for value in found}.values())
 
 
 def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Stop:
@@ -159,6 +193,11 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
                 found.append(value)
         elif is_target(file.tree, node) or not _harmless(file, node):
             text = file.tree.source(file.tree.parent(node) or node).strip()
+            if isinstance(file.tree.parent(node), cst.Param):
+                reason = "the tables need an optimizer of their own, which its callers do not pass"
+                action = "make the optimizer in this function, or take it from a function that returns it"
+                optimizer.stops.append(Stop(node, RULE, f"the optimizer `{text}` is a parameter", reason, action))
+                continue
             reason = "an optimizer that is handed on may train in a way that is not in this file"
             what = "hands the optimizer on"
             if text.endswith(".variables"):

@@ -55,6 +55,8 @@ class Planner(AroundEditing):
                 self._step(step, may_lack_dense(self.file, step.call, calls))
             else:
                 self._step_of_tables(step)
+        if self.target.splits:
+            self._twins()
         if any(self.tree.related(self.tree.module, table.creation.call) for table in moving):
             self._around()
         if self.plan.edits:

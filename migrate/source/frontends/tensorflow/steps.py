@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.edits import Edit, apply_edits
+from migrate.source.frontends.tensorflow.builders import Builder, imported
 from migrate.source.frontends.tensorflow.editing import Editing
+from migrate.source.frontends.tensorflow.facts import Followed
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.optional import may_lack_tables
-from migrate.source.frontends.tensorflow.placing import line_after, line_before
+from migrate.source.frontends.tensorflow.placing import end_of_line, line_after, line_before
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.frontends.tensorflow.training import Step
 from migrate.targets.layout import Halves, apply_both, two_optimizers
@@ -29,6 +31,7 @@ class StepEditing(Editing):
     def __init__(self, file: File, judgement: Judgement) -> None:
         super().__init__(file, judgement)
         self._made: set[int] = set()
+        self._imported: set[tuple[int, str]] = set()  #: statements that import a builder, with its twin
 
     def _step(self, step: Step, dense_optional: bool) -> None:
         """Split one training step: the gradients are taken once, for dense variables and tables together."""
@@ -68,7 +71,11 @@ class StepEditing(Editing):
 
     def _step_of_tables(self, step: Step) -> None:
         """Exchange the optimizer where there is nothing but tables to train; the step itself stays."""
-        for maker in step.optimizer.makers:
+        for builder in step.optimizer.builders:
+            if id(builder.call) not in self._made:
+                self._made.add(id(builder.call))
+                self._replace(builder.call, self._twin(builder))
+        for maker in step.optimizer.makers if not step.optimizer.builders else ():
             if id(maker.call) not in self._made:
                 self._made.add(id(maker.call))
                 self._replace(maker.call, self._maker(maker, alone=True)[2])
@@ -159,15 +166,61 @@ class StepEditing(Editing):
         optimizer = step.optimizer
         if optimizer.inline:
             dense, sparse = self.fresh.local("dense_optimizer"), self.fresh.local("sparse_optimizer")
+            if optimizer.builders:
+                built = optimizer.builders[0]
+                return dense, sparse, two_optimizers(dense, sparse, self.tree.source(built.call), self._twin(built))
             maker = optimizer.makers[0]
             hoisted, given, table = self._maker(maker)
             return dense, sparse, [*hoisted, *two_optimizers(dense, sparse, given, table)]
         dense = self.tree.source(optimizer.receiver)
         head, _, last = dense.rpartition(".")
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
-        for maker in optimizer.makers:
+        for builder in optimizer.builders:
+            if id(builder.call) not in self._made:
+                self._made.add(id(builder.call))
+                self.plan.edits.append(line_after(self.tree, builder.call, [f"{sparse} = {self._twin(builder)}"]))
+        for maker in optimizer.makers if not optimizer.builders else ():
             self._beside(maker, sparse)
         return dense, sparse, []
+
+    def _twin(self, builder: Builder) -> str:
+        """Return the call that makes the optimizer of the tables as `builder` makes that of the rest."""
+        tree, call = self.tree, builder.call
+        start, end = tree.span(call.func)
+        name = tree.span(call.func.attr if isinstance(call.func, cst.Attribute) else call.func)
+        statement = imported(self.file, call)
+        if statement is not None and (id(statement), builder.twin) not in self._imported:
+            self._imported.add((id(statement), builder.twin))
+            names = statement.names
+            assert not isinstance(names, cst.ImportStar)
+            head = tree.text[tree.span(statement)[0] : tree.span(names[0])[0]].rstrip(" \t\r\n(\\")
+            self.plan.edits.append(line_after(tree, statement, [f"{head} {builder.twin}"]))
+        whole = tree.span(call)
+        return f"{tree.text[start : name[0]]}{builder.twin}{tree.text[end : whole[1]]}"
+
+    def _twins(self) -> None:
+        """Write the functions that make the optimizers of tables beside those of this file that make the others."""
+        tree = self.tree
+        for step in self.judgement.steps:
+            for builder in step.optimizer.builders:
+                function = builder.function
+                if not self._is_mine(function) or id(function) in self._made:
+                    continue
+                self._made.add(id(function))
+                start, end = tree.line_start(function), end_of_line(tree, function)
+                inside = [Edit(*tree.span(function.name), builder.twin)]
+                for maker in step.optimizer.makers:
+                    inside.append(Edit(*tree.outer_span(maker.call), self._maker(maker, alone=True)[2]))
+                    self.plan.after.setdefault(id(maker.call), inside[-1].text)
+                moved = [Edit(one.start - start, one.end - start, one.text) for one in inside]
+                line = tree.newline
+                text = apply_edits(tree.text[start:end], moved)
+                before = "" if tree.text[start:end].endswith(("\n", "\r")) else line
+                self.plan.edits.append(Edit(end, end, f"{before}{line}{line}{text}"))
+                message = (
+                    f"`{builder.twin}` makes the optimizer of the tables, as `{function.name.value}` makes the other"
+                )
+                self.plan.notes.append(Followed(function.name, "tf-optimizer", message))
 
     def _beside(self, maker: Maker, sparse: str) -> None:
         """Make the sparse optimizer right after the dense one."""

@@ -154,7 +154,7 @@ def _dense_only(arg: cst.Arg | None, tables: set[int]) -> bool:
 def _placed(file: File, step: Step, text: str) -> Step | Stop:
     """Return the step when statements can be put in front of every call that changes, else why not."""
     function = file.tree.enclosing(step.call, cst.FunctionDef)
-    for call in (step.call, *step.sources, *(m.call for m in step.optimizer.makers)):
+    for call in (step.call, *step.sources, *step.optimizer.calls):
         line = file.tree.statement(call)
         shown = " ".join(file.tree.source(call).split())
         if _conditional(file, call):
