@@ -9,6 +9,7 @@ from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.inner_graphs import in_branch, run_apart
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
+from migrate.source.frontends.tensorflow.measured import check_measured, measured
 from migrate.source.frontends.tensorflow.padding import find_padding, follow, pad
 from migrate.source.frontends.tensorflow.partitions import check_parts
 from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions, value_mentions
@@ -39,6 +40,7 @@ def find_tables(file: File) -> list[Table]:
     for call, name in file.names.calls:
         if name in readers and (table := _table(file, call, readers[name])) is not None:
             found.append(table)
+    check_measured(found)
     return found
 
 
@@ -60,7 +62,8 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         followed=[*follow(file, padded, known)],
     )
     for node in reads:
-        use = _classify(file, node)
+        asks = measured(file, node, creation, known) if id(node) not in padded.reads else None
+        use = asks or _classify(file, node)
         if id(node) in padded.reads:
             use = pad(file, use, padded.reads[id(node)], creation)
         if isinstance(use, Lookup):

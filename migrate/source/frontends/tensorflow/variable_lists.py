@@ -79,7 +79,32 @@ def _uses(file: File, call: cst.Call) -> list[cst.BaseExpression]:
 
 def _refused(file: File, use: cst.BaseExpression) -> Stop:
     text = _statement(file, use)
-    return Stop(use, RULE, f"`{text}` uses all trainable variables", MISSED, "list the variables that are meant")
+    reader = _reader(file, use)
+    reason = MISSED if reader is None else f"`{_statement(file, reader)}` needs the values of the tables, too"
+    return Stop(use, RULE, f"`{text}` uses all trainable variables", reason, "list the variables that are meant")
+
+
+def _reader(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
+    """Return what does more than show the values that are fetched by the names of all variables, if that is seen."""
+    loop = file.tree.parent(use)
+    if not isinstance(loop, cst.CompFor) or members(file, loop) is not Reader.NOBODY:
+        return None
+    whole = file.tree.parent(loop)
+    return _read_on(file, whole) if whole is not None else None
+
+
+def _read_on(file: File, node: cst.CSTNode, depth: int = 3) -> cst.CSTNode | None:
+    around = file.tree.parent(node)
+    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
+    if isinstance(call, cst.Call) and file.tree.source(call.func).endswith(".run") and depth:
+        return _read_on(file, call, depth)
+    target = around.targets[0].target if isinstance(around, cst.Assign) and len(around.targets) == 1 else None
+    scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
+    if scope is None or not isinstance(target, cst.Name) or not depth:
+        return node
+    uses = [u for u in local_names(file.tree, target.value, scope) if not is_target(file.tree, u)]
+    further = (_read_on(file, one, depth - 1) for one in uses if not _shown(file, one, depth - 1))
+    return next(further, None)
 
 
 def _statement(file: File, node: cst.CSTNode) -> str:

@@ -42,7 +42,7 @@ class VariableCollection(Rule):
         Example(
             "values that are fetched by name and then used",
             MADE + "names = [v.name for v in tf.trainable_variables()]\nrows = sess.run(names)\nfirst = rows[0]\n",
-            says="uses all trainable variables",
+            says="`first = rows[0]` needs the values of the tables",
             assume=True,
         ),
     )

@@ -1,0 +1,123 @@
+"""Uses of a table that ask for its shape or print its name: both are constants of the variable that it was."""
+
+from __future__ import annotations
+
+import libcst as cst
+import libcst.matchers as m
+from libcst.metadata import GlobalScope
+
+from migrate.source.frontends.tensorflow.args import number
+from migrate.source.frontends.tensorflow.facts import Change, Creation, Followed, Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.partitions import is_partitioned
+from migrate.source.frontends.tensorflow.references import Mentions
+from migrate.source.frontends.tensorflow.shapes import PURE_CALLS
+from migrate.source.frontends.tensorflow.training import prints
+from migrate.source.frontends.tensorflow.values import is_fixed, is_target, is_variable, scope_of_name, self_class
+from migrate.source.frontends.tensorflow.variable_scopes import prefix
+
+RULE = "tf-table-shape"
+CONSTANT = "rows and width of the variable were fixed; the table grows, and this stays what it was"
+
+
+def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Mentions) -> Followed | None:
+    """Return how a use that asks for shape or name follows; None for another use, or sizes that are not at hand."""
+    whole, form = _shape(file, node) or (None, "")
+    text = _sizes(file, creation, node, known) if whole is not None else None
+    if whole is None or text is None:
+        whole, text, form = *_name(file, node, creation), "{1}"
+    if whole is None or text is None:
+        return None
+    new = form.format(file.names.v1_prefix or "tf", text)
+    message = f"`{' '.join(file.tree.source(whole).split())}` is what it was: `{new}`"
+    return Followed(whole, RULE, message, CONSTANT, (Change(whole, lambda *_: new),))
+
+
+def check_measured(tables: list[Table]) -> None:
+    """Stop the tables of which one piece of code asks for different shapes, by the object it is given."""
+    asked: dict[int, set[str]] = {}
+    for use in (use for table in tables for use in table.followed if use.rule == RULE):
+        asked.setdefault(id(use.node), set()).add(use.message)
+    for table in tables:
+        for use in [one for one in table.followed if one.rule == RULE and len(asked[id(one.node)]) > 1]:
+            reason = "it asks one table or another, and their shapes differ"
+            table.stops.append(
+                Stop(use.node, RULE, "a shape that depends on the object", reason, "write the sizes out")
+            )
+
+
+def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
+    """Return the expression around `node` that is its shape, and what it becomes, given TensorFlow and the sizes."""
+    around = file.tree.parent(node)
+    if isinstance(around, cst.Attribute) and around.value is node:
+        if around.attr.value == "shape":
+            return around, "{0}.TensorShape([{1}])"
+        call = file.tree.parent(around)
+        if around.attr.value == "get_shape" and isinstance(call, cst.Call) and not call.args:
+            return call, "{0}.TensorShape([{1}])"
+    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
+    if isinstance(call, cst.Call) and len(call.args) == 1 and file.names.of(call.func) == "shape":
+        return call, "{0}.constant([{1}])"
+    return None
+
+
+def _sizes(file: File, creation: Creation, use: cst.BaseExpression, known: Mentions) -> str | None:
+    """Return the sizes as they can be written at `use`, or None."""
+    nodes = [node for node in (creation.rows, creation.dim) if node is not None]
+    if len(nodes) != creation.rank or not nodes:
+        return None
+    fixed = all(number(node) is not None for node in nodes)
+    if not fixed and (known.passed or known.received or not all(_same(file, n, creation.call, use) for n in nodes)):
+        return None
+    texts = [creation.rows_text, creation.dim_text][: creation.rank]
+    return ", ".join(file.tree.source(node) for node in nodes) if fixed else ", ".join(texts)
+
+
+def _same(file: File, size: cst.BaseExpression, made: cst.Call, use: cst.BaseExpression) -> bool:
+    """True when a size means at `use` what it meant where the variable was made."""
+    tree = file.tree
+    if tree.module_of(made) is not tree.module_of(use):
+        return False
+    here = tree.enclosing(made, cst.FunctionDef) is tree.enclosing(use, cst.FunctionDef)
+    later = here and tree.span(use)[0] > tree.span(made)[0]
+    names = [one for one in m.findall(size, m.Name()) if isinstance(one, cst.Name) and is_variable(tree, one)]
+    return all(_means_the_same(file, name, use, later) for name in names)
+
+
+def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: bool) -> bool:
+    scope = scope_of_name(file.tree, name)
+    if scope is None and name.value in PURE_CALLS:
+        return True
+    around = file.tree.parent(name)
+    if isinstance(around, cst.Attribute) and self_class(file.tree, around) is not None:
+        return is_fixed(file.tree, around) and (later or _of_one_object(file, around, use))
+    if isinstance(around, cst.Attribute):
+        written = any(is_target(file.tree, one) for one in file.tree.attributes[around.attr.value])
+        return later and not written and is_fixed(file.tree, name)
+    return is_fixed(file.tree, name) and (later or isinstance(scope, GlobalScope))
+
+
+def _of_one_object(file: File, size: cst.Attribute, use: cst.BaseExpression) -> bool:
+    """True for the `self.n` of a shape and a use of `self.W` in the same class, where `self.n` is read as it is."""
+    whole = not isinstance(file.tree.parent(size), cst.Attribute)
+    same = isinstance(use, cst.Attribute) and self_class(file.tree, use) is self_class(file.tree, size)
+    return (
+        whole
+        and isinstance(use, cst.Attribute)
+        and same
+        and file.tree.source(use.value) == file.tree.source(size.value)
+    )
+
+
+def _name(file: File, node: cst.BaseExpression, creation: Creation) -> tuple[cst.BaseExpression | None, str | None]:
+    """Return `W.name` or `W.op.name` around `node` where it is only printed, and the text that it is."""
+    around = file.tree.parent(node)
+    end = ":0"
+    if isinstance(around, cst.Attribute) and around.value is node and around.attr.value == "op":
+        around, end = file.tree.parent(around), ""
+    if not isinstance(around, cst.Attribute) or around.attr.value != "name" or not prints(file, around):
+        return None, None
+    outer = prefix(file, creation.call)
+    if creation.unique or creation.name is None or outer is None or is_partitioned(file, creation):
+        return None, None
+    return around, f'"{"/".join([*filter(None, outer), creation.name])}{end}"'

@@ -1,0 +1,36 @@
+"""`W.shape`, `W.get_shape()`, `tf.shape(W)` -> the sizes of the variable; a name that is printed is what it was."""
+
+from __future__ import annotations
+
+from migrate.source.frontends.tensorflow.measured import RULE
+from migrate.source.rules import Example, Rule, register
+
+HEAD = "import tensorflow.compat.v1 as tf\n"
+AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
+CREATED = (
+    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
+)
+
+
+@register
+class TableShape(Rule):
+    """The sizes of a variable were constants; those of a table are not asked, because it grows."""
+
+    id = RULE
+    title = "The shape of a table stays that of its variable"
+    examples = (
+        Example(
+            "its shape",
+            HEAD + MADE + "d = W.shape[1]\nn, _ = W.get_shape().as_list()\ns = tf.shape(W)[0]\n",
+            AFTER + CREATED + "d = tf.TensorShape([9, 4])[1]\nn, _ = tf.TensorShape([9, 4]).as_list()\n"
+            "s = tf.constant([9, 4])[0]\n",
+        ),
+        Example("its name, printed", HEAD + MADE + "print(W.name)\n", AFTER + CREATED + 'print("w:0")\n'),
+        Example("its name, fetched", HEAD + MADE + "rows = sess.run(W.name)\n"),
+        Example(
+            "sizes that may be others by then",
+            HEAD + MADE.replace("[9, 4]", "[n, 4]") + "n = 3\nn = 5\nd = W.shape[0]\n",
+        ),
+    )
