@@ -35,7 +35,6 @@ CASES = {
     "concat": (TABLE + "y = tf.concat([zero, W], 0)\n", "whole [rows, dim] matrix"),
     "assign": (TABLE + "op = W.assign(m)\n", "import"),
     "tf.assign": (TABLE + "op = tf.assign(W, m)\n", "import"),
-    "shape": (TABLE + "n = W.shape[0]\n", "`.shape`"),
     "helper": (TABLE + "def f(t):\n    return t\nf(W)\n", "the table is returned"),
     "list": (TABLE + "params = [W]\nf(params)\n", "not followed"),
     "append": (TABLE + "params = []\nparams.append(W)\nf(params)\n", "not followed"),

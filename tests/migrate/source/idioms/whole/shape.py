@@ -1,7 +1,7 @@
 """`table.shape`, `table.get_shape()`.
 
-verdict: stays
-says: table; `.shape` of a variable is read
+verdict: exact
+becomes: the sizes of the variable, `tf.TensorShape([V, D])`, where they mean the same there
 """
 
 import tensorflow.compat.v1 as tf
