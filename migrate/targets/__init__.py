@@ -19,7 +19,7 @@ from migrate.errors import MigrateError
 from migrate.targets.base import Target
 from migrate.targets.switches import Switches
 
-NAMES = ("runtime", "rec_sdk", "deeprec")
+NAMES = ("runtime", "rec_sdk", "deeprec", "sok")
 #: Functions by which a converted file is recognised, whatever it was converted to.
 MAKERS = ("create_table", "sparse_lookup", "get_embedding_variable", "DynamicVariable")
 

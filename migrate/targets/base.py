@@ -16,6 +16,8 @@ class Function:
     name: str
     module: str = ""  #: where it is imported from; empty for an attribute of TensorFlow's version-1 module
     table: str = ""  #: the keyword of its argument for the table
+    of: str = ""  #: the plan's name of the module whose attribute it is
+    whole: bool = False  #: a module that is imported as a whole, under `name`
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,19 @@ class TableText:
     rows: str
     initializer: str
     scoped: bool = False  #: the name, and initial values that are not given, are those of the scope at run time
+
+
+@dataclass(frozen=True)
+class LookupText:
+    """The texts of a lookup that is written anew."""
+
+    function: str  #: the plan's name
+    table: str
+    ids: str  #: as they are
+    keys: str  #: as the target wants them
+    dim: str
+    weights: str = ""
+    combiner: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,9 +83,11 @@ class Hook:
 
 @dataclass(frozen=True)
 class Program:
-    """What a program does around its model: `init` first, graph modification before the session, an end."""
+    """What a program does around its model."""
 
-    arguments: Callable[[Switches], str]  #: of `init`
+    begin: Callable[[Spelling], list[str]]  #: the first lines
+    end: str = ""  #: the plan's name of the function that is called last
+    pipeline: bool = False  #: ids come from a dataset, and a plain session needs its graph modified
 
 
 def hash_optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
@@ -86,6 +103,16 @@ def nothing(spelling: Spelling, function: str) -> str:
 def no_refusal(switches: Switches) -> Iterator[str]:
     """Refuse no switch."""
     yield from ()
+
+
+def no_values(initializer: str) -> bool:
+    """Take all initial values for what they are."""
+    return False
+
+
+def dense_and_sparse(spelling: Spelling, dense: str, sparse: str) -> str:
+    """Return the line that lists the dense variables and the tables."""
+    return f"{dense}, {sparse} = {spelling.function('get_dense_and_sparse_variable')}()"
 
 
 def any_values(switches: Switches) -> re.Pattern[str] | None:
@@ -128,7 +155,12 @@ class Target:
     trains_alone: bool = True  #: the optimizer of tables also trains them when there is nothing else to train
     initial_values: Callable[[Switches], re.Pattern[str] | None] = any_values  #: what all initializers must match
     unseen: str = ""  #: what evaluation reads for ids without a row, where that is not their initial row
-    program: Program | None = None  #: ids come from a dataset, and the program has a beginning and an end
+    other_values: Callable[[str], bool] = no_values  #: true for an initializer that begins with other values here
+    lookup: Callable[[Spelling, LookupText], str] | None = None  #: writes lookups anew, where they are of another form
+    wrapper: str = ""  #: the plan's name of what is put around a stock optimizer to train tables
+    variables: Callable[[Spelling, str, str], str] = dense_and_sparse  #: the line that lists both kinds of variables
+    among_trainables: bool = False  #: tables are among the trainable variables
+    program: Program | None = None
     refuses: Callable[[Switches], Iterator[str]] = no_refusal  #: why these switches cannot be had, and the remedy
     effects: Callable[[Switches], Iterator[Effect]] = no_effect
     hooks: Callable[[Switches], Iterator[Hook]] = no_hook
@@ -136,6 +168,10 @@ class Target:
     def imports(self, used: Mapping[str, str], newline: str) -> str:
         """Return import lines for `used` (the plan's name -> local name), one a module, ending in a line end."""
         lines = []
+        whole = {name: local for name, local in used.items() if self.functions[name].whole}
+        for name, local in sorted(whole.items()):
+            lines.append(f"import {self.functions[name].module} as {local}{newline}")
+        used = {name: local for name, local in used.items() if name not in whole}
         for module in sorted({self.functions[name].module for name in used}):
             names = sorted(name for name in used if self.functions[name].module == module)
             given = [(self.functions[name].name, used[name]) for name in names]

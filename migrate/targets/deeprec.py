@@ -103,6 +103,7 @@ TARGET = Target(
     lacks=lambda _: LACKS,
     ids=("{tf}.cast(", ", {tf}.int64)"),
     splits=False,
+    among_trainables=True,
     takes_is_train=False,
     reuses=False,
     refuses=_refuses,

@@ -125,8 +125,9 @@ def _hooks(switches: Switches) -> Iterator[Hook]:
         yield Hook("EvictHook", f"evict_enable=True, evict_time_interval={switches.eviction}", trains=True)
 
 
-def _init(switches: Switches) -> str:
-    return "use_dynamic=True" + (", use_dynamic_expansion=True" if switches.dynamic_expansion else "")
+def _begin(spelling: Spelling) -> list[str]:
+    expands = ", use_dynamic_expansion=True" if spelling.switches.dynamic_expansion else ""
+    return [f"{spelling.function('init')}(use_dynamic=True{expands})"]
 
 
 TARGET = Target(
@@ -143,7 +144,7 @@ TARGET = Target(
     trains_alone=False,
     initial_values=lambda s: BY_HOST if s.dynamic_expansion or s.cache_mode in {"DDR", "SSD"} else None,
     unseen="evaluation reads zeros for ids that training has not seen, not their initial rows",
-    program=Program(_init),
+    program=Program(_begin, "terminate_config_initializer", pipeline=True),
     refuses=_refuses,
     effects=_effects,
     hooks=_hooks,

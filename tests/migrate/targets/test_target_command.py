@@ -54,7 +54,7 @@ def migrate(*arguments: str) -> Done:
     return Done(code, out.getvalue(), err.getvalue())
 
 
-@pytest.mark.parametrize("target", ["runtime", "rec_sdk", "deeprec"])
+@pytest.mark.parametrize("target", ["runtime", "rec_sdk", "deeprec", "sok"])
 def test_a_conversion_is_undone_and_done_once(model: Path, target: str) -> None:
     options = ("--target", target, "--assume", "--no-cache")
     migrate("convert", "model.py", "--in-place", *options)

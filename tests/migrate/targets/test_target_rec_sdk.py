@@ -132,6 +132,19 @@ def test_a_lookup_is_told_whether_it_trains() -> None:
     assert "evaluation reads zeros for ids that training has not seen" in words(result)
 
 
+@each_kind
+def test_ids_of_an_iterator_need_no_assumption(kind: str) -> None:
+    result = convert(program(kind), "rec_sdk")
+    assert (kind is ESTIMATOR) == (result.converted == program(kind)), "which is evaluated, too"
+    assert "may not come from a dataset" not in words(result)
+
+
+def test_a_one_shot_iterator_wants_a_prefetch() -> None:
+    text = program(MONITORED)
+    assert "without `.prefetch`" not in words(convert(text, "rec_sdk"))
+    assert "without `.prefetch`" in words(convert(text.replace(".prefetch(1)", ""), "rec_sdk"))
+
+
 def test_switches_become_arguments() -> None:
     text = program(MONITORED, "tf.train.GradientDescentOptimizer(0.1)")
     result = convert(text, "rec_sdk", assume=True, cache_mode="SSD", admission=2, eviction=3600)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from migrate.source.edits import Edit
@@ -19,6 +21,7 @@ from migrate.source.frontends.tensorflow.surround import (
     sessions,
     with_hooks,
 )
+from migrate.targets.base import Program
 
 RULE = "tf-target"
 
@@ -35,13 +38,17 @@ class AroundEditing(StepEditing):
             made = [f"{self._function(h.function)}({h.arguments})" for h in hooks if place.trains or not h.trains]
             if made:
                 self._hook(place, made)
-        plain = self._modify_before_session() if self.target.program is not None else False
+        program = self.target.program
+        plain = self._modify_before_session() if program is not None and program.pipeline else False
         known = places or plain or any(hooked(part) for part in self.file.program)
         if hooks and not known:
             names = " and ".join(f"`{hook.function}({hook.arguments})`" for hook in hooks)
             self._note("no session of this program takes hooks where the source shows it", f"give it {names}")
-        if self.target.program is not None:
-            self._begin_and_end(self.target.program.arguments(self.file.switches))
+        if program is not None:
+            self._begin_and_end(program)
+            if program.pipeline and self._lacks_prefetch():
+                action = "let the dataset end with `.prefetch(1)`, by which the SDK finds it"
+                self._note("a one-shot iterator is made of a dataset without `.prefetch`", action)
 
     def _note(self, message: str, action: str) -> None:
         self.plan.notes.append(Followed(self.tree.module, RULE, message, action=action))
@@ -80,29 +87,36 @@ class AroundEditing(StepEditing):
             self.plan.edits.append(Edit(*self.tree.span(use), f"{config}.train_params_config.get_initializer(True)"))
         return True
 
-    def _begin_and_end(self, arguments: str) -> None:
-        """Call `init` first and `terminate_config_initializer` last, where the file has such places."""
+    def _begin_and_end(self, program: Program) -> None:
+        """Write the first lines of the program and its last one, where the file has such places."""
         block = main_block(self.file)
         if block is None and not runs_at_top(self.file):
             if not any(main_block(part) or runs_at_top(part) for part in self.file.program):
-                action = f"call `init({arguments})` before the model is built, and terminate_config_initializer() last"
+                silent = replace(self.spelling, function=lambda name: self.target.functions[name].name)
+                last_call = f", and `{program.end}()` last" if program.end else ""
+                action = f"call `{'; '.join(program.begin(silent))}` before the model is built{last_call}"
                 self._note("the program that runs this model is not in its file", action)
             return
-        begin = f"{self._function('init')}({arguments})"
+        begin = program.begin(self.spelling)
         if block is None:
-            self.head.append(begin)
+            self.head += begin
             last: cst.BaseStatement = self.tree.module.body[-1]
         else:
-            self.plan.edits.insert(0, line_before(self.tree, block.body[0], [begin]))
+            self.plan.edits.insert(0, line_before(self.tree, block.body[0], begin))
             last = block.body[-1]
-        if self._leaves(last):
+        if not program.end or self._leaves(last):
             return  # the SDK ends itself when the process does
-        end = f"{self._function('terminate_config_initializer')}()"
+        end = f"{self._function(program.end)}()"
         indent = self.tree.indent(last) if block is not None else ""
         where = end_of_line(self.tree, last)
         newline = self.tree.newline
         missing = "" if self.tree.text[where - 1 : where] in {"\n", "\r"} else newline
         self.plan.edits.append(Edit(where, where, f"{missing}{indent}{end}{newline}"))
+
+    def _lacks_prefetch(self) -> bool:
+        trees = [part.tree for part in self.file.program]
+        one_shot = any("make_one_shot_iterator" in {*tree.attributes, *tree.names} for tree in trees)
+        return one_shot and not any("prefetch" in tree.attributes for tree in trees)
 
     def _leaves(self, statement: cst.CSTNode) -> bool:
         """True for `tf.app.run()` and `sys.exit()`, behind which nothing runs."""

@@ -42,6 +42,8 @@ class Editing:
     def _function(self, name: str) -> str:
         """Return how the file calls a function of the target, which is imported where it is not TensorFlow's."""
         function = self.target.functions[name]
+        if function.of:
+            return f"{self._function(function.of)}.{function.name}"
         return self.fresh.imports(name) if function.module else f"{self.spelling.v1}.{function.name}"
 
     def _is_mine(self, node: cst.CSTNode) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -103,6 +103,7 @@ class Lookup:
     listed: cst.List | None = None  #: the list of one partition that the table is given in
     parts: tuple[cst.BaseExpression, ...] = ()  #: the partitions, when it reads several tables by turns
     sliced: cst.Subscript | None = None  #: the columns of the table that are read: the slice moves into `around`
+    bound: Mapping[str, cst.Arg] = field(default_factory=dict)  #: its arguments by their names; `table` is the table
     function: str = "sparse_lookup"
     around: tuple[str, str] = ("", "")  #: what stands before and after the lookup; `{tf}` is TensorFlow
     rewrite: Rewrite | None = None  #: what stands in its place when it is not edited argument by argument

@@ -42,7 +42,8 @@ def make_lookup(
     named = tuple((arg, name) for arg, name in late if any(arg is given for given in call.args[leading:]))
     params = bound[table].value
     listed = params if isinstance(params, cst.List) else None
-    return Lookup(call, rule, bound[ids], drop, renames, named, listed=listed, **more)
+    given = {"table": bound[table], **bound}
+    return Lookup(call, rule, bound[ids], drop, renames, named, listed=listed, bound=given, **more)
 
 
 def bind_either(call: cst.Call, orders: Sequence[Sequence[str]], tells: int, which: Any) -> dict[str, cst.Arg] | None:

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table
+from migrate.source.frontends.tensorflow.args import is_none, string
+from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.modes import in_model_function
 from migrate.source.frontends.tensorflow.optimizers import RULE as OPTIMIZER
 from migrate.source.frontends.tensorflow.origins import DATASET, FED, origins
 from migrate.source.frontends.tensorflow.reuse import may_reuse
+from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.frontends.tensorflow.training import Step, Training
+from migrate.source.frontends.tensorflow.values import is_fixed
 from migrate.source.frontends.tensorflow.variable_lists import RULE as COLLECTION
 
 if TYPE_CHECKING:
@@ -32,10 +35,13 @@ def check_target(judgement: Judgement) -> None:
         _check_functions(file, table)
         _check_reuse(file, table)
         _check_initial_values(file, table)
-        if file.target.program is not None:
+        _check_other_values(file, table)
+        if file.target.lookup is not None:
+            _check_written(file, table)
+        if file.target.program is not None and file.target.program.pipeline:
             _check_ids(file, table)
         _note_effects(file, table)
-    if not file.target.splits:
+    if file.target.among_trainables:
         stops = judgement.file_stops
         stops[:] = [_read_as_a_whole(file, stop) if stop.rule == COLLECTION else stop for stop in stops]
     judgement.file_stops += _optimizers(file, judgement.training)
@@ -88,6 +94,57 @@ def _check_initial_values(file: File, table: Table) -> None:
     table.stops.append(Stop(table.creation.call, RULE, message, reason, "use a normal initializer"))
 
 
+def _check_other_values(file: File, table: Table) -> None:
+    """Doubt a table whose rows the target can only begin with values of its own."""
+    given, call = table.creation.initializer, table.creation.call
+    if given is None or not file.target.other_values(given.text):
+        return
+    reason = f"rows begin with random numbers of {file.target.title}'s own law, not with those of `{given.text}`"
+    message, action = f"the initial values of `{table.label}`", f"convert with --assume if that will do; {USE} exactly"
+    changes = Applicability.CHANGES_VALUES
+    table.stops.append(Stop(call, RULE, message, reason, action, reason, applicability=changes))
+
+
+def _check_written(file: File, table: Table) -> None:
+    """Stop lookups that cannot be written in the target's form: it has two, of dense ids and of a sum or mean."""
+    for lookup in table.lookups:
+        for reason, assumption in _unwritten(file, table, lookup):
+            action = "convert with --assume if that holds" if assumption else USE
+            message = f"this lookup in `{table.label}` is written anew"
+            table.stops.append(Stop(lookup.call, lookup.rule, message, reason, action, assumption))
+
+
+def _unwritten(file: File, table: Table, lookup: Lookup) -> Iterator[tuple[str, str]]:
+    """Yield reasons against a lookup, each with the assumption that lifts it."""
+    title, dim = file.target.title, table.creation.dim
+    if lookup.rewrite is not None or lookup.ids is None:
+        yield f"{title} has no lookup for products", ""
+        return
+    if table.passed:
+        yield "it reads one table or another, and their widths may differ", ""
+    if lookup.function == "sparse_lookup":
+        if not is_repeatable(lookup.ids.value):
+            yield "its ids are needed twice, for their shape; give them a name", ""
+        here = file.tree.enclosing(lookup.call, cst.FunctionDef) is file.tree.enclosing(
+            table.creation.call, cst.FunctionDef
+        )
+        fixed = isinstance(dim, cst.Name | cst.Attribute) and here and is_fixed(file.tree, dim)
+        if not (dim is None or isinstance(dim, cst.Integer) or fixed):
+            yield "the width of the table is not known where it is looked up", ""
+        return
+    if not all(is_repeatable(arg.value) for arg in lookup.bound.values()):
+        yield "its arguments are computed where it stands; give them names", ""
+    combiner = lookup.bound.get("combiner")
+    if combiner is not None and not is_none(combiner) and string(combiner.value) not in {"mean", "sum"}:
+        yield f"{title} combines rows by mean or sum alone", ""
+    for name in ("max_norm", "default_id"):
+        if name in lookup.bound and not is_none(lookup.bound[name]):
+            yield f"{title}'s lookup has no `{name}`", ""
+    told = "no id is negative, and the ids of each example stand in its first columns"
+    told += "" if lookup.function.startswith("safe") else ", and the last example has some"
+    yield f"{title} looks up every id, of rows that are packed to the left, and gives a row for every example", told
+
+
 def _check_ids(file: File, table: Table) -> None:
     """Stop a table whose ids do not come from a dataset, or read other rows in evaluation."""
     title = file.target.title
@@ -128,7 +185,8 @@ def check_step(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[St
     if not file.target.trains_alone and not dense():
         reason = f"an optimizer of {file.target.title} trains what it is given, and nothing but tables is trained here"
         yield Stop(step.call, OPTIMIZER, "a training step of nothing but tables", reason, USE)
-    if step.sources and file.target.program is not None and file.switches.dynamic_expansion:
+    program = file.target.program
+    if step.sources and program is not None and program.pipeline and file.switches.dynamic_expansion:
         reason = "the gradients of tables that expand are of other shapes, so that what is done with them may differ"
         yield Stop(step.call, OPTIMIZER, "gradients are taken and applied apart", reason, "use `minimize`")
 

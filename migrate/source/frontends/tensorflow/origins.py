@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.possible import possible
+from migrate.source.frontends.tensorflow.possible import bindings, possible
 
 DATASET, FED, UNKNOWN = "dataset", "placeholder", "unknown"
 PLACEHOLDERS = {"placeholder", "placeholder_with_default", "sparse_placeholder"}
@@ -28,11 +29,46 @@ def _of(file: File, value: cst.BaseExpression, depth: int) -> set[str]:
     if isinstance(value, cst.Subscript):
         return origins(file, value.value, depth - 1)
     if isinstance(value, cst.Name):
-        return {DATASET} if _is_features(file, value) else {UNKNOWN}
+        if _is_features(file, value):
+            return {DATASET}
+        given = _given(file, value)
+        if given is not None:
+            return set().union(*(origins(file, one, depth - 1) for one in given))
+        whole = [_unpacked(file, target) for target in bindings(file, value)]
+        found: set[str] = set().union(*(origins(file, one, depth - 1) for one in whole if one is not None))
+        return found if whole and None not in whole else found | {UNKNOWN}
     if isinstance(value, cst.Attribute):
         return origins(file, value.value, depth - 1) if not file.tree.is_inside(value) else {UNKNOWN}
     parts = _parts(value)
     return set().union(*(origins(file, part, depth - 1) for part in parts))
+
+
+def _given(file: File, name: cst.Name) -> list[cst.BaseExpression] | None:
+    """Return what every call gives for a parameter of a function; None for other names and where that is not seen."""
+    param = file.tree.parent(name)
+    function = file.tree.enclosing(name, cst.FunctionDef)
+    if not isinstance(param, cst.Param) or function is None or file.tree.enclosing(function, cst.ClassDef) is not None:
+        return None
+    names = [p.name.value for p in function.params.params]
+    found = []
+    for use in file.tree.names.get(function.name.value, ()):
+        call = file.tree.parent(use)
+        if call is function:
+            continue
+        bound = bind(call, names) if isinstance(call, cst.Call) and call.func is use else None
+        if bound is None or name.value not in bound:
+            return None
+        found.append(bound[name.value].value)
+    return found or None
+
+
+def _unpacked(file: File, target: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the `value` of `a, b = value`, of which `target` is one name."""
+    element = file.tree.parent(target)
+    listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
+    place = file.tree.parent(listed) if listed is not None else None
+    assign = file.tree.parent(place) if isinstance(place, cst.AssignTarget) else None
+    return assign.value if isinstance(assign, cst.Assign) else None
 
 
 def _of_call(file: File, call: cst.Call, depth: int) -> set[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
 from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.args import is_none
 from migrate.source.frontends.tensorflow.around import AroundEditing
 from migrate.source.frontends.tensorflow.dense import may_lack_dense, trains_dense
 from migrate.source.frontends.tensorflow.editing import Plan
@@ -22,9 +23,11 @@ from migrate.source.frontends.tensorflow.placing import (
     without_line,
 )
 from migrate.source.frontends.tensorflow.shapes import is_int64
-from migrate.targets.base import TableText
+from migrate.targets.base import LookupText, Spelling, TableText
 
 __all__ = ["Plan", "Planner"]
+#: What pooled lookups are told besides their ids: field of `LookupText` -> its names in TensorFlow.
+MORE = {"weights": ("sp_weights", "sparse_weights"), "combiner": ("combiner",)}
 
 
 class Planner(AroundEditing):
@@ -107,6 +110,9 @@ class Planner(AroundEditing):
         if lookup.rewrite is not None:
             self._rewrite(lookup, lookup.rewrite, rank)
             return
+        if self.target.lookup is not None:
+            self._write(lookup, rank, self.target.lookup)
+            return
         kept = self._is_kept(lookup)
         function = tree.source(call.func) if kept else self._function(lookup.function)
         start, end = tree.span(call.func)
@@ -123,6 +129,30 @@ class Planner(AroundEditing):
             edits.append(Edit(tree.span(call)[1], tree.span(call)[1], after))
         self.plan.edits += edits
         self.plan.after[id(call)] = f"{before}{function}(...){after}"
+
+    def _write(self, lookup: Lookup, rank: int, write: Callable[[Spelling, LookupText], str]) -> None:
+        """Write a lookup anew in the target's form."""
+        table = next(t for t in self.judgement.moving if any(one is lookup for one in t.lookups))
+        bound, tree = lookup.bound, self.tree
+        params = lookup.listed.elements[0].value if lookup.listed is not None else bound["table"].value
+        assert lookup.ids is not None
+        before, after = next(((b, a) for arg, b, a in lookup.wraps if arg is lookup.ids), ("", ""))
+        ids = f"{before}{tree.source(lookup.ids.value)}{after}".replace("{tf}", self.tf)
+        first, last = (text.replace("{tf}", self.tf) for text in self._around_ids(lookup.ids.value))
+        more = {name: self._argument(lookup, *names) for name, names in MORE.items()}
+        keys, dim = f"{first}{ids}{last}", table.creation.dim_text
+        text = LookupText(lookup.function, tree.source(params), ids, keys, dim, **more)
+        left, right = (part.replace("{tf}", self.tf) for part in lookup.around)
+        new = f"{left}{write(self.spelling, text)}{right}"
+        comments = kept_comments(tree, lookup.call)
+        if comments:
+            self.plan.edits.append(line_before(tree, lookup.call, comments))
+        self._replace(lookup.call, f"{self.tf}.squeeze({new}, axis=-1)" if rank == 1 else new)
+
+    def _argument(self, lookup: Lookup, *names: str) -> str:
+        """Return the text of an argument; nothing for one that is not given, or None."""
+        given = next((lookup.bound[name] for name in names if name in lookup.bound), None)
+        return "" if given is None or is_none(given) else self.tree.source(given.value)
 
     def _is_kept(self, lookup: Lookup) -> bool:
         """True for a lookup by a function of TensorFlow that the target has too, in the order of both versions."""

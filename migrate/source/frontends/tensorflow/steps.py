@@ -106,18 +106,19 @@ class StepEditing(Editing):
 
     def _variables(self, dense_vars: str, sparse_vars: str, step: Step) -> list[str]:
         """Return the lines that list what is trained."""
-        getter = self._function("get_dense_and_sparse_variable")
         taken = any(_is_list(source) for source in step.sources)
         merge = "do_merge_lookup" in self.target.functions and (taken or self._expands())
         lines = [f"{self._function('do_merge_lookup')}(True)"] if merge else []
         if self._expands():
             rows = f'{self.spelling.v1}.get_collection("ASCEND_SPARSE_LOOKUP_LOCAL_EMB")'
-            return [*lines, f"{dense_vars}, {sparse_vars} = {getter}()[0], {rows}"]
-        return [*lines, f"{dense_vars}, {sparse_vars} = {getter}()"]
+            dense = f"{self._function('get_dense_and_sparse_variable')}()[0]"
+            return [*lines, f"{dense_vars}, {sparse_vars} = {dense}, {rows}"]
+        return [*lines, self.target.variables(self.spelling, dense_vars, sparse_vars)]
 
     def _expands(self) -> bool:
         """True when tables are trained by the addresses of the rows of a batch."""
-        return self.target.program is not None and self.file.switches.dynamic_expansion
+        program = self.target.program
+        return program is not None and program.pipeline and self.file.switches.dynamic_expansion
 
     def _at_addresses(self, grads: str, dense_vars: str) -> str:
         """Return the pairs of gradients of rows and their addresses."""
@@ -255,6 +256,8 @@ class StepEditing(Editing):
                 texts[key] = name
         for key, default in maker.stock.defaults:
             texts.setdefault(key, default)
+        if self.target.wrapper:
+            return hoisted, source, f"{self._function(self.target.wrapper)}({source})"
         order = [key for key in maker.stock.parameters if key in texts]
         follows = self.target.optimizers(self.file.switches)[maker.stock.module]
         module = self._function(follows.module or maker.stock.module)

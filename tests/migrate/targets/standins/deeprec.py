@@ -189,16 +189,22 @@ def _apply_gradients(stock: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
+NAMES = (
+    get_embedding_variable,
+    EmbeddingVariableOption,
+    StorageOption,
+    InitializerOption,
+    CounterFilter,
+    GlobalStepEvict,
+)
+
+
 @contextlib.contextmanager
 def installed() -> Iterator[None]:
     """Make TensorFlow look as DeepRec's, for converted code."""
-    names = (
-        get_embedding_variable, EmbeddingVariableOption, StorageOption, InitializerOption, CounterFilter,
-        GlobalStepEvict,
-    )  # fmt: skip
     proto = type("config_pb2", (), {"StorageType": StorageType})
     with contextlib.ExitStack() as stack:
-        for one in names:
+        for one in NAMES:
             stack.enter_context(mock.patch.object(tf, one.__name__, one, create=True))
         for one in (embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse):
             stack.enter_context(mock.patch.object(tf.nn, one.__name__, one))

@@ -1,0 +1,119 @@
+"""SparseOperationKit 2.x: a table is a DynamicVariable, of which each process of Horovod holds a part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from migrate.targets.base import Effect, Follows, Function, LookupText, Program, Spelling, TableText, Target
+from migrate.targets.layout import call
+from migrate.targets.switches import Switches
+
+NAMES = {
+    "create_table": "DynamicVariable",
+    "embedding_lookup_sparse": "lookup_sparse",
+    "get_dense_and_sparse_variable": "filter_variables",
+    "init": "init",
+    "OptimizerWrapper": "OptimizerWrapper",
+    "safe_embedding_lookup_sparse": "lookup_sparse",
+    "sparse_lookup": "all2all_dense_embedding",
+}
+FUNCTIONS = {plan: Function(name, of="sok") for plan, name in NAMES.items()} | {
+    "sok": Function("sok", "sparse_operation_kit", whole=True),
+    "hvd": Function("hvd", "horovod.tensorflow", whole=True),
+}
+LACKS = {
+    "looked_up_rows": "function for the rows of a batch",
+    "embedding_column": "embedding column",
+    "shared_embedding_columns": "embedding column",
+    "Embedding": "Keras layer of this kind",
+}
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+CONSTANT = re.compile(rf"\b(?:(zeros|ones)_initializer\(\)|constant_initializer\((?:value=)?({NUMBER})\))$")
+KINDS = {"HBM": "hbm", "DDR": "hybrid"}
+
+
+def create(spelling: Spelling, table: TableText, lead: str) -> str:
+    """Return the call that makes a DynamicVariable; a text of a number is its constant initial value."""
+    found = CONSTANT.search(table.initializer)
+    kind = "uniform" if "uniform" in table.initializer else "normal"
+    value = kind if found is None else found[2] or {"zeros": "0.0", "ones": "1.0"}[found[1]]
+    arguments = [
+        f"dimension={table.dim}",
+        f'initializer="{value}"',
+        f'name="{table.name}"',
+        f"key_type={spelling.tf}.int64",
+        f"dtype={spelling.tf}.float32",
+    ]
+    mode = spelling.switches.cache_mode
+    arguments += [f'var_type="{KINDS[mode]}"'] if mode else []
+    return call(spelling.function("create_table"), arguments, lead, spelling.newline)
+
+
+def _lookup(spelling: Spelling, lookup: LookupText) -> str:
+    """Return a lookup: that of dense ids takes a vector, and its rows get the shape of the ids."""
+    tf, function = spelling.tf, spelling.function(lookup.function)
+    if lookup.function == "sparse_lookup":
+        rows = f"{function}({lookup.table}, {tf}.reshape({lookup.keys}, [-1]))"
+        return f"{tf}.reshape({rows}, {tf}.concat([{tf}.shape({lookup.ids}), [{lookup.dim}]], 0))"
+    weights = f", sp_weights={lookup.weights}" if lookup.weights else ""
+    combiner = f", combiners={lookup.combiner}" if lookup.combiner else ""
+    return f"{function}({lookup.table}, {lookup.keys}{weights}{combiner})"
+
+
+def _optimizers(switches: Switches) -> dict[str, Follows]:
+    decay = "OptimizerWrapper runs Adam on the rows of the batch alone, the others are not decayed"
+    return {"adagrad": Follows(), "adam": Follows(decay), "gradient_descent": Follows()}
+
+
+def _variables(spelling: Spelling, dense: str, sparse: str) -> str:
+    function = spelling.function("get_dense_and_sparse_variable")
+    return f"{sparse}, {dense} = {function}({spelling.v1}.trainable_variables())"
+
+
+def _refuses(switches: Switches) -> Iterator[str]:
+    if switches.cache_mode == "SSD":
+        yield "SparseOperationKit has no SSD tier; write --cache-mode HBM or DDR"
+    if switches.admission:
+        yield "its filter of rare ids takes no number of occurrences; leave --admission out"
+    if switches.eviction:
+        yield "its tables are evicted when they are full, not by age; leave --eviction out"
+    if switches.modify_graph:
+        yield "SparseOperationKit looks ids up in the graph and has no --modify-graph; leave it out"
+
+
+def _effects(switches: Switches) -> Iterator[Effect]:
+    hand = "give each process its GPU; with several, average dense gradients by hvd.DistributedOptimizer"
+    yield Effect("SparseOperationKit runs on GPUs, one for each process of Horovod", by_hand=hand)
+    if switches.cache_mode != "HBM":
+        yield Effect("a table of more than 64 Mi rows drops some: `max_capacity` of DynamicVariable")
+    if switches.dynamic_expansion:
+        yield Effect("a DynamicVariable always grows: --dynamic-expansion adds nothing")
+    if switches.multi_lookup:
+        yield Effect("a DynamicVariable may always be looked up several times: --multi-lookup adds nothing")
+
+
+def _begin(spelling: Spelling) -> list[str]:
+    return [f"{spelling.function('hvd')}.init()", f"{spelling.function('init')}()"]
+
+
+TARGET = Target(
+    "sok",
+    "SparseOperationKit",
+    FUNCTIONS,
+    _optimizers,
+    create,
+    lacks=lambda _: LACKS,
+    lookup=_lookup,
+    wrapper="OptimizerWrapper",
+    variables=_variables,
+    ids=("{tf}.cast(", ", {tf}.int64)"),
+    among_trainables=True,
+    takes_is_train=False,
+    reuses=False,
+    trains_alone=False,
+    other_values=lambda initializer: not CONSTANT.search(initializer),
+    program=Program(_begin),
+    refuses=_refuses,
+    effects=_effects,
+)

@@ -1,0 +1,138 @@
+"""Conversions to SparseOperationKit, run over a stand-in with its signatures and compared with stock TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+from standins import sparse_operation_kit as sok
+from target_programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
+from target_runner import convert, model, words
+
+from migrate.errors import MigrateError
+from migrate.report.model import Applicability, State
+
+KINDS = {"session": SESSION, "monitored": MONITORED, "estimator": ESTIMATOR}
+STEPS = {"minimize": {}, "clipped": {"step": CLIPPED}, "gradients": {"step": GRADIENTS}}
+#: The lookup of the programs, in other forms.
+DENSE = 'tf.reduce_sum(tf.nn.embedding_lookup(W, features["ids"]), 1)'
+SPARSE = 'sparse = tf.sparse.from_dense(tf.minimum(features["ids"] + 1, 19))\n    rows = '
+POOLED = {
+    "mean": "tf.nn.embedding_lookup_sparse(W, sparse, None)",
+    "sum": 'tf.nn.embedding_lookup_sparse(W, sp_ids=sparse, sp_weights=None, combiner="sum", name="e")',
+    "safe": 'tf.nn.safe_embedding_lookup_sparse(W, sparse, None, "sum")',
+    "weights": "tf.nn.embedding_lookup_sparse([W], sparse, tf.cast(sparse, tf.float32) * 0.1)",
+}
+
+
+def trained(text: str, directory: Path, moved: tuple[str, ...] = ("user", "bias")) -> None:
+    """Show that a program and its conversion over the stand-in have the same losses."""
+    result = convert(text, "sok", assume=True)
+    assert {table.name for table in result.tables if table.verdict is State.APPLIED} == {*moved}, words(result)
+    want = run_program(text, directory)
+    with sok.installed():
+        got = run_program(result.converted, directory)
+    assert len({round(loss, 5) for loss in want}) == 5
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_it_trains_as_before(kind: str, step: dict[str, str], tmp_path: Path) -> None:
+    trained(program(kind, **step), tmp_path)
+
+
+@pytest.mark.parametrize("pooled", [text for name, text in POOLED.items() if name != "weights"])
+def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
+    text = program(MONITORED, "tf.train.GradientDescentOptimizer(0.5)")
+    assert DENSE in text
+    text = text.replace("rows = " + DENSE, SPARSE + pooled)
+    assert "of rows that are packed to the left" in words(convert(text, "sok"))
+    trained(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("pooled", "says"),
+    [
+        (POOLED["weights"], "give them names"),
+        ('tf.nn.embedding_lookup_sparse(W, sparse, None, combiner="sqrtn")', "by mean or sum alone"),
+        ("tf.nn.safe_embedding_lookup_sparse(W, sparse, None, default_id=3)", "no `default_id`"),
+        ("tf.nn.embedding_lookup_sparse(W, sparse, None, max_norm=1.0)", "no `max_norm`"),
+    ],
+)
+def test_a_pooled_lookup_that_it_lacks_keeps_the_table(pooled: str, says: str) -> None:
+    text = program(MONITORED).replace("rows = " + DENSE, SPARSE + pooled)
+    result = convert(text, "sok", assume=True)
+    (user,) = [table for table in result.tables if table.name == "user"]
+    assert user.verdict is State.UNSUPPORTED
+    assert says in words(result)
+
+
+def test_initial_values_that_it_cannot_draw_need_an_assumption() -> None:
+    text = model("out = tf.nn.embedding_lookup(W, ids)")
+    assert convert(text, "sok").converted == text
+    result = convert(text, "sok", assume=True)
+    assert 'sok.DynamicVariable(dimension=4, initializer="normal", name="w"' in result.converted
+    (table,) = [table for table in result.tables if table.name == "w"]
+    assert table.applicability is Applicability.CHANGES_VALUES
+
+
+@pytest.mark.parametrize(
+    ("given", "becomes"),
+    [
+        ("tf.zeros_initializer()", "0.0"),
+        ("tf.ones_initializer()", "1.0"),
+        ("tf.constant_initializer(-2e-3)", "-2e-3"),
+        ("tf.constant_initializer(value=5)", "5"),
+    ],
+)
+def test_constant_initial_values_are_exact(given: str, becomes: str) -> None:
+    result = convert(program(MONITORED).replace("tf.constant_initializer(0.3)", given), "sok")
+    assert f'initializer="{becomes}", name="user"' in result.converted
+    assert {table.applicability for table in result.tables} == {Applicability.EXACT}
+
+
+def test_a_program_begins_with_horovod() -> None:
+    lines = convert(program(MONITORED), "sok").converted.splitlines()
+    start = lines.index('if __name__ == "__main__":')
+    assert lines[start + 1 : start + 3] == ["    hvd.init()", "    sok.init()"]
+    assert "import horovod.tensorflow as hvd" in lines
+    assert "import sparse_operation_kit as sok" in lines
+
+
+@pytest.mark.parametrize("optimizer", ["MomentumOptimizer(0.1, 0.9)", "FtrlOptimizer(0.1)", "AdamOptimizer()"])
+def test_other_optimizers(optimizer: str) -> None:
+    text = program(MONITORED, f"tf.train.{optimizer}")
+    assert convert(text, "sok").converted == text
+    assert (convert(text, "sok", assume=True).converted != text) == optimizer.startswith("Adam")
+
+
+def test_a_value_of_all_variables_keeps_the_tables() -> None:
+    text = program(MONITORED).replace(
+        "    return tf.reduce_mean((out - labels) ** 2)",
+        "    norm = tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
+        "    return tf.reduce_mean((out - labels) ** 2) + norm",
+    )
+    assert convert(text, "sok", assume=True).converted == text
+
+
+@pytest.mark.parametrize(
+    "switches", [{"admission": 2}, {"eviction": 60}, {"modify_graph": True}, {"cache_mode": "SSD"}]
+)
+def test_a_switch_that_it_lacks_is_an_error(switches: dict[str, object]) -> None:
+    with pytest.raises(MigrateError, match="--target sok: "):
+        convert(program(MONITORED), "sok", **switches)
+
+
+def test_the_cache_mode_is_the_kind_of_the_variable() -> None:
+    assert convert(program(MONITORED), "sok", cache_mode="HBM").converted.count('var_type="hbm"') == 2
+    assert convert(program(MONITORED), "sok", cache_mode="DDR").converted.count('var_type="hybrid"') == 2
+
+
+def test_it_is_recognised() -> None:
+    once = convert(program(ESTIMATOR), "sok", assume=True).converted
+    for target in ("sok", "runtime"):
+        assert convert(once, target, assume=True).converted == once
