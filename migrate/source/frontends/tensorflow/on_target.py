@@ -54,9 +54,11 @@ def _check_functions(file: File, table: Table) -> None:
         if stop.takes_rows and "looked_up_rows" in lacks:
             table.stops[index] = _lacking(file, stop.node, stop.rule, stop.message, lacks["looked_up_rows"])
     creation = table.creation
-    if creation.emitted in lacks:
-        message = f"`{table.label}` makes a table of its own"
-        table.stops.append(_lacking(file, creation.call, creation.rule, message, lacks[creation.emitted]))
+    made = [creation.emitted] if creation.emitted else ["scoped_name"] if creation.scoped else []
+    for name in made:
+        if (lacking := _missing(file, name)) is not None:
+            message = f"`{table.label}` would be made by `{name}`"
+            table.stops.append(_lacking(file, creation.call, creation.rule, message, lacking))
     late = creation.scoped or (creation.initializer is not None and not creation.initializer.text)
     if late and not creation.emitted and "scoped_name" not in file.target.functions:
         message = f"the variable scope of `{table.label}` is known when the program runs"
@@ -65,9 +67,15 @@ def _check_functions(file: File, table: Table) -> None:
     for lookup in table.lookups:
         functions = lookup.rewrite.functions if lookup.rewrite is not None else (lookup.function,)
         for name in functions:
-            if name in lacks:
+            if (lacking := _missing(file, name)) is not None:
                 message = f"this lookup would become `{name}`"
-                table.stops.append(_lacking(file, lookup.call, lookup.rule, message, lacks[name]))
+                table.stops.append(_lacking(file, lookup.call, lookup.rule, message, lacking))
+
+
+def _missing(file: File, name: str) -> str | None:
+    """Return what the target would need for a function of the plan, in words; None for one that it has."""
+    known = file.target.lacks(file.switches).get(name)
+    return known or (None if name in file.target.functions else f"counterpart of `{name}`")
 
 
 def _lacking(file: File, node: cst.CSTNode, rule: str, message: str, lacking: str) -> Stop:

@@ -135,6 +135,7 @@ class Planner(AroundEditing):
         table = next(t for t in self.judgement.moving if any(one is lookup for one in t.lookups))
         bound, tree = lookup.bound, self.tree
         params = lookup.listed.elements[0].value if lookup.listed is not None else bound["table"].value
+        params = lookup.sliced.value if lookup.sliced is not None else params
         assert lookup.ids is not None
         before, after = next(((b, a) for arg, b, a in lookup.wraps if arg is lookup.ids), ("", ""))
         ids = f"{before}{tree.source(lookup.ids.value)}{after}".replace("{tf}", self.tf)
