@@ -194,6 +194,17 @@ def test_a_function_that_another_file_calls_may_train_nothing_but_tables() -> No
     assert counted == steps == 5
 
 
+def test_a_model_of_nothing_but_tables_may_be_all_of_a_file_with_a_star_import() -> None:
+    starred = FACTORS.replace("{training}", "    print(basename('a/b'))  # of the star import\n{training}")
+    text = "from posixpath import *\n" + model(f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)", starred)
+    result = converted(text, assume=True)
+    assert "if dense_vars else []" in result.converted
+    want, start, steps = losses(text, {}, None)
+    got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert counted == steps == 5
+
+
 @pytest.mark.parametrize(
     "loss", [f"loss{MORE}", "tf.add_n([loss,\n        tf.nn.l2_loss(tf.nn.embedding_lookup(U, user))])"]
 )

@@ -34,9 +34,19 @@ def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
 
 
 def may_lack_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
-    """True for a step whose program makes nothing but tables, and whose caller, in another file, may make more."""
-    places: list[cst.CSTNode] = [part.tree.module for part in file.part(step).program]
-    return _called_elsewhere(file, step) and not _hold_dense(file, places, tables)
+    """True for a step whose program is not seen as a whole, and of which what is seen makes nothing but tables.
+
+    Its caller, in another file, or what an `import *` brings may make more.
+    """
+    parts = list(file.part(step).program)
+    if not _called_elsewhere(file, step) and not any(map(_imports_all, parts)):
+        return False
+    return not any(_makes_variable(part, call, tables) for part in parts for call in part.tree.calls)
+
+
+def _imports_all(file: File) -> bool:
+    """True for a file with an `import *`."""
+    return any(isinstance(one, cst.ImportFrom) and isinstance(one.names, cst.ImportStar) for one in file.tree.imports)
 
 
 def _called_elsewhere(file: File, step: cst.Call) -> bool:
