@@ -247,6 +247,15 @@ def test_what_names_or_holds_the_variable_keeps_it(code: str, says: str) -> None
     assert says in reasons(result)
 
 
+@pytest.mark.parametrize("shown", ["tf.trainable_variables()", "[v.name for v in tf.global_variables()]"])
+def test_a_print_of_all_variables_is_noted(shown: str) -> None:
+    result = converted(HEAD + NET + LINE + f"print(len({shown}))\n")
+    assert [table.verdict.value for table in result.tables] == ["applied"]
+    assert "prints all variables: a table is none of the trainable variables" in reasons(result)
+    chosen = converted(HEAD + NET + LINE + "print(s.run(tf.trainable_variables()[0]))\n")
+    assert "uses all trainable variables" in reasons(chosen)
+
+
 def test_a_wrapped_optimizer_trains_the_tables_of_its_file() -> None:
     code = NET.replace("tf.train.AdagradOptimizer(0.1)", "hvd.DistributedOptimizer(tf.train.AdagradOptimizer(0.1))")
     text = "import horovod.tensorflow as hvd\n" + HEAD + code

@@ -31,7 +31,7 @@ from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner, prints
 from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name
 from migrate.source.frontends.tensorflow.variable_lists import RULE as COLLECTION
-from migrate.source.frontends.tensorflow.variable_lists import collected, refined, trainables
+from migrate.source.frontends.tensorflow.variable_lists import check_prints, collected, refined, trainables
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
 from migrate.source.rules import rules
@@ -89,6 +89,7 @@ def judge(file: File, assume: bool) -> Judgement:
     keep_tables(file, tables)
     check_idle_rows(file, tables, training)
     check_exports(file, tables)
+    check_prints(file, tables)
     check_named_reads(file, tables)
     check_warm_starts(file, tables)
     check_regularizers(file, tables, training)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.frontends.tensorflow.args import literal
-from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, members
 from migrate.source.frontends.tensorflow.training import Training, prints
@@ -23,10 +23,28 @@ TOTALS = {"sum", "len", "max", "np.sum", "numpy.sum", "np.prod", "sorted", "str"
 def trainables(file: File, training: Training) -> Iterator[Stop]:
     """Yield a doubt for each use of the list of all trainable variables that no training step explains."""
     for call in _listing(file, "trainable_variables", "TRAINABLE_VARIABLES"):
-        if id(call) in training.understood or prints(file, call):
+        if id(call) in training.understood or _printed(file, call):
             continue
         for use in _uses(file, call):
             yield _doubt(file, use) or _refused(file, use)
+
+
+def check_prints(file: File, tables: list[Table]) -> None:
+    """Note, with each table, where all variables are printed: a table is not among them, or without its rows."""
+    shown = [*_listing(file, "trainable_variables", "TRAINABLE_VARIABLES"), *_listing(file, "global_variables", "")]
+    for call in shown if tables else ():
+        if not _printed(file, call):
+            continue
+        message = f"`{_statement(file, call)}` prints all variables"
+        reason = "a table is none of the trainable variables, and shows no rows among all"
+        for table in tables:
+            if file.tree.related(call, table.creation.call):
+                table.followed.append(Followed(call, RULE, message, reason))
+
+
+def _printed(file: File, call: cst.Call) -> bool:
+    """True when the list is only printed; one that is chosen from it by its place may be another."""
+    return prints(file, call) and not isinstance(file.tree.parent(call), cst.Subscript)
 
 
 def collected(file: File) -> Iterator[cst.Call]:
