@@ -78,6 +78,11 @@ CASES = {
     "axis": (HEAD + MADE + "e = tf.gather(W, ids, axis=1)\n", "axis"),
     "max_norm by a flag": (HEAD + MADE + "e = tf.nn.embedding_lookup(W, ids, max_norm=flag)\n", "max_norm"),
     "rank 3": (HEAD + 'W = tf.get_variable("w", [9, 4, 4])\n' + LOOKUP, "rank is 3"),
+    "shape in one-hot ids that go": (TABLE + "h = tf.matmul(tf.one_hot(ids, W.shape[0]), W)\n", "`.shape`"),
+    "shape in a padding that goes": (
+        TABLE + "P = tf.concat([tf.zeros([1, W.shape[1]]), W[1:]], 0)\ne = tf.nn.embedding_lookup(P, ids)\n",
+        "`.shape`",
+    ),
     "shape not literal": (HEAD + 'W = tf.get_variable("w", shape)\n' + LOOKUP, "shape cannot be read"),
     "shape with a call": (HEAD + 'W = tf.get_variable("w", [f(), 4])\n' + LOOKUP, "calls a function"),
     "dynamic name": (HEAD + 'W = tf.get_variable("w" + s, [9, 4])\n' + LOOKUP, "not a fixed string"),

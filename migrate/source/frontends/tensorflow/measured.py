@@ -26,11 +26,17 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Me
     text = _sizes(file, creation, node, known) if whole is not None else None
     if whole is None or text is None:
         whole, text, form = *_name(file, node, creation), "{1}"
-    if whole is None or text is None:
+    if whole is None or text is None or _may_go(file, whole):
         return None
     new = form.format(file.names.v1_prefix or "tf", text)
     message = f"`{' '.join(file.tree.source(whole).split())}` is what it was: `{new}`"
     return Followed(whole, RULE, message, CONSTANT, (Change(whole, lambda *_: new),))
+
+
+def _may_go(file: File, node: cst.CSTNode) -> bool:
+    """True inside a call that goes as a whole when a product with one-hot ids or a padded table becomes a lookup."""
+    calls = [around for around in file.tree.ancestors(node) if isinstance(around, cst.Call)]
+    return any(file.names.of(call.func) in {"one_hot", "concat"} for call in calls)
 
 
 def check_measured(tables: list[Table]) -> None:
