@@ -28,7 +28,7 @@ class TableText:
     dim: str
     rows: str
     initializer: str
-    scoped: bool = False  #: the name, and initial values that are not given, are those of the scope at run time
+    scoped: str = ""  #: what is the name in the scope at run time, which then also has the initial values not given
 
 
 @dataclass(frozen=True)

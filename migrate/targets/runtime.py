@@ -44,7 +44,7 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
 
 
 def _name(spelling: Spelling, table: TableText) -> str:
-    return f'{spelling.function("scoped_name")}("{table.name}")' if table.scoped else f'"{table.name}"'
+    return f"{spelling.function('scoped_name')}({table.scoped})" if table.scoped else f'"{table.name}"'
 
 
 def _optimizers(switches: Switches) -> dict[str, Follows]:

@@ -85,7 +85,6 @@ CASES = {
     ),
     "shape not literal": (HEAD + 'W = tf.get_variable("w", shape)\n' + LOOKUP, "shape cannot be read"),
     "shape with a call": (HEAD + 'W = tf.get_variable("w", [f(), 4])\n' + LOOKUP, "calls a function"),
-    "dynamic name": (HEAD + 'W = tf.get_variable("w" + s, [9, 4])\n' + LOOKUP, "not a fixed string"),
     "float64": (HEAD + "W = tf.Variable(tf.zeros([9, 4], tf.float64))\n" + LOOKUP, "initial values"),
     "scaled initial values": (HEAD + "W = tf.Variable(tf.ones([9, 4]) * 2)\n" + LOOKUP, "initial values"),
     "initial values that the graph computes": (

@@ -15,6 +15,7 @@ from migrate.source.options import Options
 tf = pytest.importorskip("tensorflow").compat.v1
 GET = 'tf.get_variable("w", [9, 4], initializer=tf.random_normal_initializer())'
 LOOK = f"def look(x):\n    W = {GET}\n    return tf.nn.embedding_lookup(W, x)\n"
+NAMED = LOOK.replace("def look(x)", "def look(name, x)").replace('"w"', 'name + "_w"')
 SCOPE = "with tf.variable_scope({}, reuse=tf.AUTO_REUSE):\n"
 BASE = (
     f"class Base(object):\n    def __init__(self, k):\n        self.W = {GET}\n"
@@ -100,6 +101,20 @@ CASES = {
         "out = 0.0\nfor k in (1.0, 2.0):\n    with tf.variable_scope(None, default_name='layer'):\n"
         "        out = out + k * look(ids)",
         {"layer_w", "layer_1_w"},
+    ),
+    "names that are computed": (
+        NAMED, "out = look('user', ids) * look('item', ids)", {"user_w", "item_w"},
+    ),
+    "names by format, with slashes, in a scope": (
+        NAMED.replace('name + "_w"', '"%s/w" % name'),
+        'out = 0.0\nwith tf.variable_scope("net"):\n    for i in range(3):\n'
+        '        out = out + look(f"f{i}", ids) ** (i + 1)',
+        {"net_f0_w", "net_f1_w", "net_f2_w"},
+    ),
+    "a name that is a parameter": (
+        NAMED.replace('name + "_w"', "name"),
+        "out = look('user', ids)\nwith tf.variable_scope('a'):\n    out *= look('user', ids)",
+        {"user", "a_user"},
     ),
     "initial values of the scope": (
         EMBED,
@@ -205,6 +220,13 @@ REFUSED = {
     "read as a whole under another scope": (LOOK + IN_TWO.format("") + WHOLE, "made twice"),
     "a custom getter": (LOOK + IN_TWO.format(", custom_getter=g"), "custom_getter"),
     "double precision": (LOOK + IN_TWO.format(", dtype=tf.float64"), "float32"),
+    "a computed name under reuse": (
+        NAMED + "with tf.variable_scope('a', reuse=tf.AUTO_REUSE):\n    out = look('u', ids) + look('i', ids)\n",
+        "which of them are one is not known",
+    ),
+    "a computed name of a table that is read by its name": (
+        NAMED + "out = look('u', ids)\nrows = tf.get_default_graph().get_tensor_by_name('u_w:0')\n", "u_w:0",
+    ),
     "reused by a name that is computed": (
         LOOK + IN_TWO.format(", reuse=tf.AUTO_REUSE") + "out += tf.get_variable(n, [9, 4])\n", "its name is computed",
     ),

@@ -65,6 +65,7 @@ class Creation:
     call: cst.Call
     rule: str
     name: str | None = None  #: the `name` argument, when static
+    named_by: cst.BaseExpression | None = None  #: the `name` argument, when it is computed
     rows: cst.BaseExpression | None = None
     dim: cst.BaseExpression | None = None  #: None for a table of rank 1
     rank: int = 0

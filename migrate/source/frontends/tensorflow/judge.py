@@ -286,7 +286,7 @@ def _name(file: File, judgement: Judgement) -> None:
     names: set[str] = set()
     for table in judgement.moving:
         if table.creation.scoped:
-            table.final_name = table.creation.name or ""
+            table.final_name = table.creation.name or re.findall(r"\w+", table.label)[-1]
             continue
         taken = {name for call, name in others if file.tree.related(call, table.creation.call)}
         scopes = prefix(file, table.creation.call) or ()

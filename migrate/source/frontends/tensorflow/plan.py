@@ -98,7 +98,9 @@ class Planner(AroundEditing):
             self.plan.after[id(call)] = f"{function}(...)"
             return
         initializer = creation.initializer.text if creation.initializer else ""
-        texts = TableText(table.final_name, creation.dim_text, creation.rows_text, initializer, creation.scoped)
+        called = f'"{creation.name}"' if creation.named_by is None else self.tree.source(creation.named_by)
+        scoped = called if creation.scoped else ""
+        texts = TableText(table.final_name, creation.dim_text, creation.rows_text, initializer, scoped)
         self._replace(call, self.target.create(self.spelling, texts, self.tree.lead(call)))
         comments = kept_comments(self.tree, call)
         if comments:

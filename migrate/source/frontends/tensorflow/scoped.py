@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned
+from migrate.source.frontends.tensorflow.reuse import may_reuse
 from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option, prefix
 
 if TYPE_CHECKING:
     from migrate.source.frontends.tensorflow.judge import Judgement
 
 NAMED = "its name is that of the variable scope when the program runs: in another scope it is another table"
+COMPUTED = "its name is computed when the program runs: another name is another table"
 BEGUN = "rows begin as the variable scope says when the program runs; making the table fails where it cannot"
 MESSAGE = "the full name of this variable is not fixed"
 ACTION = "open the scope with a fixed name where the variable is made"
@@ -27,24 +29,28 @@ def from_scope() -> Initializer:
 def check_scope(file: File, table: Table) -> None:
     """Let a table take its name at run time when its scopes are not fixed, or stop it."""
     creation = table.creation
-    if prefix(file, creation.call) is not None:
+    seen = prefix(file, creation.call) is not None
+    if creation.named_by is None and seen:
         return
-    reason = _why_not(file, creation)
+    reason = _why_not(file, creation, seen)
     if reason:
-        text = f"the variable scope around it is not fixed, and {reason}"
+        what = "its name is computed" if creation.named_by is not None else "the variable scope around it is not fixed"
+        text = f"{what}, and {reason}"
         table.stops.append(Stop(creation.call, creation.rule, MESSAGE, text, ACTION))
         return
     creation.scoped = True
-    creation.notes.append(NAMED)
-    if not creation.own_values:
+    creation.notes.append(NAMED if creation.named_by is None else COMPUTED)
+    if not creation.own_values and not seen:
         creation.initializer = from_scope()
         table.stops[:] = [stop for stop in table.stops if all(stop is not other for other in creation.scope_stops)]
 
 
-def _why_not(file: File, creation: Creation) -> str:
-    if creation.name is None or creation.rank == 0:
+def _why_not(file: File, creation: Creation, seen: bool) -> str:
+    if creation.rank == 0 or (creation.name is None and creation.named_by is None):
         return "its name or shape is not known"
-    if creation.rank == 1 and not creation.own_values:
+    if creation.named_by is not None and may_reuse(file):
+        return "the program reuses variables by their names: which of them are one is not known"
+    if creation.rank == 1 and not creation.own_values and not seen:
         return "a vector without an initializer takes a bound from it that a table would not have"
     if is_partitioned(file, creation):
         return "variables are partitioned"
@@ -58,7 +64,7 @@ def check_scoped_names(judgement: Judgement) -> None:
     """Stop a table that takes its name at run time where another one, with a fixed name, may get the same."""
     file = judgement.file
     fixed = [(table, _fixed_name(file, table)) for table in judgement.moving if not table.creation.scoped]
-    for table in [one for one in judgement.moving if one.creation.scoped]:
+    for table in [one for one in judgement.moving if one.creation.scoped and one.creation.name is not None]:
         end = _plain(table.creation.name or "")
         for other, name in fixed:
             related = file.tree.related(other.creation.call, table.creation.call)

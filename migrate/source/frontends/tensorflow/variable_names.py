@@ -23,15 +23,20 @@ class VariableName:
     last: str
     scope: str | None  #: with its slash; None when not known
     numbered: bool = False  #: TensorFlow may add a number
+    computed: bool = False  #: nothing of the name is known
 
     def is_meant_by(self, text: str) -> bool:
         """True when `text` may name the variable, one of its slots, or an operation that belongs to it."""
+        if self.computed:
+            return True
         before = "(.*/)?" if self.scope is None else re.escape(self.scope)
         number = r"(_\d+)?" if self.numbered else ""
         return re.fullmatch(before + re.escape(self.last) + number + PARTS, text) is not None
 
     def fits(self, pattern: str) -> bool:
         """True when a regular expression for computed names may give that of the variable, or one of its outputs."""
+        if self.computed:
+            return True
         full = (self.scope or "") + self.last
         texts = [full, f"scope/{self.last}"] if self.scope is None else [full]
         ends = ("", ":0", "/read", "/read:0", "/Read/ReadVariableOp:0")
@@ -51,6 +56,8 @@ def variable_name(file: File, table: Table) -> VariableName:
     creation = table.creation
     if creation.emitted:
         return VariableName("embedding_weights", None)
+    if creation.named_by is not None:
+        return VariableName("", None, computed=True)
     outer = prefix(file, creation.call)
     if creation.unique or outer is None:
         return VariableName(creation.name or "Variable", None, creation.unique)

@@ -122,8 +122,10 @@ class GetVariable(CreationRule):
             refuse(creation, call, "its arguments cannot be read", "pass the arguments of the variable one by one")
             return creation
         creation.name = string(bound["name"].value) if "name" in bound else None
-        if creation.name is None:
-            refuse(creation, call, "its name is not a fixed string", "give the table a fixed name")
+        if "name" not in bound or is_none(bound["name"]):
+            refuse(creation, call, "it has no name", "give the table a name")
+        elif creation.name is None:
+            creation.named_by = bound["name"].value
         refuse_options(creation, file, bound)
         if not is_float32(file.names, bound.get("dtype")):
             refuse(creation, bound["dtype"], "its rows are not float32", "tables hold float32; cast, or keep it dense")
