@@ -46,6 +46,23 @@ def test_a_step_with_clipping_stays_as_it_is() -> None:
     assert "the training step stays" in words(result)
 
 
+def test_some_columns_of_a_lookup() -> None:
+    result = compare(
+        model("out = tf.pad(tf.nn.embedding_lookup(W[:, :2], ids), [[0, 0], [0, 2]])"), "deeprec", STAND_IN()
+    )
+    assert "is left alone" not in words(result)
+
+
+def test_what_only_the_runtime_has_keeps_the_table() -> None:
+    for body in (
+        "out = tf.nn.embedding_lookup([W, W2], ids)",
+        "out = tf.nn.embedding_lookup_sparse([W, W2], sparse, None)",
+    ):
+        text = model('W2 = tf.get_variable("w2", [20, 4], initializer=tf.zeros_initializer())\n' + body)
+        for target in ("rec_sdk", "deeprec", "sok"):
+            assert convert(text, target, assume=True).converted == text
+
+
 def test_one_hot_products_become_lookups() -> None:
     text = model("out = tf.matmul(tf.one_hot(ids, 20), W)")
     result = compare(text, "deeprec", STAND_IN(), assume=True)

@@ -132,6 +132,24 @@ def test_a_lookup_is_told_whether_it_trains() -> None:
     assert "evaluation reads zeros for ids that training has not seen" in words(result)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    with tf.Session() as sess:", "    with tf.Graph().as_default(), tf.Session() as sess:"),
+        ("    with tf.Session() as sess:", "    with tf.Session(graph=graph) as sess:"),
+        ("    loss = network", "    early = tf.Session()\n    loss = network"),
+        ("    iterator =", "    other = tf.data.make_one_shot_iterator(input_fn())\n    iterator ="),
+    ],
+)
+def test_a_session_whose_graph_is_not_certain_is_left_to_the_user(old: str, new: str) -> None:
+    text = program(SESSION)
+    assert old in text
+    result = convert(text.replace(old, new), "rec_sdk")
+    assert "sparse_lookup(" in result.converted
+    assert "modify_graph_and_start_emb_cache" not in result.converted
+    assert "or call modify_graph_and_start_emb_cache() before a plain one" in words(result)
+
+
 @each_kind
 def test_ids_of_an_iterator_need_no_assumption(kind: str) -> None:
     result = convert(program(kind), "rec_sdk")

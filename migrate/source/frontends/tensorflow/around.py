@@ -43,7 +43,11 @@ class AroundEditing(StepEditing):
         known = places or plain or any(hooked(part) for part in self.file.program)
         if hooks and not known:
             names = " and ".join(f"`{hook.function}({hook.arguments})`" for hook in hooks)
-            self._note("no session of this program takes hooks where the source shows it", f"give it {names}")
+            action = f"give it {names}"
+            if program is not None and program.pipeline:
+                action += "; or call modify_graph_and_start_emb_cache() before a plain one, and initialize its iterator"
+                action += " by ConfigInitializer.get_instance().train_params_config.get_initializer(True)"
+            self._note("no session of this program takes hooks where the source shows it", action)
         if program is not None:
             self._begin_and_end(program)
             if program.pipeline and self._lacks_prefetch():

@@ -54,11 +54,9 @@ def _check_functions(file: File, table: Table) -> None:
         if stop.takes_rows and "looked_up_rows" in lacks:
             table.stops[index] = _lacking(file, stop.node, stop.rule, stop.message, lacks["looked_up_rows"])
     creation = table.creation
-    made = [creation.emitted] if creation.emitted else ["scoped_name"] if creation.scoped else []
-    for name in made:
-        if (lacking := _missing(file, name)) is not None:
-            message = f"`{table.label}` would be made by `{name}`"
-            table.stops.append(_lacking(file, creation.call, creation.rule, message, lacking))
+    if creation.emitted and (lacking := _missing(file, creation.emitted)) is not None:
+        message = f"`{table.label}` would be made by `{creation.emitted}`"
+        table.stops.append(_lacking(file, creation.call, creation.rule, message, lacking))
     late = creation.scoped or (creation.initializer is not None and not creation.initializer.text)
     if late and not creation.emitted and "scoped_name" not in file.target.functions:
         message = f"the variable scope of `{table.label}` is known when the program runs"

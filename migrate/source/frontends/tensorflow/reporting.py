@@ -267,9 +267,10 @@ class _Reporter:
     def _left_alone(self) -> Iterator[Finding]:
         """Say which lookups read something that is no variable of this file."""
         known = {id(node) for table in self.judgement.tables for node in table.references}
+        read = {id(lookup.call) for table in self.judgement.tables for lookup in table.lookups}
         lost = unfollowed(self.file, self.judgement.tables)
         for call, name in self.file.names.calls:
-            if name not in LOOKUP_LIKE or "lookup" not in name or not call.args:
+            if name not in LOOKUP_LIKE or "lookup" not in name or not call.args or id(call) in read:
                 continue
             first = next((a for a in call.args if a.keyword and a.keyword.value == "params"), call.args[0]).value
             parts = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
