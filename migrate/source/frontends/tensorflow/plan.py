@@ -74,15 +74,20 @@ class Planner(AroundEditing):
         for change in filter(lambda change: change.behind, changes):
             self.plan.edits.append(line_after(self.tree, change.node, [change.text(self.fresh, ())]))
         changes = [change for change in changes if not change.behind]
+        texts: list[tuple[cst.CSTNode, str]] = []
         for node in {id(change.node): change.node for change in changes}.values():
             same = [change for change in changes if change.node is node]
-            self._change(node, same[0].text(self.fresh, tuple(sorted({change.item for change in same}))))
+            texts.append((node, same[0].text(self.fresh, tuple(sorted({change.item for change in same})))))
+        gone = [node for node, text in texts if _goes(node, text)]
+        for node, text in texts:
+            if not any(self.tree.contains(one, node) and one is not node for one in gone):
+                self._change(node, text)
         for use in filter(lambda use: self._is_mine(use.node), uses):
             self.plan.after.setdefault(id(use.node), self._planned(use.node) if use.changes else "")
 
     def _change(self, node: cst.CSTNode, text: str) -> None:
         """Write the new text of a node; a statement without one goes, its comments stay."""
-        if text or not isinstance(node, cst.SimpleStatementLine | cst.If):
+        if not _goes(node, text):
             self._replace(node, text)
             return
         self._gone.add(id(node))
@@ -231,3 +236,8 @@ class Planner(AroundEditing):
         if where > 0 and self.tree.text[where - 1] not in "\r\n":
             text = self.tree.newline + text
         self.plan.edits.append(Edit(where, where, text))
+
+
+def _goes(node: cst.CSTNode, text: str) -> bool:
+    """True for a statement that is taken out."""
+    return not text and isinstance(node, cst.SimpleStatementLine | cst.If)
