@@ -168,3 +168,22 @@ def test_processes_and_the_cache_see_the_other_files(tmp_path: Path) -> None:
     write(root, {"main.py": DIRECT["main.py"].replace('"sgd"', '"rmsprop"')})
     after = convert_paths([str(root)], Options(), How(cache=cache))
     assert not any(one.result.changed for one in after)
+
+
+@pytest.mark.parametrize("assume", [False, True])
+def test_a_layer_in_a_model_function_of_version_1_says_why_it_stays(assume: bool, tmp_path: Path) -> None:
+    """Alone and with the Estimator in another file: the layers of tables know no optimizer of version 1."""
+    model = (
+        "import tensorflow.compat.v1 as tf\n"
+        "def model_fn(features, labels, mode):\n"
+        '    rows = tf.keras.layers.Embedding(9, 4, name="item")(features["ids"])\n'
+        "    loss = tf.reduce_mean((tf.reduce_sum(rows, 1) - labels) ** 2)\n"
+        "    train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+        "    return loss, train_op\n"
+    )
+    train = "import tensorflow.compat.v1 as tf\nfrom model import model_fn\nestimator = tf.estimator.Estimator(model_fn)\n"
+    root = write(tmp_path / "p", {"model.py": model, "train.py": train})
+    for results in (convert(root, assume=assume), convert(root / "model.py", assume=assume)):
+        assert verdicts(results) == {"item": "unsupported"}
+        assert "not by the optimizers of version 1" in reasons(results)
+        assert not any(one.changed for one in results.values())
