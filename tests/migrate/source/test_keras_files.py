@@ -181,7 +181,9 @@ def test_a_layer_in_a_model_function_of_version_1_says_why_it_stays(assume: bool
         "    train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
         "    return loss, train_op\n"
     )
-    train = "import tensorflow.compat.v1 as tf\nfrom model import model_fn\nestimator = tf.estimator.Estimator(model_fn)\n"
+    train = (
+        "import tensorflow.compat.v1 as tf\nfrom model import model_fn\nestimator = tf.estimator.Estimator(model_fn)\n"
+    )
     root = write(tmp_path / "p", {"model.py": model, "train.py": train})
     for results in (convert(root, assume=assume), convert(root / "model.py", assume=assume)):
         assert verdicts(results) == {"item": "unsupported"}
