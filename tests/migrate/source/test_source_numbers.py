@@ -206,6 +206,26 @@ def test_a_model_of_nothing_but_tables_may_be_all_of_a_file_with_a_star_import()
 
 
 @pytest.mark.parametrize(
+    "made",
+    [
+        '    if logging:\n        loss *= tf.get_variable("scale", [], initializer=tf.ones_initializer())\n',
+        "    for size in ():\n        loss += tf.reduce_mean(tf.layers.dense(loss, size))\n",
+        '    loss *= tf.get_variable("scale", [], initializer=tf.ones_initializer(), trainable=bool(0))\n',
+    ],
+    ids=["under a condition", "in a loop", "perhaps frozen"],
+)
+def test_a_model_that_may_be_of_nothing_but_tables_trains(made: str) -> None:
+    step = f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)"
+    text = "logging = False\n" + model(step, FACTORS.replace("{training}", made + "{training}"))
+    result = converted(text)
+    assert "if dense_vars else []" in result.converted
+    want, start, steps = losses(text, {}, None)
+    got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert counted == steps == 5
+
+
+@pytest.mark.parametrize(
     "loss", [f"loss{MORE}", "tf.add_n([loss,\n        tf.nn.l2_loss(tf.nn.embedding_lookup(U, user))])"]
 )
 def test_a_lookup_inside_the_call_that_is_split_is_kept(loss: str) -> None:

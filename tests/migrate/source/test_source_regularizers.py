@@ -99,6 +99,10 @@ TWICE = (
 REFUSED = {
     "read before the lookup": R + WITH + READ + LOOKUP + STEP,
     "read between two lookups": R + WITH + LOOKUP + READ + LOOKUP.replace("e =", "f =") + STEP,
+    "read by a function that is called before": f"def reg(loss):\n    {READ}    return loss\n"
+    + f"def more(loss):\n    return reg(loss)\n{R}{WITH}loss = more(0.0)\n{LOOKUP}{STEP}",
+    "read by scope": R + WITH + LOOKUP + 'loss += tf.losses.get_regularization_loss(scope="w")\n' + STEP,
+    "a collection by scope": R + WITH + LOOKUP + READ.replace("LOSSES)", 'LOSSES, "w")') + STEP,
     "a function that is not known": UNKNOWN + WITH + LOOKUP + READ + STEP,
     "a lookup in a loop": R + WITH + "for _ in range(2):\n    " + LOOKUP + READ + STEP,
     "a lookup in a branch of the graph": R + WITH + BRANCH + READ + STEP,
@@ -114,6 +118,14 @@ def test_what_others_may_read_is_an_assumption(text: str) -> None:
     result = converted(text, assume=True)
     assert result.changed
     assert "nothing outside of what is converted reads" in reasons(result)
+
+
+def test_a_term_over_all_rows_whose_gradient_is_clipped_is_a_further_assumption() -> None:
+    pairs = "o = tf.train.GradientDescentOptimizer(0.1)\ng, v = zip(*o.compute_gradients(loss))\n"
+    clip = pairs + "g, n = tf.clip_by_global_norm(g, 1.0)\nop = o.apply_gradients(zip(g, v))\n"
+    for text in (R + WITH + LOOKUP + READ + clip, MADE + LOOKUP + "loss = tf.nn.l2_loss(W)\n" + clip):
+        [table] = converted(HEAD + text, assume=True).findings[:1]
+        assert "clipping may count each use of an id apart" in table.assumptions
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)

@@ -26,30 +26,14 @@ LIBRARIES = sys.stdlib_module_names | {"absl", "matplotlib", "numpy", "pandas", 
 
 def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
     """True unless nothing in the program of `step` makes a variable; `tables` are the ids of the calls that move."""
-    if _called_elsewhere(file, step):
+    if called_elsewhere(file, step):
         return True  # that file may make variables of its own
     # The loss, or the model that has it, may be handed to a function or a class from anywhere in the program.
     places: list[cst.CSTNode] = [part.tree.module for part in file.part(step).program]
     return _hold_dense(file, places, tables)
 
 
-def may_lack_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
-    """True for a step whose program is not seen as a whole, and of which what is seen makes nothing but tables.
-
-    Its caller, in another file, or what an `import *` brings may make more.
-    """
-    parts = list(file.part(step).program)
-    if not _called_elsewhere(file, step) and not any(map(_imports_all, parts)):
-        return False
-    return not any(_makes_variable(part, call, tables) for part in parts for call in part.tree.calls)
-
-
-def _imports_all(file: File) -> bool:
-    """True for a file with an `import *`."""
-    return any(isinstance(one, cst.ImportFrom) and isinstance(one.names, cst.ImportStar) for one in file.tree.imports)
-
-
-def _called_elsewhere(file: File, step: cst.Call) -> bool:
+def called_elsewhere(file: File, step: cst.Call) -> bool:
     """True for the step of a function that its own file does not mention."""
     home = owner(file, step)
     return isinstance(home, cst.FunctionDef) and len(file.tree.names[home.name.value]) < 2
@@ -73,7 +57,7 @@ def _hold_dense(file: File, places: list[cst.CSTNode], tables: set[int]) -> bool
     for place in places:
         part = file.part(place)  # the lists of names and calls are those of one file
         inside = [call for call in part.tree.calls if part.tree.contains(place, call)]
-        if _is_fragment(part, place) or any(_makes_variable(part, call, tables) for call in inside):
+        if _is_fragment(part, place) or any(makes_variable(part, call, tables) for call in inside):
             return True
     return False
 
@@ -103,7 +87,8 @@ def reachable(file: File, start: cst.CSTNode) -> list[cst.CSTNode]:
     return seen
 
 
-def _makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
+def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
+    """True for a call that makes a variable which is no table, or whose code is not seen."""
     name = file.names.of(call.func)
     if name in {"get_variable", "Variable"}:
         return id(call) not in tables and not _fixed(call)
@@ -113,6 +98,15 @@ def _makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
         return False  # its own code is looked at
     imported, _ = file.tree.imported_names(call.func)
     return any(module.split(".")[0] not in LIBRARIES for module in imported)
+
+
+def surely_makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
+    """True when such a call makes a variable that is trained, whatever happens at run time."""
+    name = file.names.of(call.func)
+    frozen = any(
+        arg.keyword and arg.keyword.value == "trainable" and literal(arg.value) is not True for arg in call.args
+    )
+    return name is not None and not frozen and makes_variable(file, call, tables)
 
 
 def _fixed(call: cst.Call) -> bool:

@@ -6,6 +6,8 @@ ids are summed before it is clipped. A table is updated by the rows of the batch
 
 from __future__ import annotations
 
+import libcst as cst
+
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.training import Training
@@ -29,7 +31,12 @@ def check_idle_rows(file: File, tables: list[Table], training: Training) -> None
         if idle is not None and makers:
             table.stops.append(_moves(idle, makers[0].name.rpartition(".")[2]))
         if dense is not None and clips:
-            table.stops.append(_clipped(dense))
+            table.stops.append(_clipped(dense.call, dense.rule, dense.idle))
+        term = next((stop for stop in table.stops if stop.takes_rows), None)
+        if term is not None and clips:
+            table.stops.append(
+                _clipped(term.node, term.rule, "a term over the whole table makes its gradient a matrix")
+            )
 
 
 def _moves(lookup: Lookup, optimizer: str) -> Stop:
@@ -40,8 +47,8 @@ def _moves(lookup: Lookup, optimizer: str) -> Stop:
     )
 
 
-def _clipped(lookup: Lookup) -> Stop:
-    reason = f"{lookup.idle}, in which equal ids are summed; a table's gradient has a row for each use of an id"
+def _clipped(node: cst.CSTNode, rule: str, why: str) -> Stop:
+    reason = f"{why}, in which equal ids are summed; a table's gradient has a row for each use of an id"
     message = "the gradient of this variable is clipped"
     action = "convert with --assume if the small difference is welcome"
-    return Stop(lookup.call, lookup.rule, message, reason, action, "clipping may count each use of an id apart")
+    return Stop(node, rule, message, reason, action, "clipping may count each use of an id apart")

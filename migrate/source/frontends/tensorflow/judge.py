@@ -87,12 +87,12 @@ def judge(file: File, assume: bool) -> Judgement:
         return judgement
     judgement.file_stops = [*_file_stops(file, training, mentioned), *(refined(file, s) for s in training.stops)]
     keep_tables(file, tables)
+    check_regularizers(file, tables, training)
     check_idle_rows(file, tables, training)
     check_exports(file, tables)
     check_prints(file, tables)
     check_named_reads(file, tables)
     check_warm_starts(file, tables)
-    check_regularizers(file, tables, training)
     check_target(judgement)
     groups = [judgement.file_stops, *(table.stops for table in tables)]
     quiet(file, groups)

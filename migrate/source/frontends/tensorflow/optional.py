@@ -1,10 +1,11 @@
-"""Whether a training step always has a table to train: where it may not, its sparse half is left out at run time."""
+"""Whether a training step always has tables and other variables to train: at run time, a half that has none goes."""
 
 from __future__ import annotations
 
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import literal
+from migrate.source.frontends.tensorflow.dense import called_elsewhere, makes_variable, surely_makes_variable
 from migrate.source.frontends.tensorflow.judge import Judgement, reaches
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.losses import may_train
@@ -29,6 +30,26 @@ def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
         return not certain
     homes = [owner(file, call) for call in certain]  # with several models in a file, each step has its own tables
     return not any(reaches(file, home, one) or reaches(file, one, home) for one in homes)
+
+
+def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
+    """True when `step` may run in a graph whose variables are all tables: it then must leave the dense half out.
+
+    Its caller, in another file, or what an `import *` brings may make more than is seen.
+    """
+    tables = {id(table.creation.call) for table in judgement.moving}
+    made = [(part, call) for part in file.part(step.call).program for call in part.tree.calls]
+    made = [(part, call) for part, call in made if makes_variable(part, call, tables)]
+    if not made:
+        return called_elsewhere(file, step.call) or any(map(_imports_all, file.part(step.call).program))
+    return not any(
+        surely_makes_variable(part, call, tables) and is_made_before(file, call, step.call) for part, call in made
+    )
+
+
+def _imports_all(file: File) -> bool:
+    """True for a file with an `import *`."""
+    return any(isinstance(one, cst.ImportFrom) and isinstance(one.names, cst.ImportStar) for one in file.tree.imports)
 
 
 def is_made_before(file: File, node: cst.CSTNode, step: cst.Call, depth: int = 4) -> bool:

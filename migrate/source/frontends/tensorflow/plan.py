@@ -9,11 +9,12 @@ import libcst as cst
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import is_none
 from migrate.source.frontends.tensorflow.around import AroundEditing
-from migrate.source.frontends.tensorflow.dense import may_lack_dense, trains_dense
+from migrate.source.frontends.tensorflow.dense import trains_dense
 from migrate.source.frontends.tensorflow.editing import Plan
 from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.optional import may_lack_dense
 from migrate.source.frontends.tensorflow.placing import (
     import_offset,
     kept_comments,
@@ -55,7 +56,7 @@ class Planner(AroundEditing):
             if not self.target.splits:
                 self.plan.after[id(step.call)] = self.tree.source(step.call)
             elif trains_dense(self.file, step.call, calls):
-                self._step(step, may_lack_dense(self.file, step.call, calls))
+                self._step(step, may_lack_dense(self.file, self.judgement, step))
             else:
                 self._step_of_tables(step)
         if self.target.splits:

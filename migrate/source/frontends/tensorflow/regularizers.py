@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 import libcst as cst
 import libcst.matchers as m
 
 from migrate.report.model import Applicability
 from migrate.source.frontends.tensorflow.args import is_none, literal, string
+from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.facts import Change, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.repeats import repeated
@@ -162,8 +164,37 @@ def _place(
         return "the regularization losses are read, and no line behind all lookups can take its term"
     if any(in_loop(file, call) or is_branched(file, call) for call in calls) or repeated(file, calls[-1]):
         return "the regularization losses are read, and a lookup may run several times or in a branch of the graph"
+    if any(map(partial(_by_scope, file), readers)):
+        return "the regularization losses are read by their scope, and its term would be in another"
     end = tree.span(line)[1]
-    if any(tree.enclosing(one, cst.FunctionDef) is function and tree.span(one)[0] < end for one in readers):
+    early = [*readers, *_calls_of_readers(file, readers)]
+    if any(tree.enclosing(one, cst.FunctionDef) is function and tree.span(one)[0] < end for one in early):
         return "the regularization losses are read before its lookups, or put together by hand"
     reference = next((one for one in table.references if tree.contains(calls[-1], one)), None)
     return (line, reference) if reference is not None else "its lookup does not name it"
+
+
+def _by_scope(file: File, reader: cst.CSTNode) -> bool:
+    """True for `get_regularization_loss(scope)` and the like, which read the terms of some names alone."""
+    calls = [one for one in file.tree.ancestors(reader) if isinstance(one, cst.Call)]
+    call = calls[0] if calls else None
+    places = {"get_collection": 1, "get_collection_ref": 1, "get_total_loss": 2}
+    if call is None:
+        return False
+    scope = places.get(last_name(call.func), 0 if "regularization_loss" in last_name(call.func) else None)
+    named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "scope"]
+    plain = [arg for at, arg in enumerate(call.args) if arg.keyword is None and at == scope]
+    return any(not is_none(arg) for arg in (*named, *plain))
+
+
+def _calls_of_readers(file: File, readers: list[cst.CSTNode]) -> list[cst.Call]:
+    """Return the calls that may run a function that reads the losses, by their names: directly or through others."""
+    calls: list[cst.Call] = []
+    inside: list[cst.CSTNode] = list(readers)
+    names: set[str] = set()
+    while inside:
+        homes = {home.name.value for one in inside if (home := file.tree.enclosing(one, cst.FunctionDef)) is not None}
+        new, names = homes - names, names | homes
+        inside = [call for part in file.files for call in part.tree.calls if last_name(call.func) in new]
+        calls += [call for call in inside if isinstance(call, cst.Call)]
+    return calls
