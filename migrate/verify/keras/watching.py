@@ -58,8 +58,7 @@ def watching(listener: Listener, seed: int) -> Iterator[None]:
             put(kind, "build", lambda stock: _building(listener, stock, seed))
         depth: list[Any] = []
         for kind in keras_optimizers():
-            if "apply_gradients" in vars(kind):
-                put(kind, "apply_gradients", lambda stock: _applying(listener, stock, depth))
+            put(kind, "apply_gradients", lambda stock: _applying(listener, stock, depth))
         stack.enter_context(writing_nothing())
         yield
 

@@ -110,8 +110,7 @@ def watching(watcher: Watcher) -> Iterator[None]:
             stack.enter_context(replaced(module, "gradients", _gradients(watcher, module.gradients)))
         stack.enter_context(replaced(session, "run", _run(watcher, session.run)))
         for kind in keras_optimizers():
-            if "apply_gradients" in vars(kind):
-                stack.enter_context(replaced(kind, "apply_gradients", _eagerly(kind.apply_gradients)))
+            stack.enter_context(replaced(kind, "apply_gradients", _eagerly(kind.apply_gradients)))
         stack.enter_context(writing_nothing())
         yield
 
@@ -162,10 +161,11 @@ def _apply(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def keras_optimizers() -> list[Any]:
-    """Return all classes of Keras optimizers."""
+    """Return all classes of Keras optimizers that say how gradients are applied."""
     known = tf.keras.optimizers
     bases = [known.Optimizer, getattr(getattr(known, "legacy", None), "Optimizer", known.Optimizer)]
-    return list(dict.fromkeys(kind for base in bases for kind in subclasses(base)))
+    kinds = dict.fromkeys(kind for base in bases for kind in (*base.__mro__, *subclasses(base)))
+    return [kind for kind in kinds if "apply_gradients" in vars(kind)]
 
 
 def _eagerly(stock: Callable[..., Any]) -> Callable[..., Any]:
