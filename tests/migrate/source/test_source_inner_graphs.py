@@ -96,6 +96,12 @@ IN_PLACE = {
 }
 
 
+def test_a_function_that_is_only_named_is_run_by_nothing() -> None:
+    code = LOOK + "with tf.contrib.framework.arg_scope([look], x=1):\n    e = look(ids)\n"
+    result = converted(HEAD + MADE + code + LOSS + TRAIN)
+    assert [table.verdict.value for table in result.tables] == ["applied"]
+
+
 @pytest.mark.parametrize("code", IN_PLACE.values(), ids=IN_PLACE)
 def test_what_is_looked_up_outside_of_it_is_converted(code: str) -> None:
     losses = compare(HEAD + MADE + code + LOSS + TRAIN)

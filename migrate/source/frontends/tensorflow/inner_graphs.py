@@ -42,6 +42,8 @@ ELEMENTS = {"map", "flat_map", "interleave", "filter", "apply"}
 BRANCHES = ("cond", "case", "switch_case")
 #: Namespaces whose functions call what they are given once, in a graph that is built as usual, or outside of graphs.
 OUTSIDE = ("app.", "estimator.", "flags.", "logging.", "test.", "train.", "contrib.learn.", "contrib.training.")
+#: Functions that only name functions, or run them where they are given.
+IN_PLACE = re.compile(r"(.*\.)?(\w*arg_scope|repeat|stack)")
 DECORATORS = re.compile(r"(.*\.)?(custom_gradient|recompute_grad|[Dd]efun)")
 #: Base classes whose methods run inside of loops.
 STEPWISE = re.compile(r"(.*\.)?(rnn|rnn_cell|seq2seq)\..*|(.*\.)?\w*(RNN|Cell|Decoder)")
@@ -72,7 +74,9 @@ def _apart(file: File) -> Reached:
     for call in file.tree.calls:
         name = file.names.of(call.func)
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-        if name in BRANCHES or (name or "").startswith(OUTSIDE) or (name is None and method not in ELEMENTS):
+        if name is None and method not in ELEMENTS:
+            continue
+        if name is not None and (name in BRANCHES or name.startswith(OUTSIDE) or IN_PLACE.fullmatch(name)):
             continue
         first = RUNNERS.get(name, 0) if name is not None else 0
         for position, arg in enumerate(call.args):
