@@ -55,6 +55,15 @@ SEVERAL = {
     "a caller in a loop": UNNAMED
     + "def both(x):\n    return net(x)\nfound = []\nfor _ in range(2):\n    found.append(both(ids))\np, q = found\n",
 }
+SEVERAL["a function that calls itself"] = (
+    "def rec(n, x):\n    W = tf.Variable(tf.zeros([9, 4]))\n    e = tf.nn.embedding_lookup(W, x)\n"
+    "    return e if n == 0 else e - 2 * rec(n - 1, x)\np, q = rec(2, ids), 0.0\n"
+)
+SEVERAL["a decorator that calls it twice"] = (
+    "def twice(f):\n    def inner(x):\n        return f(x) - 2 * f(x)\n    return inner\n@twice\n"
+    + UNNAMED
+    + "p, q = net(ids), 0.0\n"
+)
 
 
 @pytest.mark.parametrize("code", SEVERAL.values(), ids=SEVERAL)

@@ -71,6 +71,29 @@ def is_decorated(file: File, function: cst.FunctionDef) -> bool:
     )
 
 
+def calls_itself(file: File, function: cst.FunctionDef) -> bool:
+    """True for a function that calls itself, or a method that calls itself on its own object."""
+    owner = _owner(file, function)
+    inside = [call.func for call in file.tree.calls if file.tree.contains(function.body, call)]
+    same = [callee for callee in inside if last_name(callee) == function.name.value]
+    if owner is None:
+        return any(isinstance(callee, cst.Name) for callee in same)
+    return any(isinstance(callee, cst.Attribute) and self_class(file.tree, callee) is owner for callee in same)
+
+
+def repeats_function(file: File, function: cst.FunctionDef) -> bool:
+    """True when a decorator of the file calls the function that it is given more than once."""
+    for one in function.decorators:
+        made = file.tree.named(_called(one.decorator))
+        given = made.params.params[0].name.value if isinstance(made, cst.FunctionDef) and made.params.params else ""
+        if isinstance(one.decorator, cst.Call) or made is None or not given:
+            continue
+        calls = [call for call in file.tree.calls if file.tree.contains(made, call)]
+        if sum(isinstance(call.func, cst.Name) and call.func.value == given for call in calls) > 1:
+            return True
+    return False
+
+
 def _called(node: cst.BaseExpression) -> cst.BaseExpression:
     return node.func if isinstance(node, cst.Call) else node
 

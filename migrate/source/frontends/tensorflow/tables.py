@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow import references
 from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.callers import repeats_function
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.inner_graphs import in_branch, run_apart
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
@@ -267,6 +268,7 @@ def _runs_often(file: File, function: cst.FunctionDef) -> bool:
     sites, unknown = runs(file, function)
     return (
         unknown
+        or repeats_function(file, function)
         or any(in_loop(file, site) or repeated(file, site, skips=False) for site in sites)
         or any(file.tree.related(first, second) for i, first in enumerate(sites) for second in sites[i + 1 :])
     )

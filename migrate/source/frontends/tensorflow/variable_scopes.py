@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.callers import (
+    calls_itself,
     handed_on,
     has_loose_scopes,
     inherited_calls,
@@ -141,7 +142,7 @@ def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], boo
     places, unknown = handed_on(file, function)
     objects = object_calls(file, function)
     sites = [*call_sites(file, function), *inherited_calls(file, function), *places, *(objects or ())]
-    return list({id(site): site for site in sites}.values()), unknown or objects is None
+    return list({id(site): site for site in sites}.values()), unknown or objects is None or calls_itself(file, function)
 
 
 def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
