@@ -26,6 +26,18 @@ class Origin:
     name: str  #: dotted where it goes on into attributes, and for a name from outside
 
 
+@dataclass(frozen=True)
+class Alias:
+    """A name of a module that stands for another dotted name of it: the `tf` of `tf = tensorflow.compat.v1`."""
+
+    dotted: str
+
+
+#: What binds a name at the top level of a module: an import, another name, or None for anything else.
+Binding = Imported | Alias | None
+Seen = frozenset[tuple[str, str, int]]
+
+
 def _extended(origin: Origin | None, rest: list[str]) -> Origin | None:
     return None if origin is None else Origin(origin.path, ".".join([*filter(None, [origin.name]), *rest]))
 
@@ -49,7 +61,7 @@ class Project:
         self._texts: dict[str, str] = dict(texts or {})
         self._given = dict(texts or {})
         self._imports: dict[str, list[Imported]] = {}
-        self._exports: dict[str, dict[str, Imported | None]] = {}
+        self._exports: dict[str, dict[str, list[Binding]]] = {}
         self._edges: dict[str, frozenset[str]] = {}
         self._public: dict[str, frozenset[str]] = {}
         self._closures: dict[str, frozenset[str]] = {}
@@ -92,10 +104,10 @@ class Project:
             self._imports[path] = list(imports_of(self.text(path)))
         return self._imports[path]
 
-    def exports(self, path: str) -> dict[str, Imported | None]:
-        """Return the names at the top level of a module: None for its own, else the import that brings it."""
+    def exports(self, path: str) -> dict[str, list[Binding]]:
+        """Return the names at the top level of a module, each with all that binds it."""
         if path not in self._exports:
-            found: dict[str, Imported | None] = {}
+            found: dict[str, list[Binding]] = {}
             try:
                 tree = ast.parse(self.text(path))
             except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -103,43 +115,92 @@ class Project:
             self._exports[path] = found
             for node in _top_level(tree.body):
                 for name, source in _bound(node):
-                    # A name that is both imported and bound is the module's own: what it is depends on the run.
-                    found[name] = source if name not in found or found[name] == source else None
+                    if source not in found.setdefault(name, []):
+                        found[name].append(source)
         return self._exports[path]
 
-    def symbol(self, path: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Origin | None:
+    def symbol(self, path: str, name: str) -> Origin | None:
         """Return where `name` of module `path` comes from; None when that is not known.
 
-        Re-exports and star imports of files of the job are followed.
+        Re-exports and star imports of files of the job are followed. What is bound in several ways is the module's own.
         """
-        if (path, name) in seen:
-            return None
-        seen = seen | {(path, name)}
+        found = self.symbols(path, name)
+        return Origin(path, name) if len(found) > 1 else next(iter(found), None)
+
+    def symbols(self, path: str, name: str, seen: Seen = frozenset()) -> frozenset[Origin | None]:
+        """Return all that `name` of module `path` may be, one for each import or other statement that binds it."""
         exports = self.exports(path)
         if name in exports:
-            source = exports[name]
-            return Origin(path, name) if source is None else self.source(path, source, seen)
-        for source in exports.values():
-            if source is not None and source.name == "*":
+            found: set[Origin | None] = set()
+            for number, binding in enumerate(exports[name]):
+                if (path, name, number) not in seen:
+                    found |= self._bindings(path, name, binding, seen | {(path, name, number)})
+            return frozenset(found)
+        for source in (binding for bindings in exports.values() for binding in bindings):
+            if isinstance(source, Imported) and source.name == "*":
                 module = self.modules.find(path, source.module, source.level)
-                if module is not None and name in self.public(module):
-                    return self.symbol(module, name, seen)
+                if module is not None and (module, name, -1) not in seen and name in self.public(module):
+                    return self.symbols(module, name, seen | {(module, name, -1)})
         below = self.modules.find(path, name, 1) if self.modules.is_package(path) else None
-        return Origin(below, "") if below is not None else None
+        return frozenset([Origin(below, "")] if below is not None else [])
 
-    def source(self, path: str, imported: Imported, seen: frozenset[tuple[str, str]] = frozenset()) -> Origin | None:
+    def _bindings(self, path: str, name: str, binding: Binding, seen: Seen) -> frozenset[Origin | None]:
+        if isinstance(binding, Alias):
+            return self._aliased(path, binding.dotted, seen) or frozenset([Origin(path, name)])
+        return frozenset([Origin(path, name)]) if binding is None else self.sources(path, binding, seen)
+
+    def _aliased(self, path: str, dotted: str, seen: Seen) -> frozenset[Origin | None]:
+        """Return what a dotted name means in the module itself; nothing when it cannot be told."""
+        parts = dotted.split(".")
+        for count in range(len(parts), 0, -1):
+            if ".".join(parts[:count]) in self.exports(path):
+                return self._attributes(self.symbols(path, ".".join(parts[:count]), seen), parts[count:], seen)
+        return frozenset()
+
+    def _attributes(
+        self, found: frozenset[Origin | None], rest: list[str], seen: Seen = frozenset()
+    ) -> frozenset[Origin | None]:
+        """Return what the attributes `rest`, one of the other, of each of `found` may be."""
+        for number, part in enumerate(rest):
+            modules = {one for one in found if one is not None and one.path and not one.name}
+            if not modules:
+                return frozenset(_extended(one, rest[number:]) for one in found)
+            below = [self.symbols(one.path, part, seen) or frozenset([None]) for one in modules]
+            found = frozenset(_extended(one, [part]) for one in found - modules).union(*below)
+        return found
+
+    def source(self, path: str, imported: Imported) -> Origin | None:
         """Return what an import statement of `path` means; None when the job does not say."""
+        found = self.sources(path, imported)
+        if len(found) > 1:
+            module = self.modules.find(path, imported.module, imported.level)
+            return Origin(module, imported.name) if module is not None else None
+        return next(iter(found), None)
+
+    def sources(self, path: str, imported: Imported, seen: Seen = frozenset()) -> frozenset[Origin | None]:
+        """Return all that an import statement of `path` may mean."""
         module = self.modules.find(path, imported.module, imported.level)
         if not imported.name:
-            return Origin(module, "") if module is not None else Origin("", imported.module)
+            return frozenset([Origin(module, "") if module is not None else Origin("", imported.module)])
         if module is not None:
-            return self.symbol(module, imported.name, seen)
+            return self.symbols(module, imported.name, seen)
         # A directory without `__init__.py` holds modules as well.
         dotted = f"{imported.module}.{imported.name}" if imported.module else imported.name
         below = self.modules.find(path, dotted, imported.level)
         if below is not None:
-            return Origin(below, "")
-        return Origin("", dotted) if not imported.level else None
+            return frozenset([Origin(below, "")])
+        return frozenset([Origin("", dotted)] if not imported.level else [])
+
+    def origins(self, path: str, qualified: str) -> frozenset[Origin | None]:
+        """Return all that the dotted name `qualified` may mean in `path`, where `origin` knows only what is unique."""
+        dotted = qualified.lstrip(".")
+        level = len(qualified) - len(dotted)
+        parts = dotted.split(".")
+        for count in range(len(parts), -1 if level else 0, -1):
+            module = self.modules.find(path, ".".join(parts[:count]), level)
+            if module is not None:
+                return self._attributes(frozenset([Origin(module, "")]), parts[count:])
+        return frozenset([Origin("", dotted) if not level else None])
 
     def origin(self, path: str, qualified: str) -> Origin | None:
         """Return what the dotted name `qualified` (leading dots: relative) means in `path`, re-exports followed."""
@@ -171,8 +232,9 @@ class Project:
         if listed is not None:
             return frozenset(listed)
         names: set[str] = set()
-        for name, source in self.exports(path).items():
-            if source is not None and source.name == "*":
+        for name, bindings in self.exports(path).items():
+            source = bindings[0]
+            if isinstance(source, Imported) and source.name == "*":
                 module = self.modules.find(path, source.module, source.level)
                 names |= self.public(module, seen | {path}) if module is not None else frozenset()
             elif not name.startswith("_"):
@@ -226,7 +288,7 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _top_level(handler.body)
 
 
-def _bound(node: ast.stmt) -> Iterator[tuple[str, Imported | None]]:
+def _bound(node: ast.stmt) -> Iterator[tuple[str, Binding]]:
     """Yield the names that one statement binds; several star imports get names of their own."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         for imported in imported_by(node):
@@ -234,10 +296,27 @@ def _bound(node: ast.stmt) -> Iterator[tuple[str, Imported | None]]:
             yield name, imported
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield node.name, None
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        yield from ((node.targets[0].id, binding) for binding in _values(node.value))
+        for part in ast.walk(node.value):
+            if isinstance(part, ast.NamedExpr) and isinstance(part.target, ast.Name):
+                yield part.target.id, None
     elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.For | ast.With):
         for part in ast.walk(node) if not isinstance(node, ast.For | ast.With) else _targets(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 yield part.id, None
+
+
+def _values(node: ast.expr) -> Iterator[Binding]:
+    """Yield what an assigned value is: a dotted name, one of two, or something else."""
+    if isinstance(node, ast.IfExp):
+        yield from _values(node.body)
+        yield from _values(node.orelse)
+        return
+    inner = node
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    yield Alias(ast.unparse(node)) if isinstance(inner, ast.Name) else None
 
 
 def _targets(node: ast.For | ast.With) -> Iterator[ast.AST]:
@@ -270,13 +349,14 @@ class FileLink:
         """Take the project and the file."""
         self._project = project
         self._path = path
-        self._outside: dict[str, str] = {}
+        self._outside: dict[str, frozenset[str]] = {}
 
-    def outside(self, qualified: str) -> str:
-        """Return the name that `qualified` has outside the project; itself when it is of the project."""
+    def outside(self, qualified: str) -> frozenset[str]:
+        """Return the names that `qualified` may have outside the project; itself where it is of the project."""
         if qualified not in self._outside:
-            origin = self._project.origin(self._path, qualified)
-            self._outside[qualified] = origin.name if origin is not None and not origin.path else qualified
+            origins = self._project.origins(self._path, qualified) or {None}
+            names = (one.name if one is not None and not one.path else qualified for one in origins)
+            self._outside[qualified] = frozenset(names)
         return self._outside[qualified]
 
     def starred(self, name: str) -> str:

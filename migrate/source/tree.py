@@ -82,8 +82,8 @@ class _Index(cst.CSTVisitor):
 class Link(Protocol):
     """What names of a file mean in a project."""
 
-    def outside(self, qualified: str) -> str:
-        """Return the name that `qualified` has outside the project; itself when it is of the project."""
+    def outside(self, qualified: str) -> frozenset[str]:
+        """Return the names that `qualified` may have outside the project; itself where it is of the project."""
 
     def starred(self, name: str) -> str:
         """Return the qualified name behind a name that star imports of the project bring, else an empty string."""
@@ -239,7 +239,7 @@ class Tree:
         """
         imported, shadowed = self.linked_names(node)
         if self.link is not None:
-            imported = frozenset(map(self.link.outside, imported))
+            imported = frozenset().union(*map(self.link.outside, imported))
         return imported, shadowed
 
     def linked_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
