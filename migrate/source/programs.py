@@ -37,6 +37,8 @@ CONCERNS_LAYERS = re.compile(
 ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
 #: What a text gives a value to: names, attributes and keys, also one of several.
 ASSIGNED = re.compile(r"([^\W\d]\w*)[\"'\])]*[ \t]*[=,:]")
+#: Code that reaches attributes of an object without their names.
+REFLECTS = re.compile(r"\b__dict__\b|\bvars\s*\(|getmembers|attrgetter|__getattr|\b[gs]etattr\s*\(")
 #: Beyond this many characters the files of one program are judged one by one.
 LIMIT = 2_000_000
 
@@ -182,7 +184,8 @@ class Programs:
         """Return the other files that may reach the tables of a unit.
 
         A file that imports one of the unit may do so by one of `words`, the names of tables and of what makes them; any
-        other that runs with it by one of `handed`, the attributes and keys under which an object holds a table.
+        other that runs with it by one of `handed`, the attributes and keys under which an object holds a table, or by
+        code that reaches attributes without their names.
         """
         if not words:
             return ()
@@ -195,6 +198,8 @@ class Programs:
                 uses = pattern.search(self.project.text(path)) is not None
             else:
                 uses = path in beside and not self._read(path).isdisjoint(handed)
+            if handed and not uses and path in beside:
+                uses = REFLECTS.search(self.project.text(path)) is not None
             if uses:
                 found.append(path)
         return tuple(found)

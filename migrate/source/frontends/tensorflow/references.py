@@ -12,6 +12,7 @@ from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import foreign_bases, mentions_of
 from migrate.source.frontends.tensorflow.passing import parameter_of, receivers_of
+from migrate.source.frontends.tensorflow.reflected import reflections
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
     is_target,
@@ -149,8 +150,15 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
     for node in _by_string(file, cls, target.attr.value):
         text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
         found.stop(node, f"`{text}` reaches `{target.attr.value}` by its name", "what it does with it is not followed")
-    for call in _dynamic_attributes(file, cls):
-        found.stop(call, f"`{tree.source(call)}` reads an attribute by a computed name", "it may be this table")
+    for node, known in reflections(file, cls, target.attr.value):
+        text = " ".join(tree.source(node).split())
+        found.stop(
+            node,
+            f"`{text}` reads an attribute by a computed name",
+            "it may be this table",
+            "" if known else "if it does not read the table, convert with --assume",
+            "" if known else f"`{text}` does not reach `{tree.source(target)}`",
+        )
     return result
 
 
@@ -168,16 +176,6 @@ def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
         if by_call or (place is not None and file.tree.source(place.value).endswith(("__dict__", "vars(self)"))):
             found.append(text)
     return found
-
-
-def _dynamic_attributes(file: File, cls: cst.ClassDef) -> list[cst.Call]:
-    """Return `getattr(self, name)`, `vars(self)`, `self.__dict__` users inside the class."""
-    names = {"getattr", "setattr", "vars"}
-    return [
-        call
-        for call in file.tree.calls
-        if isinstance(call.func, cst.Name) and call.func.value in names and file.tree.contains(cls, call)
-    ]
 
 
 def _entry(file: File, target: cst.Subscript, found: Mentions) -> list[cst.BaseExpression]:
