@@ -10,7 +10,7 @@ import libcst.matchers as m
 from libcst.metadata import ClassScope
 
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.objects import ancestors, bases, class_named
+from migrate.source.frontends.tensorflow.objects import ancestors, bases, class_named, object_class
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
     is_target,
@@ -61,7 +61,7 @@ def _value(file: File, target: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def bindings(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return every place that binds a name, or an attribute of `self` in its class and the classes related to it."""
+    """Return every place that binds a name, or an attribute of `self`: in its class, the related ones and outside."""
     tree = file.tree
     if isinstance(node, cst.Name):
         scope = scope_of_name(tree, node)
@@ -71,8 +71,20 @@ def bindings(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         return []
     family, name = _family(file, cls), node.attr.value
     same = [a for one in file.program for a in one.tree.attributes.get(name, ()) if is_target(tree, a)]
-    found: list[cst.BaseExpression] = [a for a in same if any(self_class(tree, a) is one for one in family)]
+    found: list[cst.BaseExpression] = [a for a in same if _may_set(file, a, family)]
     return found + [n for one in file.program for n in one.tree.names.get(name, ()) if _is_of_class(file, n, family)]
+
+
+def _may_set(file: File, target: cst.Attribute, family: list[cst.ClassDef]) -> bool:
+    """True for `self.x = value` of one of the classes, and for `model.x = value` where `model` may be an object of one.
+
+    Other code may also set the attribute of the class itself.
+    """
+    cls = self_class(file.tree, target) or object_class(file, target) or class_named(file, target.value)
+    if cls is not None:
+        return any(cls is one for one in family)
+    imported, shadowed = file.tree.imported_names(target.value)
+    return not (imported and not shadowed and not file.tree.is_inside(target.value))
 
 
 def _family(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:

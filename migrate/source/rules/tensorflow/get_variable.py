@@ -11,6 +11,7 @@ from migrate.source.frontends.tensorflow.initializers import GLOROT, OPS
 from migrate.source.frontends.tensorflow.kept import keep
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
+from migrate.source.frontends.tensorflow.possible import bindings
 from migrate.source.frontends.tensorflow.scoped import from_scope
 from migrate.source.frontends.tensorflow.shapes import Shape, is_float32
 from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option
@@ -163,6 +164,7 @@ class GetVariable(CreationRule):
         if isinstance(given, cst.Call) and file.names.of(given.func) in OPS:
             refuse(creation, given, "its initial values are not understood", "use a constant, uniform or normal one")
             return
-        creation.initializer = file.initializers.object(given, shape)
+        several = isinstance(given, cst.Attribute) and len(bindings(file, given)) > 1
+        creation.initializer = file.initializers.object(given, shape) if not several else None
         if creation.initializer is None:
             keep(creation, file, given, shape)
