@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from source_helpers import HEAD, LOOKUP, MADE, converted, reasons
+from source_helpers import HEAD, LOOKUP, MADE, STEP, converted, reasons
 
 #: The text computes with literals: nothing to assume.
 HARMLESS = ["eval('[64, 64]')", "eval('(1, -2.0)')", "eval('3 * 4')", "eval(\"{'a': None}\")"]
@@ -66,3 +66,11 @@ def test_what_the_code_makes_keeps_the_tables(before: str, text: str) -> None:
     result = converted(around(before, text), assume=True)
     assert not result.changed
     assert "by name" in reasons(result)
+
+
+@pytest.mark.parametrize("call", ["f = eval(args.fn)\ndense = f(C, ids)\n", "dense = eval(args.fn)(C, ids)\n"])
+def test_an_evaluated_function_may_be_one_that_looks_up(call: str) -> None:
+    look = "def look(table, keys):\n    return tf.nn.embedding_lookup(table, keys)\n"
+    text = HEAD + look + MADE + "e = look(W, ids)\nC = tf.ones([9, 4])\n"
+    assert converted(text + STEP, assume=True).changed
+    assert not converted(text + call + STEP, assume=True).changed

@@ -78,6 +78,15 @@ def test_a_program_gets_its_beginning_and_its_end() -> None:
     assert lines.index("    modify_graph_and_start_emb_cache()") < lines.index("    with tf.Session() as sess:")
 
 
+def test_a_program_on_one_line_gets_them_there(tmp_path: Path) -> None:
+    text = program(MONITORED).replace('"__main__":\n    main()\n', '"__main__": main()  # starts\n')
+    assert text != program(MONITORED)
+    last = convert(text, "rec_sdk", assume=True).converted.splitlines()[-1]
+    assert last == 'if __name__ == "__main__": init(use_dynamic=True); main(); terminate_config_initializer()  # starts'
+    want, got = trained(text, tmp_path)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
 def test_hooks_stand_in_front_of_others() -> None:
     text = program(ESTIMATOR)
     assert ".train(input_fn, hooks=[GraphModifierHook(), Keep()])" in convert(text, "rec_sdk", assume=True).converted

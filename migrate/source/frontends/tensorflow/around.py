@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.facts import Followed
-from migrate.source.frontends.tensorflow.placing import end_of_line, line_before
+from migrate.source.frontends.tensorflow.placing import end_of_line, line_after, line_before
 from migrate.source.frontends.tensorflow.steps import StepEditing
 from migrate.source.frontends.tensorflow.surround import (
     Place,
@@ -104,13 +104,16 @@ class AroundEditing(StepEditing):
         begin = program.begin(self.spelling)
         if block is None:
             self.head += begin
-            last: cst.BaseStatement = self.tree.module.body[-1]
+            last: cst.CSTNode = self.tree.module.body[-1]
         else:
             self.plan.edits.insert(0, line_before(self.tree, block.body[0], begin))
             last = block.body[-1]
         if not program.end or self._leaves(last):
             return  # the SDK ends itself when the process does
         end = f"{self._function(program.end)}()"
+        if isinstance(block, cst.SimpleStatementSuite):
+            self.plan.edits.append(line_after(self.tree, last, [end]))
+            return
         indent = self.tree.indent(last) if block is not None else ""
         where = end_of_line(self.tree, last)
         newline = self.tree.newline

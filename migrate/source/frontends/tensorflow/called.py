@@ -41,7 +41,7 @@ def calls_of(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
     owner = owner_of(file, function)
     if isinstance(owner, cst.ClassDef):
         return _constructions(file, function) if function.name.value == "__init__" else _method_calls(file, function)
-    if function.decorators or function.asynchronous is not None:
+    if function.decorators or function.asynchronous is not None or _evaluates_functions(file, function):
         return None
     scope = file.tree.scope(function)
     if scope is None or len(scope[function.name.value]) != 1:
@@ -81,6 +81,27 @@ def _only_calls(file: File, uses: list[cst.BaseExpression]) -> list[cst.Call] | 
     around = [(use, file.tree.parent(use)) for use in uses]
     calls = [call for use, call in around if isinstance(call, cst.Call) and call.func is use]
     return calls if len(calls) == len(uses) else None
+
+
+def _evaluates_functions(file: File, function: cst.FunctionDef) -> bool:
+    """True when code of its module calls what a text evaluates to: the text may name the function."""
+    for call in file.tree.calls:
+        if last_name(call.func) != "eval" or file.tree.module_of(call) is not file.tree.module_of(function):
+            continue
+        around = file.tree.parent(call)
+        names = [call] if isinstance(around, cst.Call) and around.func is call else _bound_to(file, call)
+        if any(isinstance(outer := file.tree.parent(name), cst.Call) and outer.func is name for name in names):
+            return True
+    return False
+
+
+def _bound_to(file: File, value: cst.Call) -> Sequence[cst.BaseExpression]:
+    """Return the mentions of what `name = value` binds; for anything but a name, of whatever bears it."""
+    assign = file.tree.parent(value)
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+    if isinstance(target, cst.Attribute):
+        return file.tree.attributes[target.attr.value]
+    return file.tree.names.get(target.value, ()) if isinstance(target, cst.Name) else ()
 
 
 def _nested(file: File, name: cst.Name) -> cst.FunctionDef | None:

@@ -13,16 +13,22 @@ from migrate.source.tree import Tree
 
 
 def line_before(tree: Tree, node: cst.CSTNode, lines: Sequence[str]) -> Edit:
-    """Insert lines before the statement that holds `node`, with its indentation."""
+    """Insert lines before the statement that holds `node`, with its indentation; on its line behind `if x:`."""
     statement = tree.statement(node) or node
+    if isinstance(statement, cst.SimpleStatementSuite) and not any(line.startswith("#") for line in lines):
+        where = tree.span(statement.body[0])[0]
+        return Edit(where, where, "".join(f"{line}; " for line in lines))
     where = tree.line_start(statement)
     indent = tree.indent(statement)
     return Edit(where, where, "".join(indent + line + tree.newline for line in lines))
 
 
 def line_after(tree: Tree, node: cst.CSTNode, lines: Sequence[str]) -> Edit:
-    """Insert lines after the statement that holds `node`, trailing comment included."""
+    """Insert lines after the statement that holds `node`, trailing comment included; on its line behind `if x:`."""
     statement = tree.statement(node) or node
+    if isinstance(statement, cst.SimpleStatementSuite):
+        where = tree.span(statement.body[-1])[1]
+        return Edit(where, where, "".join(f"; {line}" for line in lines))
     where = _next_line(tree.text, tree.span(statement)[1])
     text = "".join(tree.indent(statement) + line + tree.newline for line in lines)
     if where and tree.text[where - 1] not in "\r\n":

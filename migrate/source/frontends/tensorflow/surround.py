@@ -81,13 +81,13 @@ def with_hooks(file: File, place: Place, made: list[str]) -> tuple[cst.CSTNode |
     return given.value, f"[{', '.join(made)}, *({text} or [])]"
 
 
-def main_block(file: File) -> cst.IndentedBlock | None:
+def main_block(file: File) -> cst.IndentedBlock | cst.SimpleStatementSuite | None:
     """Return the body of `if __name__ == "__main__":`."""
     for statement in file.tree.module.body:
         if isinstance(statement, cst.If) and isinstance(statement.test, cst.Comparison):
             left, right = statement.test.left, statement.test.comparisons[0].comparator
             named = isinstance(left, cst.Name) and left.value == "__name__" and string(right) == "__main__"
-            if named and isinstance(statement.body, cst.IndentedBlock):
+            if named and isinstance(statement.body, cst.IndentedBlock | cst.SimpleStatementSuite):
                 return statement.body
     return None
 

@@ -161,7 +161,7 @@ def _placed(file: File, step: Step, text: str) -> Step | Stop:
             return Stop(
                 call, RULE, f"`{shown}` stands inside a larger expression", "it cannot be split where it stands"
             )
-        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        if not _own_line(line, only_made=call is not step.call and all(call is not one for one in step.sources)):
             reason = "other code stands on its line, so nothing can be put before it"
             return Stop(call, RULE, f"`{shown}` has no line of its own", reason, "give it a line of its own")
     if any(file.tree.enclosing(source, cst.FunctionDef) is not function for source in step.sources):
@@ -169,10 +169,16 @@ def _placed(file: File, step: Step, text: str) -> Step | Stop:
     return step
 
 
+def _own_line(line: cst.CSTNode | None, *, only_made: bool) -> bool:
+    """True for a statement with a line of its own; where an optimizer is `only_made`, also behind `if x:`."""
+    kinds = cst.SimpleStatementLine | cst.SimpleStatementSuite if only_made else cst.SimpleStatementLine
+    return isinstance(line, kinds) and len(line.body) == 1
+
+
 def _conditional(file: File, call: cst.Call) -> bool:
     kinds = (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation, cst.NamedExpr)
     for around in file.tree.ancestors(call):
-        if isinstance(around, cst.SimpleStatementLine):
+        if isinstance(around, cst.SimpleStatementLine | cst.SimpleStatementSuite):
             return False
         if isinstance(around, cst.BaseSimpleComp) and file.tree.contains(around.for_in.iter, call):
             continue  # it is evaluated once, before the first element

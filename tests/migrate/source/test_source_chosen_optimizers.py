@@ -1,0 +1,51 @@
+"""Optimizers that are chosen on one line, by a branch or by a method: run and compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from project_helpers import HEAD, convert, reasons, same_training, verdicts, write
+
+pytest.importorskip("tensorflow")
+
+START = (
+    "        self.ids, self.label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])\n"
+    '        self.item = tf.get_variable("item", [8, 4])\n'
+    '        self.scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())\n'
+    "        self.rows = tf.nn.embedding_lookup(self.item, self.ids)\n"
+    "        self.loss = tf.reduce_mean((tf.reduce_sum(self.rows, 1) * self.scale - self.label) ** 2)\n"
+)
+END = (
+    "def build():\n"
+    "    m = Model({0!r})\n"
+    '    return {{"ids": m.ids, "label": m.label, "loss": m.loss, "train_op": m.train_op, "rows": m.rows}}\n'
+)
+LINES = (
+    '        if kind == "adam": optimizer = tf.train.AdamOptimizer(0.1)  # the usual one\n'
+    '        elif kind == "ada": optimizer = tf.train.AdagradOptimizer(0.1 * len(kind))\n'
+    "        else:\n            optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
+)
+MODEL = HEAD + "class Model(object):\n    def __init__(self, kind):\n" + START
+STEP = "        self.train_op = optimizer.minimize(self.loss)\n"
+
+
+def compared(root: Path, text: str) -> str:
+    """Convert one file, train it before and after, and return what became of it."""
+    results = convert(write(root, {"main.py": text}))
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    same_training(root, results)
+    return results["main.py"].converted
+
+
+@pytest.mark.parametrize("kind", ["adam", "ada", "sgd"])
+def test_an_optimizer_that_is_made_behind_a_condition_on_its_line(tmp_path: Path, kind: str) -> None:
+    text = compared(tmp_path / "p", MODEL + LINES + STEP + END.format(kind))
+    assert 'if kind == "adam": optimizer = tf.train.AdamOptimizer(0.1); sparse_optimizer = ' in text
+
+
+def test_a_step_behind_a_condition_has_no_line_of_its_own(tmp_path: Path) -> None:
+    step = "        if kind: self.train_op = optimizer.minimize(self.loss)\n"
+    results = convert(write(tmp_path, {"main.py": MODEL + LINES + step + END.format("adam")}), assume=True)
+    assert verdicts(results) == {"item": "unsupported"}
+    assert "has no line of its own" in reasons(results)
