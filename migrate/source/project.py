@@ -368,6 +368,10 @@ class FileLink:
                     return "." * imported.level + ".".join(filter(None, [imported.module, name]))
         return ""
 
+    def imported(self) -> bool:
+        """True when another file of the project imports this one."""
+        return any(self._path in self._project.edges(path) for path in self._project.files)
+
     def hides(self, statement: str) -> bool:
         """True when a star import brings names that the files of the project do not show.
 

@@ -88,6 +88,9 @@ class Link(Protocol):
     def starred(self, name: str) -> str:
         """Return the qualified name behind a name that star imports of the project bring, else an empty string."""
 
+    def imported(self) -> bool:
+        """True when another file of the project imports this one."""
+
     def hides(self, statement: str) -> bool:
         """True when a star import brings names that the files of the project do not show."""
 

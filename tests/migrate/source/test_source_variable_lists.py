@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from project_helpers import HEAD, convert, reasons, train, verdicts, write
+from project_helpers import HEAD, convert, reasons, same_training, train, verdicts, write
 
 pytest.importorskip("tensorflow")
 MAIN = (
@@ -62,3 +62,90 @@ def test_clipping_through_such_a_module_keeps_the_table(tmp_path: Path) -> None:
     done = convert(root, assume=True)
     assert verdicts(done) == {"w": "unsupported"}
     assert "uses all trainable variables" in reasons(done)
+
+
+SUM = "sum(tf.nn.l2_loss(v) for v in {})\n"
+#: How a helper gets at the list without calling the function by its name; all that follows is lifted by `--assume`.
+HANDED_ON = {
+    "a default": "def decay(l2, get=tf.trainable_variables):\n    return l2 * " + SUM.format("get()"),
+    "an attribute": "class H:\n    def __init__(self):\n        self.get = tf.trainable_variables\n"
+    "    def d(self):\n        return " + SUM.format("self.get()") + "def decay(l2):\n    return l2 * H().d()\n",
+    "an entry": "F = {'v': tf.trainable_variables}\ndef decay(l2):\n    return l2 * " + SUM.format("F['v']()"),
+    "an argument": "def every(get):\n    return list(get())\ndef decay(l2):\n    return l2 * "
+    + SUM.format("every(tf.trainable_variables)"),
+    "of a class": "class O:\n    v = staticmethod(tf.trainable_variables)\ndef decay(l2):\n    return l2 * "
+    + SUM.format("O.v()"),
+    "by a text": "def decay(l2):\n    return l2 * " + SUM.format("getattr(tf, 'trainable_variables')()"),
+    "a name of the module": "get = tf.trainable_variables\ndef decay(l2):\n    return l2 * " + SUM.format("get()"),
+}
+#: What stays whatever is assumed: the loop, or what it loops over, is not understood.
+REFUSED = {
+    "partial": "import functools\nget = functools.partial(tf.get_collection, 'trainable_variables')\n"
+    "def decay(l2):\n    return l2 * " + SUM.format("get()"),
+    "a key": "def of(key):\n    return tf.get_collection(key)\ndef decay(l2):\n    return l2 * "
+    + SUM.format("of(tf.GraphKeys.GLOBAL_VARIABLES)"),
+    "an object": "class H:\n    def __init__(self):\n        self.tf = tf\n    def d(self):\n        return "
+    + SUM.format("self.tf.trainable_variables()").replace("tf.nn", "self.tf.nn")
+    + "def decay(l2):\n    return l2 * H().d()\n",
+    "a module made": "import importlib\nk = importlib.import_module('tensorflow.compat.v1')\ndef decay(l2):\n"
+    "    return l2 * " + SUM.format("k.trainable_variables()").replace("tf.nn", "k.nn"),
+    "all variables": "def decay(l2):\n    return l2 * " + SUM.format("tf.global_variables() if 'b' not in v.name"),
+    "their collection": "def decay(l2):\n    g = tf.get_default_graph()\n    return l2 * "
+    + SUM.format("g.get_collection(tf.GraphKeys.GLOBAL_VARIABLES) if v.trainable"),
+    "a list of them": "def decay(l2):\n    kept = []\n    for v in tf.global_variables():\n"
+    "        kept.append(v)\n    return l2 * " + SUM.format("kept"),
+}
+#: What asks all variables for names, or stores them, converts under the assumption that says so.
+STORED = {
+    "a saver": "tf.train.Saver([v for v in tf.global_variables() if 'w' in v.name])",
+    "names": "{v.name for v in tf.global_variables()}",
+    "appended": "kept = []\n    for v in tf.global_variables():\n        kept.append(v)\n    tf.train.Saver(kept)",
+}
+
+
+@pytest.mark.parametrize("helper", HANDED_ON.values(), ids=HANDED_ON)
+def test_a_list_that_is_handed_on_is_a_doubt(helper: str, tmp_path: Path) -> None:
+    root = write(tmp_path, {"main.py": MAIN, "helper.py": HEAD + helper})
+    assert verdicts(convert(root)) == {"w": "suggested"}
+    done = convert(root, assume=True)
+    assert verdicts(done) == {"w": "applied"}
+    found = [f for f in done["main.py"].findings if f.applicability and f.applicability.value == "changes-values"]
+    assert found and "a term no longer covers" in str(found[0].assumptions)
+
+
+@pytest.mark.parametrize("helper", REFUSED.values(), ids=REFUSED)
+def test_a_list_that_is_not_understood_keeps_the_table(helper: str, tmp_path: Path) -> None:
+    done = convert(write(tmp_path, {"main.py": MAIN, "helper.py": HEAD + helper}), assume=True)
+    assert verdicts(done) == {"w": "unsupported"}
+    assert "variables" in reasons(done)
+
+
+def test_a_module_that_is_a_parameter_may_be_tensorflow(tmp_path: Path) -> None:
+    files = {"main.py": MAIN.replace("decay(0.1)", "decay(tf, 0.1)"), "helper.py": DECAY.replace("(l2)", "(tf, l2)", 1)}
+    assert verdicts(convert(write(tmp_path, files), assume=True)) == {"w": "unsupported"}
+
+
+@pytest.mark.parametrize("code", STORED.values(), ids=STORED)
+def test_what_stores_or_names_all_variables_trains_the_same(code: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"main.py": MAIN, "helper.py": HEAD + f"def decay(l2):\n    {code}\n    return l2\n"})
+    assert verdicts(convert(root)) == {"w": "suggested"}
+    done = convert(root, assume=True)
+    assert verdicts(done) == {"w": "applied"}
+    same_training(root, done)
+
+
+def test_a_name_of_a_function_that_is_only_called_is_followed(tmp_path: Path) -> None:
+    helper = HEAD + "def decay(l2):\n    get = tf.trainable_variables\n    return l2 * " + SUM.format("get()")
+    found = reasons(convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper})))
+    assert "sums over all trainable variables" in found and "hands on" not in found
+
+
+def test_variables_of_a_layer_are_no_list_of_all(tmp_path: Path) -> None:
+    helper = HEAD + (
+        "def decay(l2):\n    layer = tf.layers.Dense(2)\n    layer.build([None, 3])\n"
+        "    return l2 * sum(tf.nn.l2_loss(v) for v in layer.trainable_variables)\n"
+    )
+    root = write(tmp_path / "p", {"main.py": MAIN, "helper.py": helper})
+    done = convert(root)
+    assert verdicts(done) == {"w": "applied"}
+    same_training(root, done)

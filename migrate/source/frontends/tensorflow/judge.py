@@ -11,6 +11,7 @@ from pathlib import Path
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.all_variables import all_variables
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.choice import keep_tables, quiet
 from migrate.source.frontends.tensorflow.columns import find_columns
@@ -24,24 +25,18 @@ from migrate.source.frontends.tensorflow.on_target import check_step, check_targ
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
-from migrate.source.frontends.tensorflow.savers import savers, saves_all
+from migrate.source.frontends.tensorflow.savers import savers
 from migrate.source.frontends.tensorflow.scoped import check_scoped_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
 from migrate.source.frontends.tensorflow.tables import find_tables
-from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner, prints
-from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name
-from migrate.source.frontends.tensorflow.variable_lists import RULE as COLLECTION
-from migrate.source.frontends.tensorflow.variable_lists import check_prints, collected, refined, trainables
+from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner
+from migrate.source.frontends.tensorflow.variable_lists import check_prints, refined, trainables
+from migrate.source.frontends.tensorflow.variable_mentions import handed_on
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
 from migrate.source.rules import rules
 from migrate.targets import MAKERS
 
-#: Functions that list variables whatever these are for, or restore them by such a list.
-LISTS = re.compile(
-    r"global_variables|all_variables|model_variables"
-    r"|contrib\.(framework|slim)\.(get_\w*variables\w*|filter_variables|assign_from_checkpoint\w*)"
-)
 #: Rules whose reasons end with their own file.
 OWN = {"tf-opaque"}
 
@@ -128,7 +123,8 @@ def _file_stops(file: File, training: Training, mentioned: set[int]) -> Iterator
         if not any(file.tree.related(node, part.tree.module) for node in trained):
             yield from _untrained(part)
     yield from trainables(file, training)
-    yield from _all_variables(file)
+    yield from all_variables(file)
+    yield from handed_on(file)
     yield from savers(file, mentioned)
 
 
@@ -195,36 +191,6 @@ def _untrained(file: File) -> Iterator[Stop]:
         action,
         "the tables are trained where the model is trained",
     )
-
-
-def _all_variables(file: File) -> Iterator[Stop]:
-    """Uses of the list of all variables, other than to initialise them."""
-    named = [call for call, name in file.names.calls if LISTS.fullmatch(name)]
-    for call in [*named, *collected(file)]:
-        arg = file.tree.parent(call)
-        outer = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        initialises = (
-            isinstance(outer, cst.Call) and file.names.of(outer.func) == "variables_initializer" and not call.args
-        )
-        if initialises or prints(file, call) or _unused(file, call) or saves_all(file, outer, call):
-            continue
-        text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
-        reason = "tables are not in this list, so what is done with every variable would no longer reach them"
-        assumption = "what is done with all variables does not need the tables"
-        action = "list the variables that are meant, or convert with --assume"
-        yield Stop(call, COLLECTION, f"`{text}` uses all variables", reason, action, assumption)
-
-
-def _unused(file: File, call: cst.Call) -> bool:
-    """True when the list is given a name that nothing reads."""
-    assign = file.tree.parent(call)
-    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
-        return False
-    target = assign.targets[0].target
-    scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
-    if scope is None or not isinstance(target, cst.Name):
-        return False
-    return all(is_target(file.tree, use) for use in local_names(file.tree, target.value, scope))
 
 
 def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:

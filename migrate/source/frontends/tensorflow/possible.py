@@ -202,6 +202,11 @@ def is_unseen(file: File, node: cst.BaseExpression) -> bool:
     return isinstance(file.tree.parent(node), cst.Param) and not _may_be_none(file, node)
 
 
+def is_defined(file: File, node: cst.BaseExpression) -> bool:
+    """True for a function, or a method of `self`, whose code is read."""
+    return bool(_functions(file, node))
+
+
 def _made_here(file: File, node: cst.BaseExpression) -> bool:
     """True for a function or class whose code is read."""
     return bool(_functions(file, node)) or file.tree.named(node) is not None

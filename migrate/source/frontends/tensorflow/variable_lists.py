@@ -11,8 +11,9 @@ from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, members
+from migrate.source.frontends.tensorflow.possible import is_defined
 from migrate.source.frontends.tensorflow.training import Training, prints
-from migrate.source.frontends.tensorflow.values import is_target, local_names, resolve, scope_of_name, single_value
+from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name, single_value
 
 RULE = "tf-variable-collection"
 MISSED = "tables are not in this list, so what is done with every variable would no longer reach them"
@@ -48,31 +49,34 @@ def _printed(file: File, call: cst.Call) -> bool:
 
 
 def collected(file: File) -> Iterator[cst.Call]:
-    """Yield the calls that list all variables through a collection."""
+    """Yield the calls that list all variables through a collection, or by a function of a module that is not known."""
     for key in ("GLOBAL_VARIABLES", "MODEL_VARIABLES"):
-        yield from (call for call in _listing(file, "", key))
+        yield from (call for call in _listing(file, key.lower(), key))
 
 
 def _listing(file: File, function: str, key: str) -> Iterator[cst.Call]:
-    """Yield the calls of that function, also as a method of a scope, and those of any `get_collection` for the key."""
+    """Yield the calls of a function of that name, and those of any `get_collection` for the key.
+
+    Whatever it is a function of may be TensorFlow, handed on; only what the code at hand defines is not.
+    """
     for call in file.tree.calls:
         known = file.names.of(call.func)
-        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-        short = (known or method).rpartition(".")[2]  # a method of `tf.f()` is known as `f.method`
-        if function and short == function and (known is not None or _is_scope(file, call)):
-            yield call
+        short = (known or file.tree.source(call.func)).rpartition(".")[2]  # a method of `tf.f()` is known as `f.method`
+        if function and short == function:
+            if known is not None or not is_defined(file, call.func):
+                yield call
         elif short in {"get_collection", "get_collection_ref"}:
             given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "key"]
-            spelled = {f"GraphKeys.{key}", key.lower(), key.lower().replace("global_", "")}
-            if any((file.names.of(node) or literal(node)) in spelled for node in given[:1]):
+            if any(_spells(file, node, key) for node in given[:1]):
                 yield call
 
 
-def _is_scope(file: File, call: cst.Call) -> bool:
-    """True for a method of what `get_variable_scope` returns."""
-    receiver = call.func.value if isinstance(call.func, cst.Attribute) else call.func
-    value = resolve(file.tree, receiver)
-    return isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable_scope", "variable_scope"}
+def _spells(file: File, node: cst.BaseExpression, key: str) -> bool:
+    """True for a collection's key, also one of something that is not known."""
+    known = file.names.of(node) or literal(node)
+    if known is None and isinstance(node, cst.Attribute):
+        return node.attr.value == key
+    return known in {f"GraphKeys.{key}", key.lower(), key.lower().replace("global_", "")}
 
 
 def refined(file: File, stop: Stop) -> Stop:

@@ -1,0 +1,124 @@
+"""Functions that list variables, and keys of their collections, where they are handed on instead of being called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+from libcst.metadata import FunctionScope, GlobalScope
+
+from migrate.report.model import Applicability
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.possible import bindings
+from migrate.source.frontends.tensorflow.values import (
+    is_target,
+    is_variable,
+    local_names,
+    resolve,
+    scope_of_name,
+    single_value,
+)
+
+RULE = "tf-variable-collection"
+LISTS = ("trainable_variables", "global_variables", "all_variables", "model_variables")
+COLLECTIONS = ("get_collection", "get_collection_ref")
+KEYS = ("TRAINABLE_VARIABLES", "GLOBAL_VARIABLES", "MODEL_VARIABLES")
+#: Calls whose `collections` or first argument put one variable into a collection.
+ADDS = {"add_to_collection", "add_to_collections"}
+
+
+def handed_on(file: File) -> Iterator[Stop]:
+    """Yield a stop for each list of variables that code gets which is not seen to call for it."""
+    for node in _mentions(file):
+        for use in _unseen(file, node):
+            yield _stop(file, node, use)
+    for text in file.tree.strings:
+        if string(text) in LISTS and not _is_key(file, text) and not _is_shown(file, text):
+            yield _stop(file, text, text)
+
+
+def _mentions(file: File) -> Iterator[cst.Name | cst.Attribute]:
+    """Yield the functions and keys that are neither bound here nor members of an object of known code."""
+    for word in (*LISTS, *COLLECTIONS, *KEYS):
+        for attribute in file.tree.attributes.get(word, ()):
+            if not is_target(file.tree, attribute) and (file.names.of(attribute) or not _is_own(file, attribute)):
+                yield attribute
+        for name in file.tree.names.get(word, ()):
+            if is_variable(file.tree, name) and not is_target(file.tree, name) and file.names.of(name) is not None:
+                alone = not isinstance(file.tree.parent(name), cst.Attribute)
+                if alone and single_value(file.tree, name) is None:
+                    yield name
+
+
+def _is_own(file: File, attribute: cst.Attribute) -> bool:
+    """True for an attribute that the program itself gives, or that a layer, model or optimizer of Keras has."""
+    if bindings(file, attribute) or file.tree.source(attribute.value).endswith("GraphKeys"):
+        return bool(bindings(file, attribute))
+    made = resolve(file.tree, attribute.value)
+    known = file.names.of(made.func) if isinstance(made, cst.Call) else None
+    return known is not None and known.startswith(("keras.", "layers."))
+
+
+def _unseen(file: File, node: cst.Name | cst.Attribute) -> Iterator[cst.BaseExpression]:
+    """Yield where a function or key goes that is not followed; a name of its own that is only called is."""
+    if _is_followed(file, node):
+        return
+    around = file.tree.parent(node)
+    target = around.targets[0].target if isinstance(around, cst.Assign) and len(around.targets) == 1 else None
+    scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
+    bound = isinstance(target, cst.Name) and single_value(file.tree, target) is node
+    inside = isinstance(scope, FunctionScope) or (isinstance(scope, GlobalScope) and not _is_imported(file, node))
+    if scope is None or not isinstance(target, cst.Name) or not bound or not inside or file.names.of(node) is None:
+        yield node
+        return
+    for use in local_names(file.tree, target.value, scope):
+        seen = file.names.of(use) == file.names.of(node) and _is_followed(file, use)
+        if not is_target(file.tree, use) and not seen:
+            yield use
+
+
+def _is_followed(file: File, node: cst.BaseExpression) -> bool:
+    """True for the function of a call, and for the key that a call is given."""
+    around = file.tree.parent(node)
+    return (isinstance(around, cst.Call) and around.func is node) or _is_key(file, node)
+
+
+def _is_key(file: File, node: cst.BaseExpression) -> bool:
+    """True for the collection that is asked for, or that a variable is put into."""
+    for around in file.tree.ancestors(node):
+        if isinstance(around, cst.Arg) and around.keyword is not None and around.keyword.value == "collections":
+            return True
+        if isinstance(around, cst.Call):
+            callee = file.tree.source(around.func).rpartition(".")[2]
+            return callee in ADDS or ((file.names.of(around.func) or callee).rpartition(".")[2] in COLLECTIONS)
+        if not isinstance(around, cst.Arg | cst.Element | cst.List | cst.Tuple):
+            return False
+    return False
+
+
+def _is_shown(file: File, text: cst.SimpleString) -> bool:
+    """True for a text that is no name of a function: the key of a dict that is written out, or one side of `==`."""
+    around = file.tree.parent(text)
+    return (isinstance(around, cst.DictElement) and around.key is text) or isinstance(around, cst.ComparisonTarget)
+
+
+def _is_imported(file: File, node: cst.CSTNode) -> bool:
+    """True when another file may import what the file of `node` binds."""
+    link = file.part(node).tree.link
+    return link is not None and link.imported()
+
+
+def _stop(file: File, node: cst.BaseExpression, use: cst.BaseExpression) -> Stop:
+    text = " ".join(file.tree.source(file.tree.statement(use) or use).split())[:80]
+    message = f"`{text}` hands on `{file.tree.source(node)}`, which lists variables"
+    reason = "tables are not in this list, and what is done with each of its variables is not seen"
+    action = "call it where the variables are used"
+    name = file.names.of(node) or string(node) or file.tree.source(node)
+    if name.rpartition(".")[2].lower() != "trainable_variables":
+        return Stop(use, RULE, message, reason, action)
+    assumption = "what is done with all trainable variables is right without the tables, which a term no longer covers"
+    action += ", or convert with --assume"
+    changed = Applicability.CHANGES_VALUES
+    return Stop(use, RULE, message, reason, action, assumption, applicability=changed)
