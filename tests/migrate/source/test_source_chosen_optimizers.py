@@ -49,3 +49,42 @@ def test_a_step_behind_a_condition_has_no_line_of_its_own(tmp_path: Path) -> Non
     results = convert(write(tmp_path, {"main.py": MODEL + LINES + step + END.format("adam")}), assume=True)
     assert verdicts(results) == {"item": "unsupported"}
     assert "has no line of its own" in reasons(results)
+
+
+CHOICE = '        optimizer = {0}(tf.train.AdamOptimizer(0.1) if kind == "adam" else tf.train.AdagradOptimizer(0.2))\n'
+METHOD = (
+    "        optimizer = self.make(kind)\n" + STEP + "    def make(self, kind, rate=0.1):\n{0}"
+    '        if kind == "adam":\n            return tf.train.AdamOptimizer(rate)\n'
+    "        return tf.train.AdagradOptimizer(rate)\n"
+)
+
+
+@pytest.mark.parametrize("kind", ["adam", "other"])
+@pytest.mark.parametrize("choice", [CHOICE.format("") + STEP, METHOD.format("")], ids=["in place", "a method"])
+def test_an_optimizer_that_is_chosen(tmp_path: Path, choice: str, kind: str) -> None:
+    compared(tmp_path / "p", MODEL + choice + END.format(kind))
+
+
+@pytest.mark.parametrize("choice", [CHOICE.format("") + STEP, METHOD.format("")], ids=["in place", "a method"])
+def test_a_model_of_nothing_but_tables(tmp_path: Path, choice: str) -> None:
+    model = MODEL.replace("self.scale = tf.get_variable", "self.scale = 1.0  # ")
+    text = compared(tmp_path / "p", model + choice + END.format("adam"))
+    assert "compute_gradients" not in text
+
+
+CANNOT = {
+    "a condition that is called": (CHOICE.format("").replace('kind == "adam"', "pick()") + STEP, "cannot be computed"),
+    "another optimizer": (CHOICE.format("").replace("Adagrad", "ProximalAdagrad") + STEP, "inside an expression"),
+    "a method that sets what it reads": (METHOD.format("        self.rate = rate = self.rate * 0.5\n"), "does more"),
+    "a method that is overridden": (
+        METHOD.format("") + "class B(Model):\n    def make(self, kind):\n        pass\n",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("choice", "says"), CANNOT.values(), ids=CANNOT)
+def test_a_choice_that_cannot_be_made_twice(tmp_path: Path, choice: str, says: str) -> None:
+    results = convert(write(tmp_path, {"main.py": MODEL + choice + END.format("adam")}), assume=True)
+    assert verdicts(results) == {"item": "unsupported"}
+    assert says in reasons(results)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.called import callee, owner_of
+from migrate.source.frontends.tensorflow.called import callee
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
@@ -39,9 +39,10 @@ class Builder:
 def builder_of(file: File, call: cst.Call) -> Builder | None:
     """Return the builder that `call` runs; None when it is none, or may do more than make an optimizer."""
     function = callee(file, call)
-    if function is None or owner_of(file, function) is not None or function.decorators or function.asynchronous:
+    if function is None or not _is_open(file, function) or function.decorators or function.asynchronous:
         return None
-    if not all(is_repeatable(arg.value) for arg in call.args) or f"sparse_{function.name.value}" in file.tree.names:
+    twin = f"sparse_{function.name.value}"
+    if not all(is_repeatable(arg.value) for arg in call.args) or twin in file.tree.identifiers():
         return None
     body = _Body()
     function.body.visit(body)
@@ -50,6 +51,13 @@ def builder_of(file: File, call: cst.Call) -> Builder | None:
     if not values or body.others or not all(id(c) in made or last_name(c.func) in PURE for c in body.calls):
         return None
     return Builder(function, call, tuple(values)) if _is_named(file, function, call) else None
+
+
+def _is_open(file: File, function: cst.FunctionDef) -> bool:
+    """True for a function of a module, and for a method of a class of a module."""
+    kinds = (cst.ClassDef, cst.FunctionDef)
+    around = [one for one in file.tree.ancestors(function) if isinstance(one, kinds)]
+    return not around or (len(around) == 1 and isinstance(around[0], cst.ClassDef))
 
 
 def _returned(file: File, given: cst.Return) -> list[cst.BaseExpression]:
@@ -101,6 +109,10 @@ class _Body(cst.CSTVisitor):
 
     def visit_Call(self, node: cst.Call) -> None:
         self.calls.append(node)
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        if not isinstance(node.target, cst.Name | cst.Tuple):
+            self.others.append(node)  # a second call would set it again
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         text = isinstance(node, cst.Expr) and isinstance(node.value, cst.SimpleString | cst.ConcatenatedString)

@@ -10,10 +10,12 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none
 from migrate.source.frontends.tensorflow.builders import Builder, builder_of
+from migrate.source.frontends.tensorflow.called import callee
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import relatives
 from migrate.source.frontends.tensorflow.repeats import repeated
+from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name, self_class
 
 RULE = "tf-optimizer"
@@ -91,6 +93,7 @@ class Maker:
     arguments: dict[str, cst.BaseExpression] = field(
         default_factory=dict
     )  #: those carried over to the table's optimizer
+    choice: cst.IfExp | None = None  #: `a if c else b`, of which it is a branch
 
     @property
     def stock(self) -> Stock:
@@ -113,10 +116,10 @@ class Optimizer:
         return any(call is self.receiver for call in self.calls)
 
     @property
-    def calls(self) -> list[cst.Call]:
-        """What is called for it where it is bound: the classes, or the functions that make it."""
+    def calls(self) -> list[cst.BaseExpression]:
+        """What is called for it where it is bound, the classes or the functions that make it; or the choice of them."""
         built = {id(value) for builder in self.builders for value in builder.values}
-        own = [maker.call for maker in self.makers if id(maker.call) not in built]
+        own = [maker.choice or maker.call for maker in self.makers if id(maker.call) not in built]
         return [*own, *(builder.call for builder in self.builders)]
 
 
@@ -124,15 +127,30 @@ def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
     """Return what is known about the optimizer at `receiver`; what is not understood goes into `stops`."""
     optimizer = Optimizer(receiver, [])
     values = [receiver] if isinstance(receiver, cst.Call) else _values(file, receiver, optimizer)
+    whole = [value for value in values if isinstance(value, cst.IfExp)]
+    choices = {id(branch): value for value in whole for branch in _branches(file, value)}
+    values = [one for value in values for one in (_branches(file, value) or [value])]
     for value in _built(file, values, optimizer):
         name = file.names.of(value.func) if isinstance(value, cst.Call) else None
         if isinstance(value, cst.Call) and name in STOCK:
             optimizer.makers.append(_maker(file, value, name, optimizer))
+            optimizer.makers[-1].choice = choices.get(id(value))
         else:
             optimizer.stops.append(_foreign(file, value, name))
     if not values and not optimizer.stops:
         optimizer.stops.append(_foreign(file, receiver, None))
     return optimizer
+
+
+def _branches(file: File, value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the stock optimizers of `a if c else b`, when condition and arguments can be written twice; else none."""
+    if not isinstance(value, cst.IfExp) or not is_repeatable(value.test):
+        return []
+    found: list[cst.BaseExpression] = []
+    for one in (value.body, value.orelse):
+        if isinstance(one, cst.Call) and file.names.of(one.func) in STOCK:
+            found += [one] if all(is_repeatable(arg.value) for arg in one.args) else []
+    return found if len(found) == 2 else []
 
 
 def _built(file: File, values: Sequence[cst.BaseExpression], optimizer: Optimizer) -> list[cst.BaseExpression]:
@@ -170,8 +188,20 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Stop:
             reason,
             "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
         )
+    reason, action = _unknown(file, node)
+    return Stop(node, RULE, f"`{text}` trains the tables of this file", reason, action)
+
+
+def _unknown(file: File, node: cst.BaseExpression) -> tuple[str, str]:
+    """Return why an optimizer is not known, and what to do."""
+    if isinstance(node, cst.IfExp):
+        reason = "it is chosen inside an expression, of which a part is no stock optimizer or cannot be computed twice"
+        return reason, "choose it by `if` and `else`, on lines of their own"
+    if isinstance(node, cst.Call) and callee(file, node) is not None:
+        reason = "what makes it does more than that, or cannot be called a second time for the tables"
+        return reason, "make a stock optimizer where the model is trained, or in a function that does nothing else"
     reason = "it is not a stock optimizer made in this file, so what it does to a table is not known"
-    return Stop(node, RULE, f"`{text}` trains the tables of this file", reason, "make the optimizer in this file")
+    return reason, "make the optimizer in this file"
 
 
 def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from migrate.source.edits import Edit, apply_edits
@@ -181,7 +183,7 @@ class StepEditing(Editing):
                 self._made.add(id(builder.call))
                 self.plan.edits.append(line_after(self.tree, builder.call, [f"{sparse} = {self._twin(builder)}"]))
         for maker in optimizer.makers if not optimizer.builders else ():
-            self._beside(maker, sparse)
+            self._beside(maker, sparse, [one for one in optimizer.makers if one.choice is maker.choice])
         return dense, sparse, []
 
     def _twin(self, builder: Builder) -> str:
@@ -217,17 +219,26 @@ class StepEditing(Editing):
                 line = tree.newline
                 text = apply_edits(tree.text[start:end], moved)
                 before = "" if tree.text[start:end].endswith(("\n", "\r")) else line
-                self.plan.edits.append(Edit(end, end, f"{before}{line}{line}{text}"))
+                gap = line if tree.indent(function) else line * 2
+                self.plan.edits.append(Edit(end, end, f"{before}{gap}{text}"))
                 message = (
                     f"`{builder.twin}` makes the optimizer of the tables, as `{function.name.value}` makes the other"
                 )
                 self.plan.notes.append(Followed(function.name, "tf-optimizer", message))
 
-    def _beside(self, maker: Maker, sparse: str) -> None:
-        """Make the sparse optimizer right after the dense one."""
+    def _beside(self, maker: Maker, sparse: str, together: Sequence[Maker]) -> None:
+        """Make the sparse optimizer right after the dense one; `together` are the branches of one choice."""
         if id(maker.call) in self._made:
             return
         self._made.add(id(maker.call))
+        if maker.choice is not None:
+            self._made |= {id(one.call) for one in together}
+            start, end = self.tree.outer_span(maker.choice)
+            spans = [(self.tree.outer_span(one.call), self._maker(one, alone=True)[2]) for one in together]
+            inside = [Edit(left - start, right - start, text) for (left, right), text in spans]
+            chosen = apply_edits(self.tree.text[start:end], inside)
+            self.plan.edits.append(line_after(self.tree, maker.call, [f"{sparse} = {chosen}"]))
+            return
         hoisted, given, table = self._maker(maker)
         if hoisted:
             self._replace(maker.call, given)

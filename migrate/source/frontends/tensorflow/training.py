@@ -175,7 +175,7 @@ def _own_line(line: cst.CSTNode | None, *, only_made: bool) -> bool:
     return isinstance(line, kinds) and len(line.body) == 1
 
 
-def _conditional(file: File, call: cst.Call) -> bool:
+def _conditional(file: File, call: cst.BaseExpression) -> bool:
     kinds = (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation, cst.NamedExpr)
     for around in file.tree.ancestors(call):
         if isinstance(around, cst.SimpleStatementLine | cst.SimpleStatementSuite):
