@@ -68,6 +68,8 @@ SUM = "sum(tf.nn.l2_loss(v) for v in {})\n"
 #: How a helper gets at the list without calling the function by its name; all that follows is lifted by `--assume`.
 HANDED_ON = {
     "a default": "def decay(l2, get=tf.trainable_variables):\n    return l2 * " + SUM.format("get()"),
+    "by another name": "from tensorflow.compat.v1 import trainable_variables as tv\ndef decay(l2, get=tv):\n"
+    "    return l2 * " + SUM.format("get()"),
     "an attribute": "class H:\n    def __init__(self):\n        self.get = tf.trainable_variables\n"
     "    def d(self):\n        return " + SUM.format("self.get()") + "def decay(l2):\n    return l2 * H().d()\n",
     "an entry": "F = {'v': tf.trainable_variables}\ndef decay(l2):\n    return l2 * " + SUM.format("F['v']()"),
@@ -118,6 +120,14 @@ def test_a_list_that_is_not_understood_keeps_the_table(helper: str, tmp_path: Pa
     done = convert(write(tmp_path, {"main.py": MAIN, "helper.py": HEAD + helper}), assume=True)
     assert verdicts(done) == {"w": "unsupported"}
     assert "variables" in reasons(done)
+
+
+@pytest.mark.parametrize("got", ["from names import f as g", "import names\ng = [names.f][0]"])
+def test_another_name_in_another_file_is_no_way_around(got: str, tmp_path: Path) -> None:
+    names = "from tensorflow.compat.v1 import trainable_variables as f\n"
+    helper = HEAD + f"{got}\ndef decay(l2):\n    return l2 * " + SUM.format("[g][0]()")
+    root = write(tmp_path, {"main.py": MAIN, "helper.py": helper, "names.py": names})
+    assert verdicts(convert(root)) == {"w": "suggested"}
 
 
 def test_a_module_that_is_a_parameter_may_be_tensorflow(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ RULE = "tf-variable-collection"
 LISTS = ("trainable_variables", "global_variables", "all_variables", "model_variables")
 COLLECTIONS = ("get_collection", "get_collection_ref")
 KEYS = ("TRAINABLE_VARIABLES", "GLOBAL_VARIABLES", "MODEL_VARIABLES")
+WORDS = (*LISTS, *COLLECTIONS, *KEYS)
 #: Calls whose `collections` or first argument put one variable into a collection.
 ADDS = {"add_to_collection", "add_to_collections"}
 
@@ -34,6 +35,8 @@ def handed_on(file: File) -> Iterator[Stop]:
     for node in _mentions(file):
         for use in _unseen(file, node):
             yield _stop(file, node, use)
+    for part in file.files:
+        yield from (_stop(file, name, name) for name in _renamed(part))
     for text in file.tree.strings:
         if string(text) in LISTS and not _is_key(file, text) and not _is_shown(file, text):
             yield _stop(file, text, text)
@@ -41,15 +44,41 @@ def handed_on(file: File) -> Iterator[Stop]:
 
 def _mentions(file: File) -> Iterator[cst.Name | cst.Attribute]:
     """Yield the functions and keys that are neither bound here nor members of an object of known code."""
-    for word in (*LISTS, *COLLECTIONS, *KEYS):
+    for word in WORDS:
         for attribute in file.tree.attributes.get(word, ()):
-            if not is_target(file.tree, attribute) and (file.names.of(attribute) or not _is_own(file, attribute)):
+            if not is_target(file.tree, attribute) and (_is_list(file, attribute) or not _is_own(file, attribute)):
                 yield attribute
-        for name in file.tree.names.get(word, ()):
-            if is_variable(file.tree, name) and not is_target(file.tree, name) and file.names.of(name) is not None:
-                alone = not isinstance(file.tree.parent(name), cst.Attribute)
-                if alone and single_value(file.tree, name) is None:
-                    yield name
+    for name in {name for part in file.files for name in _imported_names(part)}:
+        if name not in WORDS:
+            yield from (one for one in file.tree.attributes.get(name, ()) if _is_list(file, one))
+        for part in file.files:
+            uses = [one for one in part.tree.names.get(name, ()) if is_variable(part.tree, one)]
+            read = [use for use in uses if not is_target(part.tree, use)]
+            yield from (use for use in read if _is_list(part, use) and single_value(part.tree, use) is None)
+
+
+def _renamed(file: File) -> Iterator[cst.Name]:
+    """Yield the functions that a file others import gives another name, which the others' texts do not show."""
+    for node in file.tree.imports:
+        if isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+            named = [alias.name for alias in node.names if alias.asname is not None]
+            found = [name for name in named if isinstance(name, cst.Name) and name.value in WORDS]
+            yield from found if found and _is_imported(file, node) else ()
+
+
+def _is_list(file: File, node: cst.BaseExpression) -> bool:
+    """True for what is proven to be such a function or key of TensorFlow, whatever it is called here."""
+    return (file.names.of(node) or "").rpartition(".")[2] in WORDS
+
+
+def _imported_names(file: File) -> Iterator[str]:
+    """Yield the names that `from` imports of a file bind, each of which may be such a function under another name."""
+    for node in file.tree.imports:
+        if isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+            for alias in node.names:
+                name = alias.asname.name if alias.asname is not None else alias.name
+                if isinstance(name, cst.Name):
+                    yield name.value
 
 
 def _is_own(file: File, attribute: cst.Attribute) -> bool:
