@@ -47,6 +47,7 @@ PENALTIES = {
     "vars": "def l2(m):\n    return sum((v * v)[0] for k, v in vars(m).items() if k == 'ite' + 'm')\n",
     "getmembers": "import inspect\ndef l2(m):\n    return sum(v[0] for k, v in inspect.getmembers(m) if k == KEY)\n",
     "attrgetter": "from operator import attrgetter\ndef l2(m):\n    return sum(attrgetter(n)(m)[0] for n in KEYS)\n",
+    "under another name": "from inspect import getmembers as g\ndef l2(m):\n    return g(m)[0][1][0]\n",
     "getattr": "def l2(m, end='em'):\n    return (getattr(m, 'it' + end) * 0.1)[0]\n",
     "object.__getattribute__": "def l2(m, end='em'):\n    return object.__getattribute__(m, 'it' + end)[0]\n",
 }
@@ -71,14 +72,16 @@ def test_the_class_and_its_file_may_read_the_attribute_as_well(tmp_path: Path) -
         assert verdicts(done) == {"item": "unsupported"}
 
 
-def test_an_object_that_is_not_known_is_a_doubt(tmp_path: Path) -> None:
-    dump = "def dump(thing):\n    return vars(thing)\n"
+@pytest.mark.parametrize("code", ["vars(thing)", "list(map(vars, [thing]))"])
+def test_an_object_that_is_not_known_is_a_doubt(tmp_path: Path, code: str) -> None:
+    dump = f"def dump(thing):\n    return {code}\n"
     root = write(tmp_path, {"main.py": PLAIN, "other.py": OTHER + dump})
     assert verdicts(convert(root)) == {"item": "suggested"}
     done = convert(root, assume=True)
     assert verdicts(done) == {"item": "applied"}
     assumed = [text for one in done.values() for finding in one.findings for text in finding.assumptions]
-    assert "`vars(thing)` does not reach `self.item`" in assumed
+    text = "vars(thing)" if code == "vars(thing)" else "vars"
+    assert f"`{text}` does not reach `self.item`" in assumed
 
 
 def test_other_objects_may_be_asked_for_any_attribute(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
         text = " ".join(tree.source(node).split())
         found.stop(
             node,
-            f"`{text}` reads an attribute by a computed name",
+            f"`{text}` reaches an attribute by a computed name",
             "it may be this table",
             "" if known else "if it does not read the table, convert with --assume",
             "" if known else f"`{text}` does not reach `{tree.source(target)}`",

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 import libcst as cst
+from libcst.metadata import QualifiedNameSource
 
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.called import argument_of, calls_of, parameters
@@ -16,7 +17,7 @@ from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import class_named, relatives
 from migrate.source.frontends.tensorflow.possible import possible
-from migrate.source.frontends.tensorflow.values import self_name
+from migrate.source.frontends.tensorflow.values import is_variable, self_name
 
 #: Functions that give all attributes of an object.
 ALL = {"vars", "getmembers", "getmembers_static"}
@@ -53,7 +54,7 @@ def _places(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression
         index = around.slice[0].slice if isinstance(around, cst.Subscript) and len(around.slice) == 1 else None
         yield node, node.value, index.value if isinstance(index, cst.Index) else None
     for call in file.tree.calls:
-        name, values = last_name(call.func), [arg.value for arg in call.args]
+        name, values = _called(file, call), [arg.value for arg in call.args]
         if name in ALL and values:
             yield call, values[0], None
         elif name in NAMED and len(values) > 1:
@@ -65,6 +66,28 @@ def _places(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression
             called = isinstance(outer, cst.Call) and outer.func is call and len(outer.args) == 1
             for value in values:
                 yield call, outer.args[0].value if called and isinstance(outer, cst.Call) else None, value
+    for use in (one for name in (*ALL, *NAMED, "attrgetter") for one in file.tree.names.get(name, ())):
+        if _is_handed_on(file, use):
+            yield use, None, None
+
+
+def _called(file: File, call: cst.Call) -> str:
+    """Return the last name of what is called, as it is outside of the file that imports it by `as`."""
+    name = last_name(call.func)
+    if not isinstance(call.func, cst.Name) or name not in file.tree.aliases:
+        return name
+    imported, _ = file.tree.imported_names(call.func)
+    return next(iter(sorted(imported)), name).rpartition(".")[2]
+
+
+def _is_handed_on(file: File, use: cst.Name) -> bool:
+    """True for a built-in or imported function that is not called at once, as in `map(vars, models)`."""
+    around = file.tree.parent(use)
+    if not is_variable(file.tree, use) or (isinstance(around, cst.Call) and around.func is use):
+        return False
+    scope = file.tree.scope(use)
+    known = scope.get_qualified_names_for(use) if scope is not None else set()
+    return bool(known) and all(one.source is not QualifiedNameSource.LOCAL for one in known)
 
 
 def _may_be_named(file: File, key: cst.BaseExpression | None, name: str) -> bool:
