@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import ancestors, class_named
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
-from migrate.source.frontends.tensorflow.variable_scopes import call_sites, once
+from migrate.source.frontends.tensorflow.variable_scopes import call_sites
 
 #: TensorFlow functions that build a graph of their own for functions, and how many of these come first.
 RUNNERS = {
@@ -99,13 +101,28 @@ def _branches(file: File) -> Reached:
     return search.found
 
 
-def _functions(file: File, name: str = "") -> Iterator[cst.FunctionDef]:
-    """Yield the functions and methods, all of them or those of that name."""
-    for uses in [file.tree.names.get(name, [])] if name else file.tree.names.values():
+def _functions(file: File, name: str = "") -> list[cst.FunctionDef]:
+    """Return the functions and methods, all of them or those of that name."""
+    named = once(file, ("functions",), lambda: _by_name(file))
+    return named.get(name, []) if name else [one for functions in named.values() for one in functions]
+
+
+def _by_name(file: File) -> dict[str, list[cst.FunctionDef]]:
+    found: dict[str, list[cst.FunctionDef]] = {}
+    for name, uses in file.tree.names.items():
         for use in uses:
             around = file.tree.parent(use)
             if isinstance(around, cst.FunctionDef) and around.name is use:
-                yield around
+                found.setdefault(name, []).append(around)
+    return found
+
+
+def _methods_of(file: File, cls: cst.ClassDef) -> list[cst.FunctionDef]:
+    return [one for one in _functions(file) if file.tree.parent(file.tree.parent(one) or one) is cls]
+
+
+def _set_attributes(file: File, name: str) -> list[cst.Attribute]:
+    return [one for one in file.tree.attributes.get(name, ()) if is_target(file.tree, one)]
 
 
 class _Search:
@@ -179,7 +196,8 @@ class _Search:
 
     def _targets(self, node: cst.Name | cst.Attribute) -> list[cst.Name] | list[cst.Attribute]:
         if isinstance(node, cst.Attribute):
-            return [one for one in self.tree.attributes.get(node.attr.value, ()) if is_target(self.tree, one)]
+            name = node.attr.value
+            return once(self.file, ("set attributes", name), lambda: _set_attributes(self.file, name))
         scope = scope_of_name(self.tree, node)
         same = local_names(self.tree, node.value, scope) if scope is not None else []
         return [one for one in same if is_target(self.tree, one)]
@@ -199,9 +217,8 @@ class _Search:
     def methods(self, cls: cst.ClassDef, runner: cst.BaseExpression) -> None:
         """Mark the methods of objects of `cls`, other than those that make them."""
         for member in ancestors(self.file, cls):
-            for function in _functions(self.file):
-                own = self.tree.parent(self.tree.parent(function) or function) is member
-                if own and function.name.value not in {"__init__", "build"}:
+            for function in once(self.file, ("methods", member), partial(_methods_of, self.file, member)):
+                if function.name.value not in {"__init__", "build"}:
                     self.code(function, runner)
 
     def code(self, function: cst.FunctionDef | cst.Lambda, runner: cst.BaseExpression) -> None:

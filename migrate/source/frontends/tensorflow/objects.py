@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, resolve, self_class
 
@@ -47,12 +48,17 @@ def class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
     found = file.tree.named(node)
     if isinstance(found, cst.ClassDef):
         return found
-    for use in file.tree.names.get(node.value, ()) if isinstance(node, cst.Name) else ():
-        around = file.tree.parent(use)
-        same_file = file.tree.module_of(use) is file.tree.module_of(node)
-        if same_file and isinstance(around, cst.ClassDef) and around.name is use:
-            return around
-    return None
+    if not isinstance(node, cst.Name):
+        return None
+    known = once(file, ("classes",), lambda: _classes(file)).get(node.value, ())
+    return next((cls for cls in known if file.tree.module_of(cls) is file.tree.module_of(node)), None)
+
+
+def _classes(file: File) -> dict[str, list[cst.ClassDef]]:
+    found: dict[str, list[cst.ClassDef]] = {}
+    for cls in file.tree.classes:
+        found.setdefault(cls.name.value, []).append(cls)
+    return found
 
 
 def foreign_bases(file: File, cls: cst.ClassDef) -> list[cst.BaseExpression]:

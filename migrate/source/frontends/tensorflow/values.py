@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import libcst as cst
 from libcst.metadata import Assignment, FunctionScope, GlobalScope, Scope
 
@@ -58,7 +60,17 @@ def scope_of_name(tree: Tree, node: cst.Name) -> Scope | None:
 
 def local_names(tree: Tree, name: str, scope: Scope) -> list[cst.Name]:
     """Return every occurrence of a variable: reads and writes, closures included."""
-    return [node for node in tree.names.get(name, ()) if is_variable(tree, node) and scope_of_name(tree, node) is scope]
+    known = _LOCAL.setdefault(tree, {})
+    if name not in known:
+        by_scope = known[name] = {}
+        for node in tree.names.get(name, ()):
+            if is_variable(tree, node) and (owner := scope_of_name(tree, node)) is not None:
+                by_scope.setdefault(id(owner), []).append(node)
+    return [*known[name].get(id(scope), ())]
+
+
+#: Per tree and name: the occurrences by the scope that owns them; scopes live as long as their tree.
+_LOCAL: WeakKeyDictionary[Tree, dict[str, dict[int, list[cst.Name]]]] = WeakKeyDictionary()
 
 
 def is_variable(tree: Tree, node: cst.Name) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from collections.abc import Iterator
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.callers import (
     calls_itself,
@@ -23,7 +22,6 @@ from migrate.source.frontends.tensorflow.callers import (
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import relatives
 from migrate.source.frontends.tensorflow.values import self_class
-from migrate.source.tree import Tree
 
 PARAMETERS = [
     "name_or_scope",
@@ -42,9 +40,7 @@ PARAMETERS = [
 ]
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 DEPTH = 12  #: how many callers of callers are asked
-Result = TypeVar("Result")
 #: By tree: what was asked of it, and the answer.
-_ANSWERS: WeakKeyDictionary[Tree, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
 
 
 def scope_calls(file: File, node: cst.CSTNode) -> Iterator[cst.Call]:
@@ -148,15 +144,6 @@ def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], boo
 def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     """Return the calls of this function in the file, by name; a constructor's are those of its class."""
     return [*once(file, ("call_sites", function), lambda: _call_sites(file, function))]
-
-
-def once(file: File, question: tuple[Any, ...], answer: Callable[[], Result]) -> Result:
-    """Answer a question about a tree once: callers of callers ask the same ones over and over."""
-    known = _ANSWERS.setdefault(file.tree, {})
-    if question not in known:
-        known[question] = answer()
-    found: Result = known[question]
-    return found
 
 
 def _call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
