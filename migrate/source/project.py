@@ -65,6 +65,7 @@ class Project:
         self._edges: dict[str, frozenset[str]] = {}
         self._public: dict[str, frozenset[str]] = {}
         self._closures: dict[str, frozenset[str]] = {}
+        self._origins: dict[tuple[str, str], Origin | None] = {}
         self.memory: dict[str, Any] = {}  #: what a frontend found out, by a key of its own
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -204,6 +205,11 @@ class Project:
 
     def origin(self, path: str, qualified: str) -> Origin | None:
         """Return what the dotted name `qualified` (leading dots: relative) means in `path`, re-exports followed."""
+        if (path, qualified) not in self._origins:
+            self._origins[path, qualified] = self._origin(path, qualified)
+        return self._origins[path, qualified]
+
+    def _origin(self, path: str, qualified: str) -> Origin | None:
         dotted = qualified.lstrip(".")
         level = len(qualified) - len(dotted)
         parts = dotted.split(".")

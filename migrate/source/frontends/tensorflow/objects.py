@@ -19,8 +19,17 @@ def subclasses(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
     """Return `cls` and the classes that inherit from it, directly or not."""
     found = [cls]
     for member in found:
-        children = [c for c in file.tree.classes if not _holds(found, c)]
-        found += [c for c in children if any(class_named(file, base) is member for base in bases(c))]
+        heirs = once(file, ("heirs",), lambda: _heirs(file)).get(id(member), ())
+        found += [heir for heir in heirs if not _holds(found, heir)]
+    return found
+
+
+def _heirs(file: File) -> dict[int, list[cst.ClassDef]]:
+    """Return the classes that name another as a base, by the id of that one."""
+    found: dict[int, list[cst.ClassDef]] = {}
+    for cls in file.tree.classes:
+        for base in dict.fromkeys(id(known) for base in bases(cls) if (known := class_named(file, base)) is not None):
+            found.setdefault(base, []).append(cls)
     return found
 
 
@@ -45,6 +54,10 @@ def bases(cls: cst.ClassDef) -> list[cst.BaseExpression]:
 
 def class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
     """Return the class that a name means, in its own file or in another one that is judged with it."""
+    return once(file, ("class named", node), lambda: _class_named(file, node))
+
+
+def _class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
     found = file.tree.named(node)
     if isinstance(found, cst.ClassDef):
         return found
