@@ -15,6 +15,7 @@ ORDERS = (
     ("params", "ids", "partition_strategy", "name", "validate_indices", "max_norm"),
     ("params", "ids", "max_norm", "name"),
 )
+V1 = "tensorflow.compat.v1."
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("u", [9, 4], initializer=tf.zeros_initializer())\n'
 AFTER = (
@@ -50,8 +51,16 @@ class EmbeddingLookup(LookupRule):
         ),
         Example(
             "the v2 API takes the norm third",
-            HEAD + MADE + 'e = tf.compat.v2.nn.embedding_lookup(W, x, 2, "e")\n'.replace("tf.compat.v2", "tf"),
-            AFTER + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 2, axes=-1)\n',
+            HEAD + "import tensorflow as t2\n" + MADE + 'e = t2.nn.embedding_lookup(W, x, 2, "e")\n',
+            HEAD
+            + "import tensorflow as t2\n"
+            + AFTER[len(HEAD) :]
+            + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 2, axes=-1)\n',
+        ),
+        Example(
+            "in the v1 API the third is the strategy, which a number is not",
+            HEAD + MADE + "e = tf.nn.embedding_lookup(W, x, 2)\n",
+            says="strategy",
         ),
         Example(
             "a list of one partition",
@@ -80,6 +89,11 @@ class EmbeddingLookup(LookupRule):
             message = "the third argument of this lookup is not a literal"
             return Stop(call, self.id, message, reason, "pass it by its name")
         norm = bound.get("max_norm")
+        imported, _ = file.tree.imported_names(call.func)
+        if norm is not None and norm.keyword is None and any(name.startswith(V1) for name in imported):
+            message = "the third argument of this lookup is a number"
+            reason = "in the v1 API it is the partition strategy, and is not read here"
+            return Stop(call, self.id, message, reason, "leave it out, or write `max_norm=`")
         around = ("", "")
         if norm is not None and not is_none(norm):
             if number(resolve(file.tree, norm.value)) is None:
