@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import tensorflow as tensorflow
 
@@ -103,9 +104,14 @@ def program(kind: str, optimizer: str = "tf.train.AdagradOptimizer(0.3)", step: 
 
 
 def run_program(text: str, directory: Path) -> list[float]:
-    """Run a program as a script and return its losses."""
+    """Run a program as a script and return its losses.
+
+    Its call to switch eager execution off does nothing: a graph is open, and the process, where other tests run, would
+    keep the mode in every new thread.
+    """
     path = directory / "program.py"
     path.write_text(text)
-    with tensorflow.compat.v1.Graph().as_default():
+    v1 = tensorflow.compat.v1
+    with mock.patch.object(v1, "disable_eager_execution", lambda: None), v1.Graph().as_default():
         space: dict[str, Any] = runpy.run_path(str(path), run_name="__main__")
     return [float(loss) for loss in space["losses"]]
