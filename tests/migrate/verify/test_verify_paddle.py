@@ -52,7 +52,7 @@ tasks: [{name: a, output: 0, label: a, positive: 0}]
 @pytest.fixture(scope="module")
 def mmoe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The converted example."""
-    files = {path.name: path.read_text() for path in EXAMPLE.iterdir()}
+    files = {path.name: path.read_text() for path in EXAMPLE.iterdir() if path.is_file()}
     done = convert("net.py", files.pop("net.py"), Options(load_schema(EXAMPLE / "schema.yaml")), files)
     path = tmp_path_factory.mktemp("mmoe") / "net.py"
     path.write_text(done.converted)
