@@ -76,6 +76,11 @@ CANNOT = {
     "a condition that is called": (CHOICE.format("").replace('kind == "adam"', "pick()") + STEP, "cannot be computed"),
     "another optimizer": (CHOICE.format("").replace("Adagrad", "ProximalAdagrad") + STEP, "inside an expression"),
     "a method that sets what it reads": (METHOD.format("        self.rate = rate = self.rate * 0.5\n"), "does more"),
+    "a method that sets one of two": (METHOD.format("        rate, self.rate = self.rate, 0.5\n"), "does more"),
+    "a method that sets an item of a list": (METHOD.format("        [rate, LAST[0]] = [LAST[0], 0.5]\n"), "does more"),
+    "a method that sets with a type": (METHOD.format("        self.rate: float = self.rate * 0.5\n"), "does more"),
+    "a default that is taken from a queue": (METHOD.format("").replace("rate=0.1", "rate=next(RATES)"), "does more"),
+    "a keyword's default": (METHOD.format("").replace("rate=0.1", "*, rate=RATES.pop()"), "does more"),
     "a method that is overridden": (
         METHOD.format("") + "class B(Model):\n    def make(self, kind):\n        pass\n",
         "",

@@ -44,6 +44,8 @@ def builder_of(file: File, call: cst.Call) -> Builder | None:
     twin = f"sparse_{function.name.value}"
     if not all(is_repeatable(arg.value) for arg in call.args) or twin in file.tree.identifiers():
         return None
+    if not all(is_repeatable(one.default) for one in _parameters(function)):
+        return None
     body = _Body()
     function.body.visit(body)
     values = [value for one in body.returns for value in _returned(file, one)]
@@ -51,6 +53,11 @@ def builder_of(file: File, call: cst.Call) -> Builder | None:
     if not values or body.others or not all(id(c) in made or last_name(c.func) in PURE for c in body.calls):
         return None
     return Builder(function, call, tuple(values)) if _is_named(file, function, call) else None
+
+
+def _parameters(function: cst.FunctionDef) -> list[cst.Param]:
+    known = function.params
+    return [*known.posonly_params, *known.params, *known.kwonly_params]
 
 
 def _is_open(file: File, function: cst.FunctionDef) -> bool:
@@ -111,8 +118,18 @@ class _Body(cst.CSTVisitor):
         self.calls.append(node)
 
     def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        if not isinstance(node.target, cst.Name | cst.Tuple):
-            self.others.append(node)  # a second call would set it again
+        self._target(node.target)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self._target(node.target)
+
+    def _target(self, node: cst.BaseExpression) -> None:
+        """Note a target that is no name of the function's own: a second call would set it again."""
+        if isinstance(node, cst.Tuple | cst.List):
+            for element in node.elements:
+                self._target(element.value)
+        elif not isinstance(node, cst.Name):
+            self.others.append(node)
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         text = isinstance(node, cst.Expr) and isinstance(node.value, cst.SimpleString | cst.ConcatenatedString)
