@@ -93,3 +93,20 @@ def test_a_choice_that_cannot_be_made_twice(tmp_path: Path, choice: str, says: s
     results = convert(write(tmp_path, {"main.py": MODEL + choice + END.format("adam")}), assume=True)
     assert verdicts(results) == {"item": "unsupported"}
     assert says in reasons(results)
+
+
+COMPUTED = {
+    "equal texts": "next(self.r), next(self.r), epsilon=half(next(self.r))",
+    "a text within another": "rho(), decay=self.rho(), epsilon=half(rho())",
+    "the last first": "epsilon=half(next(self.r)), learning_rate=next(self.r)",
+}
+
+
+@pytest.mark.parametrize("given", COMPUTED.values(), ids=COMPUTED)
+def test_each_computed_argument_of_an_optimizer_is_computed_once(tmp_path: Path, given: str) -> None:
+    helpers = "RATES = [0.01, 0.9, 0.1]\n\ndef half(x):\n    return x * 0.5\n\ndef rho():\n    return RATES.pop()\n\n"
+    model = MODEL.replace("class Model", helpers + "class Model").replace(START, "        self.r = iter(RATES)\n" + START)
+    line = f"        optimizer = tf.train.RMSPropOptimizer({given})\n"
+    rho = "    def rho(self):\n        return 0.8\n"
+    text = compared(tmp_path / "p", model + line + STEP + rho + END.format("adam"))
+    assert "RMSPropOptimizer(" in text and text.count("half(") == 2

@@ -254,17 +254,17 @@ class StepEditing(Editing):
         source = tree.source(maker.call)
         offset = tree.outer_span(maker.call)[0]
         hoisted: list[str] = []
+        named: list[Edit] = []
         texts: dict[str, str] = {}
-        for key, node in maker.arguments.items():
+        for key, node in sorted(maker.arguments.items(), key=lambda item: tree.span(item[1])):
             texts[key] = tree.source(node)
             if not alone and not is_repeatable(node):
                 name = self.fresh.local(key)
                 hoisted.append(f"{name} = {texts[key]}")
                 left, right = (place - offset for place in tree.outer_span(node))
-                source = (
-                    source[:left] + name + source[right:] if len(hoisted) == 1 else source.replace(texts[key], name)
-                )
+                named.append(Edit(left, right, name))
                 texts[key] = name
+        source = apply_edits(source, named)
         for key, default in maker.stock.defaults:
             texts.setdefault(key, default)
         if self.target.wrapper:
