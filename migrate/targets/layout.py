@@ -46,7 +46,7 @@ class Halves:
     dense_vars: str
     extra: Sequence[str]  #: further arguments of the dense half: the global step
     optional: str = ""  #: the list of the tables' pairs, where it may be empty
-    dense_optional: bool = False  #: true where there may be nothing but tables
+    dense_optional: str = ""  #: the list of the other variables' pairs, where it may be empty
 
 
 def apply_both(tf: str, halves: Halves, name: str, lead: str, newline: str) -> str:
@@ -56,12 +56,13 @@ def apply_both(tf: str, halves: Halves, name: str, lead: str, newline: str) -> s
     step = "".join(f", {argument}" for argument in halves.extra)
     # Without a dense half, the sparse one counts the steps.
     counts = [argument.removeprefix("global_step=") for argument in halves.extra if halves.dense_optional]
-    counted = "".join(f", global_step=None if {halves.dense_vars} else {argument}" for argument in counts)
+    counted = "".join(f", global_step=None if {halves.dense_optional} else {argument}" for argument in counts)
     pairs = halves.optional or f"{halves.grads}[len({halves.dense_vars}) :]"
     tables = f"{halves.sparse}.apply_gradients({pairs}{counted})"
-    dense = f"{halves.dense}.apply_gradients({halves.grads}[: len({halves.dense_vars})]{step})"
+    dense_pairs = halves.dense_optional or f"{halves.grads}[: len({halves.dense_vars})]"
+    dense = f"{halves.dense}.apply_gradients({dense_pairs}{step})"
     parts = [
-        f"*([{dense}] if {halves.dense_vars} else [])" if halves.dense_optional else dense,
+        f"*([{dense}] if {halves.dense_optional} else [])" if halves.dense_optional else dense,
         f"*([{tables}] if {halves.optional} else [])" if halves.optional else tables,
         *([f"name={name}"] if name else []),
     ]

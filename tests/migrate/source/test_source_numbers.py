@@ -187,7 +187,7 @@ def test_a_model_of_nothing_but_tables_trains(training: str) -> None:
 def test_a_function_that_another_file_calls_may_train_nothing_but_tables() -> None:
     text = model(f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)", FACTORS.partition("def main")[0])
     result = converted(text)
-    assert "if dense_vars else []" in result.converted
+    assert "if dense_grads else []" in result.converted
     want, start, steps = losses(text, {}, None)
     got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
     np.testing.assert_allclose(got, want, rtol=1e-5)
@@ -198,7 +198,7 @@ def test_a_model_of_nothing_but_tables_may_be_all_of_a_file_with_a_star_import()
     starred = FACTORS.replace("{training}", "    print(basename('a/b'))  # of the star import\n{training}")
     text = "from posixpath import *\n" + model(f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)", starred)
     result = converted(text, assume=True)
-    assert "if dense_vars else []" in result.converted
+    assert "if dense_grads else []" in result.converted
     want, start, steps = losses(text, {}, None)
     got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
     np.testing.assert_allclose(got, want, rtol=1e-5)
@@ -218,7 +218,7 @@ def test_a_model_that_may_be_of_nothing_but_tables_trains(made: str) -> None:
     step = f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)"
     text = "logging = False\n" + model(step, FACTORS.replace("{training}", made + "{training}"))
     result = converted(text)
-    assert "if dense_vars else []" in result.converted
+    assert "if dense_grads else []" in result.converted
     want, start, steps = losses(text, {}, None)
     got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
     np.testing.assert_allclose(got, want, rtol=1e-5)

@@ -1,11 +1,12 @@
-"""Whether what a step minimizes depends on a table: one that is read beside the loss has no gradient."""
+"""Whether what a step minimizes depends on a table, or on another variable: what is beside the loss has no gradient."""
 
 from __future__ import annotations
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.possible import possible
+from migrate.source.frontends.tensorflow.possible import bindings, possible
 from migrate.source.frontends.tensorflow.training import Step
 
 #: Functions through which no gradient passes.
@@ -27,11 +28,13 @@ CUTS = {
     "size",
     "stop_gradient",
 }
+#: Methods that give what the program is fed.
+INPUTS = {"get_next"}
 
 
-def may_train(file: File, step: Step, lookups: set[int]) -> bool:
-    """False when the source shows that no loss of `step` depends on any of these calls."""
-    return any(_Search(file, lookups).depends(loss) for loss in _losses(file, step))
+def may_train(file: File, step: Step, calls: set[int]) -> bool:
+    """False when the source shows that no loss of `step` depends on any of these calls, lookups or made variables."""
+    return any(_Search(file, calls).depends(loss) for loss in _losses(file, step))
 
 
 def _losses(file: File, step: Step) -> list[cst.BaseExpression]:
@@ -49,27 +52,28 @@ def _is_compute(call: cst.Call) -> bool:
 
 
 class _Search:
-    """Walks from a loss to what it is computed from; what cannot be followed may be a lookup."""
+    """Walks from a loss to what it is computed from; what cannot be followed may be one of the calls."""
 
-    def __init__(self, file: File, lookups: set[int]) -> None:
+    def __init__(self, file: File, calls: set[int]) -> None:
         self.file = file
-        self.lookups = lookups
+        self.calls = calls
         self._asked: set[int] = set()
+        self._entered: set[int] = set()  #: functions whose arguments are looked at where they are called
 
     def depends(self, node: cst.BaseExpression) -> bool:
-        """True when `node` is, or may be, computed from a lookup in a way that lets gradients pass."""
+        """True when `node` is, or may be, computed from one of the calls in a way that lets gradients pass."""
         if id(node) in self._asked:
             return False
         self._asked.add(id(node))
-        if id(node) in self.lookups:
+        if id(node) in self.calls:
             return True
         if isinstance(node, cst.BaseNumber | cst.BaseString | cst.Comparison):
             return False
         if self.file.names.of(node) is not None:
             return False  # a dtype or another symbol of TensorFlow
         if isinstance(node, cst.Name | cst.Attribute | cst.IfExp):
-            values = possible(self.file, node)
-            return any(value is node or self.depends(value) for value in values)
+            values = possible(self.file, node, 1)
+            return self._parameter(node) if values == [node] else any(self.depends(value) for value in values)
         if isinstance(node, cst.Call):
             return self._call(node)
         if isinstance(node, cst.BinaryOperation | cst.UnaryOperation | cst.Subscript | cst.List | cst.Tuple | cst.Dict):
@@ -78,12 +82,24 @@ class _Search:
 
     def _call(self, call: cst.Call) -> bool:
         name = self.file.names.of(call.func)
-        if name is None:
-            values = possible(self.file, call)
-            return any(value is call or self.depends(value) for value in values)
         if name in CUTS or name in {"get_variable", "Variable"}:
             return False
+        if name is None:
+            values = possible(self.file, call, 1)
+            if any(value is call for value in values):
+                return last_name(call.func) not in INPUTS
+            self._entered |= {id(self.file.tree.enclosing(value, cst.FunctionDef)) for value in values}
+            if any(self.depends(value) for value in values):
+                return True
         return any(self.depends(arg.value) for arg in call.args)
+
+    def _parameter(self, node: cst.BaseExpression) -> bool:
+        """Decide a name that no plain assignment binds: a parameter, or one of names that are bound together."""
+        targets = bindings(self.file, node)
+        if isinstance(self.file.tree.parent(node), cst.Param):
+            return id(self.file.tree.enclosing(node, cst.FunctionDef)) not in self._entered
+        lines = [self.file.tree.enclosing(target, cst.Assign) for target in targets]
+        return not lines or any(line is None or self.depends(line.value) for line in lines)
 
 
 def _parts(node: cst.CSTNode) -> list[cst.BaseExpression]:

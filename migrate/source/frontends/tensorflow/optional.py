@@ -33,15 +33,19 @@ def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
 
 
 def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
-    """True when `step` may run in a graph whose variables are all tables: it then must leave the dense half out.
+    """True when `step` may have nothing but tables to train: it then must leave the dense half out.
 
-    Its caller, in another file, or what an `import *` brings may make more than is seen.
+    Its caller, in another file, or what an `import *` brings may make more than is seen. Where other variables are
+    made, its loss may depend on none of them: they are trained by another step, or not at all.
     """
     tables = {id(table.creation.call) for table in judgement.moving}
     made = [(part, call) for part in file.part(step.call).program for call in part.tree.calls]
     made = [(part, call) for part, call in made if makes_variable(part, call, tables)]
     if not made:
         return called_elsewhere(file, step.call) or any(map(_imports_all, file.part(step.call).program))
+    related = any(file.tree.related(one, step.call) for one in judgement.training.dense)
+    if related or _cuts_gradients(file) or not may_train(file, step, {id(call) for _, call in made}):
+        return True
     return not any(
         surely_makes_variable(part, call, tables) and is_made_before(file, call, step.call) for part, call in made
     )

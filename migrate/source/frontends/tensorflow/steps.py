@@ -55,21 +55,30 @@ class StepEditing(Editing):
                 self._keep_positions(comprehension)
             grads, bind_pairs = self._pairs(step)
             lines += bind_pairs
-        expands = self._expands()
-        if expands:
-            lines.append(f"{self.fresh.local('sparse_grads')} = {self._at_addresses(grads, dense_vars)}")
-        elif may_lack_tables(self.file, self.judgement, step):
-            rest = f"[pair for pair in {grads}[len({dense_vars}) :] if pair[0] is not None]"
-            lines.append(f"{self.fresh.local('sparse_grads')} = {rest}")
+        sparse_grads, dense_grads = self._optional(step, grads, dense_vars, dense_optional, lines)
         if lines:
             self.plan.edits.append(line_before(tree, step.call, lines))
         lead = tree.lead(step.call)
         name = step.arguments.get("name")
-        lacking = expands or may_lack_tables(self.file, self.judgement, step)
-        optional = self.fresh.local("sparse_grads") if lacking else ""
-        halves = Halves(dense, sparse, grads, dense_vars, self._global_step(step), optional, dense_optional)
+        halves = Halves(dense, sparse, grads, dense_vars, self._global_step(step), sparse_grads, dense_grads)
         text = apply_both(self.tf, halves, tree.source(name.value) if name else "", lead, tree.newline)
         self._replace(step.call, text)
+
+    def _optional(
+        self, step: Step, grads: str, dense_vars: str, dense_optional: bool, lines: list[str]
+    ) -> tuple[str, str]:
+        """Name the pairs of each half that may have none, of tables first, in further `lines`; else no name."""
+        sparse_grads = dense_grads = ""
+        having = "if pair[0] is not None"
+        if dense_optional:
+            dense_grads = self.fresh.local("dense_grads")
+            lines.append(f"{dense_grads} = [pair for pair in {grads}[: len({dense_vars})] {having}]")
+        expands = self._expands()
+        if expands or may_lack_tables(self.file, self.judgement, step):
+            sparse_grads = self.fresh.local("sparse_grads")
+            rest = f"[pair for pair in {grads}[len({dense_vars}) :] {having}]"
+            lines.append(f"{sparse_grads} = {self._at_addresses(grads, dense_vars) if expands else rest}")
+        return sparse_grads, dense_grads
 
     def _step_of_tables(self, step: Step) -> None:
         """Exchange the optimizer where there is nothing but tables to train; the step itself stays."""

@@ -59,6 +59,7 @@ class Training:
     steps: list[Step] = field(default_factory=list)
     stops: list[Stop] = field(default_factory=list)
     understood: set[int] = field(default_factory=set)
+    dense: list[cst.Call] = field(default_factory=list)  #: steps of listed variables that are no tables
 
 
 def find_training(file: File, tables: set[int]) -> Training:
@@ -93,6 +94,7 @@ def find_training(file: File, tables: set[int]) -> Training:
     _check_repeated(file, training)
     _check_counts(file, training, dense)
     training.understood = flow.understood
+    training.dense = [call for call, _ in dense]
     return training
 
 
