@@ -42,6 +42,7 @@ class LookupText:
     dim: str
     weights: str = ""
     combiner: str = ""
+    matrix: str = ""  #: in the place of ids: a sparse matrix, whose columns are ids and whose values are their weights
 
 
 @dataclass(frozen=True)

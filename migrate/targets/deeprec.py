@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from migrate.targets.base import Effect, Follows, Function, Spelling, TableText, Target
-from migrate.targets.layout import call
+from migrate.targets.layout import call, keywords
 from migrate.targets.switches import Switches
 
 PROTO = "tensorflow.core.framework.embedding"
@@ -24,16 +24,16 @@ CONSTANT = re.compile(r"\b(zeros_initializer|ones_initializer|constant_initializ
 
 def create(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that makes an EmbeddingVariable."""
-    arguments = [
-        f'"{table.name}"',
-        f"embedding_dim={table.dim}",
-        f"key_dtype={spelling.tf}.int64",
-        f"initializer={table.initializer}",
-    ]
-    options = list(_options(spelling, table))
-    if options:
-        arguments.append(f"ev_option={spelling.v1}.EmbeddingVariableOption({', '.join(options)})")
-    return call(spelling.function("create_table"), arguments, lead, spelling.newline)
+    given = keywords(
+        embedding_dim=table.dim, key_dtype=f"{spelling.tf}.int64", initializer=table.initializer
+    ) + _ev_option(spelling, table)
+    return call(spelling.function("create_table"), [f'"{table.name}"', *given], lead, spelling.newline)
+
+
+def _ev_option(spelling: Spelling, table: TableText) -> list[str]:
+    """Return the argument that holds the options, where there are any."""
+    options = ", ".join(_options(spelling, table))
+    return keywords(ev_option=f"{spelling.v1}.EmbeddingVariableOption({options})") if options else []
 
 
 def _options(spelling: Spelling, table: TableText) -> Iterator[str]:

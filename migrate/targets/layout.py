@@ -15,6 +15,11 @@ def margin(lead: str, function: str) -> str:
     return indent + " " * (len(lead) - len(indent) + len(function) + 1)
 
 
+def keywords(**given: str) -> list[str]:
+    """Return arguments by keyword, in the order given; the texts are expressions."""
+    return [f"{name}={text}" for name, text in given.items()]
+
+
 def call(function: str, arguments: Sequence[str], lead: str, newline: str) -> str:
     """Return `function(arguments)`; what does not fit after `lead` continues under the first argument."""
     pad = margin(lead, function)

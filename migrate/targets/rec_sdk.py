@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from migrate.targets.base import Effect, Follows, Function, Hook, Program, Spelling, TableText, Target, hash_optimizer
-from migrate.targets.layout import call
+from migrate.targets.layout import call, keywords
 from migrate.targets.switches import Switches
 
 HOMES = {
@@ -44,16 +44,16 @@ RATES = ("learning_rate", "initial_accumulator_value", "beta1", "beta2", "epsilo
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that makes a table."""
-    arguments = [
-        f"key_dtype={spelling.tf}.int64",
-        f"dim={table.dim}",
-        f'name="{table.name}"',
-        f"emb_initializer={table.initializer}",
-        f"device_vocabulary_size={table.rows}",
-    ]
+    arguments = keywords(
+        key_dtype=f"{spelling.tf}.int64",
+        dim=table.dim,
+        name=f'"{table.name}"',
+        emb_initializer=table.initializer,
+        device_vocabulary_size=table.rows,
+    )
     mode = spelling.switches.cache_mode
-    arguments += [f"host_vocabulary_size={table.rows}"] if mode in {"DDR", "SSD"} else []
-    arguments += [f"ssd_vocabulary_size={table.rows}"] if mode == "SSD" else []
+    arguments += keywords(host_vocabulary_size=table.rows) if mode in {"DDR", "SSD"} else []
+    arguments += keywords(ssd_vocabulary_size=table.rows) if mode == "SSD" else []
     return call(spelling.function("create_table"), arguments, lead, spelling.newline)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from migrate.targets.base import Effect, Follows, Function, Hook, Spelling, TableText, Target
-from migrate.targets.layout import call
+from migrate.targets.layout import call, keywords
 from migrate.targets.switches import Switches
 
 OPTIMIZERS = ("adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "lazy_adam", "momentum", "rmsprop")
@@ -33,13 +33,13 @@ FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that makes a table."""
-    arguments = [
-        f"key_dtype={spelling.tf}.int64",
-        f"dim={table.dim}",
-        f"name={_name(spelling, table)}",
-        f"device_vocabulary_size={table.rows}",
-        f"emb_initializer={table.initializer or spelling.function('scoped_initializer') + '()'}",
-    ]
+    arguments = keywords(
+        key_dtype=f"{spelling.tf}.int64",
+        dim=table.dim,
+        name=_name(spelling, table),
+        device_vocabulary_size=table.rows,
+        emb_initializer=table.initializer or spelling.function("scoped_initializer") + "()",
+    )
     return call(spelling.function("create_table"), arguments, lead, spelling.newline)
 
 

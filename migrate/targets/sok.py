@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from migrate.targets.base import Effect, Follows, Function, LookupText, Program, Spelling, TableText, Target
-from migrate.targets.layout import call
+from migrate.targets.layout import call, keywords
 from migrate.targets.switches import Switches
 
 NAMES = {
@@ -38,15 +38,15 @@ def create(spelling: Spelling, table: TableText, lead: str) -> str:
     found = CONSTANT.search(table.initializer)
     kind = "uniform" if "uniform" in table.initializer else "normal"
     value = kind if found is None else found[2] or {"zeros": "0.0", "ones": "1.0"}[found[1]]
-    arguments = [
-        f"dimension={table.dim}",
-        f'initializer="{value}"',
-        f'name="{table.name}"',
-        f"key_type={spelling.tf}.int64",
-        f"dtype={spelling.tf}.float32",
-    ]
+    arguments = keywords(
+        dimension=table.dim,
+        initializer=f'"{value}"',
+        name=f'"{table.name}"',
+        key_type=f"{spelling.tf}.int64",
+        dtype=f"{spelling.tf}.float32",
+    )
     mode = spelling.switches.cache_mode
-    arguments += [f'var_type="{KINDS[mode]}"'] if mode else []
+    arguments += keywords(var_type=f'"{KINDS[mode]}"') if mode else []
     return call(spelling.function("create_table"), arguments, lead, spelling.newline)
 
 
@@ -56,6 +56,13 @@ def _lookup(spelling: Spelling, lookup: LookupText) -> str:
     if lookup.function == "sparse_lookup":
         rows = f"{function}({lookup.table}, {tf}.reshape({lookup.keys}, [-1]))"
         return f"{tf}.reshape({rows}, {tf}.concat([{tf}.shape({lookup.ids}), [{lookup.dim}]], 0))"
+    if lookup.matrix:  # its columns are not packed to the left, as `lookup_sparse` wants those of a SparseTensor
+        rows = f"{lookup.matrix}.indices[:, 0], {lookup.matrix}.dense_shape[0]"
+        keys, weights = (
+            f"{tf}.RaggedTensor.from_value_rowids({lookup.matrix}.{values}, {rows})"
+            for values in ("indices[:, 1]", "values")
+        )
+        return f'{function}({lookup.table}, {keys}, sp_weights={weights}, combiners="sum")'
     weights = f", sp_weights={lookup.weights}" if lookup.weights else ""
     combiner = f", combiners={lookup.combiner}" if lookup.combiner else ""
     return f"{function}({lookup.table}, {lookup.keys}{weights}{combiner})"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tensorflow
 from source_helpers import converted
+from table_rows import load, values
 
 tf = tensorflow.compat.v1
 STEPS = 3
@@ -82,19 +83,10 @@ def run(text: str, start: dict[str, Any] | None = None) -> Run:
         session.run(tf.global_variables_initializer())
         variables = {v.op.name: v for v in tf.trainable_variables()}
         made = {table.table_name: table for table in tables()}
-        for name, value in (start or {}).items():
-            if name in made:
-                rows = value.reshape(len(value), -1)
-                session.run(made[name].import_rows(np.arange(len(rows), dtype=np.int64), rows))
-            else:
-                variables[name].load(value, session)
+        load(session, start or {}, made, variables)
         begin = session.run(variables)
         results = [session.run(fetches, {feeds[k]: v for k, v in batch(s).items()}) for s in range(STEPS)]
-        rows = session.run(variables)
-        for name, table in made.items():
-            keys, values = session.run(table.snapshot())[:2]
-            rows[name] = np.zeros((20, values.shape[1]), np.float32)
-            rows[name][keys] = values
+        rows = values(session, made, variables)
         return Run([r[0] for r in results], [float(r[1]) for r in results], rows, begin)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tensorflow
+from table_rows import load, values
 
 import runtime
 from migrate.report.model import State
@@ -106,20 +107,10 @@ def run(text: str, start: dict[str, Any] | None = None) -> Run:
         made = {table.table_name: table for table in runtime.tables()}
         anchors = {id(table.variable) for table in made.values()}
         variables = {v.op.name: v for v in tf.trainable_variables() if id(v) not in anchors}
-        for name, value in (start or {}).items():
-            if name in made:
-                rows = value.reshape(len(value), -1)
-                session.run(made[name].import_rows(np.arange(len(rows), dtype=np.int64), rows))
-            else:
-                variables[name].load(value, session)
+        load(session, start or {}, made, variables)
         begin = session.run(variables)
         losses = [float(session.run([loss, train_op])[0]) for _ in range(STEPS)]
-        ends = session.run(variables)
-        for name, table in made.items():
-            keys, values = session.run(table.snapshot())[:2]
-            ends[name] = np.zeros((20, values.shape[1]), np.float32)
-            ends[name][keys] = values
-        return Run(losses, ends, begin)
+        return Run(losses, values(session, made, variables), begin)
 
 
 def compare(

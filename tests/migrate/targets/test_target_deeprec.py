@@ -11,6 +11,9 @@ from target_runner import CLIPPED, OPTIMIZERS, compare, convert, model, run, wor
 from migrate.errors import MigrateError
 from migrate.report.model import Applicability, State
 
+WIDE = (
+    "wide = tf.SparseTensor(tf.stack([sparse.indices[:, 0], sparse.values], 1), tf.linspace(-1.0, 2.0, 8), [6, 20])\n"
+)
 BODIES = {
     "lookup": "out = tf.nn.embedding_lookup(W, ids)",
     "ids of int32": 'out = tf.nn.embedding_lookup(W, pairs, partition_strategy="div", name="e")',
@@ -23,6 +26,9 @@ BODIES = {
     "pooled, by position": 'out = tf.nn.embedding_lookup_sparse(W, sparse, None, "mod", None, "sum")',
     "safe": 'out = tf.nn.safe_embedding_lookup_sparse(W, sparse, None, "sum", 3)',
     "padding": "P = tf.concat([tf.zeros([1, 4]), W], 0)\nout = tf.nn.embedding_lookup(P, pairs)",
+    "sparse product": WIDE + "out = tf.sparse_tensor_dense_matmul(wide, W)",
+    "factorization machine": WIDE + "out = tf.sparse.sparse_dense_matmul(wide, W) ** 2"
+    " - tf.sparse.sparse_dense_matmul(wide, tf.square(W))",
 }
 VECTOR = "out = tf.nn.embedding_lookup(W, pairs) + tf.expand_dims({}, -1)"
 STAND_IN = deeprec.installed

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
+import tensorflow as tf
 from standins import sparse_operation_kit as sok
 from target_programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
 from target_runner import convert, model, words
@@ -25,6 +26,18 @@ POOLED = {
     "sum": 'tf.nn.embedding_lookup_sparse(W, sp_ids=sparse, sp_weights=None, combiner="sum", name="e")',
     "safe": 'tf.nn.safe_embedding_lookup_sparse(W, sparse, None, "sum")',
     "weights": "tf.nn.embedding_lookup_sparse([W], sparse, tf.cast(sparse, tf.float32) * 0.1)",
+}
+
+#: A sparse matrix of a value for some ids, in columns that are not packed to the left; row 3 has none.
+WIDE = """    dense = tf.reduce_sum(tf.one_hot(features["ids"], 20), 1) * features["x"][:, :1]
+    wide = tf.sparse.from_dense(dense * tf.cast(tf.not_equal(tf.range(8), 3), tf.float32)[:, None])
+    """
+PRODUCTS = {
+    "one-hot": '    rows = tf.reduce_sum(tf.matmul(tf.one_hot(features["ids"], 20), W), 1)',
+    "tensordot": '    rows = tf.reduce_sum(tf.tensordot(tf.one_hot(features["ids"], 20), W, 1), 1)',
+    "sparse": WIDE + "rows = tf.sparse_tensor_dense_matmul(wide, W)",
+    "factorization machine": WIDE + "rows = tf.sparse.sparse_dense_matmul(wide, W) ** 2 - "
+    "tf.sparse.sparse_dense_matmul(wide, tf.square(W))",
 }
 
 
@@ -52,6 +65,53 @@ def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
     text = text.replace("rows = " + DENSE, SPARSE + pooled)
     assert "of rows that are packed to the left" in words(convert(text, "sok"))
     trained(text, tmp_path)
+
+
+@pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS)
+@pytest.mark.parametrize("optimizer", ["GradientDescentOptimizer(0.5)", "AdagradOptimizer(0.3)"])
+def test_products_train_as_before(product: str, optimizer: str, tmp_path: Path) -> None:
+    text = program(MONITORED, f"tf.train.{optimizer}")
+    assert DENSE in text
+    text = text.replace("    rows = " + DENSE, product)
+    assert convert(text, "sok").converted != text, "the vector moves by itself"
+    trained(text, tmp_path)
+
+
+def test_a_product_is_written_in_its_own_form() -> None:
+    text = program(MONITORED)
+    one_hot = convert(text.replace("    rows = " + DENSE, PRODUCTS["one-hot"]), "sok", assume=True)
+    assert 'sok.all2all_dense_embedding(W, tf.reshape(tf.cast(features["ids"], tf.int64), [-1]))' in one_hot.converted
+    assert "lies in [0, rows)" in words(one_hot)
+    result = convert(text.replace("    rows = " + DENSE, PRODUCTS["sparse"]), "sok")
+    assert "in the order of its rows" in words(result)
+    (user,) = [table for table in result.tables if table.name == "user"]
+    assert user.verdict is State.SUGGESTED
+
+
+def test_entries_in_another_order_fail_when_it_runs(tmp_path: Path) -> None:
+    turned = WIDE + "wide = tf.SparseTensor(wide.indices[::-1], wide.values[::-1], wide.dense_shape)\n    rows = "
+    text = program(MONITORED).replace(
+        "    rows = " + DENSE, turned.replace("    rows = ", "    rows = tf.sparse.sparse_dense_matmul(wide, W)")
+    )
+    converted = convert(text, "sok", assume=True).converted
+    with sok.installed(), pytest.raises(tf.errors.InvalidArgumentError, match="from_value_rowids"):
+        run_program(converted, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("product", "says"),
+    [
+        ("    rows = tf.reduce_sum(tf.matmul(tf.one_hot(f(features), 20), W), 1)", "needed twice"),
+        ("    rows = tf.sparse.sparse_dense_matmul(f(features), W)", "give the sparse tensor a name"),
+        (WIDE + "rows = tf.sparse.sparse_dense_matmul(wide, W, adjoint_a=True)", "adjoint"),
+    ],
+)
+def test_a_product_that_it_cannot_write_keeps_the_table(product: str, says: str) -> None:
+    text = program(MONITORED).replace("    rows = " + DENSE, product)
+    result = convert(text, "sok", assume=True)
+    (user,) = [table for table in result.tables if table.name == "user"]
+    assert user.verdict is State.UNSUPPORTED
+    assert says in words(result)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ class Rewrite:
     template: str
     functions: tuple[str, ...]  #: of the runtime
     texts: tuple[tuple[str, cst.BaseExpression | str], ...]  #: expressions of the source that go into it
+    form: str = ""  #: what it is, for a target that has other templates: a lookup of `ids`, or a sum over a `matrix`
 
 
 @dataclass(frozen=True)

@@ -122,21 +122,20 @@ def _check_written(file: File, table: Table) -> None:
 
 def _unwritten(file: File, table: Table, lookup: Lookup) -> Iterator[tuple[str, str]]:
     """Yield reasons against a lookup, each with the assumption that lifts it."""
-    title, dim = file.target.title, table.creation.dim
-    if lookup.rewrite is not None or lookup.ids is None:
-        yield f"{title} has no lookup for products", ""
-        return
+    title, rewrite = file.target.title, lookup.rewrite
     if table.passed:
         yield "it reads one table or another, and their widths may differ", ""
+    if rewrite is not None and rewrite.form != "ids":  # a sparse matrix has its ids in a vector
+        if rewrite.form == "matrix":
+            told = "the entries of the sparse matrix are in the order of its rows, as TensorFlow makes them"
+            yield f"{title} sums rows of ragged ids, and another order fails when it runs", told
+        return
+    ids = dict(rewrite.texts)["ids"] if rewrite is not None else lookup.ids.value if lookup.ids is not None else ""
+    if isinstance(ids, str):
+        yield f"{title} has no lookup for products", ""
+        return
     if lookup.function == "sparse_lookup":
-        if not is_repeatable(lookup.ids.value):
-            yield "its ids are needed twice, for their shape; give them a name", ""
-        here = file.tree.enclosing(lookup.call, cst.FunctionDef) is file.tree.enclosing(
-            table.creation.call, cst.FunctionDef
-        )
-        fixed = isinstance(dim, cst.Name | cst.Attribute) and here and is_fixed(file.tree, dim)
-        if not (dim is None or isinstance(dim, cst.Integer) or fixed):
-            yield "the width of the table is not known where it is looked up", ""
+        yield from _unshaped(file, table, lookup, ids)
         return
     if not all(is_repeatable(arg.value) for arg in lookup.bound.values()):
         yield "its arguments are computed where it stands; give them names", ""
@@ -149,6 +148,17 @@ def _unwritten(file: File, table: Table, lookup: Lookup) -> Iterator[tuple[str, 
     told = "no id is negative, and the ids of each example stand in its first columns"
     told += "" if lookup.function.startswith("safe") else ", and the last example has some"
     yield f"{title} looks up every id, of rows that are packed to the left, and gives a row for every example", told
+
+
+def _unshaped(file: File, table: Table, lookup: Lookup, ids: cst.BaseExpression) -> Iterator[tuple[str, str]]:
+    """Yield why rows that are looked up by a vector cannot be given the shape of the ids."""
+    dim, call = table.creation.dim, table.creation.call
+    if not is_repeatable(ids):
+        yield "its ids are needed twice, for their shape; give them a name", ""
+    here = file.tree.enclosing(lookup.call, cst.FunctionDef) is file.tree.enclosing(call, cst.FunctionDef)
+    fixed = isinstance(dim, cst.Name | cst.Attribute) and here and is_fixed(file.tree, dim)
+    if not (dim is None or isinstance(dim, cst.Integer) or fixed):
+        yield "the width of the table is not known where it is looked up", ""
 
 
 def _check_ids(file: File, table: Table) -> None:

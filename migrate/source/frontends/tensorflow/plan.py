@@ -140,7 +140,6 @@ class Planner(AroundEditing):
 
     def _write(self, lookup: Lookup, rank: int, write: Callable[[Spelling, LookupText], str]) -> None:
         """Write a lookup anew in the target's form."""
-        table = next(t for t in self.judgement.moving if any(one is lookup for one in t.lookups))
         bound, tree = lookup.bound, self.tree
         params = lookup.listed.elements[0].value if lookup.listed is not None else bound["table"].value
         params = lookup.sliced.value if lookup.sliced is not None else params
@@ -149,7 +148,7 @@ class Planner(AroundEditing):
         ids = f"{before}{tree.source(lookup.ids.value)}{after}".replace("{tf}", self.tf)
         first, last = (text.replace("{tf}", self.tf) for text in self._around_ids(lookup.ids.value))
         more = {name: self._argument(lookup, *names) for name, names in MORE.items()}
-        keys, dim = f"{first}{ids}{last}", table.creation.dim_text
+        keys, dim = f"{first}{ids}{last}", self._table_of(lookup).creation.dim_text
         text = LookupText(lookup.function, tree.source(params), ids, keys, dim, **more)
         left, right = (part.replace("{tf}", self.tf) for part in lookup.around)
         new = f"{left}{write(self.spelling, text)}{right}"
@@ -157,6 +156,9 @@ class Planner(AroundEditing):
         if comments:
             self.plan.edits.append(line_before(tree, lookup.call, comments))
         self._replace(lookup.call, f"{self.tf}.squeeze({new}, axis=-1)" if rank == 1 else new)
+
+    def _table_of(self, lookup: Lookup) -> Table:
+        return next(t for t in self.judgement.moving if any(one is lookup for one in t.lookups))
 
     def _argument(self, lookup: Lookup, *names: str) -> str:
         """Return the text of an argument; nothing for one that is not given, or None."""
@@ -219,12 +221,19 @@ class Planner(AroundEditing):
         """Put the lookup's template in the place of the whole call."""
         texts = {name: text if isinstance(text, str) else self._moved(text) for name, text in rewrite.texts}
         ids = dict(rewrite.texts).get("ids")
+        asked = texts.get("ids", "")
         if isinstance(ids, cst.BaseExpression):
             before, after = (text.replace("{tf}", self.tf) for text in self._around_ids(ids))
             texts["ids"] = f"{before}{texts['ids']}{after}"
-        functions = {name: self._function(name) for name in rewrite.functions}
-        train = self._more(lookup.call, rewrite.functions[0])
-        text = rewrite.template.format(tf=self.tf, train=train, **texts, **functions)
+        if self.target.lookup is not None and rewrite.form:
+            matrix = texts["x"] if rewrite.form == "matrix" else ""
+            dim = self._table_of(lookup).creation.dim_text
+            given = LookupText(rewrite.functions[0], texts["W"], asked, texts.get("ids", ""), dim, matrix=matrix)
+            text = self.target.lookup(self.spelling, given)
+        else:
+            functions = {name: self._function(name) for name in rewrite.functions}
+            train = self._more(lookup.call, rewrite.functions[0])
+            text = rewrite.template.format(tf=self.tf, train=train, **texts, **functions)
         self._replace(lookup.call, f"{self.tf}.squeeze({text}, axis=-1)" if rank == 1 else text)
 
     def _imports(self) -> None:

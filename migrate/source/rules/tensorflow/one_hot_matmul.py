@@ -66,7 +66,7 @@ class OneHotMatmul(LookupRule):
             return Stop(call, self.id, "this one-hot product has no ids at hand", reason, "give the ids a name")
         name = f", name={file.tree.source(bound['name'].value)}" if "name" in bound else ""
         template = "{sparse_lookup}({W}, {ids}{name}{train})"
-        rewrite = Rewrite(template, ("sparse_lookup",), (("W", table), ("ids", ids), ("name", name)))
+        rewrite = Rewrite(template, ("sparse_lookup",), (("W", table), ("ids", ids), ("name", name)), form="ids")
         text = file.tree.source(ids)
         doubt = Stop(
             call,

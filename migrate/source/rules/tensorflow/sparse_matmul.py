@@ -85,7 +85,7 @@ class SparseMatmul(LookupRule):
         inner = _base(file, table)
         texts: list[tuple[str, cst.BaseExpression | str]] = [("x", x), ("W", inner), ("name", name)]
         if inner is table:
-            rewrite = Rewrite(SUM, ("safe_embedding_lookup_sparse",), tuple(texts))
+            rewrite = Rewrite(SUM, ("safe_embedding_lookup_sparse",), tuple(texts), form="matrix")
         else:
             (start, end), (first, last) = file.tree.outer_span(table), file.tree.outer_span(inner)
             texts += [("before", file.tree.text[start:first]), ("after", file.tree.text[last:end])]

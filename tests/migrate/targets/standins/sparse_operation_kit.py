@@ -53,11 +53,19 @@ def lookup_sparse(
     params: Any, sp_ids: Any, sp_weights: Any = None, combiners: Any = None, use_low_frequency_filter: bool = False
 ) -> Any:
     strict.check("params", params, DynamicVariable)
+    strict.check("use_low_frequency_filter", use_low_frequency_filter, bool)
     if combiners not in (None, "mean", "sum") or sp_ids.dtype != tf.int64:
         raise ValueError((combiners, sp_ids.dtype))
-    ragged = tf.RaggedTensor.from_sparse(sp_ids)  # raises for rows that are not packed to the left
-    rows = runtime.safe_embedding_lookup_sparse(params.table, ragged, sp_weights, combiners or "mean")
+    ids, weights = _ragged(sp_ids), None if sp_weights is None else _ragged(sp_weights)
+    rows = runtime.safe_embedding_lookup_sparse(params.table, ids, weights, combiners or "mean")
     return tf.ensure_shape(rows, [None, params.table.dim])
+
+
+def _ragged(given: Any) -> Any:
+    strict.check("ids or weights", given, tf.SparseTensor, tf.RaggedTensor)
+    if isinstance(given, tf.SparseTensor):
+        return tf.RaggedTensor.from_sparse(given)  # raises for rows that are not packed to the left
+    return given
 
 
 def filter_variables(variables: Any) -> Any:
