@@ -3,80 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
 import libcst as cst
-from libcst.metadata import (
-    CodePosition,
-    CodeRange,
-    CodeSpan,
-    MetadataWrapper,
-    ParentNodeProvider,
-    PositionProvider,
-    ProviderT,
-    QualifiedNameSource,
-    Scope,
-    ScopeProvider,
-)
-from libcst.metadata.base_provider import BaseMetadataProvider
-from libcst.metadata.span_provider import SpanProvidingCodegenState
+from libcst.metadata import CodePosition, MetadataWrapper, QualifiedNameSource, Scope, ScopeProvider
 
 from migrate.report.model import Location
+from migrate.source.syntax import Index, Lines, Spans
 
 Node = TypeVar("Node", bound=cst.CSTNode)
-PROVIDERS: tuple[ProviderT, ...]
-
-
-class CharSpanProvider(BaseMetadataProvider[CodeSpan]):
-    """Where a node's own text lies in the source string, in characters."""
-
-    def _gen_impl(self, module: cst.Module) -> None:
-        state = SpanProvidingCodegenState(
-            default_indent=module.default_indent,
-            default_newline=module.default_newline,
-            provider=self,
-            get_length=len,
-        )
-        module._codegen(state)
-
-
-PROVIDERS = (ParentNodeProvider, CharSpanProvider, PositionProvider, ScopeProvider)
-
-
-class _Index(cst.CSTVisitor):
-    """Collects the nodes that the analysis looks for, in source order."""
-
-    def __init__(self) -> None:
-        self.calls: list[cst.Call] = []
-        self.classes: list[cst.ClassDef] = []
-        self.names: dict[str, list[cst.Name]] = defaultdict(list)
-        self.attributes: dict[str, list[cst.Attribute]] = defaultdict(list)
-        self.imports: list[cst.Import | cst.ImportFrom] = []
-        self.strings: list[cst.SimpleString] = []
-
-    def visit_Call(self, node: cst.Call) -> None:
-        self.calls.append(node)
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        self.classes.append(node)
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.names[node.value].append(node)
-
-    def visit_Attribute(self, node: cst.Attribute) -> None:
-        self.attributes[node.attr.value].append(node)
-
-    def visit_Import(self, node: cst.Import) -> None:
-        self.imports.append(node)
-
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        self.imports.append(node)
-
-    def visit_SimpleString(self, node: cst.SimpleString) -> None:
-        self.strings.append(node)
 
 
 class Link(Protocol):
@@ -102,17 +39,19 @@ class Tree:
         self.path = path
         self.link = link  #: what this file's imports mean in its project
         self.text = text
-        wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-        self.module = wrapper.module
-        found = wrapper.resolve_many(PROVIDERS)
-        self._parents = cast(Mapping[cst.CSTNode, cst.CSTNode], found[ParentNodeProvider])
-        self._spans = cast(Mapping[cst.CSTNode, CodeSpan], found[CharSpanProvider])
-        self._positions = cast(Mapping[cst.CSTNode, CodeRange], found[PositionProvider])
-        self._scopes = cast(Mapping[cst.CSTNode, Scope | None], found[ScopeProvider])
-        index = _Index()
-        self.module.visit(index)
+        self.module = cst.parse_module(text)
+        self._scopes = MetadataWrapper(self.module, unsafe_skip_copy=True).resolve(ScopeProvider)
+        printed = Spans(self.module)
+        self._spans = printed.found
+        self.code = printed.code  #: what libcst prints for the file: its text, or the file cannot be kept
+        index = Index(self.module, self._spans)
+        self._parents = index.parents
         self.calls, self.names, self.attributes = index.calls, index.names, index.attributes
         self.imports, self.strings, self.classes = index.imports, index.strings, index.classes
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.code)
 
     def linked(self, link: Link | None) -> Tree:
         """Return the same file in another project; nothing is parsed again."""
@@ -197,8 +136,7 @@ class Tree:
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Return start and end of the node's text; raises KeyError for a node without text."""
-        span = self._spans[node]
-        return span.start, span.start + span.length
+        return self._spans[node]
 
     def source(self, node: cst.CSTNode) -> str:
         """Return the node's text exactly as written, with the parentheses that belong to it."""
@@ -211,20 +149,19 @@ class Tree:
         """Return the span including the node's own parentheses."""
         start, end = self.span(node)
         for opening in node.lpar:
-            start = min(start, self._spans[opening].start)
-        for paren in node.rpar:
-            closing = self._spans[paren]
-            end = max(end, closing.start + closing.length)
+            start = min(start, self._spans[opening][0])
+        for closing in node.rpar:
+            end = max(end, self._spans[closing][1])
         return start, end
 
     def start(self, node: cst.CSTNode) -> CodePosition:
         """Return the line (from 1) and column (from 0) where the node begins."""
-        return self._positions[node].start
+        return self._lines.position(self._spans[node][0])
 
     def location(self, node: cst.CSTNode) -> Location:
         """Return the node's place for a report."""
-        span = self._positions[node]
-        return Location(self.path, span.start.line, span.end.line, self.qualname(node))
+        first, last = map(self._lines.position, self._spans[node])
+        return Location(self.path, first.line, last.line, self.qualname(node))
 
     def qualname(self, node: cst.CSTNode) -> str:
         """Return the dotted name of the class and functions around `node`."""

@@ -105,7 +105,8 @@ COMPUTED = {
 @pytest.mark.parametrize("given", COMPUTED.values(), ids=COMPUTED)
 def test_each_computed_argument_of_an_optimizer_is_computed_once(tmp_path: Path, given: str) -> None:
     helpers = "RATES = [0.01, 0.9, 0.1]\n\ndef half(x):\n    return x * 0.5\n\ndef rho():\n    return RATES.pop()\n\n"
-    model = MODEL.replace("class Model", helpers + "class Model").replace(START, "        self.r = iter(RATES)\n" + START)
+    start = "        self.r = iter(RATES)\n" + START
+    model = MODEL.replace("class Model", helpers + "class Model").replace(START, start)
     line = f"        optimizer = tf.train.RMSPropOptimizer({given})\n"
     rho = "    def rho(self):\n        return 0.8\n"
     text = compared(tmp_path / "p", model + line + STEP + rho + END.format("adam"))

@@ -46,7 +46,7 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
         found = layers.findings if layers is not None else ()
         return SourceResult(path, framework, text, text, chosen(path, found, options, comments))
     tree = (known.parsed(path, text) if known is not None else None) or Tree(path, text, _link(path, options))
-    if tree.module.code != text:
+    if tree.code != text:
         raise UnreadableSource("its line ends cannot be kept (a bare carriage return?)")
     file = read_file(tree, options)
     judgement = judge(file, options.assume)

@@ -165,7 +165,7 @@ def _parsed(path: str, text: str) -> Tree | None:
         tree = Tree(path, text)
     except Exception:  # libcst fails in many ways on what it cannot parse
         return None
-    return tree if tree.module.code == text else None
+    return tree if tree.code == text else None
 
 
 def _words(file: File, tables: list[Table]) -> set[str]:

@@ -1,0 +1,131 @@
+"""What is asked of every node of a file: what it stands in, and where. One walk and one printing give all of it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any, cast
+
+import libcst as cst
+from libcst.metadata import CodePosition
+from libcst.metadata.span_provider import SpanProvidingCodegenState
+
+#: Ends of lines, as libcst counts them.
+LINE_END = re.compile(r"\r\n?|\n")
+
+
+class Spans(SpanProvidingCodegenState):
+    """Prints a module and notes, in characters, where the text of each node begins and ends."""
+
+    def __init__(self, module: cst.Module) -> None:
+        """Print it; `found` and `code` then hold what there is."""
+        super().__init__(module.default_indent, module.default_newline, provider=cast(Any, None))
+        self.found: dict[cst.CSTNode, tuple[int, int]] = {}
+        module._codegen(self)
+        self.code = "".join(self.tokens)
+
+    def add_indent_tokens(self) -> None:
+        self.tokens.extend(self.indent_tokens)
+        self.position += sum(map(len, self.indent_tokens))
+
+    def add_token(self, value: str) -> None:
+        self.tokens.append(value)
+        self.position += len(value)
+
+    def after_codegen(self, node: cst.CSTNode) -> None:
+        start = self._stack.pop()
+        if node not in self.found:
+            self.found[node] = start, self.position
+
+    @contextmanager
+    def record_syntactic_position(
+        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
+    ) -> Iterator[None]:
+        start = self.position
+        try:
+            yield
+        finally:
+            start = self.found[start_node][0] if start_node is not None else start
+            self.found[node] = start, self.found[end_node][1] if end_node is not None else self.position
+
+
+class _Kinds(dict[type, "tuple[str, ...] | None"]):
+    """Per type the names of a node's fields; None for what is no node."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...] | None:
+        found = tuple(field.name for field in fields(kind)) if issubclass(kind, cst.CSTNode) else None
+        self[kind] = found
+        return found
+
+
+_KINDS = _Kinds()
+
+
+def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the nodes right below `node`, in the order of its fields."""
+    for name in _KINDS[type(node)] or ():
+        value = getattr(node, name)
+        if _KINDS[type(value)] is not None:
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from (one for one in value if _KINDS[type(one)] is not None)
+
+
+class Lines:
+    """Turns offsets into lines and columns."""
+
+    def __init__(self, text: str) -> None:
+        """Take the text that the offsets are in."""
+        self._starts = [0, *(end.end() for end in LINE_END.finditer(text))]
+
+    def position(self, offset: int) -> CodePosition:
+        """Return the line (from 1) and the column (from 0)."""
+        line = bisect_right(self._starts, offset)
+        return CodePosition(line, offset - self._starts[line - 1])
+
+
+class Index:
+    """What each node stands in, and the nodes that the analysis looks for, in source order."""
+
+    def __init__(self, module: cst.Module, spans: Mapping[cst.CSTNode, tuple[int, int]]) -> None:
+        """Walk the module."""
+        self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self.calls: list[cst.Call] = []
+        self.classes: list[cst.ClassDef] = []
+        self.names: dict[str, list[cst.Name]] = defaultdict(list)
+        self.attributes: dict[str, list[cst.Attribute]] = defaultdict(list)
+        self.imports: list[cst.Import | cst.ImportFrom] = []
+        self.strings: list[cst.SimpleString] = []
+        self._walk(module)
+        # Nodes that begin at one place lie in one another: the outer one was met before.
+        for found in (self.calls, self.classes, self.imports, self.strings, *self.names.values()):
+            found.sort(key=lambda node: spans[node][0])
+        for attributes in self.attributes.values():
+            attributes.sort(key=lambda node: spans[node][0])
+
+    def _walk(self, module: cst.Module) -> None:
+        pending: list[cst.CSTNode] = [module]
+        while pending:
+            node = pending.pop()
+            self._note(node)
+            for child in children(node):
+                self.parents[child] = node
+                pending.append(child)
+
+    def _note(self, node: cst.CSTNode) -> None:
+        if isinstance(node, cst.Name):
+            self.names[node.value].append(node)
+        elif isinstance(node, cst.Attribute):
+            self.attributes[node.attr.value].append(node)
+        elif isinstance(node, cst.Call):
+            self.calls.append(node)
+        elif isinstance(node, cst.SimpleString):
+            self.strings.append(node)
+        elif isinstance(node, cst.ClassDef):
+            self.classes.append(node)
+        elif isinstance(node, cst.Import | cst.ImportFrom):
+            self.imports.append(node)
