@@ -5,16 +5,16 @@ Nothing here knows a framework. Texts are read and parsed when they are asked fo
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from migrate.source.modules import Imported, Modules, imported_by, imports_of
+from migrate.source.bindings import Alias, Binding, bindings, listed
+from migrate.source.modules import Imported, Modules, imports_of
 from migrate.source.text import decode
 
 
@@ -26,15 +26,6 @@ class Origin:
     name: str  #: dotted where it goes on into attributes, and for a name from outside
 
 
-@dataclass(frozen=True)
-class Alias:
-    """A name of a module that stands for another dotted name of it: the `tf` of `tf = tensorflow.compat.v1`."""
-
-    dotted: str
-
-
-#: What binds a name at the top level of a module: an import, another name, or None for anything else.
-Binding = Imported | Alias | None
 Seen = frozenset[tuple[str, str, int]]
 
 
@@ -108,16 +99,7 @@ class Project:
     def exports(self, path: str) -> dict[str, list[Binding]]:
         """Return the names at the top level of a module, each with all that binds it."""
         if path not in self._exports:
-            found: dict[str, list[Binding]] = {}
-            try:
-                tree = ast.parse(self.text(path))
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                tree = ast.Module(body=[], type_ignores=[])
-            self._exports[path] = found
-            for node in _top_level(tree.body):
-                for name, source in _bound(node):
-                    if source not in found.setdefault(name, []):
-                        found[name].append(source)
+            self._exports[path] = bindings(self.text(path))
         return self._exports[path]
 
     def symbol(self, path: str, name: str) -> Origin | None:
@@ -137,7 +119,7 @@ class Project:
                 if (path, name, number) not in seen:
                     found |= self._bindings(path, name, binding, seen | {(path, name, number)})
             return frozenset(found)
-        for source in (binding for bindings in exports.values() for binding in bindings):
+        for source in (one for found in exports.values() for one in found):
             if isinstance(source, Imported) and source.name == "*":
                 module = self.modules.find(path, source.module, source.level)
                 if module is not None and (module, name, -1) not in seen and name in self.public(module):
@@ -234,12 +216,12 @@ class Project:
         return self._find_public(path, seen) if seen else self._public[path]
 
     def _find_public(self, path: str, seen: frozenset[str]) -> frozenset[str]:
-        listed = _listed(self.text(path))
-        if listed is not None:
-            return frozenset(listed)
+        own = listed(self.text(path))
+        if own is not None:
+            return frozenset(own)
         names: set[str] = set()
-        for name, bindings in self.exports(path).items():
-            source = bindings[0]
+        for name, bound in self.exports(path).items():
+            source = bound[0]
             if isinstance(source, Imported) and source.name == "*":
                 module = self.modules.find(path, source.module, source.level)
                 names |= self.public(module, seen | {path}) if module is not None else frozenset()
@@ -281,110 +263,3 @@ class Project:
                 pending += new
             self._closures[path] = frozenset(found)
         return self._closures[path]
-
-
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements that run when a module is imported, those in branches included."""
-    for node in body:
-        yield node
-        for part in ("body", "orelse", "finalbody"):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                yield from _top_level(getattr(node, part, []))
-        for handler in getattr(node, "handlers", []):
-            yield from _top_level(handler.body)
-
-
-def _bound(node: ast.stmt) -> Iterator[tuple[str, Binding]]:
-    """Yield the names that one statement binds; several star imports get names of their own."""
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        for imported in imported_by(node):
-            name = f"*{imported.level}{imported.module}" if imported.name == "*" else imported.bound
-            yield name, imported
-    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield node.name, None
-    elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-        yield from ((node.targets[0].id, binding) for binding in _values(node.value))
-        for part in ast.walk(node.value):
-            if isinstance(part, ast.NamedExpr) and isinstance(part.target, ast.Name):
-                yield part.target.id, None
-    elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.For | ast.With):
-        for part in ast.walk(node) if not isinstance(node, ast.For | ast.With) else _targets(node):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                yield part.id, None
-
-
-def _values(node: ast.expr) -> Iterator[Binding]:
-    """Yield what an assigned value is: a dotted name, one of two, or something else."""
-    if isinstance(node, ast.IfExp):
-        yield from _values(node.body)
-        yield from _values(node.orelse)
-        return
-    inner = node
-    while isinstance(inner, ast.Attribute):
-        inner = inner.value
-    yield Alias(ast.unparse(node)) if isinstance(inner, ast.Name) else None
-
-
-def _targets(node: ast.For | ast.With) -> Iterator[ast.AST]:
-    found = [node.target] if isinstance(node, ast.For) else [i.optional_vars for i in node.items if i.optional_vars]
-    for target in found:
-        yield from ast.walk(target)
-
-
-def _listed(text: str) -> list[str] | None:
-    """Return the names of a literal `__all__`, or None when there is none."""
-    if "__all__" not in text:
-        return None
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    for node in body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
-            try:
-                return [str(name) for name in ast.literal_eval(node.value)]
-            except (ValueError, TypeError):
-                return None
-    return None
-
-
-class FileLink:
-    """What the imports of one file mean in its project."""
-
-    def __init__(self, project: Project, path: str) -> None:
-        """Take the project and the file."""
-        self._project = project
-        self._path = path
-        self._outside: dict[str, frozenset[str]] = {}
-
-    def outside(self, qualified: str) -> frozenset[str]:
-        """Return the names that `qualified` may have outside the project; itself where it is of the project."""
-        if qualified not in self._outside:
-            origins = self._project.origins(self._path, qualified) or {None}
-            names = (one.name if one is not None and not one.path else qualified for one in origins)
-            self._outside[qualified] = frozenset(names)
-        return self._outside[qualified]
-
-    def starred(self, name: str) -> str:
-        """Return the qualified name behind a name that star imports of the project bring, else an empty string."""
-        for imported in self._project.imports(self._path):
-            if imported.name == "*":
-                module = self._project.modules.find(self._path, imported.module, imported.level)
-                if module is not None and name in self._project.public(module):
-                    return "." * imported.level + ".".join(filter(None, [imported.module, name]))
-        return ""
-
-    def imported(self) -> bool:
-        """True when another file of the project imports this one."""
-        return any(self._path in self._project.edges(path) for path in self._project.files)
-
-    def hides(self, statement: str) -> bool:
-        """True when a star import brings names that the files of the project do not show.
-
-        A module of the project shows them, unless it takes names from outside by a star itself.
-        """
-        for imported in imports_of(statement):
-            module = self._project.modules.find(self._path, imported.module, imported.level)
-            if module is None or self._project.open_stars(module):
-                return True
-        return False

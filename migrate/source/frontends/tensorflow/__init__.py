@@ -13,8 +13,9 @@ from migrate.source.frontends.tensorflow.layer_files import layers_alone
 from migrate.source.frontends.tensorflow.plan import Planner
 from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
+from migrate.source.links import FileLink
 from migrate.source.options import Options
-from migrate.source.project import FileLink, Project
+from migrate.source.project import Project
 from migrate.source.result import SourceResult
 from migrate.source.rules import load
 from migrate.source.rules.local import rules_of

@@ -23,9 +23,10 @@ from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.references import entry_key
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.joined import Parts
+from migrate.source.links import FileLink
 from migrate.source.options import Options
 from migrate.source.programs import programs_of
-from migrate.source.project import FileLink, Project
+from migrate.source.project import Project
 from migrate.source.result import SourceResult
 from migrate.source.tree import Tree
 

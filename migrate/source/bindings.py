@@ -1,0 +1,98 @@
+"""What binds the names at the top level of a module, read from its text without executing it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from migrate.source.modules import Imported, imported_by
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A name of a module that stands for another dotted name of it: the `tf` of `tf = tensorflow.compat.v1`."""
+
+    dotted: str
+
+
+#: What binds a name at the top level of a module: an import, another name, or None for anything else.
+Binding = Imported | Alias | None
+
+
+def bindings(text: str) -> dict[str, list[Binding]]:
+    """Return the names that a module binds at its top level, each with all that binds it."""
+    found: dict[str, list[Binding]] = {}
+    for node in _top_level(_parsed(text).body):
+        for name, source in _bound(node):
+            if source not in found.setdefault(name, []):
+                found[name].append(source)
+    return found
+
+
+def _parsed(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module(body=[], type_ignores=[])
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that run when a module is imported, those in branches included."""
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "finalbody"):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield from _top_level(getattr(node, part, []))
+        for handler in getattr(node, "handlers", []):
+            yield from _top_level(handler.body)
+
+
+def _bound(node: ast.stmt) -> Iterator[tuple[str, Binding]]:
+    """Yield the names that one statement binds; several star imports get names of their own."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        for imported in imported_by(node):
+            name = f"*{imported.level}{imported.module}" if imported.name == "*" else imported.bound
+            yield name, imported
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name, None
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        yield from ((node.targets[0].id, binding) for binding in _values(node.value))
+        for part in ast.walk(node.value):
+            if isinstance(part, ast.NamedExpr) and isinstance(part.target, ast.Name):
+                yield part.target.id, None
+    elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.For | ast.With):
+        for part in ast.walk(node) if not isinstance(node, ast.For | ast.With) else _targets(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                yield part.id, None
+
+
+def _values(node: ast.expr) -> Iterator[Binding]:
+    """Yield what an assigned value is: a dotted name, one of two, or something else."""
+    if isinstance(node, ast.IfExp):
+        yield from _values(node.body)
+        yield from _values(node.orelse)
+        return
+    inner = node
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    yield Alias(ast.unparse(node)) if isinstance(inner, ast.Name) else None
+
+
+def _targets(node: ast.For | ast.With) -> Iterator[ast.AST]:
+    found = [node.target] if isinstance(node, ast.For) else [i.optional_vars for i in node.items if i.optional_vars]
+    for target in found:
+        yield from ast.walk(target)
+
+
+def listed(text: str) -> list[str] | None:
+    """Return the names of a literal `__all__`, or None when there is none."""
+    if "__all__" not in text:
+        return None
+    for node in _parsed(text).body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+            try:
+                return [str(name) for name in ast.literal_eval(node.value)]
+            except (ValueError, TypeError):
+                return None
+    return None

@@ -1,0 +1,48 @@
+"""What the imports of one file mean in its project."""
+
+from __future__ import annotations
+
+from migrate.source.modules import imports_of
+from migrate.source.project import Project
+
+
+class FileLink:
+    """What the imports of one file mean in its project."""
+
+    def __init__(self, project: Project, path: str) -> None:
+        """Take the project and the file."""
+        self._project = project
+        self._path = path
+        self._outside: dict[str, frozenset[str]] = {}
+
+    def outside(self, qualified: str) -> frozenset[str]:
+        """Return the names that `qualified` may have outside the project; itself where it is of the project."""
+        if qualified not in self._outside:
+            origins = self._project.origins(self._path, qualified) or {None}
+            names = (one.name if one is not None and not one.path else qualified for one in origins)
+            self._outside[qualified] = frozenset(names)
+        return self._outside[qualified]
+
+    def starred(self, name: str) -> str:
+        """Return the qualified name behind a name that star imports of the project bring, else an empty string."""
+        for imported in self._project.imports(self._path):
+            if imported.name == "*":
+                module = self._project.modules.find(self._path, imported.module, imported.level)
+                if module is not None and name in self._project.public(module):
+                    return "." * imported.level + ".".join(filter(None, [imported.module, name]))
+        return ""
+
+    def imported(self) -> bool:
+        """True when another file of the project imports this one."""
+        return any(self._path in self._project.edges(path) for path in self._project.files)
+
+    def hides(self, statement: str) -> bool:
+        """True when a star import brings names that the files of the project do not show.
+
+        A module of the project shows them, unless it takes names from outside by a star itself.
+        """
+        for imported in imports_of(statement):
+            module = self._project.modules.find(self._path, imported.module, imported.level)
+            if module is None or self._project.open_stars(module):
+                return True
+        return False
