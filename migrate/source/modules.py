@@ -8,10 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-#: An import statement anywhere in a text, continued lines included; one inside a string does no harm.
-STATEMENT = re.compile(
-    r"^[ \t]*((?:from[ \t]+[.\w]+[ \t]+)?import\b[ \t]*(?:\([^)]*\)|(?:[^\n\\;#]|\\\r?\n)+))", re.MULTILINE
+WORD = re.compile(r"import\b")
+#: What stands before the word: the start of a line, a `;` or the `:` of `if x:`, and the module that names come from.
+HEAD = re.compile(r"(?:^|[\r;:])[ \t\f\ufeff]*(from\b(?:[ \t\f.\w]|\\\r?\n)+)?\Z")
+#: What stands behind it: names in parentheses, comments between them, or the rest of the statement.
+TAIL = re.compile(
+    r"import(?:[ \t\f]|\\\r?\n)*(?:\((?:[^()#]|#[^\r\n]*)*\)|(?:[^\r\n\\;#]|\\\r?\n)+)",
 )
+COMMENT = re.compile(r"#[^\r\n]*")
 
 
 @dataclass(frozen=True)
@@ -25,14 +29,29 @@ class Imported:
 
 
 def imports_of(text: str) -> Iterator[Imported]:
-    """Yield what the import statements of `text` bring; what does not parse is passed over."""
-    for match in STATEMENT.finditer(text):
+    """Yield what the import statements of `text` bring, wherever they stand; one inside a string does no harm."""
+    for word in WORD.finditer(text):
+        head = _head(text, word.start())
+        tail = TAIL.match(text, word.start()) if head is not None else None
+        if head is None or tail is None:
+            continue
+        statement = COMMENT.sub("", head + tail.group()).replace("\\", " ")
         try:
-            found = ast.parse(" ".join(match.group(1).replace("\\", " ").split()))
+            found = ast.parse(" ".join(statement.split()))
         except (SyntaxError, ValueError):
             continue
         for node in found.body:
             yield from imported_by(node)
+
+
+def _head(text: str, place: int) -> str | None:
+    """Return the `from module` before an `import` at `place`, or nothing; None where no statement can start."""
+    line = start = text.rfind("\n", 0, place) + 1
+    while start and text[max(0, start - 3) : start].rstrip("\r\n").endswith("\\"):
+        start = text.rfind("\n", 0, start - 1) + 1
+    # The backslash may be the end of a comment, which is not continued.
+    head = HEAD.search(text[start:place]) or HEAD.search(text[line:place])
+    return (head.group(1) or "") if head is not None else None
 
 
 def imported_by(node: ast.stmt) -> Iterator[Imported]:
