@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.modules import imports_of
+from migrate.source.programs import programs_of
 from migrate.source.project import Project
 
 
@@ -46,3 +47,7 @@ class FileLink:
             if module is None or self._project.open_stars(module):
                 return True
         return False
+
+    def crowded(self) -> bool:
+        """True when the files of its programs are too large to be judged with this one."""
+        return programs_of(self._project).is_crowded(self._path)

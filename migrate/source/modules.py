@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 WORD = re.compile(r"import\b")
@@ -16,6 +18,9 @@ TAIL = re.compile(
     r"import(?:[ \t\f]|\\\r?\n)*(?:\((?:[^()#]|#[^\r\n]*)*\)|(?:[^\r\n\\;#]|\\\r?\n)+)",
 )
 COMMENT = re.compile(r"#[^\r\n]*")
+
+#: Packages that are installed: a file of their name is found only where Python looks for it first.
+FOREIGN = re.compile(r"(tensorflow|tf_|keras|torch|paddle)\w*|numpy|scipy|pandas|sklearn|horovod|six|absl|google")
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,28 @@ class Modules:
         for base in self._bases(path):
             if parts and (found := self._at(base, parts)) is not None:
                 return found
-        return None
+        elsewhere = self.bearing(importer, module)
+        return elsewhere[0] if len(elsewhere) == 1 else None
+
+    def bearing(self, importer: str, module: str) -> list[str]:
+        """Return the files that may be an absolute `module` which does not lie where `importer` would find it.
+
+        That depends on `sys.path` and `PYTHONPATH`, which only the running program knows.
+        """
+        parts = module.split(".")
+        if not parts[-1] or parts[0] in sys.stdlib_module_names or FOREIGN.fullmatch(parts[0]):
+            return []
+        own = self._paths.get(importer)
+        found = [path for path in self._named.get(parts[-1], ()) if path != own and _dotted(path, len(parts)) == parts]
+        return [self._shown[path] for path in found]
+
+    @cached_property
+    def _named(self) -> dict[str, list[Path]]:
+        """The files by the last part of their module names."""
+        found: dict[str, list[Path]] = {}
+        for path in self._shown:
+            found.setdefault(_dotted(path, 1)[0], []).append(path)
+        return found
 
     def _bases(self, path: Path) -> Iterator[Path]:
         """Yield where an absolute import may start: the script's directory or package root, then those above.
@@ -110,3 +136,8 @@ class Modules:
             return self._shown.get(base / "__init__.py")
         whole = base.joinpath(*parts)
         return self._shown.get(whole.with_name(whole.name + ".py")) or self._shown.get(whole / "__init__.py")
+
+
+def _dotted(path: Path, count: int) -> list[str]:
+    """Return the last parts of the module name that the place of a file gives it."""
+    return list((path.parent if path.name == "__init__.py" else path.with_suffix("")).parts[-count:])

@@ -66,6 +66,7 @@ class Programs:
         self.words = words
         self._entries: dict[str, frozenset[str]] = {}
         self._units: dict[str, tuple[str, ...]] | None = None
+        self._crowded: set[str] = set()
         self._concerned_of: dict[str, frozenset[str]] = {}
         self._reads: dict[str, frozenset[str]] = {}
         self._writes: dict[str, frozenset[str]] = {}
@@ -141,6 +142,13 @@ class Programs:
             )
             if whole and sum(map(len, texts)) <= LIMIT:
                 yield tuple(unit)
+            elif whole:
+                self._crowded |= set(unit)
+
+    def is_crowded(self, path: str) -> bool:
+        """True for a file that is judged alone because too much text would be judged with it."""
+        self.unit(path)
+        return path in self._crowded
 
     def around(self, path: str) -> frozenset[str]:
         """Return the concerned files whose verdicts may speak of `path`.

@@ -118,7 +118,9 @@ class Project:
             for number, binding in enumerate(exports[name]):
                 if (path, name, number) not in seen:
                     found |= self._bindings(path, name, binding, seen | {(path, name, number)})
-            return frozenset(found)
+            if found:
+                return frozenset(found)
+            # Else it is bound by this very question: `from . import part`, of a package.
         for source in (one for found in exports.values() for one in found):
             if isinstance(source, Imported) and source.name == "*":
                 module = self.modules.find(path, source.module, source.level)
@@ -249,6 +251,9 @@ class Project:
                     found.add(module)
                 elif (origin := self.source(path, imported)) is not None and origin.path:
                     found.add(origin.path)
+                elif module is None and not imported.level:
+                    dotted = [imported.module, f"{imported.module}.{imported.name}"]
+                    found.update(one for name in dotted for one in self.modules.bearing(path, name))
             self._edges[path] = frozenset(found - {path})
         return self._edges[path]
 

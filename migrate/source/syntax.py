@@ -102,10 +102,11 @@ class Index:
         self.strings: list[cst.SimpleString] = []
         self._walk(module)
         # Nodes that begin at one place lie in one another: the outer one was met before.
-        for found in (self.calls, self.classes, self.imports, self.strings, *self.names.values()):
+        for named in (self.names, self.attributes):
+            for uses in cast(dict[str, list[cst.CSTNode]], named).values():
+                uses.sort(key=lambda node: spans[node][0])
+        for found in cast(list[list[cst.CSTNode]], [self.calls, self.classes, self.imports, self.strings]):
             found.sort(key=lambda node: spans[node][0])
-        for attributes in self.attributes.values():
-            attributes.sort(key=lambda node: spans[node][0])
 
     def _walk(self, module: cst.Module) -> None:
         pending: list[cst.CSTNode] = [module]

@@ -31,6 +31,9 @@ class Link(Protocol):
     def hides(self, statement: str) -> bool:
         """True when a star import brings names that the files of the project do not show."""
 
+    def crowded(self) -> bool:
+        """True when the files of its programs are too large to be judged with this one."""
+
 
 class Tree:
     """Read-only questions about one source file."""

@@ -34,6 +34,7 @@ from migrate.source.frontends.tensorflow.variable_lists import check_prints, ref
 from migrate.source.frontends.tensorflow.variable_mentions import handed_on
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
+from migrate.source.programs import LIMIT
 from migrate.source.rules import rules
 from migrate.targets import MAKERS
 
@@ -118,6 +119,7 @@ def _file_stops(file: File, training: Training, mentioned: set[int]) -> Iterator
             yield from rule.stops(part)
         yield from _other_runtime(part)
         yield from _converted(part)
+        yield from _crowded(part)
         yield from _kept(part, training)
         trained = [*(step.call for step in training.steps), *(stop.node for stop in training.stops)]
         if not any(file.tree.related(node, part.tree.module) for node in trained):
@@ -160,6 +162,17 @@ def _other_runtime(file: File) -> Iterator[Stop]:
     if beside.is_file():
         reason = "beside the converted file it would hide the installed package `runtime`"
         yield Stop(file.tree.module, "tf-surroundings", f"`{beside.as_posix()}` is there", reason, "rename that module")
+
+
+def _crowded(file: File) -> Iterator[Stop]:
+    """What other files do is not seen where they are too large to be judged with this one."""
+    if file.tree.link is not None and file.tree.link.crowded():
+        reason = (
+            f"the files of its programs have more than {LIMIT:,} characters: what others do with tables is not seen"
+        )
+        action = "give the files of one model alone, or convert with --assume"
+        assumption = "no other file uses all variables, or these tables in a way that does not name them"
+        yield Stop(file.tree.module, "tf-surroundings", "this file is judged alone", reason, action, assumption)
 
 
 def _untrained(file: File) -> Iterator[Stop]:
