@@ -120,6 +120,16 @@ class Modules:
             found.setdefault(_dotted(path, 1)[0], []).append(path)
         return found
 
+    def beginning(self, importer: str, start: str, level: int) -> Iterator[str]:
+        """Yield the files that `importer` may mean by a module whose name begins with `start`."""
+        path = self._paths[importer]
+        *above, last = start.split(".")
+        for base in [path.parents[min(level, len(path.parents)) - 1]] if level else self._bases(path):
+            inside = base.joinpath(*above)
+            for file, shown in self._shown.items():
+                if file.is_relative_to(inside) and file.relative_to(inside).parts[0].startswith(last):
+                    yield shown
+
     def _bases(self, path: Path) -> Iterator[Path]:
         """Yield where an absolute import may start: the script's directory or package root, then those above.
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from migrate.source.bindings import Alias, Binding, bindings, listed
+from migrate.source.dynamic import dynamic_imports
 from migrate.source.modules import Imported, Modules, imports_of
 from migrate.source.text import decode
 
@@ -248,14 +249,31 @@ class Project:
             for imported in self.imports(path):
                 module = self.modules.find(path, imported.module, imported.level)
                 if module is not None and not (self.modules.is_package(module) and imported.name not in {"", "*"}):
-                    found.add(module)
+                    found |= {module, *(self._listed_below(module) if imported.name == "*" else ())}
                 elif (origin := self.source(path, imported)) is not None and origin.path:
                     found.add(origin.path)
                 elif module is None and not imported.level:
                     dotted = [imported.module, f"{imported.module}.{imported.name}"]
                     found.update(one for name in dotted for one in self.modules.bearing(path, name))
-            self._edges[path] = frozenset(found - {path})
+            self._edges[path] = frozenset(found.union(self._by_text(path)) - {path})
         return self._edges[path]
+
+    def _listed_below(self, package: str) -> Iterator[str]:
+        """Yield the modules of a package that its `__all__` names: a star import brings them in."""
+        for name in listed(self.text(package)) or () if self.modules.is_package(package) else ():
+            below = self.modules.find(package, name, 1)
+            if below is not None:
+                yield below
+
+    def _by_text(self, path: str) -> Iterator[str]:
+        """Yield the files that calls of `import_module` and `__import__` may bring in."""
+        for call in dynamic_imports(self.text(path)):
+            if not call.whole:
+                yield from self.modules.beginning(path, call.start, call.level)
+            elif (module := self.modules.find(path, call.start, call.level)) is not None:
+                yield module
+            elif not call.level:
+                yield from self.modules.bearing(path, call.start)
 
     def closure(self, path: str) -> frozenset[str]:
         """Return `path` and every file of the job that it imports, directly or not."""

@@ -72,3 +72,47 @@ def test_no_statement_of_the_standard_library_is_missed() -> None:
 def _parsed(text: str) -> set[object]:
     nodes = ast.walk(ast.parse(text))
     return {one for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for one in imported_by(node)}
+
+
+BY_TEXT = {
+    "a literal": 'importlib.import_module("reg")',
+    "relative": 'importlib.import_module(".reg", package="parts")',
+    "the function by itself": '__import__("reg")',
+    "a package and a name": 'importlib.import_module("parts." + NAME)',
+    "a format": 'importlib.import_module("parts.{}".format(NAME))',
+    "a percent sign": 'importlib.import_module("parts.%s" % NAME)',
+    "an f-string": 'importlib.import_module(f"parts.{NAME}")',
+    "a part of a name": 'importlib.import_module("r" + NAME[1:])',
+    "all of it": "importlib.import_module(NAME)",
+    "joined": 'importlib.import_module(".".join(["parts", NAME]))',
+}
+
+
+@pytest.mark.parametrize("call", BY_TEXT.values(), ids=BY_TEXT)
+def test_a_module_that_is_imported_by_a_text_is_seen(call: str, tmp_path: Path) -> None:
+    text = f'{HEAD}import importlib\nNAME = "reg"\ndecay = {call}.decay\n{MAIN}'
+    for reg, verdict in ((REG, "suggested"), (COUNT, "applied")):
+        files = {"reg.py": HEAD + reg, "parts/reg.py": HEAD + reg, "parts/__init__.py": "", "main.py": text}
+        root = write(tmp_path / verdict, files | ({"parts/main.py": text} if call.endswith('"parts")') else {}))
+        results = convert(root)
+        assert set(verdicts(results).values()) == {verdict}
+        if verdict == "applied" and "parts/main.py" not in results:
+            same_training(root, results)
+
+
+def test_what_a_text_cannot_name_is_not_related(tmp_path: Path) -> None:
+    text = f'{HEAD}import importlib\nNAME = "a"\nplug = importlib.import_module("parts." + NAME)\n{MAIN}'
+    text = text.replace("decay()", "plug.ONE")
+    files = {"parts/__init__.py": "", "parts/a.py": "ONE = 1.0\n", "main.py": text, "reg.py": HEAD + REG}
+    results = convert(write(tmp_path / "p", files))
+    assert verdicts(results) == {"item": "applied"}
+    same_training(tmp_path / "p", results)
+
+
+def test_modules_that_a_package_lists_come_with_its_star(tmp_path: Path) -> None:
+    main = HEAD + "from losses import *\n" + MAIN.replace("decay()", "reg.decay()")
+    files = {"losses/__init__.py": '__all__ = ["reg"]\n', "losses/reg.py": HEAD + REG, "main.py": main}
+    assert verdicts(convert(write(tmp_path / "p", files))) == {"item": "suggested"}
+    results = convert(write(tmp_path / "q", files | {"losses/reg.py": HEAD + COUNT}))
+    assert verdicts(results) == {"item": "applied"}
+    same_training(tmp_path / "q", results)

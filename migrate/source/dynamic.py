@@ -1,0 +1,66 @@
+"""Imports by a text: `importlib.import_module("models." + name)` and `__import__`, read without executing them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+FUNCTIONS = ("import_module", "__import__")
+CALLED = re.compile(r"\b(import_module|__import__)\b")
+
+
+@dataclass(frozen=True)
+class Dynamic:
+    """What such a call imports: a module, or all whose names begin in the same way."""
+
+    start: str  #: the name, or what is known of its beginning, without leading dots
+    level: int  #: number of leading dots
+    whole: bool  #: true when `start` is all of it
+
+
+def dynamic_imports(text: str) -> Iterator[Dynamic]:
+    """Yield what the calls of `text` import by a text; what does not parse is passed over."""
+    if CALLED.search(text) is None:
+        return
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node.func) in FUNCTIONS and (given := _argument(node)) is not None:
+            start, whole = _beginning(given)
+            if "/" not in start:
+                yield Dynamic(start.lstrip("."), len(start) - len(start.lstrip(".")), whole)
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _argument(call: ast.Call) -> ast.expr | None:
+    named = [one.value for one in call.keywords if one.arg == "name"]
+    return next(iter([*call.args, *named]), None)
+
+
+def _beginning(node: ast.expr) -> tuple[str, bool]:
+    """Return the text that a value begins with, and whether that is all of it."""
+    if isinstance(node, ast.Constant):
+        return (node.value, True) if isinstance(node.value, str) else ("", False)
+    if isinstance(node, ast.JoinedStr):
+        first = node.values[0] if node.values else None
+        return (_beginning(first)[0] if first is not None else "", False)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, whole = _beginning(node.left)
+        right, rest = _beginning(node.right) if whole else ("", False)
+        return left + right, whole and rest
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return _beginning(node.left)[0].partition("%")[0], False
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "format":
+            return _beginning(node.func.value)[0].partition("{")[0], False
+        if node.func.attr == "join" and node.args and isinstance(node.args[0], ast.List | ast.Tuple):
+            parts = node.args[0].elts
+            return (_beginning(parts[0])[0] if parts else "", False)
+    return "", False
