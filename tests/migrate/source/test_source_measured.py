@@ -36,6 +36,11 @@ NAMED = {
     "m = M(9)\ne = tf.nn.embedding_lookup(m.W, ids)\nk = m.size()\n",
     "options": "class O:\n    n = 9\nargs = O()\nW = " + GET.format("args.n", "4")
     + "\ne = tf.nn.embedding_lookup(W, ids)\nk = W.shape[0].value\n",
+    "a dict that is only read": "c = {'n': 9}\nW = " + GET.format('c["n"]', "4") + LOOKED
+    + "more = c['n'] + len(c) + c.get('m', 0)\nk = W.shape[0].value\n",
+    "a list with a name": "SHAPE = [9, 4]\nW = " + GET.replace("[{}, {}]", "SHAPE") + LOOKED + "k = W.shape[1].value\n",
+    "as many as words": "words = list('abcdefghi')\nW = " + GET.format("len(words)", "4") + LOOKED
+    + "k = W.shape[0].value\n",
 }  # fmt: skip
 
 
@@ -61,6 +66,21 @@ def test_sizes_with_names_stay_what_they_were(code: str) -> None:
 REFUSED = {
     "bound again": "n = 9\nW = " + GET.format("n", "4") + LOOKED + "n = 3\nk = W.shape[0]\n",
     "an option that is set": "W = " + GET.format("args.n", "4") + LOOKED + "args.n = 3\nk = W.shape[0]\n",
+    "an option that is set by its text": "W = " + GET.format("args.n", "4") + LOOKED
+    + "setattr(args, 'n', 3)\nk = W.shape[0]\n",
+    "an entry of its attributes": "W = " + GET.format("args.n", "4") + LOOKED
+    + "vars(args)['n'] += 3\nk = W.shape[0]\n",
+    "an entry that is set": "c = {'n': 9}\nW = " + GET.format('c["n"]', "4") + LOOKED + "c['n'] = 5\nk = W.shape[0]\n",
+    "an entry of an entry": "c = {'n': [9]}\nW = " + GET.format('c["n"][0]', "4") + LOOKED
+    + "c['n'][0] += 5\nk = W.shape[0]\n",
+    "more words": "words = list('abc')\nW = " + GET.format("len(words)", "4") + LOOKED
+    + "words.append('d')\nk = W.shape[0]\n",
+    "words under another name": "words = list('abc')\nW = " + GET.format("len(words)", "4") + LOOKED
+    + "others = words\nothers.append('d')\nk = W.shape[0]\n",
+    "a list that grows": "n = 9\nSHAPE = [n, 4]\nW = " + GET.replace("[{}, {}]", "SHAPE") + LOOKED
+    + "SHAPE[0] = 3\nk = W.shape[0]\n",
+    "the padding's id": "W = " + GET.format("args.n", "4") + "\nargs.n += 1\nV = tf.concat([W, tf.zeros([1, 4])], 0)\n"
+    + "e = tf.nn.embedding_lookup(V, ids)\nk = 1.0\n",
     "another function": "def f(n):\n    return " + GET.format("n", "4") + "\nW = f(9)" + LOOKED + "k = W.shape[0]\n",
     "an attribute of another object": HELD + "m = M(9)\ne = tf.nn.embedding_lookup(m.W, ids)\nk = m.W.shape[0]\n",
     "one of two tables": "class A:\n    def __init__(self):\n        self.W = " + GET.format("9", "4")

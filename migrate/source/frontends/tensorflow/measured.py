@@ -13,6 +13,7 @@ from migrate.source.frontends.tensorflow.partitions import is_partitioned
 from migrate.source.frontends.tensorflow.references import Mentions
 from migrate.source.frontends.tensorflow.shapes import PURE_CALLS
 from migrate.source.frontends.tensorflow.training import prints
+from migrate.source.frontends.tensorflow.unchanged import holds_the_same, keeps_its_parts, sets_by_text
 from migrate.source.frontends.tensorflow.values import is_fixed, is_target, is_variable, scope_of_name, self_class
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 
@@ -73,13 +74,25 @@ def _sizes(file: File, creation: Creation, use: cst.BaseExpression, known: Menti
     if len(nodes) != creation.rank or not nodes:
         return None
     fixed = all(number(node) is not None for node in nodes)
-    if not fixed and (known.passed or known.received or not all(_same(file, n, creation.call, use) for n in nodes)):
+    if not fixed and (known.passed or known.received or not all(same_size(file, n, creation.call, use) for n in nodes)):
         return None
     texts = [creation.rows_text, creation.dim_text][: creation.rank]
+    if not fixed and texts != [file.tree.source(node) for node in nodes] and not _is_listed_once(file, creation):
+        return None
     return ", ".join(file.tree.source(node) for node in nodes) if fixed else ", ".join(texts)
 
 
-def _same(file: File, size: cst.BaseExpression, made: cst.Call, use: cst.BaseExpression) -> bool:
+def _is_listed_once(file: File, creation: Creation) -> bool:
+    """True when the sizes stand in a list with a name, which nothing changes."""
+    listed = next((a for a in m.findall(creation.call, m.Name() | m.Attribute()) if _heads(file, a, creation)), None)
+    return isinstance(listed, cst.Name | cst.Attribute) and holds_the_same(file, listed)
+
+
+def _heads(file: File, node: cst.CSTNode, creation: Creation) -> bool:
+    return file.tree.source(node) == creation.rows_text.rpartition("[")[0]
+
+
+def same_size(file: File, size: cst.BaseExpression, made: cst.Call, use: cst.BaseExpression) -> bool:
     """True when a size means at `use` what it meant where the variable was made."""
     tree = file.tree
     if tree.module_of(made) is not tree.module_of(use):
@@ -87,7 +100,7 @@ def _same(file: File, size: cst.BaseExpression, made: cst.Call, use: cst.BaseExp
     here = tree.enclosing(made, cst.FunctionDef) is tree.enclosing(use, cst.FunctionDef)
     later = here and tree.span(use)[0] > tree.span(made)[0]
     names = [one for one in m.findall(size, m.Name()) if isinstance(one, cst.Name) and is_variable(tree, one)]
-    return all(_means_the_same(file, name, use, later) for name in names)
+    return keeps_its_parts(file, size) and all(_means_the_same(file, name, use, later) for name in names)
 
 
 def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: bool) -> bool:
@@ -99,7 +112,7 @@ def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: 
         return is_fixed(file.tree, around) and (later or _of_one_object(file, around, use))
     if isinstance(around, cst.Attribute):
         written = any(is_target(file.tree, one) for one in file.tree.attributes[around.attr.value])
-        return later and not written and is_fixed(file.tree, name)
+        return later and not written and is_fixed(file.tree, name) and not sets_by_text(file)
     return is_fixed(file.tree, name) and (later or isinstance(scope, GlobalScope))
 
 

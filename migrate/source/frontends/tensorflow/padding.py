@@ -15,6 +15,7 @@ from migrate.source.frontends.tensorflow.args import bind, literal
 from migrate.source.frontends.tensorflow.facts import Change, Creation, Followed, Lookup, Stop
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.measured import same_size
 from migrate.source.frontends.tensorflow.references import Mentions, mentions
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.frontends.tensorflow.values import is_fixed, resolve, scope_of_name
@@ -227,7 +228,9 @@ def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Loo
         reason = f"the padding's id is the number of rows, `{creation.rows_text}`, which may be another one here"
         return Stop(lookup.call, RULE, "this lookup reads a padded table", reason, "look up where the table is made")
     text = file.tree.source(ids.value)
-    number = creation.rows_text if one.kind == "last" else "0"
+    number = "0"
+    if one.kind == "last":
+        number = file.tree.source(creation.rows) if isinstance(creation.rows, cst.Integer) else creation.rows_text
     mask = f"{{tf}}.expand_dims({{tf}}.cast({{tf}}.not_equal({text}, {number}), {{tf}}.float32), -1)"
     if one.flag is not None:
         mask += f" if {file.tree.source(one.flag)} else 1.0"
@@ -249,7 +252,9 @@ def _same_rows(file: File, lookup: Lookup, creation: Creation) -> bool:
     if isinstance(rows, cst.Integer):
         return True
     here = file.tree.enclosing(lookup.call, cst.FunctionDef) is file.tree.enclosing(creation.call, cst.FunctionDef)
-    return here and (isinstance(rows, cst.Attribute) or (isinstance(rows, cst.Name) and is_fixed(file.tree, rows)))
+    if not here or not isinstance(rows, cst.Name | cst.Attribute) or creation.rows_text != file.tree.source(rows):
+        return False
+    return same_size(file, rows, creation.call, lookup.call)
 
 
 def follow(file: File, padded: Padded, known: Mentions) -> Iterator[Followed]:
