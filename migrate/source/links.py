@@ -48,6 +48,15 @@ class FileLink:
                 return True
         return False
 
+    def below(self, module: str, path: str) -> str | None:
+        """Return what follows `module`, as this file imports it, in the name of the file at `path`.
+
+        Nothing where it is that file, `factory` for a file of the package, None where the name does not lead there.
+        """
+        name = module.lstrip(".")
+        found = self._project.modules.find(self._path, name, len(module) - len(name))
+        return self._project.modules.below(found, path) if found is not None else None
+
     def crowded(self) -> bool:
         """True when the files of its programs are too large to be judged with this one."""
         return programs_of(self._project).is_crowded(self._path)

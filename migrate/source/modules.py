@@ -85,6 +85,14 @@ class Modules:
         """True for an `__init__.py`."""
         return self._paths[shown].name == "__init__.py"
 
+    def below(self, module: str, path: str) -> str | None:
+        """Return the dotted rest of the name of the file `path` behind that of `module`; None when it is not below."""
+        package, file = self._paths[module], self._paths[path]
+        if module == path or not self.is_package(module) or not file.is_relative_to(package.parent):
+            return "" if module == path else None
+        *above, last = file.relative_to(package.parent).with_suffix("").parts
+        return ".".join([*above, *([last] if last != "__init__" else [])])
+
     def find(self, importer: str, module: str, level: int) -> str | None:
         """Return the file that `module` means in `importer`, or None when it is none of the job."""
         parts = [part for part in module.split(".") if part]

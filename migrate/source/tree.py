@@ -31,6 +31,9 @@ class Link(Protocol):
     def hides(self, statement: str) -> bool:
         """True when a star import brings names that the files of the project do not show."""
 
+    def below(self, module: str, path: str) -> str | None:
+        """Return what follows `module`, as this file imports it, in the name of the file at `path`; None for others."""
+
     def crowded(self) -> bool:
         """True when the files of its programs are too large to be judged with this one."""
 

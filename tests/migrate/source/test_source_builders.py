@@ -115,3 +115,75 @@ def test_an_optimizer_that_is_passed_says_what_to_do(tmp_path: Path) -> None:
     results = convert(write(tmp_path / "p", {"main.py": HEAD + text}))
     assert "the optimizer `optimizer` is a parameter" in reasons(results)
     assert "take it from a function that returns it" in reasons(results)
+
+
+OWN = {
+    "a method called get": (
+        "class Rates:\n    def get(self):\n        return RATES.pop()\n\nrates = Rates()\n",
+        "rates.get()",
+    ),
+    "a method with a key": (
+        "class Rates:\n    def get(self, key):\n        return RATES.pop()\n\nrates = Rates()\n",
+        'rates.get("rate")',
+    ),
+    "what a queue gives": ("import queue\nrates = queue.Queue()\nrates.put(0.1)\nrates.put(0.2)\n", "rates.get()"),
+    "a function with a name of TensorFlow": ("def cosine_decay():\n    return RATES.pop()\n\n", "cosine_decay()"),
+    "a function with a name of Python": ("def float(x):\n    return RATES.pop()\n\n", "float(name)"),
+}
+
+
+@pytest.mark.parametrize(("head", "rate"), OWN.values(), ids=OWN)
+def test_a_function_of_the_project_is_not_called_twice(head: str, rate: str, tmp_path: Path) -> None:
+    library = "RATES = [0.1, 0.2]\n" + head + BUILDER.replace("    step =", f"    rate = {rate}\n    step =", 1)
+    root = write(tmp_path / "p", {"lib.py": HEAD + library, "main.py": HEAD + IMPORT + MAIN})
+    for assume in (False, True):
+        assert verdicts(convert(root, assume=assume)) == {"item": "unsupported"}
+
+
+def test_the_rate_of_a_dict_is_read_twice(tmp_path: Path) -> None:
+    library = "RATES = {'adam': 0.3}\n" + BUILDER.replace(
+        "    step =", "    rate = RATES.get(name, rate)\n    step =", 1
+    )
+    root = write(tmp_path / "p", {"lib.py": HEAD + library, "main.py": HEAD + IMPORT + MAIN})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    same_training(root, results)
+
+
+REEXPORTS = {
+    "by a package": ("from opt import build_optimizer\n", "build_optimizer", "from opt.factory import sparse_build"),
+    "by a package, renamed": (
+        "from opt import build_optimizer as make\n",
+        "make",
+        "from opt.factory import sparse_build",
+    ),
+    "of a package in a package": (
+        "from top import build_optimizer\n",
+        "build_optimizer",
+        "from top.opt.factory import sp",
+    ),
+    "a module of it": ("from opt import factory\n", "factory.build_optimizer", "factory.sparse_build_optimizer("),
+}
+
+
+@pytest.mark.parametrize(("head", "called", "shows"), REEXPORTS.values(), ids=REEXPORTS)
+def test_the_twin_comes_from_the_file_that_defines_it(head: str, called: str, shows: str, tmp_path: Path) -> None:
+    text = HEAD + head + MAIN.replace("build_optimizer", called)
+    above = {"top/__init__.py": "from .opt import build_optimizer\n", "top/opt/factory.py": HEAD + BUILDER}
+    above |= {"top/opt/__init__.py": "from .factory import build_optimizer\n"}
+    own = {"opt/__init__.py": "from .factory import build_optimizer\n", "opt/factory.py": HEAD + BUILDER}
+    root = write(tmp_path / "p", {"main.py": text, **(above if "top" in head else own)})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    assert shows in results["main.py"].converted
+    same_training(root, results)
+
+
+def test_a_twin_that_the_name_of_no_module_leads_to_is_not_made(tmp_path: Path) -> None:
+    by_package = HEAD + "import opt\n" + MAIN.replace("build_opt", "opt.build_opt")
+    by_file = HEAD + "from other import build_optimizer\n" + MAIN
+    files = {"opt/__init__.py": "from .factory import build_optimizer\n", "opt/factory.py": HEAD + BUILDER}
+    files |= {"other.py": "from opt.factory import build_optimizer\n"}
+    for number, text in enumerate((by_package, by_file)):
+        results = convert(write(tmp_path / str(number), {"main.py": text, **files}))
+        assert verdicts(results) == {"item": "unsupported"}

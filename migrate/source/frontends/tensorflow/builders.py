@@ -6,16 +6,21 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.called import callee
+from migrate.source.frontends.tensorflow.called import callee, owner_of
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
 
-#: Calls that compute the same when they are made twice.
-PURE = {
-    "bool", "float", "int", "isinstance", "len", "str", "lower", "upper", "strip", "format", "get",
+#: Functions of Python that compute the same when they are called twice.
+BUILT_IN = {
+    "bool", "float", "int", "isinstance", "len", "str",
     "ValueError", "TypeError", "KeyError", "NotImplementedError", "RuntimeError", "Exception",
+}  # fmt: skip
+#: Methods of texts that do, and the one of dicts, which is given a key.
+METHODS = {"lower", "upper", "strip", "format", "get"}
+#: Functions of TensorFlow that do, in `train`.
+TRAIN = {
     "exponential_decay", "inverse_time_decay", "natural_exp_decay", "piecewise_constant", "polynomial_decay",
     "cosine_decay", "get_global_step", "get_or_create_global_step",
 }  # fmt: skip
@@ -50,9 +55,23 @@ def builder_of(file: File, call: cst.Call) -> Builder | None:
     function.body.visit(body)
     values = [value for one in body.returns for value in _returned(file, one)]
     made = {id(value) for value in values}
-    if not values or body.others or not all(id(c) in made or last_name(c.func) in PURE for c in body.calls):
+    if not values or body.others or not all(id(c) in made or _is_pure(file, c) for c in body.calls):
         return None
     return Builder(function, call, tuple(values)) if _is_named(file, function, call) else None
+
+
+def _is_pure(file: File, call: cst.Call) -> bool:
+    """True for a call that computes the same when it is made twice, of a function that is not the project's own."""
+    func, name = call.func, last_name(call.func)
+    symbol = file.names.of(func)
+    if symbol is not None:
+        return symbol.rpartition(".")[2] in TRAIN
+    if isinstance(func, cst.Name):
+        scope = file.tree.scope(func)
+        bound = scope.get_qualified_names_for(func) if scope is not None else ()
+        return name in BUILT_IN and {one.name for one in bound} == {f"builtins.{name}"}
+    own = any(isinstance(file.tree.parent(use), cst.FunctionDef) for use in file.tree.names.get(name, ()))
+    return name in METHODS and not own and (name != "get" or bool(call.args))
 
 
 def _parameters(function: cst.FunctionDef) -> list[cst.Param]:
@@ -83,10 +102,31 @@ def _returned(file: File, given: cst.Return) -> list[cst.BaseExpression]:
 
 
 def _is_named(file: File, function: cst.FunctionDef, call: cst.Call) -> bool:
-    """True when the twin can be called where the builder is: beside it, by its module, or imported as it is."""
+    """True when the twin can be called where the builder is: beside it, by its module, or imported from there."""
+    own = file.tree.module_of(function) is file.tree.module_of(call)
     if isinstance(call.func, cst.Attribute):
-        return isinstance(call.func.value, cst.Name)
-    return file.tree.module_of(function) is file.tree.module_of(call) or imported(file, call) is not None
+        module = isinstance(call.func.value, cst.Name) and not isinstance(owner_of(file, function), cst.ClassDef)
+        names = file.part(call).tree.linked_names(call.func.value)[0] if module else frozenset([""])
+        given = isinstance(call.func.value, cst.Name) and len(names) == 1
+        return given and (not module or _rest(file, call, function, *names) == "")
+    statement = imported(file, call)
+    return own or (statement is not None and import_of_twin(file, statement, function) is not None)
+
+
+def _rest(file: File, call: cst.CSTNode, function: cst.FunctionDef, module: str) -> str | None:
+    """Return what follows `module`, as the file of `call` names it, in the name of the file of `function`."""
+    link = file.part(call).tree.link
+    return link.below(module, file.part(function).tree.path) if link is not None else None
+
+
+def import_of_twin(file: File, statement: cst.ImportFrom, function: cst.FunctionDef) -> str | None:
+    """Return the `from module import` of the twin, of the function's own file; None where it is not below."""
+    name = file.tree.source(statement.module) if statement.module is not None else ""
+    module = "." * len(statement.relative) + "".join(name.split())
+    rest = _rest(file, statement, function, module)
+    if rest is None:
+        return None
+    return f"from {module}{'.' if name and rest else ''}{rest} import"
 
 
 def imported(file: File, call: cst.Call) -> cst.ImportFrom | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from migrate.source.edits import Edit, apply_edits
-from migrate.source.frontends.tensorflow.builders import Builder, imported
+from migrate.source.frontends.tensorflow.builders import Builder, import_of_twin, imported
 from migrate.source.frontends.tensorflow.editing import Editing
 from migrate.source.frontends.tensorflow.facts import Followed
 from migrate.source.frontends.tensorflow.judge import Judgement
@@ -203,9 +203,7 @@ class StepEditing(Editing):
         statement = imported(self.file, call)
         if statement is not None and (id(statement), builder.twin) not in self._imported:
             self._imported.add((id(statement), builder.twin))
-            names = statement.names
-            assert not isinstance(names, cst.ImportStar)
-            head = tree.text[tree.span(statement)[0] : tree.span(names[0])[0]].rstrip(" \t\r\n(\\")
+            head = import_of_twin(self.file, statement, builder.function)
             self.plan.edits.append(line_after(tree, statement, [f"{head} {builder.twin}"]))
         whole = tree.span(call)
         return f"{tree.text[start : name[0]]}{builder.twin}{tree.text[end : whole[1]]}"
