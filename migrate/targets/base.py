@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.targets.switches import Switches
+
+#: Initializers that begin all rows alike.
+CONSTANT = re.compile(r"\b(zeros_initializer|ones_initializer|constant_initializer|Zeros|Ones|Constant)\(")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,17 @@ class LookupText:
     weights: str = ""
     combiner: str = ""
     matrix: str = ""  #: in the place of ids: a sparse matrix, whose columns are ids and whose values are their weights
+
+
+@dataclass(frozen=True)
+class CategoryText:
+    """The texts of a categorical column that makes the table of the embedding columns above it."""
+
+    key: str
+    dtype: str  #: `int64` or `string`
+    rows: str  #: how many rows the variable had; empty where it is not known
+    sequence: bool
+    constant: bool  #: all rows begin with the same values
 
 
 @dataclass(frozen=True)
@@ -158,6 +172,8 @@ class Target:
     unseen: str = ""  #: what evaluation reads for ids without a row, where that is not their initial row
     other_values: Callable[[str], bool] = no_values  #: true for an initializer that begins with other values here
     lookup: Callable[[Spelling, LookupText], str] | None = None  #: writes lookups anew, where they are of another form
+    category: Callable[[Spelling, CategoryText, str], str] | None = None  #: makes the category of an embedding column
+    column_lacks: Collection[str] = ()  #: arguments that its embedding columns do not take
     wrapper: str = ""  #: the plan's name of what is put around a stock optimizer to train tables
     variables: Callable[[Spelling, str, str], str] = dense_and_sparse  #: the line that lists both kinds of variables
     among_trainables: bool = False  #: tables are among the trainable variables

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from migrate.targets.base import Effect, Follows, Function, Spelling, TableText, Target
+from migrate.targets.base import CONSTANT, CategoryText, Effect, Follows, Function, Spelling, TableText, Target
 from migrate.targets.layout import call, keywords
 from migrate.targets.switches import Switches
 
@@ -16,34 +15,47 @@ FUNCTIONS = {
     "embedding_lookup_sparse": Function("nn.embedding_lookup_sparse", table="params"),
     "safe_embedding_lookup_sparse": Function("nn.safe_embedding_lookup_sparse", table="embedding_weights"),
     "config_pb2": Function("config_pb2", PROTO),
+    "embedding_column": Function("feature_column.embedding_column"),
+    "shared_embedding_columns": Function("feature_column.shared_embedding_columns"),
+    "category": Function("feature_column.categorical_column_with_embedding"),
+    "sequence_category": Function("feature_column.sequence_categorical_column_with_embedding"),
 }
 STORAGES = {"HBM": "HBM", "DDR": "DRAM", "SSD": "DRAM_SSDHASH"}
 SSD_PATH = "embedding_storage"
-CONSTANT = re.compile(r"\b(zeros_initializer|ones_initializer|constant_initializer|Zeros|Ones|Constant)\(")
 
 
 def create(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that makes an EmbeddingVariable."""
     given = keywords(
         embedding_dim=table.dim, key_dtype=f"{spelling.tf}.int64", initializer=table.initializer
-    ) + _ev_option(spelling, table)
+    ) + _ev_option(spelling, "" if CONSTANT.search(table.initializer) else table.rows)
     return call(spelling.function("create_table"), [f'"{table.name}"', *given], lead, spelling.newline)
 
 
-def _ev_option(spelling: Spelling, table: TableText) -> list[str]:
+def category(spelling: Spelling, text: CategoryText, lead: str) -> str:
+    """Return the call that makes the category whose embedding columns have an EmbeddingVariable.
+
+    Integers are the keys as they are, and texts by a hash of 63 bits.
+    """
+    given = keywords(dtype=f"{spelling.tf}.{text.dtype}") + _ev_option(spelling, "" if text.constant else text.rows)
+    function = spelling.function("sequence_category" if text.sequence else "category")
+    return call(function, [text.key, *given], lead, spelling.newline)
+
+
+def _ev_option(spelling: Spelling, rows: str) -> list[str]:
     """Return the argument that holds the options, where there are any."""
-    options = ", ".join(_options(spelling, table))
+    options = ", ".join(_options(spelling, rows))
     return keywords(ev_option=f"{spelling.v1}.EmbeddingVariableOption({options})") if options else []
 
 
-def _options(spelling: Spelling, table: TableText) -> Iterator[str]:
+def _options(spelling: Spelling, rows: str) -> Iterator[str]:
     """Yield the arguments of the option object.
 
-    New keys take the rows of one matrix in turn. With as many rows as the variable had, it is the variable's own.
+    New keys take the rows of one matrix in turn. With as many `rows` as the variable had, it is the variable's own.
     """
     v1, switches = spelling.v1, spelling.switches
-    if not CONSTANT.search(table.initializer):
-        yield f"init_option={v1}.InitializerOption(default_value_dim={table.rows})"
+    if rows:
+        yield f"init_option={v1}.InitializerOption(default_value_dim={rows})"
     if switches.admission:
         yield f"filter_option={v1}.CounterFilter(filter_freq={switches.admission})"
     if switches.eviction:
@@ -90,8 +102,6 @@ def _effects(switches: Switches) -> Iterator[Effect]:
 
 LACKS = {
     "looked_up_rows": "function for the rows of a batch",
-    "embedding_column": "embedding column over a range of ids",
-    "shared_embedding_columns": "shared embedding columns over a range of ids",
     "Embedding": "Keras layer",
 }
 TARGET = Target(
@@ -106,6 +116,8 @@ TARGET = Target(
     among_trainables=True,
     takes_is_train=False,
     reuses=False,
+    category=category,
+    column_lacks=("use_safe_embedding_lookup",),
     refuses=_refuses,
     effects=_effects,
 )

@@ -21,9 +21,21 @@ def keywords(**given: str) -> list[str]:
 
 
 def call(function: str, arguments: Sequence[str], lead: str, newline: str) -> str:
-    """Return `function(arguments)`; what does not fit after `lead` continues under the first argument."""
+    """Return `function(arguments)`; what does not fit after `lead` continues under the first argument.
+
+    Where an argument is too long for that place, all stand on lines of their own, deeper than the statement.
+    """
     pad = margin(lead, function)
     width = len(pad.expandtabs(TAB))
+    if all(width + len(argument) + 1 <= WIDTH for argument in arguments):
+        return f"{function}(" + (newline + pad).join(_filled(arguments, width)) + ")"
+    indent = lead[: len(lead) - len(lead.lstrip())]
+    deeper = newline + indent + " " * TAB
+    return f"{function}({deeper}{deeper.join(_filled(arguments, len(deeper.expandtabs(TAB))))}{newline}{indent})"
+
+
+def _filled(arguments: Sequence[str], width: int) -> list[str]:
+    """Return lines of arguments that begin at the column `width`; all but the last end in a comma."""
     lines: list[str] = []
     current = ""
     for argument in arguments:
@@ -32,7 +44,7 @@ def call(function: str, arguments: Sequence[str], lead: str, newline: str) -> st
             lines.append(current + ",")
             longer = argument
         current = longer
-    return f"{function}(" + (newline + pad).join([*lines, current]) + ")"
+    return [*lines, current]
 
 
 def two_optimizers(dense: str, sparse: str, stock: str, table: str) -> list[str]:

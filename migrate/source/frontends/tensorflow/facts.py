@@ -75,6 +75,7 @@ class Creation:
     scoped: bool = False  #: its name, and the initial values that it does not give, are those of the scope at run time
     own_values: bool = True  #: it is given an initializer; else scopes may give one
     scope_stops: list[Stop] = field(default_factory=list)  #: of `stops`, those about what scopes give it
+    begins_alike: bool = False  #: all rows of an embedding column have the same initial values
     emitted: str = ""  #: the runtime's function of the same arguments; empty for `create_table`
     unique: bool = False  #: every execution makes a new variable (tf.Variable)
     stops: list[Stop] = field(default_factory=list)
@@ -115,6 +116,17 @@ class Lookup:
     doubts: tuple[Stop, ...] = ()  #: what must be assumed for it
 
 
+@dataclass(frozen=True)
+class Category:
+    """A categorical column below an embedding column, for a target whose tables are made by it."""
+
+    call: cst.Call
+    key: str  #: as the source writes it, as all texts
+    dtype: str  #: of the feature: `int64` or `string`
+    rows: str = ""  #: how many rows the variable had; empty where the source does not say
+    sequence: bool = False
+
+
 @dataclass
 class Table:
     """A variable that is looked up somewhere, with every use of it."""
@@ -130,6 +142,7 @@ class Table:
     identity: str = "name"  #: what tells its variable in a checkpoint, as in a TableRecord
     passed: list[cst.BaseExpression] = field(default_factory=list)  #: what reaches the same parameters of functions
     final_name: str = ""
+    categories: list[Category] = field(default_factory=list)  #: that are made anew with an embedding column
 
     @property
     def hard(self) -> list[Stop]:

@@ -13,6 +13,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.all_variables import all_variables
 from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.categories import check_shared_categories
 from migrate.source.frontends.tensorflow.choice import keep_tables, quiet
 from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable, trains_dense
@@ -98,6 +99,7 @@ def judge(file: File, assume: bool) -> Judgement:
     check_unknown_names(judgement)
     check_shared_names(judgement)
     check_shared_reads(judgement)
+    check_shared_categories(judgement)
     if judgement.moving:
         judgement.file_stops += [*_check_shared(file, judgement), *_check_dense(file, judgement)]
     _name(file, judgement)

@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.frontends.tensorflow.args import is_none, string
+from migrate.source.frontends.tensorflow.categories import check_categories
 from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.modes import in_model_function
@@ -33,6 +34,7 @@ def check_target(judgement: Judgement) -> None:
     file = judgement.file
     for table in judgement.tables:
         _check_functions(file, table)
+        check_categories(file, table)
         _check_reuse(file, table)
         _check_initial_values(file, table)
         _check_other_values(file, table)

@@ -11,7 +11,7 @@ from migrate.source.frontends.tensorflow.args import is_none
 from migrate.source.frontends.tensorflow.around import AroundEditing
 from migrate.source.frontends.tensorflow.dense import trains_dense
 from migrate.source.frontends.tensorflow.editing import Plan
-from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Rewrite, Stop, Table
+from migrate.source.frontends.tensorflow.facts import Category, Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optional import may_lack_dense
@@ -24,7 +24,7 @@ from migrate.source.frontends.tensorflow.placing import (
     without_line,
 )
 from migrate.source.frontends.tensorflow.shapes import is_int64
-from migrate.targets.base import LookupText, Spelling, TableText
+from migrate.targets.base import CategoryText, LookupText, Spelling, TableText
 
 __all__ = ["Plan", "Planner"]
 #: What pooled lookups are told besides their ids: field of `LookupText` -> its names in TensorFlow.
@@ -46,6 +46,7 @@ class Planner(AroundEditing):
         for table in moving:
             if self._is_mine(table.creation.call):
                 self._table(table)
+        self._categories(moving)
         own = [(lookup, t.creation.rank) for t in moving for lookup in t.lookups if self._is_mine(lookup.call)]
         for lookup, rank in sorted(own, key=lambda pair: self._place(pair[0])):
             if id(lookup.call) not in self.plan.after:  # one lookup may read one table or another
@@ -99,8 +100,7 @@ class Planner(AroundEditing):
         creation = table.creation
         call = creation.call
         if creation.emitted:
-            function = self._function(creation.emitted)
-            self._replace(call.func, function)
+            function = self._emitted(call, creation.emitted)
             self.plan.after[id(call)] = f"{function}(...)"
             return
         initializer = creation.initializer.text if creation.initializer else ""
@@ -111,6 +111,26 @@ class Planner(AroundEditing):
         comments = kept_comments(self.tree, call)
         if comments:
             self.plan.edits.append(line_before(self.tree, call, comments))
+
+    def _emitted(self, call: cst.Call, name: str) -> str:
+        """Call the target's function of the same arguments, and return how it is written."""
+        function = self.target.functions[name]
+        if not function.module and self.file.names.of(call.func) == function.name:
+            return self.tree.source(call.func)
+        self._replace(call.func, self._function(name))
+        return self.plan.after[id(call.func)]
+
+    def _categories(self, moving: list[Table]) -> None:
+        """Make the categories of embedding columns anew, where the target's tables are made by them."""
+        made: dict[int, Category] = {id(one.call): one for table in moving for one in table.categories}
+        for call, one in made.items():
+            above = [table.creation for table in moving if any(id(c.call) == call for c in table.categories)]
+            constant = all(creation.begins_alike for creation in above)
+            text = CategoryText(one.key, one.dtype, one.rows, one.sequence, constant)
+            if self.target.category is not None and self._is_mine(one.call):
+                self._replace(one.call, self.target.category(self.spelling, text, self.tree.lead(one.call)))
+                if comments := kept_comments(self.tree, one.call):
+                    self.plan.edits.append(line_before(self.tree, one.call, comments))
 
     def _lookup(self, lookup: Lookup, rank: int) -> None:
         """Edit a lookup in place, argument by argument, so that its layout and comments stay; or write it anew."""

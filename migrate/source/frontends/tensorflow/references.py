@@ -86,7 +86,7 @@ def _followed(file: File, pending: list[cst.BaseExpression], found: Mentions) ->
 
 def _goes_to(file: File, node: cst.BaseExpression, found: Mentions) -> list[cst.BaseExpression] | None:
     """Return where a value goes that is assigned, returned or passed on by `node`; None when it is used there."""
-    alias = _alias_target(file, node)
+    alias = alias_target(file, node)
     if alias is not None:
         return [alias]
     taken = parameter_of(file, node)
@@ -114,7 +114,7 @@ def _direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst
     return [target]
 
 
-def _alias_target(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
+def alias_target(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return `b` when `node` is the whole value of `b = node`, or its own place in `a, b = other, node`."""
     around = file.tree.parent(node)
     whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
@@ -241,7 +241,7 @@ class _Dict:
 
     def _handed_to(self, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
         """Return where the dict goes when `node` is assigned, passed or returned; None when it is simply used."""
-        alias = _alias_target(self.file, node)
+        alias = alias_target(self.file, node)
         if alias is not None:
             return [alias]
         taken = parameter_of(self.file, node)
@@ -254,7 +254,7 @@ class _Dict:
         if not isinstance(around, cst.Return) or function is None:
             return None
         calls = call_sites(self.file, function)
-        targets = [_alias_target(self.file, call) for call in calls]
+        targets = [alias_target(self.file, call) for call in calls]
         self.makers |= {id(call) for call in calls}
         known = [target for target in targets if target is not None]
         return known if known and len(known) == len(targets) else None
