@@ -86,6 +86,9 @@ REFUSED = {
     "def decay(l2):\n    return l2 * " + SUM.format("get()"),
     "a key": "def of(key):\n    return tf.get_collection(key)\ndef decay(l2):\n    return l2 * "
     + SUM.format("of(tf.GraphKeys.GLOBAL_VARIABLES)"),
+    "a key that is passed as a text": "def of(key):\n    return "
+    + SUM.format("tf.get_collection(key)").replace("\n", "")
+    + "\ndef decay(l2):\n    return l2 * of('variables')\n",
     "an object": "class H:\n    def __init__(self):\n        self.tf = tf\n    def d(self):\n        return "
     + SUM.format("self.tf.trainable_variables()").replace("tf.nn", "self.tf.nn")
     + "def decay(l2):\n    return l2 * H().d()\n",
@@ -159,3 +162,28 @@ def test_variables_of_a_layer_are_no_list_of_all(tmp_path: Path) -> None:
     done = convert(root)
     assert verdicts(done) == {"w": "applied"}
     same_training(root, done)
+
+
+#: Keys of collections: whether each may be one of the variables.
+KEYS = {
+    "all keys": (
+        "for key in tf.get_default_graph().get_all_collection_keys():\n        t = tf.get_collection(key)",
+        True,
+    ),
+    "a key of a caller that is not seen": ("t = tf.get_collection(l2)", True),
+    "an end that is not known": ("t = tf.get_collection(f'trainable_{l2}')", True),
+    "another start": ("t = tf.get_collection('own_%s' % l2 + 'losses')", False),
+    "a key with a name": ("KEY = 'own'\n    t = tf.get_collection(KEY)", False),
+    "the losses": ("t = tf.get_collection(tf.GraphKeys.LOSSES)", False),
+}
+
+
+@pytest.mark.parametrize(("code", "doubt"), KEYS.values(), ids=KEYS)
+def test_a_key_that_is_computed_is_a_doubt(code: str, doubt: bool, tmp_path: Path) -> None:
+    helper = HEAD + f"def decay(l2):\n    {code}\n    return 0.0\n"
+    handed = "more = [decay]\n" if "(l2)" in code else ""
+    root = write(tmp_path, {"main.py": MAIN, "helper.py": helper + handed})
+    results = convert(root)
+    assert verdicts(results) == {"w": "suggested" if doubt else "applied"}, reasons(results)
+    assert ("may list variables" in reasons(results)) is doubt
+    assert verdicts(convert(root, assume=True)) == {"w": "applied"}

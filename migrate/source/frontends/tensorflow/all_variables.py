@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.collection_keys import RULE
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.savers import saves_all
 from migrate.source.frontends.tensorflow.training import prints
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
-from migrate.source.frontends.tensorflow.variable_lists import RULE, collected
+from migrate.source.frontends.tensorflow.variable_lists import collected
 from migrate.source.frontends.tensorflow.walks import METADATA
 
 #: Functions that list variables whatever these are for, or restore them by such a list.

@@ -11,6 +11,7 @@ import libcst as cst
 from migrate.report.model import Applicability
 from migrate.source.frontends.tensorflow.args import is_none, string
 from migrate.source.frontends.tensorflow.categories import check_categories
+from migrate.source.frontends.tensorflow.collection_keys import RULE as COLLECTION
 from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.modes import in_model_function
@@ -20,7 +21,6 @@ from migrate.source.frontends.tensorflow.reuse import may_reuse
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.frontends.tensorflow.training import Step, Training
 from migrate.source.frontends.tensorflow.values import is_fixed
-from migrate.source.frontends.tensorflow.variable_lists import RULE as COLLECTION
 
 if TYPE_CHECKING:
     from migrate.source.frontends.tensorflow.judge import Judgement

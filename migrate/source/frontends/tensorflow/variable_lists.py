@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.frontends.tensorflow.args import literal
+from migrate.source.frontends.tensorflow.collection_keys import RULE, collection_reads, is_key, unknown_keys
 from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, members
@@ -15,7 +15,6 @@ from migrate.source.frontends.tensorflow.possible import is_defined
 from migrate.source.frontends.tensorflow.training import Training, prints
 from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name, single_value
 
-RULE = "tf-variable-collection"
 MISSED = "tables are not in this list, so what is done with every variable would no longer reach them"
 #: Calls that make a number of what they are given.
 TOTALS = {"sum", "len", "max", "np.sum", "numpy.sum", "np.prod", "sorted", "str"}
@@ -28,6 +27,7 @@ def trainables(file: File, training: Training) -> Iterator[Stop]:
             continue
         for use in _uses(file, call):
             yield _doubt(file, use) or _refused(file, use)
+    yield from unknown_keys(file)
 
 
 def check_prints(file: File, tables: list[Table]) -> None:
@@ -62,21 +62,9 @@ def _listing(file: File, function: str, key: str) -> Iterator[cst.Call]:
     for call in file.tree.calls:
         known = file.names.of(call.func)
         short = (known or file.tree.source(call.func)).rpartition(".")[2]  # a method of `tf.f()` is known as `f.method`
-        if function and short == function:
-            if known is not None or not is_defined(file, call.func):
-                yield call
-        elif short in {"get_collection", "get_collection_ref"}:
-            given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "key"]
-            if any(_spells(file, node, key) for node in given[:1]):
-                yield call
-
-
-def _spells(file: File, node: cst.BaseExpression, key: str) -> bool:
-    """True for a collection's key, also one of something that is not known."""
-    known = file.names.of(node) or literal(node)
-    if known is None and isinstance(node, cst.Attribute):
-        return node.attr.value == key
-    return known in {f"GraphKeys.{key}", key.lower(), key.lower().replace("global_", "")}
+        if function and short == function and (known is not None or not is_defined(file, call.func)):
+            yield call
+    yield from (call for call, node in collection_reads(file) if is_key(file, node, key))
 
 
 def refined(file: File, stop: Stop) -> Stop:
