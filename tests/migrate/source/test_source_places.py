@@ -91,3 +91,30 @@ def test_files_that_are_too_large_to_be_judged_together_are_a_doubt(
     assumed = convert(alone, assume=True)
     assert verdicts(assumed) == {"item": "applied"}
     assert "no other file uses all variables" in str([f.assumptions for r in assumed.values() for f in r.findings])
+
+
+OWN = "def build_optimizer():\n    return tf.train.AdagradOptimizer(0.2)\nopt = tf.train.AdagradOptimizer(0.2)\n"
+STEPS = {
+    "an optimizer of another file": ({"own.py": HEAD + OWN}, "from own import opt", "opt"),
+    "its module": ({"own.py": HEAD + OWN}, "import own", "own.opt"),
+    "a package that is not here": ({}, "import own", "own.opt"),
+    "a name of it": ({}, "from own.training import opt", "opt"),
+}
+
+
+@pytest.mark.parametrize(("files", "imports", "optimizer"), STEPS.values(), ids=STEPS)
+def test_a_step_of_an_imported_optimizer_is_a_step(
+    files: dict[str, str], imports: str, optimizer: str, tmp_path: Path
+) -> None:
+    main = MAIN.format(imports, "0.0").replace("tf.train.GradientDescentOptimizer(0.05)", optimizer)
+    results = convert(write(tmp_path / "p", {**files, "main.py": main + "session = tf.Session()\n"}), assume=True)
+    assert verdicts(results) == {"item": "unsupported"}, reasons(results)
+    assert optimizer in reasons(results)
+
+
+@pytest.mark.parametrize(
+    "imports, called", [("import scipy.optimize", "scipy.optimize"), ("from scipy import optimize", "optimize")]
+)
+def test_a_search_of_another_library_trains_no_table(imports: str, called: str, tmp_path: Path) -> None:
+    main = MAIN.format(imports, "0.0") + f"def fit(x):\n    return {called}.minimize(lambda y: y * y, x)\n"
+    assert verdicts(convert(write(tmp_path / "p", {"main.py": main}))) == {"item": "applied"}

@@ -32,6 +32,21 @@ HELPERS = {
     "contrib.layers.optimize_loss", "contrib.slim.learning.create_train_op", "contrib.training.create_train_op",
     "contrib.slim.learning.train", "keras.Model", "keras.models.Model", "keras.Sequential", "keras.models.Sequential",
 }  # fmt: skip
+#: Packages with a `minimize` or `compute_gradients` of their own, which knows nothing of variables of TensorFlow.
+OTHERS = {
+    "autograd",
+    "cvxpy",
+    "iminuit",
+    "jax",
+    "lmfit",
+    "numpy",
+    "paddle",
+    "pymc",
+    "scipy",
+    "sklearn",
+    "skopt",
+    "torch",
+}
 STEPPING = re.compile(r"(train\.(experimental\.)?|contrib\.opt\.)\w*Optimizer")
 UNCLEAR = "a table would not be trained as the variable was"
 
@@ -103,14 +118,14 @@ def _method(call: cst.Call) -> str:
 
 
 def _elsewhere(file: File, call: cst.Call) -> bool:
-    """True for `scipy.optimize.minimize` and the like, which are called on no object."""
+    """True for `scipy.optimize.minimize` and the like, which train no variable of TensorFlow."""
     inner: cst.BaseExpression = call.func
     while isinstance(inner, cst.Attribute):
         inner = inner.value
     if not isinstance(inner, cst.Name):
         return False
     imported, _ = file.tree.imported_names(call.func)
-    return bool(imported) and not any(name.startswith(("tensorflow", "keras")) for name in imported)
+    return bool(imported) and all(name.split(".")[0] in OTHERS for name in imported)
 
 
 def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer, tables: set[int]) -> Step | Stop | None:
