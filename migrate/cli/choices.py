@@ -18,7 +18,11 @@ SWITCHES = (
     click.option("--admission", metavar="N", type=int, help="An id gets a row when it was seen N times."),
     click.option("--eviction", metavar="AGE", help="Rows not used for so long go: seconds, or steps as 5000steps."),
     click.option("--modify-graph/--no-modify-graph", default=None, help="The input pipeline computes ids ahead."),
-    click.option("--multi-lookup/--no-multi-lookup", default=None, help="A table is looked up several times."),
+    click.option(
+        "--multi-lookup/--no-multi-lookup",
+        default=None,
+        help="Write the call that makes one lookup of all those of a table.",
+    ),
 )
 OPTIONS = (
     click.option("--assume/--no-assume", default=None, help="Also convert what holds only under a stated assumption."),

@@ -167,6 +167,7 @@ class Target:
     splits: bool = True  #: a training step is split; else it stays, and tables are among the trainable variables
     takes_is_train: bool = True  #: lookups are told whether they train
     reuses: bool = True  #: making a table of a known name, under reuse, gives the one that exists
+    most_lookups: int = 0  #: of one table; 0: any number
     trains_alone: bool = True  #: the optimizer of tables also trains them when there is nothing else to train
     initial_values: Callable[[Switches], re.Pattern[str] | None] = any_values  #: what all initializers must match
     unseen: str = ""  #: what evaluation reads for ids without a row, where that is not their initial row

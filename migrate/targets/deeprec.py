@@ -76,6 +76,8 @@ def _optimizers(switches: Switches) -> dict[str, Follows]:
 
 
 def _refuses(switches: Switches) -> Iterator[str]:
+    if switches.multi_lookup:
+        yield "an EmbeddingVariable may be looked up any number of times; leave --multi-lookup out"
     if switches.eviction and switches.unit == "seconds":
         yield "an EmbeddingVariable is evicted by steps of the global step; write --eviction as steps, as 5000steps"
     if switches.modify_graph:
@@ -96,8 +98,6 @@ def _effects(switches: Switches) -> Iterator[Effect]:
         yield Effect(f"rows that memory does not hold lie in files below `{SSD_PATH}`", by_hand=hand)
     if switches.dynamic_expansion:
         yield Effect("an EmbeddingVariable always grows: --dynamic-expansion adds nothing")
-    if switches.multi_lookup:
-        yield Effect("an EmbeddingVariable may always be looked up several times: --multi-lookup adds nothing")
 
 
 LACKS = {

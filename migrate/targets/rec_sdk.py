@@ -116,7 +116,7 @@ def _effects(switches: Switches) -> Iterator[Effect]:
     if switches.modify_graph:
         yield Effect("ids that are tensors always need graph modification: --modify-graph adds nothing")
     if switches.multi_lookup:
-        yield Effect("lookups of one table are merged, up to 128: --multi-lookup adds nothing")
+        yield Effect("`do_merge_lookup` makes one lookup of all those of a table, before gradients are taken")
 
 
 def _hooks(switches: Switches) -> Iterator[Hook]:
@@ -143,6 +143,7 @@ TARGET = Target(
     reuses=False,
     trains_alone=False,
     initial_values=lambda s: BY_HOST if s.dynamic_expansion or s.cache_mode in {"DDR", "SSD"} else None,
+    most_lookups=128,
     unseen="evaluation reads zeros for ids that training has not seen, not their initial rows",
     program=Program(_begin, "terminate_config_initializer", pipeline=True),
     refuses=_refuses,

@@ -79,6 +79,8 @@ def _lacks(switches: Switches) -> dict[str, str]:
 
 
 def _refuses(switches: Switches) -> Iterator[str]:
+    if switches.multi_lookup:
+        yield "a table of the runtime may be looked up any number of times; leave --multi-lookup out"
     if switches.cache_mode == "SSD":
         yield "tables of the runtime have no SSD tier (`ssd_vocabulary_size`) yet; leave --cache-mode out"
     if switches.cache_mode == "HBM":
@@ -98,8 +100,6 @@ def _effects(switches: Switches) -> Iterator[Effect]:
         yield Effect("a table of the runtime always grows: --dynamic-expansion adds nothing")
     if switches.cache_mode:
         yield Effect("a table of the runtime always lies in host memory: --cache-mode DDR adds nothing")
-    if switches.multi_lookup:
-        yield Effect("a table of the runtime may always be looked up several times: --multi-lookup adds nothing")
 
 
 def _hooks(switches: Switches) -> Iterator[Hook]:

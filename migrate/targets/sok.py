@@ -79,6 +79,8 @@ def _variables(spelling: Spelling, dense: str, sparse: str) -> str:
 
 
 def _refuses(switches: Switches) -> Iterator[str]:
+    if switches.multi_lookup:
+        yield "a DynamicVariable may be looked up any number of times; leave --multi-lookup out"
     if switches.cache_mode == "SSD":
         yield "SparseOperationKit has no SSD tier; write --cache-mode HBM or DDR"
     if switches.admission:
@@ -96,8 +98,6 @@ def _effects(switches: Switches) -> Iterator[Effect]:
         yield Effect("a table of more than 64 Mi rows drops some: `max_capacity` of DynamicVariable")
     if switches.dynamic_expansion:
         yield Effect("a DynamicVariable always grows: --dynamic-expansion adds nothing")
-    if switches.multi_lookup:
-        yield Effect("a DynamicVariable may always be looked up several times: --multi-lookup adds nothing")
 
 
 def _begin(spelling: Spelling) -> list[str]:

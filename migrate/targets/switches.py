@@ -24,7 +24,7 @@ class Switches:
     eviction: int = 0  #: after how long a row that is not used goes; 0: never
     unit: str = "seconds"  #: of `eviction`: or `steps`
     modify_graph: bool = False  #: the input pipeline computes ids ahead
-    multi_lookup: bool = False  #: one table is looked up several times
+    multi_lookup: bool = False  #: the lookups of one table are made one, where the program says so
 
 
 def read_switches(given: Mapping[str, object], where: str = "--{}") -> Switches:

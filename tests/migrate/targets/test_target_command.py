@@ -95,7 +95,7 @@ def test_what_a_target_lacks_ends_the_command(model: Path, options: tuple[str, .
     ("name", "text"),
     [
         ("pyproject.toml", '[tool.migrate]\ntarget = "deeprec"\nadmission = 3\neviction = "500steps"\n'),
-        ("setup.cfg", "[migrate]\ntarget = deeprec\nadmission = 3\neviction = 500steps\nmulti-lookup = yes\n"),
+        ("setup.cfg", "[migrate]\ntarget = deeprec\nadmission = 3\neviction = 500steps\nmulti-lookup = no\n"),
     ],
 )
 def test_a_configuration_file_holds_switches(model: Path, name: str, text: str) -> None:

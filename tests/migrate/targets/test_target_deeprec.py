@@ -150,6 +150,7 @@ def test_switches_become_options() -> None:
     [
         ({"eviction": "86400"}, "5000steps"),
         ({"modify_graph": True}, "--modify-graph"),
+        ({"multi_lookup": True}, "--multi-lookup"),
         ({"cache_mode": "HBM", "admission": 2}, "in HBM"),
     ],
 )

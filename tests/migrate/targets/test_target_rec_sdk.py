@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 from standins import mx_rec
-from target_programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
+from target_programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, STEP, program, run_program
 from target_runner import convert, words
 
 from migrate.errors import MigrateError
@@ -44,6 +44,51 @@ def test_it_trains_as_before(kind: str, step: str, tmp_path: Path) -> None:
 def test_rates_that_are_whole_numbers(optimizer: str, tmp_path: Path) -> None:
     want, got = trained(program(MONITORED, optimizer), tmp_path)
     np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@each_kind
+@pytest.mark.parametrize("step", [STEP, CLIPPED, GRADIENTS], ids=["minimize", "clipped", "gradients"])
+def test_lookups_are_merged_by_a_call(kind: str, step: str, tmp_path: Path) -> None:
+    text = program(kind, step=step)
+    result = convert(text, "rec_sdk", assume=True, multi_lookup=True)
+    assert result.converted.count("do_merge_lookup(") == 1
+    want = run_program(text, tmp_path)
+    with mx_rec.installed() as state:
+        got = run_program(result.converted, tmp_path)
+        assert state.merges == 1
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert ("do_merge_lookup(" in convert(text, "rec_sdk", assume=True).converted) == (step is GRADIENTS)
+
+
+def test_a_model_function_merges_the_lookups_of_its_mode(tmp_path: Path) -> None:
+    text = (
+        program(ESTIMATOR)
+        .split("\nclass Keep")[0]
+        .replace("network(features, labels)", "model_fn(features, labels, mode)")
+    )
+    text = text.replace("    return tf.reduce_mean((out - labels) ** 2)\n", "") + (
+        "    loss = tf.reduce_mean((out - labels) ** 2)\n    op = tf.train.AdagradOptimizer(0.1).minimize("
+        "loss, tf.train.get_or_create_global_step())\n"
+        "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=op)\n\n\n"
+        "model = tf.estimator.Estimator(model_fn)\nmodel.train(input_fn)\n"
+        'losses.append(model.evaluate(input_fn)["loss"])\n'
+    )
+    result = convert(text, "rec_sdk", assume=True, multi_lookup=True)
+    assert "do_merge_lookup(mode == tf.estimator.ModeKeys.TRAIN)" in result.converted
+    want = run_program(text, tmp_path)
+    with mx_rec.installed() as state:
+        np.testing.assert_allclose(run_program(result.converted, tmp_path), want, rtol=1e-5)
+        assert state.merges == 2
+
+
+def test_a_table_has_at_most_so_many_lookups() -> None:
+    text, looked_up = program(MONITORED), 'tf.reduce_mean(tf.gather(W, features["ids"]), [1, 2])'
+    assert looked_up in text
+    for number, verdict in ((127, State.APPLIED), (128, State.UNSUPPORTED)):
+        result = convert(text.replace(looked_up, " + ".join([looked_up] * number)), "rec_sdk", assume=True)
+        (user,) = [table for table in result.tables if table.name == "user"]
+        assert user.verdict is verdict
+        assert ("takes at most 128 lookups of one table" in words(result)) == (verdict is State.UNSUPPORTED)
 
 
 @each_kind

@@ -21,7 +21,7 @@ SAME = {
     "admission of one": {"admission": 1},
     "eviction": {"eviction": 86400},
     "both": {"admission": 1, "eviction": "86400s", "modify_graph": True},
-    "no effect": {"dynamic_expansion": True, "multi_lookup": True, "cache_mode": "DDR"},
+    "no effect": {"dynamic_expansion": True, "cache_mode": "DDR"},
 }
 
 
@@ -61,6 +61,7 @@ def test_hooks_are_given_where_the_source_takes_them() -> None:
         ({"cache_mode": "SSD"}, "no SSD tier"),
         ({"cache_mode": "HBM"}, "host memory"),
         ({"eviction": "60steps"}, "in seconds"),
+        ({"multi_lookup": True}, "any number of times"),
         ({"cache_mode": "ddr"}, "HBM, DDR or SSD"),
         ({"admission": 0}, "from 1"),
         ({"admission": True}, "from 1"),

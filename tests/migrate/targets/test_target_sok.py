@@ -180,7 +180,8 @@ def test_a_value_of_all_variables_keeps_the_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    "switches", [{"admission": 2}, {"eviction": 60}, {"modify_graph": True}, {"cache_mode": "SSD"}]
+    "switches",
+    [{"admission": 2}, {"eviction": 60}, {"modify_graph": True}, {"cache_mode": "SSD"}, {"multi_lookup": True}],
 )
 def test_a_switch_that_it_lacks_is_an_error(switches: dict[str, object]) -> None:
     with pytest.raises(MigrateError, match="--target sok: "):

@@ -38,6 +38,7 @@ def check_target(judgement: Judgement) -> None:
         _check_reuse(file, table)
         _check_initial_values(file, table)
         _check_other_values(file, table)
+        _check_number(file, table)
         if file.target.lookup is not None:
             _check_written(file, table)
         if file.target.program is not None and file.target.program.pipeline:
@@ -111,6 +112,15 @@ def _check_other_values(file: File, table: Table) -> None:
     message, action = f"the initial values of `{table.label}`", f"convert with --assume if that will do; {USE} exactly"
     changes = Applicability.CHANGES_VALUES
     table.stops.append(Stop(call, RULE, message, reason, action, reason, applicability=changes))
+
+
+def _check_number(file: File, table: Table) -> None:
+    """Stop a table with more lookups than the target makes one of."""
+    most = file.target.most_lookups
+    if most and len(table.lookups) > most:
+        reason = f"{file.target.title} takes at most {most} lookups of one table, and here are {len(table.lookups)}"
+        message = f"the lookups of `{table.label}`"
+        table.stops.append(Stop(table.creation.call, RULE, message, reason, "look several of its ids up at once"))
 
 
 def _check_written(file: File, table: Table) -> None:

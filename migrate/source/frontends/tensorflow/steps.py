@@ -118,8 +118,9 @@ class StepEditing(Editing):
     def _variables(self, dense_vars: str, sparse_vars: str, step: Step) -> list[str]:
         """Return the lines that list what is trained."""
         taken = any(_is_list(source) for source in step.sources)
-        merge = "do_merge_lookup" in self.target.functions and (taken or self._expands())
-        lines = [f"{self._function('do_merge_lookup')}(True)"] if merge else []
+        asked = taken or self._expands() or self.file.switches.multi_lookup
+        merge = "do_merge_lookup" in self.target.functions and asked
+        lines = [f"{self._function('do_merge_lookup')}({self._is_train(step.call) or True})"] if merge else []
         if self._expands():
             rows = f'{self.spelling.v1}.get_collection("ASCEND_SPARSE_LOOKUP_LOCAL_EMB")'
             dense = f"{self._function('get_dense_and_sparse_variable')}()[0]"

@@ -24,7 +24,8 @@ from runtime.optimizers import (
 from standins import strict
 
 tf = tensorflow.compat.v1
-STATE = SimpleNamespace(begun=False, looked_up=False, merged=False, modified=False, ended=False)
+STATE = SimpleNamespace()
+FRESH = {"begun": False, "looked_up": False, "merged": False, "modified": False, "ended": False, "merges": 0}
 
 
 def init(**given: Any) -> None:
@@ -89,6 +90,9 @@ def sparse_lookup(
     if not _comes_from_iterator(ids):
         raise ValueError(f"no IteratorGetNext above {ids}")
     STATE.looked_up = True
+    STATE.lookups.setdefault((id(hashtable), is_train), []).append(name)
+    if len(STATE.lookups[id(hashtable), is_train]) > 128:
+        raise RuntimeError("more than 128 lookups of one table")
     STATE.merged = STATE.merged and not is_train
     return runtime.sparse_lookup(
         hashtable, ids, is_train=is_train, name=name, modify_graph=True, access_and_evict_config=access_and_evict_config
@@ -108,9 +112,11 @@ def _comes_from_iterator(ids: Any) -> bool:
 
 
 def do_merge_lookup(is_train: bool = True) -> None:
-    if not STATE.looked_up:
-        raise RuntimeError("no lookups")
+    strict.check("is_train", is_train, bool)
+    if is_train not in {trains for _, trains in STATE.lookups}:
+        raise RuntimeError(f"no lookups with is_train={is_train}")
     STATE.merged = True
+    STATE.merges += 1
 
 
 def modify_graph_and_start_emb_cache(full_graph: Any = None, dump_graph: bool = False) -> None:
@@ -212,7 +218,7 @@ MODULES = {
 def _merging(stock: Callable[..., Any]) -> Callable[..., Any]:
     def compute(self: Any, loss: Any, *args: Any, **given: Any) -> Any:
         if STATE.looked_up:
-            do_merge_lookup()
+            STATE.merged = True
         return stock(self, loss, *args, **given)
 
     return compute
@@ -221,7 +227,7 @@ def _merging(stock: Callable[..., Any]) -> Callable[..., Any]:
 @contextlib.contextmanager
 def installed() -> Iterator[SimpleNamespace]:
     """Make `mx_rec` importable; gives what happened."""
-    vars(STATE).update(dict.fromkeys(vars(STATE), False))
+    vars(STATE).update(FRESH, lookups={})
     contents: dict[str, dict[str, Any]] = {name: {f.__name__: f for f in found} for name, found in MODULES.items()}
     contents |= {f"mx_rec.optimizers.{name}": dict(found) for name, found in OPTIMIZERS.items()}
     base = tf.train.Optimizer
