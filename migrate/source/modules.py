@@ -125,7 +125,8 @@ class Modules:
         """The files by the last part of their module names."""
         found: dict[str, list[Path]] = {}
         for path in self._shown:
-            found.setdefault(_dotted(path, 1)[0], []).append(path)
+            if path.suffix == ".py":  # a notebook is imported by nobody
+                found.setdefault(_dotted(path, 1)[0], []).append(path)
         return found
 
     def beginning(self, importer: str, start: str, level: int) -> Iterator[str]:

@@ -16,6 +16,8 @@ from migrate.source.text import parsed
 
 SUFFIX = ".ipynb"
 RULE = "notebook"
+#: `%run file.py`, and `%load file.py`, which becomes the text of the file when it is run.
+RUN = re.compile(r"\s*%(?:run|load)\s+(?:-\w+\s+)*(?:\./)?(?P<name>[\w/]+)\.py\b")
 Convert = Callable[[str, str], SourceResult]
 Fail = Callable[[str, str, str, str], SourceResult]
 
@@ -46,6 +48,26 @@ def cell_at(path: str, data: bytes, name: str) -> tuple[str, int] | None:
     module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
     index = next((index for index, cell in enumerate(module.cells) if cell.name == name), None)
     return None if index is None else (module.cells[index].source, module.starts[index])
+
+
+def module_of(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:
+    """Return the text of a notebook as a module, as it is converted, and the modules that its cells run as a whole.
+
+    Both are empty for what is no notebook, or has a cell that is no Python.
+    """
+    try:
+        module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
+    except (ValueError, RecursionError):
+        return "", ()
+    found = [match["name"] for line in module.masks.lines.values() if (match := RUN.match(line))]
+    return ("", ()) if module.problem() else (module.text, tuple(name.replace("/", ".") for name in found))
+
+
+def check_result(path: str, data: bytes, result: SourceResult) -> None:
+    """Raise ValueError when the conversion of a notebook's module cannot go back to its cells."""
+    module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
+    module.split(result.converted)
+    module.check_magics(result)
 
 
 def convert_notebook(path: str, data: bytes, convert: Convert, failed: Fail) -> tuple[SourceResult, bytes]:
@@ -119,7 +141,7 @@ class _Module:
     def place(self, location: Location) -> Location:
         """Return a place in the text as one in a cell."""
         index = max(0, min(bisect.bisect_right(self.starts, location.line) - 1, len(self.cells) - 1))
-        if not self.cells or location.line == 0:
+        if not self.cells or location.line == 0 or location.path != self.path:
             return location
         first = max(1, location.line - self.starts[index])
         return replace(location, path=self.name(index), line=first, end_line=first + location.end_line - location.line)

@@ -16,6 +16,7 @@ from typing import Any
 from migrate.source.bindings import Alias, Binding, bindings, listed
 from migrate.source.dynamic import dynamic_imports
 from migrate.source.modules import Imported, Modules, imports_of
+from migrate.source.notebook import SUFFIX, module_of
 from migrate.source.text import decode
 
 
@@ -78,10 +79,18 @@ class Project:
         """Return the decoded text of a file; empty when it cannot be read."""
         if path not in self._texts:
             try:
-                self._texts[path] = decode(self.files[path].read_bytes()).text
+                data = self.files[path].read_bytes()
+                self._texts[path] = module_of(path, data)[0] if path.endswith(SUFFIX) else decode(data).text
             except (OSError, SyntaxError, UnicodeDecodeError, LookupError):
                 self._texts[path] = ""
         return self._texts[path]
+
+    def _run(self, path: str) -> tuple[str, ...]:
+        """Return the modules that the cells of a notebook run."""
+        try:
+            return module_of(path, self.files[path].read_bytes())[1] if path.endswith(SUFFIX) else ()
+        except OSError:
+            return ()
 
     def replaced(self, texts: Mapping[str, str]) -> Project:
         """Return the same project with other texts for some files."""
@@ -94,7 +103,8 @@ class Project:
     def imports(self, path: str) -> list[Imported]:
         """Return what a file imports, wherever the statement stands."""
         if path not in self._imports:
-            self._imports[path] = list(imports_of(self.text(path)))
+            run = [Imported(module, 0, "*", "*") for module in self._run(path)]
+            self._imports[path] = [*imports_of(self.text(path)), *run]
         return self._imports[path]
 
     def exports(self, path: str) -> dict[str, list[Binding]]:

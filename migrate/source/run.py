@@ -17,7 +17,7 @@ from migrate.source.config import for_file, is_excluded
 from migrate.source.convert import convert_bytes, failed
 from migrate.source.discover import Input, find_inputs, mentions_framework
 from migrate.source.generated import is_generated, left_out
-from migrate.source.notebook import NotebookResult
+from migrate.source.notebook import SUFFIX, NotebookResult
 from migrate.source.options import Options
 from migrate.source.programs import dependencies_of, group_of, is_judged_with_others
 from migrate.source.project import Project
@@ -163,11 +163,11 @@ def _raised(outcome: Outcome | None) -> tuple[SourceResult, bytes]:
 
 
 def _project(inputs: Sequence[Input], options: Options) -> Project:
-    """Return the Python files of the run as a whole, without those that its configuration excludes."""
+    """Return the files and notebooks of the run as a whole, without those that its configuration excludes."""
     files = {
         shown(one.path): one.path
         for one in inputs
-        if one.path.suffix == ".py" and not one.problem and (one.explicit or not is_excluded(one.path))
+        if one.path.suffix in {".py", SUFFIX} and not one.problem and (one.explicit or not is_excluded(one.path))
     }
     return Project(files, settings=options)
 

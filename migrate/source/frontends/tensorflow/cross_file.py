@@ -24,6 +24,7 @@ from migrate.source.frontends.tensorflow.references import entry_key
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.joined import Parts
 from migrate.source.links import FileLink
+from migrate.source.notebook import SUFFIX, check_result
 from migrate.source.options import Options
 from migrate.source.programs import programs_of
 from migrate.source.project import Project
@@ -128,8 +129,10 @@ class Conversions:
         changed = {path: one.converted for path, one in results.items() if one.changed}
         if not changed:
             return
-        for text in changed.values():
+        for path, text in changed.items():
             ast.parse(text)
+            if path.endswith(SUFFIX):
+                check_result(path, self.project.files[path].read_bytes(), results[path])
         after = Conversions(self.project.replaced(changed), self._trees)
         for path, text in changed.items():
             again = after.of(path, text, options)

@@ -1,0 +1,116 @@
+"""Notebooks beside modules: what a notebook does with the tables of a module counts, and what its modules do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project_helpers import HEAD, convert, importable, reasons, verdicts, write
+
+from migrate.report.model import State
+from migrate.source.options import Options
+from migrate.source.run import convert_paths
+
+MODEL = HEAD + (
+    "class Model(object):\n"
+    "    def __init__(self, ids, label):\n"
+    '        self.item = tf.get_variable("item", [8, 4], initializer=tf.constant_initializer(0.5))\n'
+    '        scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())\n'
+    "        self.rows = tf.nn.embedding_lookup(self.item, ids)\n"
+    "        self.loss = tf.reduce_mean((tf.reduce_sum(self.rows, 1) * scale - label) ** 2)\n"
+)
+START = HEAD + "ids, label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])"
+MADE = 'item = tf.get_variable("item", [8, 4])\nrows = tf.nn.embedding_lookup(item, ids)\n'
+LOSS = "loss = tf.reduce_mean((tf.reduce_sum(rows, 1) - label) ** 2)"
+STEP = "train_op = tf.train.AdagradOptimizer(0.2).minimize({})"
+DECAY = HEAD + "def decay():\n    return tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
+
+
+def notebook(*cells: str) -> str:
+    made = [
+        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "outputs": [], "source": s} for n, s in enumerate(cells)
+    ]
+    return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
+def cells(text: bytes) -> list[str]:
+    return [str(cell["source"]) for cell in json.loads(text)["cells"]]
+
+
+BROUGHT = {
+    "an import": "from decay import decay",
+    "a run": "%run decay.py",
+    "a run with an option": "%run -i ./decay.py",
+    "a load": "%load decay.py",
+}
+
+
+@pytest.mark.parametrize("brought", BROUGHT.values(), ids=BROUGHT)
+def test_what_a_notebook_brings_in_is_seen(brought: str, tmp_path: Path) -> None:
+    text = notebook(START, brought, MADE + LOSS, STEP.format("loss + decay()"))
+    results = convert(write(tmp_path / "p", {"decay.py": DECAY, "train.ipynb": text}))
+    assert verdicts(results) == {"item": "suggested"}
+    assert "sums over all trainable variables" in reasons(results)
+
+
+USES = {
+    "the whole table": ("session.run(model.item)", "passed to `session.run`"),
+    "a second optimizer": ("more = " + STEP.format("model.loss"), "two optimizers"),
+    "a matrix": ("score = tf.matmul(model.rows, model.item, transpose_b=True)", "matmul"),
+}
+
+
+@pytest.mark.parametrize(("use", "says"), USES.values(), ids=USES)
+def test_what_a_notebook_does_with_a_table_of_a_module_keeps_it(use: str, says: str, tmp_path: Path) -> None:
+    text = notebook(START + "\nfrom model import Model", "model = Model(ids, label)", STEP.format("model.loss"), use)
+    results = convert(write(tmp_path / "p", {"model.py": MODEL, "train.ipynb": text}))
+    assert verdicts(results) == {"item": "unsupported"}, reasons(results)
+    assert says in reasons(results)
+    assert not [name for name, one in results.items() if one.changed]
+
+
+def test_a_module_and_its_notebook_move_together(tmp_path: Path) -> None:
+    more = "%time more = tf.nn.embedding_lookup(model.item, [1, 2])"
+    text = notebook(
+        START + "\nfrom model import Model", "model = Model(ids, label)\nmodel?", more, STEP.format("model.loss")
+    )
+    root = write(tmp_path / "p", {"model.py": MODEL, "train.ipynb": text})
+    done = {one.source.relative.name: one for one in convert_paths([str(root)], Options())}
+    assert verdicts({name: one.result for name, one in done.items()}) == {"item": "applied"}
+    written = cells(done["train.ipynb"].data)
+    assert written[2] == "%time more = sparse_lookup(model.item, [1, 2])"
+    assert written[1] == "model = Model(ids, label)\nmodel?"
+    assert "sparse_optimizer.apply_gradients(" in written[3]
+    places = [f.location.path.rpartition("/")[2] for f in done["train.ipynb"].result.findings]
+    assert "train.ipynb:cell c2" in places and "train.ipynb:cell c3" in places
+    assert _trained(root, done["train.ipynb"].original, "model.py", MODEL) == pytest.approx(
+        _trained(tmp_path / "q", done["train.ipynb"].data, "model.py", done["model.py"].result.converted), rel=1e-6
+    )
+
+
+def _trained(root: Path, data: bytes, name: str, module: str) -> list[float]:
+    """Train what the cells of a notebook build; return the losses."""
+    tf = pytest.importorskip("tensorflow.compat.v1")
+    write(root, {name: module})
+    code = [line for source in cells(data) for line in source.split("\n") if not line.endswith("?")]
+    text = "\n".join(line.removeprefix("%time ") for line in code)
+    with importable(root), tf.Graph().as_default(), tf.Session() as session:
+        space: dict[str, Any] = {}
+        exec(compile(text, "cells", "exec"), space)
+        session.run(tf.global_variables_initializer())
+        feed = {space["ids"]: [1, 2, 1], space["label"]: [0.0, 1.0, 3.0]}
+        return [session.run([space["model"].loss, space["train_op"]], feed)[0] for _ in range(3)]
+
+
+def test_a_notebook_that_cannot_take_its_edits_keeps_its_modules(tmp_path: Path) -> None:
+    module = HEAD + "def train(loss):\n    return tf.train.AdagradOptimizer(0.2).minimize(loss)\n"
+    text = notebook(START + "\nfrom module import train", MADE + LOSS, "%psearch item", "train(loss)")
+    root = write(tmp_path / "p", {"module.py": module, "train.ipynb": text})
+    done = convert_paths([str(root)], Options())
+    assert not [one for one in done if one.result.changed]
+    found = [f for one in done for f in one.result.findings if f.state is State.FAILED]
+    assert any("`%psearch item` uses a table and is not Python" in f.message for f in found)
+    write(root, {"train.ipynb": text.replace("%psearch item", "%psearch other")})
+    assert [one.result.changed for one in convert_paths([str(root)], Options())] == [True, True]
