@@ -18,7 +18,7 @@ def revert(paths: tuple[str, ...], source: str | None, merge: bool, show_diff: b
     could not be.
     """
     from migrate.source.journal import text_of
-    from migrate.source.revert import apply, plan
+    from migrate.source.revert import apply, plan, still_converted
     from migrate.source.writing import unified_diff
 
     found = plan(paths, source, merge=merge)
@@ -32,3 +32,7 @@ def revert(paths: tuple[str, ...], source: str | None, merge: bool, show_diff: b
         click.echo(f"{item.path}: {'reverted' if item.changed else 'is as it was'}", err=True)
         if item.remaining:
             click.echo(f"{item.path}: an earlier conversion is below later changes; revert --merge undoes it", err=True)
+    left = still_converted(found)
+    if left:
+        shown = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        click.echo(f"still converted: {shown}; files of one program belong together", err=True)

@@ -74,6 +74,18 @@ def apply(plan: Sequence[Reverted]) -> None:
         journal.write()
 
 
+def still_converted(done: Sequence[Reverted]) -> list[str]:
+    """Return the other files of the journals that were used whose conversions are still stored, and in place."""
+    journals = {id(item.journal): item.journal for item in done if item.journal is not None}
+    own = {item.path.resolve() for item in done}
+    places = {journal.root / entry.path: entry for journal in journals.values() for entry in journal.entries}
+    return sorted(
+        entry.path
+        for path, entry in places.items()
+        if path.resolve() not in own and path.is_file() and digest(path.read_bytes()) == entry.converted
+    )
+
+
 def _in_journals(paths: Sequence[str], source: str | None) -> list[_Stored]:
     if source is not None:
         journal = Journal(Path(source))

@@ -256,3 +256,12 @@ def test_undoing_something_else_is_noticed() -> None:
         undo("a\nd\n", diff)
     with pytest.raises(RegionChanged):
         undo("c\nc\n", diff, merge=True)
+
+
+def test_one_file_of_several_names_the_others(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert migrate("convert", "src", "--in-place") == 0
+    capsys.readouterr()
+    assert migrate("revert", "src/plain.py") == 0
+    assert "still converted: src/crlf.py, src/latin.py; files of one program belong together" in capsys.readouterr().err
+    assert migrate("revert", "src") == 0
+    assert "still converted" not in capsys.readouterr().err

@@ -104,6 +104,22 @@ def test_the_importer_trains(main: str, tmp_path: Path) -> None:
     same_training(root, results)
 
 
+def test_a_program_that_is_converted_in_part_is_a_finding(tmp_path: Path) -> None:
+    files = {"model.py": PLAIN, "main.py": SPLIT["minimize"]}
+    results = convert(write(tmp_path / "p", files))
+    done = {name: one.converted for name, one in results.items()}
+    assert all(done[name] != files[name] for name in files)
+    assert not reasons(convert(write(tmp_path / "whole", done))), "a program that is converted is left alone"
+    model = convert(write(tmp_path / "model", {**files, "model.py": done["model.py"]}))
+    assert "main.py:6: unsupported: this step trains no table, and its program makes some" in reasons(model)
+    step = convert(write(tmp_path / "step", {**files, "main.py": done["main.py"]}))
+    assert verdicts(step) == {"item": "unsupported"}
+    assert "is of an earlier conversion" in reasons(step)
+    other = HEAD + "def train(loss):\n    return tf.train.AdagradOptimizer(0.3).minimize(loss)\n"
+    apart = convert(write(tmp_path / "apart", {"own/model.py": done["model.py"], "other/train.py": other}))
+    assert not reasons(apart), "a step of another program"
+
+
 def test_without_the_importer_the_training_is_not_known(tmp_path: Path) -> None:
     root = write(tmp_path / "p", {"model.py": PLAIN, "main.py": SPLIT["minimize"]})
     alone = convert(root / "model.py")

@@ -8,6 +8,7 @@ from migrate.source.chosen import chosen
 from migrate.source.comments import read_comments
 from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.cross_file import Conversions
+from migrate.source.frontends.tensorflow.half_converted import half_converted
 from migrate.source.frontends.tensorflow.judge import judge
 from migrate.source.frontends.tensorflow.layer_files import layers_alone
 from migrate.source.frontends.tensorflow.plan import Planner
@@ -40,11 +41,12 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     if together is not None:
         return together
     layers = known.layers(path, text, options) if known is not None else None
+    parted = half_converted(path, text, options.project)
     relevant = RELEVANT.search(text) or rules_of(options.rule_files)
     if not relevant or framework != "tensorflow":
         comments = read_comments(text)
         comments.adopt(layers.comments if layers is not None else comments)
-        found = layers.findings if layers is not None else ()
+        found = [*parted, *(layers.findings if layers is not None else ())]
         return SourceResult(path, framework, text, text, chosen(path, found, options, comments))
     tree = (known.parsed(path, text) if known is not None else None) or Tree(path, text, _link(path, options))
     if tree.code != text:
@@ -56,7 +58,7 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     converted = apply_edits(text, [*plan.edits, *layers.edits])
     file.comments.adopt(layers.comments)
     findings, tables = report(file, judgement, plan)
-    everything = chosen(path, [*findings, *layers.findings], options, file.comments)
+    everything = chosen(path, [*findings, *parted, *layers.findings], options, file.comments)
     return SourceResult(path, "tensorflow", text, converted, everything, (*tables, *layers.records))
 
 

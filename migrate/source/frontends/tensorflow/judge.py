@@ -19,6 +19,7 @@ from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable, trains_dense
 from migrate.source.frontends.tensorflow.exports import check_exports
 from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.half_converted import REMEDY
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.named_reads import check_named_reads
@@ -39,6 +40,13 @@ from migrate.source.programs import LIMIT
 from migrate.source.rules import rules
 from migrate.targets import MAKERS
 
+#: What converted files import from the runtime.
+OURS = (
+    "create_table", "get_dense_and_sparse_variable", "looked_up_rows", "sparse_lookup", "partitioned_lookup",
+    "adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "momentum", "rmsprop",
+    "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "scoped_name", "scoped_initializer",
+)  # fmt: skip
+PARTED = "this file was converted, and others of its program were not: the conversion is not whole"
 #: Rules whose reasons end with their own file.
 OWN = {"tf-opaque"}
 
@@ -157,7 +165,10 @@ def _other_runtime(file: File) -> Iterator[Stop]:
         return
     for statement in file.tree.imports:
         text = " ".join(file.tree.source(statement).split())
-        if re.match(r"(from|import) runtime\b", text) and "create_table" not in text:
+        if re.match(rf"from runtime(\.\w+)* import .*\b({'|'.join(OURS)})\b", text):
+            if "create_table" not in text:
+                yield Stop(statement, "tf-already-converted", f"`{text}` is of an earlier conversion", PARTED, REMEDY)
+        elif re.match(r"(from|import) runtime\b", text) and "create_table" not in text:
             reason = "the converted file imports the installed package `runtime`, and Python knows one module of a name"
             yield Stop(statement, "tf-surroundings", f"`{text}` is another module", reason, "rename that module")
     beside = Path(file.tree.path).with_name("runtime.py")
