@@ -52,11 +52,17 @@ def test_a_step_behind_a_condition_has_no_line_of_its_own(tmp_path: Path) -> Non
 
 
 CHOICE = '        optimizer = {0}(tf.train.AdamOptimizer(0.1) if kind == "adam" else tf.train.AdagradOptimizer(0.2))\n'
+PROPERTY = "    @property\n    def adam(self):\n        {0}return self.kind == 'adam'\n"
 METHOD = (
     "        optimizer = self.make(kind)\n" + STEP + "    def make(self, kind, rate=0.1):\n{0}"
     '        if kind == "adam":\n            return tf.train.AdamOptimizer(rate)\n'
     "        return tf.train.AdagradOptimizer(rate)\n"
 )
+
+
+def test_an_optimizer_that_a_plain_property_chooses(tmp_path: Path) -> None:
+    choice = "        self.kind = kind\n" + CHOICE.format("").replace('kind == "adam"', "self.adam") + STEP
+    compared(tmp_path / "p", MODEL + choice + PROPERTY.format("'what it is'; ") + END.format("adam"))
 
 
 @pytest.mark.parametrize("kind", ["adam", "other"])
@@ -73,6 +79,14 @@ def test_a_model_of_nothing_but_tables(tmp_path: Path, choice: str) -> None:
 
 
 CANNOT = {
+    "a property that counts": (
+        CHOICE.format("").replace('kind == "adam"', "self.adam") + STEP + PROPERTY.format("self.kind += 'x'; "),
+        "cannot be computed",
+    ),
+    "a property that counts, in a method": (
+        METHOD.format("").replace('kind == "adam"', "self.adam") + PROPERTY.format("self.kind += 'x'; "),
+        "does more",
+    ),
     "a condition that is called": (CHOICE.format("").replace('kind == "adam"', "pick()") + STEP, "cannot be computed"),
     "another optimizer": (CHOICE.format("").replace("Adagrad", "ProximalAdagrad") + STEP, "inside an expression"),
     "a method that sets what it reads": (METHOD.format("        self.rate = rate = self.rate * 0.5\n"), "does more"),

@@ -9,7 +9,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.called import callee, owner_of
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.shapes import is_repeatable
+from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
 
 #: Functions of Python that compute the same when they are called twice.
@@ -50,6 +50,8 @@ def builder_of(file: File, call: cst.Call) -> Builder | None:
     if not all(is_repeatable(arg.value) for arg in call.args) or twin in file.tree.identifiers():
         return None
     if not all(is_repeatable(one.default) for one in _parameters(function)):
+        return None
+    if not all(reads_plainly(file, one) for one in [call, function.body]):
         return None
     body = _Body()
     function.body.visit(body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 import libcst as cst
-from libcst.metadata import ClassScope
+from libcst.metadata import ClassScope, GlobalScope
 
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.training import prints
@@ -43,6 +43,8 @@ def reader(file: File, listed: cst.BaseExpression) -> Reader | cst.CSTNode | Non
         if kind is None:
             return use
         sums = sums or kind is Reader.SUMS
+    if isinstance(listed, cst.Name) and _is_shared(file, listed):
+        return Reader.OTHERS
     if isinstance(listed, cst.Attribute) or not made:
         return Reader.SUMS if sums and made else Reader.OTHERS
     return Reader.SUMS if sums else Reader.NOBODY
@@ -56,6 +58,15 @@ def _uses(file: File, listed: cst.BaseExpression) -> list[cst.Name] | list[cst.A
     if isinstance(listed, cst.Attribute) and self_class(file.tree, listed) is not None:
         return list(file.tree.attributes[listed.attr.value])
     return None
+
+
+def _is_shared(file: File, listed: cst.Name) -> bool:
+    """True for a list of a module that another file mentions, or may."""
+    scope = scope_of_name(file.tree, listed)
+    if not isinstance(scope, GlobalScope):
+        return False
+    unseen = len(file.files) == 1 and file.tree.link is not None and file.tree.link.imported()
+    return unseen or bool(file.tree.elsewhere(listed, scope))
 
 
 def _is_list(file: File, value: cst.BaseExpression | None) -> bool:

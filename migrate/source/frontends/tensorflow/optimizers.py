@@ -15,7 +15,7 @@ from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import relatives
 from migrate.source.frontends.tensorflow.repeats import repeated
-from migrate.source.frontends.tensorflow.shapes import is_repeatable
+from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name, self_class
 
 RULE = "tf-optimizer"
@@ -144,7 +144,7 @@ def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
 
 def _branches(file: File, value: cst.BaseExpression) -> list[cst.BaseExpression]:
     """Return the stock optimizers of `a if c else b`, when condition and arguments can be written twice; else none."""
-    if not isinstance(value, cst.IfExp) or not is_repeatable(value.test):
+    if not isinstance(value, cst.IfExp) or not is_repeatable(value.test) or not reads_plainly(file, value):
         return []
     found: list[cst.BaseExpression] = []
     for one in (value.body, value.orelse):

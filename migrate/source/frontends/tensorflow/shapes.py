@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
+import libcst.matchers as m
 
 from migrate.source.frontends.tensorflow.args import is_none, literal
 from migrate.source.frontends.tensorflow.names import TfNames
@@ -66,6 +67,23 @@ def is_repeatable(node: cst.BaseExpression | None) -> bool:
     calls = _Calls()
     node.visit(calls)
     return all(isinstance(c.func, cst.Name) and c.func.value in PURE_CALLS for c in calls.found)
+
+
+def reads_plainly(file: File, node: cst.CSTNode) -> bool:
+    """True when no attribute in `node` is seen to be a property that does more than give a value."""
+    tree = file.tree
+    names = {one.attr.value for one in m.findall(node, m.Attribute()) if isinstance(one, cst.Attribute)}
+    made = [tree.parent(use) for name in names for use in tree.names.get(name, ())]
+    return all(_gives(one) for one in made if isinstance(one, cst.FunctionDef) and one.decorators)
+
+
+def _gives(function: cst.FunctionDef) -> bool:
+    """True for a function that only returns an expression without calls."""
+    small = (line.body if isinstance(line, cst.SimpleStatementLine) else [line] for line in function.body.body)
+    code = [
+        one for line in small for one in line if not m.matches(one, m.Expr(m.SimpleString() | m.ConcatenatedString()))
+    ]
+    return len(code) == 1 and isinstance(code[0], cst.Return) and is_repeatable(code[0].value)
 
 
 class _Calls(cst.CSTVisitor):
