@@ -94,6 +94,7 @@ class Hook:
     function: str  #: the plan's name of its class
     arguments: str = ""
     trains: bool = False  #: only sessions that train take it
+    modifies: bool = False  #: it modifies the graph, or without that starts the pipeline (`modify_graph=False`)
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Program:
 
     begin: Callable[[Spelling], list[str]]  #: the first lines
     end: str = ""  #: the plan's name of the function that is called last
+    by_dataset: Callable[[Switches], bool] | None = None  #: whether the dataset may send the ids, where it is seen
     pipeline: bool = False  #: ids come from a dataset, and a plain session needs its graph modified
 
 

@@ -1,4 +1,7 @@
-"""Rec SDK (`mx_rec`), in its mode of automatic graph modification: ids are tensors that come from the dataset."""
+"""Rec SDK (`mx_rec`): ids come from the dataset.
+
+It sends them itself where the source shows it whole, and by automatic graph modification elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from migrate.targets.layout import call, keywords
 from migrate.targets.switches import Switches
 
 HOMES = {
+    "mx_rec.core.asc.feature_spec": ("FeatureSpec",),
+    "mx_rec.core.asc.helper": ("get_asc_insert_func",),
+    "mx_rec.core.asc.manager": ("start_asc_pipeline",),
     "mx_rec.core.embedding": ("create_table",),
     "mx_rec.core.feature_process": ("EvictHook",),
     "mx_rec.graph.merge_lookup": ("do_merge_lookup",),
@@ -114,15 +120,21 @@ def _effects(switches: Switches) -> Iterator[Effect]:
         hand = "device_vocabulary_size may be as small as twice the distinct ids of a batch"
         yield Effect(f"rows lie in {switches.cache_mode}, those of the batch on the device", by_hand=hand)
     if switches.modify_graph:
-        yield Effect("ids that are tensors always need graph modification: --modify-graph adds nothing")
+        yield Effect("ids are found by graph modification, also where the source shows the dataset (--modify-graph)")
     if switches.multi_lookup:
         yield Effect("`do_merge_lookup` makes one lookup of all those of a table, before gradients are taken")
 
 
 def _hooks(switches: Switches) -> Iterator[Hook]:
-    yield Hook("GraphModifierHook")
+    yield Hook("GraphModifierHook", modifies=True)
     if switches.eviction:
         yield Hook("EvictHook", f"evict_enable=True, evict_time_interval={switches.eviction}", trains=True)
+
+
+def _by_dataset(switches: Switches) -> bool:
+    """True where lookups may be given a FeatureSpec: without a second tier, and without time stamps of the batches."""
+    tiers = switches.dynamic_expansion or switches.cache_mode in {"DDR", "SSD"}
+    return not (switches.modify_graph or tiers or switches.eviction)
 
 
 def _begin(spelling: Spelling) -> list[str]:
@@ -145,7 +157,7 @@ TARGET = Target(
     initial_values=lambda s: BY_HOST if s.dynamic_expansion or s.cache_mode in {"DDR", "SSD"} else None,
     most_lookups=128,
     unseen="evaluation reads zeros for ids that training has not seen, not their initial rows",
-    program=Program(_begin, "terminate_config_initializer", pipeline=True),
+    program=Program(_begin, "terminate_config_initializer", by_dataset=_by_dataset, pipeline=True),
     refuses=_refuses,
     effects=_effects,
     hooks=_hooks,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import libcst as cst
 
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.facts import Followed
+from migrate.source.frontends.tensorflow.pipelines import Pipeline, find_pipeline
 from migrate.source.frontends.tensorflow.placing import end_of_line, line_after, line_before
 from migrate.source.frontends.tensorflow.steps import StepEditing
 from migrate.source.frontends.tensorflow.surround import (
@@ -21,7 +23,7 @@ from migrate.source.frontends.tensorflow.surround import (
     sessions,
     with_hooks,
 )
-from migrate.targets.base import Program
+from migrate.targets.base import Hook, Program
 
 RULE = "tf-target"
 
@@ -29,17 +31,22 @@ RULE = "tf-target"
 class AroundEditing(StepEditing):
     """Writes what the target needs around the model, and notes what the source has no place for."""
 
+    pipeline: Pipeline | None = None  #: the dataset that sends the ids; None where the graph is modified for that
+
     def _around(self) -> None:
         hooks = list(self.target.hooks(self.file.switches))
         if self.target.program is None and not hooks:
             return
         places = hooked(self.file)
         for place in places:
-            made = [f"{self._function(h.function)}({h.arguments})" for h in hooks if place.trains or not h.trains]
+            made = [self._made_hook(hook) for hook in hooks if place.trains or not hook.trains]
             if made:
                 self._hook(place, made)
         program = self.target.program
-        plain = self._modify_before_session() if program is not None and program.pipeline else False
+        session = self._plain_session() if program is not None and program.pipeline else None
+        plain = session is not None
+        if session is not None:
+            self._before_session(session)
         known = places or plain or any(hooked(part) for part in self.file.program)
         if hooks and not known:
             names = " and ".join(f"`{hook.function}({hook.arguments})`" for hook in hooks)
@@ -50,7 +57,7 @@ class AroundEditing(StepEditing):
             self._note("no session of this program takes hooks where the source shows it", action)
         if program is not None:
             self._begin_and_end(program)
-            if program.pipeline and self._lacks_prefetch():
+            if program.pipeline and self.pipeline is None and self._lacks_prefetch():
                 action = "let the dataset end with `.prefetch(1)`, by which the SDK finds it"
                 self._note("a one-shot iterator is made of a dataset without `.prefetch`", action)
 
@@ -67,29 +74,65 @@ class AroundEditing(StepEditing):
         where = self.tree.outer_span(args[-1].value)[1] if args else self.tree.span(place.call)[1] - 1
         self.plan.edits.append(Edit(where, where, f"{', ' if args else ''}hooks={text}"))
 
-    def _modify_before_session(self) -> bool:
-        """Modify the graph before a plain session, and initialize the iterator that is made then; return if it was."""
+    def _made_hook(self, hook: Hook) -> str:
+        """Return the call that makes a hook; that of graph modification only starts a pipeline which needs none."""
+        arguments = "modify_graph=False" if hook.modifies and self.pipeline is not None else hook.arguments
+        return f"{self._function(hook.function)}({arguments})"
+
+    def _find_pipeline(self) -> Pipeline | None:
+        """Return the dataset that can send the ids of this program without its graph being modified."""
+        program = self.target.program
+        if program is None or program.by_dataset is None or not program.by_dataset(self.file.switches):
+            return None
+        return find_pipeline(self.file, self.judgement.moving, plain=self._plain_session() is not None)
+
+    def _send_ids(self, pipeline: Pipeline) -> None:
+        """Make the specifications of the features before the iterator, and let its dataset send them."""
+        tree, names = self.tree, self._specifications(pipeline)
+        threshold = self.file.switches.admission
+        more = f", access_threshold={threshold}" if threshold else ""
+        made = self._function("FeatureSpec")
+        lines = [
+            f'{name} = {made}("{one.key}", table_name="{one.table}", index_key="{one.key}"{more})'
+            for name, one in zip(names, pipeline.features, strict=True)
+        ]
+        self.plan.edits.append(line_before(tree, pipeline.iterator, lines))
+        atom = isinstance(pipeline.dataset, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
+        start, end = tree.outer_span(pipeline.dataset)
+        if not atom and start == tree.span(pipeline.dataset)[0]:
+            self.plan.edits.append(Edit(start, start, "("))
+        send = f"{self._function('get_asc_insert_func')}(tgt_key_specs=[{', '.join(names)}], is_training=True)"
+        closing = ")" if not atom and start == tree.span(pipeline.dataset)[0] else ""
+        self.plan.edits.append(Edit(end, end, f"{closing}.map({send}).prefetch(1)"))
+
+    def _specifications(self, pipeline: Pipeline) -> list[str]:
+        """Return the names of the specifications; several lookups may read one feature, each by one of its own."""
+        wanted = [f"{one.table}_{re.sub(r'[^0-9A-Za-z_]', '_', one.key)}_spec" for one in pipeline.features]
+        before = [wanted[:number].count(one) for number, one in enumerate(wanted)]
+        return [self.fresh.local(f"{one}_{n + 1}" if n else one) for one, n in zip(wanted, before, strict=True)]
+
+    def _plain_session(self) -> cst.Call | None:
+        """Return the plain session before which the graph is complete, where the source shows it."""
         found = sessions(self.file)
         moving = [t for t in self.judgement.moving if self._is_mine(t.creation.call)]
         building = [t.creation.call for t in moving] + [use.call for t in moving for use in t.lookups]
         building += [step.call for step in self.judgement.steps]
         mine = all(self._is_mine(call) for call in building)
         if not found or not building:
-            return False
+            return None
         line = self.tree.statement(found[0])
         several = isinstance(line, cst.With) and len(line.items) > 1
         bare = len(found) == 1 and not any(a.keyword and a.keyword.value == "graph" for a in found[0].args)
-        if not (mine and bare and not several and builds_before(self.file, found[0], building)):
-            return False
-        if len(iterators(self.file)) != 1:
-            return False
-        self.plan.edits.append(
-            line_before(self.tree, found[0], [f"{self._function('modify_graph_and_start_emb_cache')}()"])
-        )
-        for use in initializers(self.file):
+        certain = mine and bare and not several and builds_before(self.file, found[0], building)
+        return found[0] if certain and len(iterators(self.file)) == 1 else None
+
+    def _before_session(self, session: cst.Call) -> None:
+        """Start the pipeline before a plain session; where the graph is modified, its new iterator is initialized."""
+        start = "modify_graph_and_start_emb_cache" if self.pipeline is None else "start_asc_pipeline"
+        self.plan.edits.append(line_before(self.tree, session, [f"{self._function(start)}()"]))
+        for use in initializers(self.file) if self.pipeline is None else ():
             config = f"{self._function('ConfigInitializer')}.get_instance()"
             self.plan.edits.append(Edit(*self.tree.span(use), f"{config}.train_params_config.get_initializer(True)"))
-        return True
 
     def _begin_and_end(self, program: Program) -> None:
         """Write the first lines of the program and its last one, where the file has such places."""

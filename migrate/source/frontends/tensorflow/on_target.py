@@ -186,7 +186,8 @@ def _check_ids(file: File, table: Table) -> None:
         found = origins(file, ids)
         if FED in found or not found:
             reason = f"{title} takes ids from a dataset's iterator, not from a placeholder or a constant"
-            table.stops.append(Stop(call, RULE, f"`{text}` does not come from a dataset", reason, USE))
+            action = f"read it from a tf.data.Dataset; {USE}"
+            table.stops.append(Stop(call, RULE, f"`{text}` does not come from a dataset", reason, action))
         elif DATASET not in found:
             reason = f"{title} takes ids from a dataset's iterator, and where these come from is not seen"
             assumption = f"`{text}` comes from a dataset's iterator"

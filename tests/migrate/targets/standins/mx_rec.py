@@ -25,6 +25,7 @@ from standins import strict
 
 tf = tensorflow.compat.v1
 STATE = SimpleNamespace()
+SENT = "_read_emb_key"  # the end of the key that the SDK adds to a batch
 FRESH = {"begun": False, "looked_up": False, "merged": False, "modified": False, "ended": False, "merges": 0}
 
 
@@ -74,15 +75,79 @@ def create_table(
     return runtime.create_table(key_dtype, dim, name, emb_initializer, device_vocabulary_size)
 
 
+class FeatureSpec:
+    """The ids of one lookup: an entry of the batch."""
+
+    def __init__(
+        self, name: str, table_name: Any = None, index_key: Any = None, access_threshold: Any = None,
+        eviction_threshold: Any = None, is_timestamp: Any = None, batch_size: Any = None, faae_coefficient: int = 1,
+    ) -> None:  # fmt: skip
+        for owner, value in (("name", name), ("table_name", table_name or name), ("index_key", index_key or name)):
+            strict.check(owner, value, str)
+        if eviction_threshold is not None or is_timestamp is not None or batch_size is not None:
+            raise ValueError("not used here")
+        strict.check("access_threshold", access_threshold or 1, int)
+        self.table_name, self.index_key = table_name or name, index_key or name
+        self.access_threshold = access_threshold
+        self.seen: set[bool] = set()
+
+
+def get_asc_insert_func(
+    tgt_key_specs: Any = None, args_index_list: Any = None, table_names: Any = None, is_training: bool = True,
+    dump_graph: bool = False,
+) -> Any:  # fmt: skip
+    ConfigInitializer.get_instance()
+    strict.check("tgt_key_specs", tgt_key_specs, list)
+    if not tgt_key_specs or args_index_list is not None or table_names is not None:
+        raise ValueError("specifications, and nothing else")
+    for one in tgt_key_specs:
+        strict.check("specification", one, FeatureSpec)
+        one.seen.add(is_training)
+
+    def insert(*batch: Any) -> Any:
+        if len(batch) != 1 or not isinstance(batch[0], dict):
+            raise OSError(f"the batch is no dict: {batch}")
+        sent = [tf.reshape(tf.cast(batch[0][one.index_key], tf.int64), [-1]) for one in tgt_key_specs]
+        return {**batch[0], f"{max(batch[0])}{SENT}": tf.concat(sent, 0)}
+
+    return insert
+
+
+def start_asc_pipeline() -> None:
+    if not STATE.looked_up:
+        raise RuntimeError("no tables")
+    STATE.modified = True
+
+
+def _of_specification(hashtable: Any, ids: FeatureSpec, is_train: bool, batch: Any) -> Any:
+    """Return the tensor of ids that a specification stands for."""
+    if ids.table_name != hashtable.table_name:
+        raise ValueError(f"the specification is for {ids.table_name}, not for {hashtable.table_name}")
+    if is_train not in ids.seen:
+        raise RuntimeError("get_asc_insert_func comes first")
+    strict.check("batch", batch, dict)
+    if not any(key.endswith(SENT) for key in batch):
+        raise ValueError("this batch has not sent its ids")
+    return batch[ids.index_key]
+
+
 def sparse_lookup(
     hashtable: Any, ids: Any, send_count: Any = None, is_train: bool = True, name: Any = None,
     modify_graph: bool = False, batch: Any = None, access_and_evict_config: Any = None, is_grad: bool = True,
     serving_default_value: Any = None,
 ) -> Any:  # fmt: skip
-    strict.check("ids", ids, tf.Tensor)
+    strict.check("ids", ids, tf.Tensor, FeatureSpec)
     strict.check("is_train", is_train, bool)
-    if modify_graph is not True:
-        raise ValueError("ids that are a tensor need modify_graph=True")
+    if STATE.modified and is_train:
+        raise RuntimeError("the pipeline runs already")
+    if modify_graph is not isinstance(ids, tf.Tensor):
+        raise ValueError("ids that are a tensor need modify_graph=True, and a FeatureSpec does not")
+    STATE.kinds.add("Tensor" if isinstance(ids, tf.Tensor) else "FeatureSpec")
+    if isinstance(ids, FeatureSpec):
+        if access_and_evict_config is not None:
+            raise ValueError("thresholds are those of the specification")
+        access_and_evict_config = {"access_threshold": ids.access_threshold} if ids.access_threshold else None
+        ids = _of_specification(hashtable, ids, is_train, batch)
     config = access_and_evict_config or {}
     strict.check("access_threshold", config.get("access_threshold", 0), int)
     if "eviction_threshold" in config and not tf.get_collection("ASCEND_TIMESTAMP"):
@@ -95,8 +160,9 @@ def sparse_lookup(
         raise RuntimeError("more than 128 lookups of one table")
     STATE.merged = STATE.merged and not is_train
     return runtime.sparse_lookup(
-        hashtable, ids, is_train=is_train, name=name, modify_graph=True, access_and_evict_config=access_and_evict_config
-    )
+        hashtable, ids, is_train=is_train, name=name, modify_graph=modify_graph,
+        access_and_evict_config=access_and_evict_config,
+    )  # fmt: skip
 
 
 def _comes_from_iterator(ids: Any) -> bool:
@@ -206,6 +272,9 @@ OPTIMIZERS = {
     "lazy_adam_by_addr": {"create_hash_optimizer_by_address": _lazy_adam_by_address},
 }
 MODULES = {
+    "mx_rec.core.asc.feature_spec": (FeatureSpec,),
+    "mx_rec.core.asc.helper": (get_asc_insert_func,),
+    "mx_rec.core.asc.manager": (start_asc_pipeline,),
     "mx_rec.core.embedding": (create_table, sparse_lookup),
     "mx_rec.core.feature_process": (EvictHook,),
     "mx_rec.graph.merge_lookup": (do_merge_lookup,),
@@ -227,7 +296,7 @@ def _merging(stock: Callable[..., Any]) -> Callable[..., Any]:
 @contextlib.contextmanager
 def installed() -> Iterator[SimpleNamespace]:
     """Make `mx_rec` importable; gives what happened."""
-    vars(STATE).update(FRESH, lookups={})
+    vars(STATE).update(FRESH, lookups={}, kinds=set())
     contents: dict[str, dict[str, Any]] = {name: {f.__name__: f for f in found} for name, found in MODULES.items()}
     contents |= {f"mx_rec.optimizers.{name}": dict(found) for name, found in OPTIMIZERS.items()}
     base = tf.train.Optimizer

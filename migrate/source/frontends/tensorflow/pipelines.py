@@ -1,0 +1,134 @@
+"""Programs whose dataset can send the ids itself: each lookup has a specification, and no graph is modified.
+
+The elements of the dataset must be dicts, because the SDK adds an entry to them, and nobody may see that entry: the
+source reads the batch by literal keys alone. Where anything of this is not seen, ids are found by modifying the graph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.called import calls_of
+from migrate.source.frontends.tensorflow.facts import Lookup, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.references import Mentions, entry_key, mentions
+from migrate.source.frontends.tensorflow.surround import hooked, iterators, main_block
+from migrate.source.frontends.tensorflow.values import assigned_value, is_target, resolve
+from migrate.source.frontends.tensorflow.variable_scopes import in_loop
+
+#: What may leave the statements inside it out.
+BRANCHES = (cst.If, cst.Else, cst.Try, cst.ExceptHandler, cst.IfExp, cst.BooleanOperation, cst.Match)
+DEPTH = 6
+
+
+@dataclass(frozen=True)
+class Feature:
+    """The ids of one lookup: an entry of the batch."""
+
+    lookup: Lookup
+    table: str
+    key: str
+    batch: str  #: the batch, as it is called at the lookup
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A dataset that sends the ids of all lookups."""
+
+    iterator: cst.Call
+    dataset: cst.BaseExpression
+    features: list[Feature] = field(default_factory=list)
+
+    def of(self, lookup: Lookup) -> int | None:
+        """Return the number of the feature that a lookup reads."""
+        return next((number for number, one in enumerate(self.features) if one.lookup.call is lookup.call), None)
+
+
+def find_pipeline(file: File, moving: Sequence[Table], plain: bool) -> Pipeline | None:
+    """Return the dataset that can send all ids; None where the source does not show it whole.
+
+    `plain` says that the program has a plain session before which lines can stand; one with hooks does as well.
+    """
+    read = [c for c in file.tree.calls if isinstance(c.func, cst.Attribute) and c.func.attr.value == "get_next"]
+    made = iterators(file)
+    if len(file.program) > 1 or len(read) != 1 or len(made) != 1 or not (plain or hooked(file)):
+        return None
+    dataset = _dataset(made[0])
+    func = read[0].func
+    if dataset is None or read[0].args or not isinstance(func, cst.Attribute):
+        return None
+    home = file.tree.enclosing(made[0], cst.FunctionDef)
+    if resolve(file.tree, func.value) is not made[0] or not _once(file, made[0], home):
+        return None
+    entries = _entries(file, read[0])
+    pipeline = Pipeline(made[0], dataset)
+    for table in moving:
+        for lookup in table.lookups:
+            feature = _feature(file, table, lookup, entries)
+            if feature is None or not _once(file, lookup.call, home):
+                return None
+            pipeline.features.append(feature)
+    return pipeline if pipeline.features else None
+
+
+def _dataset(iterator: cst.Call) -> cst.BaseExpression | None:
+    """Return the dataset of `make_one_shot_iterator(dataset)` or `dataset.make_one_shot_iterator()`."""
+    plain = [arg for arg in iterator.args if arg.keyword is None or arg.keyword.value == "dataset"]
+    if len(iterator.args) == 1 and len(plain) == 1 and not plain[0].star:
+        return plain[0].value
+    return iterator.func.value if not iterator.args and isinstance(iterator.func, cst.Attribute) else None
+
+
+def _entries(file: File, batch: cst.Call) -> list[cst.Subscript]:
+    """Return the reads of a batch when all of them are of entries with literal keys, else none."""
+    assign = file.tree.parent(batch)
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
+    if not isinstance(target, cst.Name):
+        return []
+    known = mentions(file, target)
+    found = [file.tree.parent(read) for read in known.reads]
+    entries = [one for one in found if isinstance(one, cst.Subscript) and entry_key(one) is not None]
+    written = any(is_target(file.tree, one) for one in entries)
+    whole = len(entries) == len(found) and all(e.value is r for e, r in zip(entries, known.reads, strict=True))
+    return entries if whole and not written and not known.stops and _is_one(file, known, batch) else []
+
+
+def _is_one(file: File, known: Mentions, batch: cst.Call) -> bool:
+    """True when the names of the batch are bound to nothing else."""
+    own = {id(batch), *(id(node) for node in known.aliased)}
+    values = [assigned_value(file.tree, w) for w in known.writes if not isinstance(file.tree.parent(w), cst.Param)]
+    return all(id(value) in own for value in values) and all(id(node) in own for node in known.passed)
+
+
+def _feature(file: File, table: Table, lookup: Lookup, entries: Sequence[cst.Subscript]) -> Feature | None:
+    """Return the entry that a lookup reads its ids from, as they are."""
+    if lookup.rewrite is not None or lookup.ids is None or any(arg is lookup.ids for arg, _, _ in lookup.wraps):
+        return None
+    ids = resolve(file.tree, lookup.ids.value)
+    key = entry_key(ids) if isinstance(ids, cst.Subscript) and any(ids is one for one in entries) else None
+    here = file.tree.enclosing(lookup.call, cst.FunctionDef)
+    if key is None or not isinstance(ids, cst.Subscript) or file.tree.enclosing(ids, cst.FunctionDef) is not here:
+        return None
+    plain = re.fullmatch(r"\w+", table.final_name) and key and '"' not in key and "\\" not in key
+    return Feature(lookup, table.final_name, key, file.tree.source(ids.value)) if plain else None
+
+
+def _once(file: File, node: cst.CSTNode, home: cst.FunctionDef | None, depth: int = DEPTH) -> bool:
+    """True when `node` certainly runs once where `home` does, in it or in functions that the module calls."""
+    function = file.tree.enclosing(node, cst.FunctionDef)
+    block = main_block(file)
+    for around in file.tree.ancestors(node):
+        if around is function or around is block:
+            break
+        if isinstance(around, BRANCHES):
+            return False
+    if in_loop(file, node) or depth == 0:
+        return False
+    if function is home:
+        return True
+    calls = calls_of(file, function) if function is not None and home is None else None
+    return calls is not None and len(calls) == 1 and _once(file, calls[0], home, depth - 1)
