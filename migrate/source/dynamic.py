@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 FUNCTIONS = ("import_module", "__import__")
-CALLED = re.compile(r"\b(import_module|__import__)\b")
 
 
 @dataclass(frozen=True)
@@ -19,10 +17,15 @@ class Dynamic:
     level: int  #: number of leading dots
     whole: bool  #: true when `start` is all of it
 
+    @property
+    def open(self) -> bool:
+        """True when it may be any module."""
+        return not (self.start or self.level or self.whole)
+
 
 def dynamic_imports(text: str) -> Iterator[Dynamic]:
     """Yield what the calls of `text` import by a text; what does not parse is passed over."""
-    if CALLED.search(text) is None:
+    if not any(name in text for name in FUNCTIONS):
         return
     try:
         tree = ast.parse(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.modules import imports_of
+from migrate.source.outside import outside
 from migrate.source.programs import programs_of
 from migrate.source.project import Project
 
@@ -60,3 +61,11 @@ class FileLink:
     def crowded(self) -> bool:
         """True when the files of its programs are too large to be judged with this one."""
         return programs_of(self._project).is_crowded(self._path)
+
+    def opened(self) -> tuple[str, ...]:
+        """Return the files of the project that import what may be any module."""
+        return programs_of(self._project).opened(self._path)
+
+    def not_given(self) -> dict[str, str]:
+        """Return the texts of the files that this one imports and that are not of the project, by their places."""
+        return outside(self._project, self._path)

@@ -150,6 +150,20 @@ class Programs:
         self.unit(path)
         return path in self._crowded
 
+    @cached_property
+    def _open(self) -> tuple[str, ...]:
+        """The files that import what may be any module, where code that concerns variables runs with them."""
+        found = [one for one in self.project.files if any(call.open for call in self.project.by_text(one))]
+        return tuple(one for one in found if self._concerns(one) or any(map(self._brought, self.entries(one))))
+
+    def _concerns(self, path: str) -> bool:
+        return self.words.concerns.search(self.project.text(path)) is not None
+
+    def opened(self, path: str) -> tuple[str, ...]:
+        """Return the files that import what may be any module, and so `path` or code that runs with it."""
+        mine = any(call.open for call in self.project.by_text(path))
+        return self._open if path in self._open or not mine else (*self._open, path)
+
     def around(self, path: str) -> frozenset[str]:
         """Return the concerned files whose verdicts may speak of `path`.
 

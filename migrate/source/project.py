@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from migrate.source.bindings import Alias, Binding, bindings, listed
-from migrate.source.dynamic import dynamic_imports
+from migrate.source.dynamic import Dynamic, dynamic_imports
 from migrate.source.modules import Imported, Modules, imports_of
 from migrate.source.notebook import SUFFIX, module_of
 from migrate.source.text import decode
@@ -46,15 +46,23 @@ def _found(token: int) -> Project:
 class Project:
     """Answers questions about names across files. Files are named as they are reported."""
 
-    def __init__(self, files: Mapping[str, Path], texts: Mapping[str, str] | None = None, settings: Any = None) -> None:
+    def __init__(
+        self,
+        files: Mapping[str, Path],
+        texts: Mapping[str, str] | None = None,
+        settings: Any = None,
+        named: Iterable[str] = (),
+    ) -> None:
         """Take the files (as reported -> place); `texts` stands for what lies on the disk."""
         self.settings = settings  #: what was asked for the whole run
+        self.named = frozenset(named)  #: files that were given by their names, not with a directory
         self.token = next(_TOKENS)
         self.files = dict(files)
         self._texts: dict[str, str] = dict(texts or {})
         self._given = dict(texts or {})
         self._imports: dict[str, list[Imported]] = {}
         self._exports: dict[str, dict[str, list[Binding]]] = {}
+        self._dynamic: dict[str, tuple[Dynamic, ...]] = {}
         self._edges: dict[str, frozenset[str]] = {}
         self._public: dict[str, frozenset[str]] = {}
         self._closures: dict[str, frozenset[str]] = {}
@@ -94,7 +102,7 @@ class Project:
 
     def replaced(self, texts: Mapping[str, str]) -> Project:
         """Return the same project with other texts for some files."""
-        return Project(self.files, {**self._given, **texts}, self.settings)
+        return Project(self.files, {**self._given, **texts}, self.settings, self.named)
 
     def digest(self, path: str) -> str:
         """Return a digest of a file's text."""
@@ -277,13 +285,19 @@ class Project:
 
     def _by_text(self, path: str) -> Iterator[str]:
         """Yield the files that calls of `import_module` and `__import__` may bring in."""
-        for call in dynamic_imports(self.text(path)):
+        for call in self.by_text(path):
             if not call.whole:
-                yield from self.modules.beginning(path, call.start, call.level)
+                yield from self.modules.beginning(path, call.start, call.level) if call.start or call.level else ()
             elif (module := self.modules.find(path, call.start, call.level)) is not None:
                 yield module
             elif not call.level:
                 yield from self.modules.bearing(path, call.start)
+
+    def by_text(self, path: str) -> tuple[Dynamic, ...]:
+        """Return what the calls of `import_module` and `__import__` in a file import."""
+        if path not in self._dynamic:
+            self._dynamic[path] = tuple(dynamic_imports(self.text(path)))
+        return self._dynamic[path]
 
     def closure(self, path: str) -> frozenset[str]:
         """Return `path` and every file of the job that it imports, directly or not."""

@@ -19,7 +19,8 @@ from migrate.source.discover import Input, find_inputs, mentions_framework
 from migrate.source.generated import is_generated, left_out
 from migrate.source.notebook import SUFFIX, NotebookResult
 from migrate.source.options import Options
-from migrate.source.programs import dependencies_of, group_of, is_judged_with_others
+from migrate.source.outside import outside
+from migrate.source.programs import dependencies_of, group_of, is_judged_with_others, programs_of
 from migrate.source.project import Project
 from migrate.source.result import SourceResult
 from migrate.source.workers import Outcome, Task, convert_all
@@ -146,7 +147,11 @@ def _read_with(task: Task) -> dict[str, str]:
     """Return what else a result depends on: texts beside the file, and digests of the files judged with it."""
     project = task.options.project
     others = dependencies_of(project, task.path) if project is not None else ()
-    return {**task.siblings, **{f"project:{other}": project.digest(other) for other in others if project is not None}}
+    if project is None or task.path not in project.files:
+        return dict(task.siblings)
+    read = {f"project:{other}": project.digest(other) for other in others}
+    read |= {f"outside:{place}": text for place, text in outside(project, task.path).items()}
+    return {**task.siblings, **read, "opened": " ".join(programs_of(project).opened(task.path))}
 
 
 def _keep(cache: Cache, key: str, task: Task, result: SourceResult, data: bytes) -> None:
@@ -169,7 +174,8 @@ def _project(inputs: Sequence[Input], options: Options) -> Project:
         for one in inputs
         if one.path.suffix in {".py", SUFFIX} and not one.problem and (one.explicit or not is_excluded(one.path))
     }
-    return Project(files, settings=options)
+    named = [shown(one.path) for one in inputs if one.explicit]
+    return Project(files, settings=options, named=named)
 
 
 def _uses_project(path: str, options: Options) -> bool:

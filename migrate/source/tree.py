@@ -37,6 +37,12 @@ class Link(Protocol):
     def crowded(self) -> bool:
         """True when the files of its programs are too large to be judged with this one."""
 
+    def opened(self) -> tuple[str, ...]:
+        """Return the files of the project that import what may be any module."""
+
+    def not_given(self) -> dict[str, str]:
+        """Return the texts of the files that this one imports and that are not of the project, by their places."""
+
 
 class Tree:
     """Read-only questions about one source file."""

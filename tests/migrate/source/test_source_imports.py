@@ -83,7 +83,6 @@ BY_TEXT = {
     "a percent sign": 'importlib.import_module("parts.%s" % NAME)',
     "an f-string": 'importlib.import_module(f"parts.{NAME}")',
     "a part of a name": 'importlib.import_module("r" + NAME[1:])',
-    "all of it": "importlib.import_module(NAME)",
     "joined": 'importlib.import_module(".".join(["parts", NAME]))',
 }
 

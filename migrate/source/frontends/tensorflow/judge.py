@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,11 +32,12 @@ from migrate.source.frontends.tensorflow.scoped import check_scoped_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
 from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner
+from migrate.source.frontends.tensorflow.unread import unread
+from migrate.source.frontends.tensorflow.untrained import untrained
 from migrate.source.frontends.tensorflow.variable_lists import check_prints, refined, trainables
 from migrate.source.frontends.tensorflow.variable_mentions import handed_on
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
-from migrate.source.programs import LIMIT
 from migrate.source.rules import rules
 from migrate.targets import MAKERS
 
@@ -90,7 +91,10 @@ def judge(file: File, assume: bool) -> Judgement:
     judgement = Judgement(file, tables, training)
     if not tables:
         return judgement
-    judgement.file_stops = [*_file_stops(file, training, mentioned), *(refined(file, s) for s in training.stops)]
+    judgement.file_stops = [
+        *_file_stops(file, training, tables, mentioned),
+        *(refined(file, s) for s in training.stops),
+    ]
     keep_tables(file, tables)
     check_regularizers(file, tables, training)
     check_idle_rows(file, tables, training)
@@ -123,17 +127,17 @@ def _lift(judgement: Judgement) -> None:
         stops[:] = [stop for stop in stops if not stop.assumption]
 
 
-def _file_stops(file: File, training: Training, mentioned: set[int]) -> Iterator[Stop]:
+def _file_stops(file: File, training: Training, tables: Sequence[Table], mentioned: set[int]) -> Iterator[Stop]:
     for part in file.files:
         for rule in rules(FileRule):
             yield from rule.stops(part)
         yield from _other_runtime(part)
         yield from _converted(part)
-        yield from _crowded(part)
+        yield from unread(part, tables)
         yield from _kept(part, training)
         trained = [*(step.call for step in training.steps), *(stop.node for stop in training.stops)]
         if not any(file.tree.related(node, part.tree.module) for node in trained):
-            yield from _untrained(part)
+            yield from untrained(part)
     yield from trainables(file, training)
     yield from all_variables(file)
     yield from handed_on(file)
@@ -175,48 +179,6 @@ def _other_runtime(file: File) -> Iterator[Stop]:
     if beside.is_file():
         reason = "beside the converted file it would hide the installed package `runtime`"
         yield Stop(file.tree.module, "tf-surroundings", f"`{beside.as_posix()}` is there", reason, "rename that module")
-
-
-def _crowded(file: File) -> Iterator[Stop]:
-    """What other files do is not seen where they are too large to be judged with this one."""
-    if file.tree.link is not None and file.tree.link.crowded():
-        reason = (
-            f"the files of its programs have more than {LIMIT:,} characters: what others do with tables is not seen"
-        )
-        action = "give the files of one model alone, or convert with --assume"
-        assumption = "no other file uses all variables, or these tables in a way that does not name them"
-        yield Stop(file.tree.module, "tf-surroundings", "this file is judged alone", reason, action, assumption)
-
-
-def _untrained(file: File) -> Iterator[Stop]:
-    """A file that neither trains nor runs its model is a part: someone else trains it."""
-    runs = {
-        "Session",
-        "InteractiveSession",
-        "train.MonitoredTrainingSession",
-        "train.MonitoredSession",
-        "estimator.Estimator",
-    }
-    calls = [name for other in file.program for _, name in other.names.calls]
-    if any(name in runs for name in calls) or not file.tree.module.body:
-        return
-    if not any(isinstance(s, cst.FunctionDef | cst.ClassDef) for s in file.tree.module.body):
-        return
-    reason = "after the conversion, whoever trains this model must also train its tables"
-    action = "convert with --assume and split the optimizer where the model is trained"
-    message = "no optimizer in this file trains its tables"
-    if len(file.program) > 1:
-        message = f"no optimizer in this file or in the {len(file.program) - 1} that run with it trains its tables"
-    else:
-        action = f"give the directory, if the model is trained in another file; or {action}"
-    yield Stop(
-        file.tree.module,
-        "tf-training-step",
-        message,
-        reason,
-        action,
-        "the tables are trained where the model is trained",
-    )
 
 
 def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:

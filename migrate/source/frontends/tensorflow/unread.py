@@ -1,0 +1,70 @@
+"""Code that may run with a file and is not judged with it: what it may do with the tables is a doubt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from migrate.source.dynamic import dynamic_imports
+from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.references import entry_key
+from migrate.source.programs import LIMIT
+
+#: Words of code that may concern tables which it is not given: it lists, trains, stores or shares variables.
+CONCERNS = re.compile(
+    r"(trainable|global|local|model|all)_variables|get_collection|minimize|(apply|compute)_gradients|\bgradients\s*\("
+    r"|Optimizer|Saver|\.variables\b|\breuse|AUTO_REUSE|convert_variables|freeze_graph|get_variable_value|load_variable"
+    r"|as_graph_element|_by_name\b|import_meta_graph|MovingAverage|warm_start|init_from_checkpoint|variable_creator_scope"
+)
+
+
+def unread(file: File, tables: Sequence[Table]) -> Iterator[Stop]:
+    """Yield a doubt for each piece of code that runs with a file and is not judged with it."""
+    link = file.tree.link
+    if link is not None and link.crowded():
+        reason = (
+            f"the files of its programs have more than {LIMIT:,} characters: what others do with tables is not seen"
+        )
+        action = "give the files of one model alone, or convert with --assume"
+        assumption = "no other file uses all variables, or these tables in a way that does not name them"
+        yield Stop(file.tree.module, "tf-surroundings", "this file is judged alone", reason, action, assumption)
+    yield from _opened(file)
+    yield from _not_given(file, tables)
+
+
+def _opened(file: File) -> Iterator[Stop]:
+    """What is imported by a computed name may be any code."""
+    own = any(call.open for call in dynamic_imports(file.tree.text))
+    link = file.tree.link
+    for place in link.opened() if link is not None else (["this file"] if own else []):
+        shown = "this file" if place in {file.tree.path, "this file"} else f"`{place}`"
+        message = f"{shown} imports modules by a name that is computed"
+        reason = "what they do with variables is not seen"
+        action = "import them by statements, or convert with --assume"
+        assumption = f"what {shown} imports by a computed name does nothing with the tables"
+        yield Stop(file.tree.module, "tf-opaque", message, reason, action, assumption)
+
+
+def _not_given(file: File, tables: Sequence[Table]) -> Iterator[Stop]:
+    """What is imported from beside a file that was given alone is read for words that concern its tables."""
+    link = file.tree.link
+    names = _handed(file, tables)
+    for place, text in link.not_given().items() if link is not None else ():
+        word = CONCERNS.search(text) or (re.search(rf"[.\"'](?:{'|'.join(names)})\b", text) if names else None)
+        if word is not None:
+            message = f"`{place}` is imported and was not given"
+            reason = f"its `{word.group().strip(' (.')}` may concern the tables"
+            action = "give the directory, whose files are judged together; or convert with --assume"
+            assumption = f"`{place}` does nothing with the tables"
+            yield Stop(file.tree.module, "tf-surroundings", message, reason, action, assumption)
+
+
+def _handed(file: File, tables: Sequence[Table]) -> list[str]:
+    """Return the attributes and keys under which objects hold the tables of a file."""
+    nodes = [node for table in tables for node in table.references if file.tree.module_of(node) is file.tree.module]
+    found = {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
+    found |= {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
+    return sorted(map(re.escape, found))

@@ -1,0 +1,56 @@
+"""Programs in which no training step is seen: someone else trains their tables, or nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.dense import LIBRARIES
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.possible import bindings
+
+#: What runs a model: a program with one of these, and no step, only uses what is trained elsewhere.
+RUNS = {
+    "Session",
+    "InteractiveSession",
+    "train.MonitoredTrainingSession",
+    "train.MonitoredSession",
+    "estimator.Estimator",
+}
+REASON = "after the conversion, whoever trains this model must also train its tables"
+
+
+def untrained(file: File) -> Iterator[Stop]:
+    """Yield a doubt for a file without a training step, unless its program is whole and trains nothing."""
+    handed = next((call for one in file.program for call in one.tree.calls if _is_handed(one, call)), None)
+    runs = any(name in RUNS for one in file.program for _, name in one.names.calls)
+    defines = any(isinstance(line, cst.FunctionDef | cst.ClassDef) for line in file.tree.module.body)
+    if (handed is None and (runs or not defines)) or not file.tree.module.body:
+        return
+    others = len(file.program) - 1
+    action = "convert with --assume and split the optimizer where the model is trained"
+    message = "no optimizer in this file trains its tables"
+    reason = REASON
+    if handed is not None and runs:
+        text = " ".join(file.tree.source(handed).split())[:80]
+        message = f"no optimizer in this file trains its tables, but `{text}` may, whose code is not read"
+    elif others:
+        message = f"no optimizer in this file or in the {others} that run with it trains its tables"
+    else:
+        action = f"give the directory, if the model is trained in another file; or {action}"
+    assumption = "the tables are trained where the model is trained"
+    yield Stop(file.tree.module, "tf-training-step", message, reason, action, assumption)
+
+
+def _is_handed(file: File, call: cst.Call) -> bool:
+    """True for a call that gives something to code which is not read: it may be the loss."""
+    if not call.args or file.names.of(call.func) is not None or file.tree.is_inside(call.func):
+        return False
+    if isinstance(call.func, cst.Name) and any(
+        isinstance(file.tree.parent(b), cst.Param) for b in bindings(file, call.func)
+    ):
+        return True
+    imported, _ = file.tree.imported_names(call.func)
+    return any(module.split(".")[0] not in LIBRARIES for module in imported)
