@@ -171,7 +171,9 @@ class Target:
     reuses: bool = True  #: making a table of a known name, under reuse, gives the one that exists
     most_lookups: int = 0  #: of one table; 0: any number
     trains_alone: bool = True  #: the optimizer of tables also trains them when there is nothing else to train
-    initial_values: Callable[[Switches], re.Pattern[str] | None] = any_values  #: what all initializers must match
+    initial_values: Callable[[Switches], re.Pattern[str] | None] = (
+        any_values  #: what the name of each initializer's class must be
+    )
     unseen: str = ""  #: what evaluation reads for ids without a row, where that is not their initial row
     other_values: Callable[[str], bool] = no_values  #: true for an initializer that begins with other values here
     lookup: Callable[[Spelling, LookupText], str] | None = None  #: writes lookups anew, where they are of another form

@@ -43,7 +43,10 @@ LACKS = {
     "Embedding": "Keras layer",
 }
 #: Rows of these modes are made on the host, which knows these initial values and takes others for a normal of 0 and 1.
-BY_HOST = re.compile(r"\b(zeros|ones|constant|random_normal|truncated_normal)_initializer\(|\bConstant\(|Normal\(")
+BY_HOST = re.compile(
+    r"(zeros|ones|constant|random_normal|truncated_normal)_initializer"
+    r"|keras\.initializers\.(Zeros|Ones|Constant|RandomNormal|TruncatedNormal)"
+)
 DECAY = "Rec SDK has only the lazy Adam: rows that are not in the batch are not decayed"
 RATES = ("learning_rate", "initial_accumulator_value", "beta1", "beta2", "epsilon")
 

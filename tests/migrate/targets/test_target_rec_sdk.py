@@ -243,13 +243,25 @@ def test_switches_that_exclude_each_other_are_an_error(switches: dict[str, objec
         convert(program(MONITORED), "rec_sdk", **switches)
 
 
-def test_rows_that_the_host_makes_have_simple_initial_values() -> None:
+@pytest.mark.parametrize(
+    ("initializer", "verdict"),
+    [
+        ("tf.glorot_uniform_initializer()", State.UNSUPPORTED),
+        ("tf.keras.initializers.GlorotNormal()", State.UNSUPPORTED),
+        ("tf.keras.initializers.he_normal()", State.UNSUPPORTED),
+        ("tf.random_normal_initializer(stddev=0.3)", State.APPLIED),
+        ("tf.keras.initializers.TruncatedNormal(stddev=0.3)", State.APPLIED),
+        ("INIT", State.APPLIED),
+    ],
+)
+def test_rows_that_the_host_makes_have_simple_initial_values(initializer: str, verdict: State) -> None:
     text = program(MONITORED, "tf.train.GradientDescentOptimizer(0.1)").replace(
-        "tf.constant_initializer(0.3)", "tf.glorot_uniform_initializer()"
+        "tf.constant_initializer(0.3)", initializer
     )
-    assert "glorot" in convert(text, "rec_sdk", assume=True).converted
+    text = text.replace("\n\n", "\nINIT = tf.random_normal_initializer(stddev=0.3)\n\n", 1)
+    assert "create_table(" in convert(text, "rec_sdk", assume=True).converted
     found = {table.name: table.verdict for table in convert(text, "rec_sdk", assume=True, cache_mode="DDR").tables}
-    assert found == {"user": State.UNSUPPORTED, "bias": State.APPLIED}
+    assert found == {"user": verdict, "bias": State.APPLIED}
 
 
 @each_kind

@@ -62,9 +62,15 @@ def _column(file: File, call: cst.Call, name: str, around: list[Stop]) -> Table:
     if "dimension" in given:
         creation.dim_text = file.tree.source(given["dimension"].value)
     initializer = given.get("initializer")
-    creation.initializer = Initializer("" if initializer is None else file.tree.source(initializer.value))
+    creation.initializer = _initializer(file, initializer)
     table.stops += _arguments(file, given)
     return table
+
+
+def _initializer(file: File, given: cst.Arg | None) -> Initializer:
+    value = resolve(file.tree, given.value) if given is not None else None
+    law = file.names.of(value.func) if isinstance(value, cst.Call) else None
+    return Initializer("" if given is None else file.tree.source(given.value), law=law or "")
 
 
 def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:

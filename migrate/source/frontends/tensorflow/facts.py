@@ -56,6 +56,7 @@ class Initializer:
 
     text: str
     note: str = ""
+    law: str = ""  #: the canonical name of the initializer's class, where it is known
 
 
 @dataclass

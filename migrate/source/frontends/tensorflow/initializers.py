@@ -103,11 +103,11 @@ class Initializers:
         if not isinstance(found, cst.Call) or not (name := self.names.of(found.func)):
             return None
         if name in ROWWISE:
-            return Initializer(self.tree.source(node)) if self._rowwise(name, found) else None
+            return Initializer(self.tree.source(node), law=name) if self._rowwise(name, found) else None
         fan, seed = self._fan(name, found)
         stays = fan is not None or (name in VARIANCE_SCALING and bind(found, SCALING) is not None)
         if stays and self._stays(name, shape):
-            return Initializer(self.tree.source(node), OLD_FAN)
+            return Initializer(self.tree.source(node), OLD_FAN, name)
         return self.scaled(fan, shape, name.rpartition(".")[2], seed) if fan else None
 
     def op(self, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
@@ -151,14 +151,16 @@ class Initializers:
     def _call(self, name: str, arguments: dict[str, str]) -> Initializer:
         text = ", ".join(f"{key}={value}" if key.strip() else value for key, value in arguments.items())
         prefix = self.names.v1_prefix or "tf"
-        return Initializer(f"{prefix}.{name}({text})")
+        return Initializer(f"{prefix}.{name}({text})", law=name)
 
     def _class(self, name: str, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
         if name in {"zeros_initializer", "ones_initializer"} or name in FANS:
             text = f"{self.tree.source(node)}()"
             if name not in FANS:
-                return Initializer(text)
-            return Initializer(text, OLD_FAN) if self._stays(name, shape) else self.scaled(FANS[name], shape, name)
+                return Initializer(text, law=name)
+            return (
+                Initializer(text, OLD_FAN, name) if self._stays(name, shape) else self.scaled(FANS[name], shape, name)
+            )
         return None
 
     def _computed(self, bound: dict[str, cst.Arg]) -> bool:

@@ -96,7 +96,7 @@ def _check_reuse(file: File, table: Table) -> None:
 def _check_initial_values(file: File, table: Table) -> None:
     """Stop a table whose rows the target would make with other values."""
     wanted, given = file.target.initial_values(file.switches), table.creation.initializer
-    if wanted is None or given is None or wanted.search(given.text):
+    if wanted is None or given is None or wanted.fullmatch(given.law):
         return
     reason = f"{file.target.title} then makes rows on the host, from constant and normal initial values alone"
     message = f"the initial values of `{table.label}`"
