@@ -126,7 +126,11 @@ def test_it_trains_as_before(columns: str, read: str, optimizer: str) -> None:
     want = losses(text, nullcontext())
     np.testing.assert_allclose(losses(result.converted, deeprec_columns.installed()), want, rtol=1e-5)
     assert len({round(loss, 4) for loss in want}) == STEPS
-    assert convert(result.converted, "deeprec", assume=True).converted == result.converted
+    again = convert(result.converted, "deeprec", assume=True)
+    assert again.converted == result.converted
+    assert {table.verdict for table in again.tables} == {State.NOTED}, "nothing is left to do"
+    elsewhere = convert(result.converted, "runtime", assume=True)
+    assert {table.verdict for table in elsewhere.tables} == {State.UNSUPPORTED}
 
 
 def test_a_category_becomes_one_with_keys() -> None:

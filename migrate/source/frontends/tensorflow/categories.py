@@ -6,15 +6,15 @@ What its ids were before decides whether the model is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from migrate.report.model import Applicability
+from migrate.report.model import Applicability, State
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal, string
-from migrate.source.frontends.tensorflow.columns import COLUMNS, RULE
+from migrate.source.frontends.tensorflow.columns import COLUMNS, RULE, categories
 from migrate.source.frontends.tensorflow.facts import Category, Followed, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.references import alias_target, mentions
@@ -177,7 +177,8 @@ def check_categories(file: File, table: Table) -> None:
     """Read the categories of an embedding column, and stop it where the target cannot make one of them."""
     parameters, _ = COLUMNS.get(file.names.of(table.creation.call.func) or "", ((), ""))
     given = bind(table.creation.call, parameters) if parameters else None
-    if file.target.category is None or given is None:
+    own = any(stop.state is State.NOTED for stop in table.stops)
+    if file.target.category is None or given is None or own:
         return
     for name in file.target.column_lacks:
         if name in given:
@@ -187,24 +188,12 @@ def check_categories(file: File, table: Table) -> None:
     text = "" if initializer is None else file.tree.source(resolve(file.tree, initializer.value))
     table.creation.begins_alike = CONSTANT.search(text) is not None
     reader = _Reader(file, table)
-    for node in _given(file, given):
-        if node is None:
-            reason = f"{file.target.title} makes its table by each category, and the list is not written here"
-            table.stops.append(
-                Stop(table.creation.call, RULE, "the categories of these columns", reason, "write it here")
-            )
-        else:
-            reader.read(node)
-
-
-def _given(file: File, given: Mapping[str, cst.Arg]) -> Iterator[cst.BaseExpression | None]:
-    """Yield the categories that a column is given; None for a list that cannot be read."""
-    if "categorical_column" in given:
-        yield given["categorical_column"].value
-    elif "categorical_columns" in given:
-        listed = given["categorical_columns"].value
-        plain = isinstance(listed, cst.List | cst.Tuple) and all(isinstance(e, cst.Element) for e in listed.elements)
-        yield from (e.value for e in listed.elements) if plain and isinstance(listed, cst.List | cst.Tuple) else [None]
+    found = categories(given)
+    if found is None:
+        reason = f"{file.target.title} makes its table by each category, and the list is not written here"
+        table.stops.append(Stop(table.creation.call, RULE, "the categories of these columns", reason, "write it here"))
+    for node in found or ():
+        reader.read(node)
 
 
 def check_shared_categories(judgement: Judgement) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
+from migrate.report.model import State
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal
 from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop, Table
 from migrate.source.frontends.tensorflow.keras_layers.facts import rowwise
@@ -59,6 +60,9 @@ def _column(file: File, call: cst.Call, name: str, around: list[Stop]) -> Table:
         action = "pass the arguments one by one"
         table.stops.append(Stop(call, RULE, "the arguments of this column cannot be read", "some are starred", action))
         return table
+    if (foreign := _foreign(file, given)) is not None:
+        table.stops = [foreign]
+        return table
     if "dimension" in given:
         creation.dim_text = file.tree.source(given["dimension"].value)
     initializer = given.get("initializer")
@@ -90,18 +94,34 @@ def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
     return " ".join(file.tree.source(over).split())
 
 
+def categories(given: Mapping[str, cst.Arg]) -> list[cst.BaseExpression] | None:
+    """Return the categories that a column is given; None for a list that is not written in its call."""
+    if "categorical_column" in given:
+        return [given["categorical_column"].value]
+    listed = given["categorical_columns"].value if "categorical_columns" in given else None
+    if not isinstance(listed, cst.List | cst.Tuple):
+        return None
+    found = [element.value for element in listed.elements if isinstance(element, cst.Element)]
+    return found if len(found) == len(listed.elements) else None
+
+
+def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Stop | None:
+    """Return why a column over the category of a fork stays as it is."""
+    for node in categories(given) or ():
+        made = resolve(file.tree, node)
+        name = file.names.of(made.func) if isinstance(made, cst.Call) else None
+        if name == "feature_column.weighted_categorical_column" and isinstance(made, cst.Call) and made.args:
+            made = resolve(file.tree, made.args[0].value)
+            name = file.names.of(made.func) if isinstance(made, cst.Call) else None
+        if name and name.startswith("feature_column.") and name.rpartition(".")[2] not in CATEGORIES:
+            reason = "it is not TensorFlow's own, and in its fork the rows grow already"
+            own = file.target.category is not None  # the fork is where it goes
+            action, state = ("", State.NOTED) if own else ("leave the column as it is", State.UNSUPPORTED)
+            return Stop(node, RULE, f"`{name}` makes the category", reason, action, state=state)
+    return None
+
+
 def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Stop]:
-    category = given.get("categorical_column")
-    made = resolve(file.tree, category.value) if category is not None else None
-    name = file.names.of(made.func) if isinstance(made, cst.Call) else None
-    if (
-        category is not None
-        and name
-        and name.startswith("feature_column.")
-        and name.rpartition(".")[2] not in CATEGORIES
-    ):
-        reason = "it is not TensorFlow's own, and in its fork the rows grow already"
-        yield Stop(category, RULE, f"`{name}` makes the category", reason, "leave the column as it is")
     if not is_none(given.get("ckpt_to_load_from")):
         action = "leave it out and fill the table with `runtime.checkpoint.warm_start`"
         yield Stop(
