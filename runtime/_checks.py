@@ -80,6 +80,17 @@ def option(name: str, value: Any, allowed: Collection[Any]) -> None:
         raise ValueError(f"`{name}` must be one of {sorted(map(str, allowed))}: got {value!r}")
 
 
+def tensor(name: str, owner: str, value: Any, dtype: Any) -> Any:
+    """Return `value` as a tensor of `dtype`, None for integers; `owner` says in the message whose it is."""
+    import tensorflow as tf
+
+    try:
+        return tf.convert_to_tensor(value, dtype)
+    except (TypeError, ValueError) as error:
+        kind = "int32 or int64" if dtype is None else dtype.name
+        raise ValueError(f"`{name}` {owner} are {value!r}: they must be a tensor or array of {kind}") from error
+
+
 def unsupported(argument: str, remedy: str) -> ValueError:
     """The error for an argument of Rec SDK whose feature this version lacks."""
     return ValueError(f"`{argument}` is not supported yet by this version of the runtime: {remedy}")

@@ -22,6 +22,7 @@ from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 from tensorflow.python.trackable import resource as trackable_resource
 from tensorflow.python.trackable.base import Trackable
 from tensorflow.python.training import checkpoint_utils, saver, warm_starting_util
+from tensorflow.python.training import optimizer as v1_optimizer
 from tensorflow.python.training.saving.saveable_object import SaveableObject, SaveSpec
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "as_written",
     "compiled_by_xla",
     "explain_restores",
+    "extend_optimizers",
     "extend_savers",
     "extend_warm_starts",
     "global_seed",
@@ -246,3 +248,38 @@ def explain_restores(explain: Callable[[str, str], str | None]) -> None:
             raise type(error)(error.node_def, error.op, f"{reason}\n\n{error.message}") from error
 
     saver.Saver.restore = restored
+
+
+def extend_optimizers(adapted: Callable[[Any], bool], update: Callable[[Any, Any, Any], tf.Operation]) -> None:
+    """Let v1 optimizers leave the update of variables that are `adapted` to `update`, and make no slots for them.
+
+    It gets the optimizer, prepared for the step, the variable and its gradient, and returns the op.
+    """
+
+    class Processor:
+        """What an optimizer asks about a variable."""
+
+        def __init__(self, variable: Any) -> None:
+            self._variable = variable
+
+        def target(self) -> Any:
+            return self._variable.handle
+
+        def update_op(self, optimizer: Any, gradient: Any) -> tf.Operation:
+            return update(optimizer, self._variable, gradient)
+
+    module: Any = v1_optimizer
+    stock = module._get_processor
+    module._get_processor = lambda variable: Processor(variable) if adapted(variable) else stock(variable)
+    for name in ("_get_or_make_slot", "_get_or_make_slot_with_initializer", "_zeros_slot"):
+        _skip(module.Optimizer, name, adapted)
+
+
+def _skip(owner: Any, name: str, adapted: Callable[[Any], bool]) -> None:
+    made = getattr(owner, name)
+
+    @functools.wraps(made)
+    def make(self: Any, variable: Any, *args: Any, **kwargs: Any) -> Any:
+        return None if adapted(variable) else made(self, variable, *args, **kwargs)
+
+    setattr(owner, name, make)

@@ -161,7 +161,7 @@ def counting_lookup(
     with table.written():
         rows, admitted = native.ops().rec_lookup_and_admit(
             table.handle,
-            table.variable.value(),
+            table.variable.tensor(),
             tf.cast(keys, tf.int64),
             now,
             threshold=rules.access_threshold,
@@ -177,7 +177,7 @@ def counting_lookup(
 def reading_lookup(table: Table, keys: tf.Tensor, rules: AdmissionRules) -> tuple[tf.Tensor, tf.Tensor]:
     """Return rows, zero for keys that are not admitted, and which are; nothing is counted or inserted."""
     rows, admitted = native.ops().rec_lookup_admitted(
-        table.handle, table.variable.value(), tf.cast(keys, tf.int64), threshold=rules.access_threshold
+        table.handle, table.variable.tensor(), tf.cast(keys, tf.int64), threshold=rules.access_threshold
     )
     return rows, admitted
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
@@ -32,6 +32,11 @@ class Anchor:
     """What all anchors are: a variable of shape [0, dim] that knows its `table`."""
 
     table: Table
+
+    def tensor(self) -> tf.Tensor:
+        """Return the value, of shape [0, dim]: lookups read it so that gradients find their way here."""
+        found: tf.Tensor = self.value()  # type: ignore[attr-defined]
+        return found
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Fail: a stock gather (`tf.nn.embedding_lookup(anchor, ids)`) finds no rows here."""
@@ -119,8 +124,11 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
 
     optional_restore = False
 
-    def __init__(self, table: Table) -> None:
-        """Make the variable named exactly `table.graph_name`, in GLOBAL_VARIABLES and the hash-table collection."""
+    def __init__(self, table: Table, trainable: bool = False, collections: Sequence[str] = ()) -> None:
+        """Make the variable named exactly `table.graph_name`, in GLOBAL_VARIABLES and the hash-table collection.
+
+        Further `collections` get it too, and where it is `trainable` that of the trainable variables.
+        """
         self.table = table
         #: Gives the tensors of `specs` from a checkpoint's prefix and whether it has the table, for a table that takes
         #: the place of a variable; None to restore each by name.
@@ -131,8 +139,8 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
         # A name that ends with a slash is taken as it is, also below scopes and when a scope of that name exists.
         super().__init__(
             initial_value=self._emptied,
-            trainable=False,
-            collections=[tf.compat.v1.GraphKeys.GLOBAL_VARIABLES, HASHTABLE_COLLECTION],
+            trainable=trainable,
+            collections=[tf.compat.v1.GraphKeys.GLOBAL_VARIABLES, HASHTABLE_COLLECTION, *collections],
             name=table.graph_name + "/",
             dtype=tf.float32,
         )
@@ -194,7 +202,7 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
 
         In the place of a variable there is a text: a Saver of the variable must not take an empty tensor for it.
         """
-        tensors = {name: self.value() if self.reader is None else tf.constant(no_variable(name))}
+        tensors = {name: self.tensor() if self.reader is None else tf.constant(no_variable(name))}
         if self.table.is_save:
             tensors |= {name + suffix: tensor for suffix, tensor in zip(ROWS, self.table.snapshot(), strict=True)}
         return tensors
@@ -206,14 +214,14 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
         replaced = [self._import(*restored_tensors[1:])] if len(restored_tensors) > 1 else []
         # Not the restored anchor: a width that differs must fail in the import, whose message names the table.
         with tf.control_dependencies([*replaced, self.table.filled.initializer]), tf.device(self.device):
-            return self.assign(tf.zeros([0, self.table.dim]), read_value=False)
+            return _tensorflow.ResourceVariable.assign(self, tf.zeros([0, self.table.dim]), read_value=False)
 
     def set_rows(self, keys: tf.Tensor, values: tf.Tensor) -> tf.Operation:
         """Give rows to a table that may not be initialized yet, and is then: as `assign` does with a variable."""
         with tf.device("/device:CPU:0"):
             filled = native.ops().rec_table_upsert(self.table.created, keys, values)
         with tf.control_dependencies([filled, self.table.filled.initializer]), tf.device(self.device):
-            return self.assign(tf.zeros([0, self.table.dim]), read_value=False)
+            return _tensorflow.ResourceVariable.assign(self, tf.zeros([0, self.table.dim]), read_value=False)
 
     def checkpoint_tensors(self) -> dict[str, tf.Tensor]:
         """Give tf.train.Checkpoint the tensors of `specs`, by name; the variable's own would be its zero rows only."""

@@ -25,7 +25,7 @@ ID_OFFSET = "ASCEND_SPARSE_LOOKUP_ID_OFFSET"
 
 def lookup(table: Table, keys: tf.Tensor) -> tf.Tensor:
     """Return the rows of `keys` [..., dim], through rows and addresses that the collections get."""
-    rows, addresses, numbers = native.ops().rec_expand(table.handle, table.variable.value(), keys)
+    rows, addresses, numbers = native.ops().rec_expand(table.handle, table.variable.tensor(), keys)
     _ids.recorded([table], rows)
     table.expansions.append((rows, addresses))
     tf.compat.v1.add_to_collection(LOCAL_EMB, rows)
@@ -39,7 +39,7 @@ def rows_at(table: Table, addresses: Any, name: str | None = None) -> tf.Tensor:
     Running it fails with InvalidArgumentError for an address that is not, or no longer, that of a row.
     """
     with tf.name_scope(name or f"{table.table_name}_rows_at"), tf.device("/device:CPU:0"):
-        return native.ops().rec_lookup_at(table.handle, table.variable.value(), addresses)
+        return native.ops().rec_lookup_at(table.handle, table.variable.tensor(), addresses)
 
 
 def table_of(addresses: Any) -> Table:

@@ -86,5 +86,5 @@ for _op_type in ("RecLookupGroup", "RecLookupOrInsertGroup"):
     tf.RegisterGradient(_op_type)(_grouped_gradient)
 for _op_type in ("RecLookupAdmitted", "RecLookupAndAdmit"):
     tf.RegisterGradient(_op_type)(_admitted_gradient)
-for _op_type in ("RecLookup", "RecLookupOrInsert"):
+for _op_type in ("RecLookup", "RecLookupOrInsert", "RecLookupPermitted"):
     tf.RegisterGradient(_op_type)(_lookup_gradient)

@@ -45,7 +45,7 @@ def grouped_lookup(
         keys = [tf.cast(dense_keys(ids, table), tf.int64) for table, ids in zip(members, flat, strict=True)]
 
         def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
-            anchors = {table: table.variable.value() for table in members}
+            anchors = {table: table.variable.tensor() for table in members}
             rows = op([table.handle for table in members], [anchors[table] for table in members], keys)
             _ids.recorded(anchors, rows[0])
             return rows

@@ -110,7 +110,7 @@ def _run(
     trains = _ids.with_gradient(members, is_grad)
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
-        anchors = {table: table.variable.value() for table in members}
+        anchors = {table: table.variable.tensor() for table in members}
         outputs = op(
             [table.handle for table in members],
             [anchors[table] for table in members],

@@ -134,7 +134,7 @@ def _default(table: Table, keys: tf.Tensor, default: Any) -> tf.Tensor:
 
 
 def _recorded(table: Table, keys: tf.Tensor, op: Callable[..., tf.Tensor]) -> tf.Tensor:
-    rows = op(table.handle, table.variable.value(), keys)
+    rows = op(table.handle, table.variable.tensor(), keys)
     _ids.recorded([table], rows)
     return rows
 

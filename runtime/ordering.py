@@ -3,7 +3,7 @@
 A v1 graph has no automatic order, so the update gets control edges. A control edge also *forces* the lookup to run,
 therefore a lookup counts as part of the step only when it reads a placeholder, an iterator or another source, and none
 that the update does not read itself: training must not demand the feed, eat the data or insert the ids of another
-branch of the graph.
+branch of the graph. A lookup that inserts nothing may also have constant ids.
 """
 
 from __future__ import annotations
@@ -32,14 +32,19 @@ _INERT = frozenset(
 _REF_WRITES = ("Apply", "SparseApply", "Assign", "ScatterAdd", "ScatterSub", "ScatterUpdate")
 
 
+# Lookups of tables that leave them as they are.
+_READING = frozenset({"RecLookup", "RecPooledLookup", "RecLookupPermitted"})
+
+
 class _Reads(NamedTuple):
     """What an op depends on: sources of data and updates of tables, each a bit of the graph's numbering."""
 
     sources: int
     updates: int
 
-    def is_step_of(self, update: _Reads) -> bool:
-        return bool(self.sources) and not self.sources & ~update.sources
+    def is_step_of(self, update: _Reads, reads_only: bool) -> bool:
+        """Whether a lookup belongs to the step of an update; what `reads_only` may run where nobody asked for it."""
+        return (reads_only or bool(self.sources)) and not self.sources & ~update.sources
 
 
 @dataclass
@@ -62,7 +67,7 @@ def lookup_added(lookup: tf.Operation, updates: list[tf.Operation]) -> None:
         return
     own, *others = _reads_of([lookup, *updates])
     for update, reads in zip(updates, others, strict=True):
-        if not own.updates & _known[lookup.graph].bit(update) and own.is_step_of(reads):
+        if not own.updates & _known[lookup.graph].bit(update) and own.is_step_of(reads, lookup.type in _READING):
             _tensorflow.add_control_inputs(update, [lookup])
 
 
@@ -86,7 +91,8 @@ def _wait(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> None:
     ops = list(dict.fromkeys(one for op, earlier in free for one in (op, *earlier)))
     reads = dict(zip(ops, _reads_of(ops), strict=True))
     for op, earlier in free:
-        _tensorflow.add_control_inputs(op, [one for one in earlier if reads[one].is_step_of(reads[op])])
+        own = [one for one in earlier if reads[one].is_step_of(reads[op], one.type in _READING)]
+        _tensorflow.add_control_inputs(op, own)
 
 
 def _reads_of(ops: list[tf.Operation]) -> list[_Reads]:

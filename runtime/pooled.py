@@ -242,7 +242,7 @@ def _pooled(
     def run(op: Callable[..., tf.Tensor]) -> tf.Tensor:
         pooled = op(
             one.table.handle,
-            one.table.variable.value(),
+            one.table.variable.tensor(),
             one.bags.keys,
             one.bags.layout,
             one.bags.weights,

@@ -106,7 +106,10 @@ class Table(_tensorflow.Parent):
                 self.created, trainable=False, collections=[], use_resource=True, name="handle"
             )
             self._handle: tf.Tensor = self.filled.value()
-            self.variable = GraphAnchor(self)
+            self.variable = self._anchor()
+
+    def _anchor(self) -> GraphAnchor:
+        return GraphAnchor(self)
 
     @property
     def handle(self) -> tf.Tensor:
@@ -236,8 +239,8 @@ class Table(_tensorflow.Parent):
         """
         with self.scope("import_rows"):
             owner = f"of rows for the table `{self.table_name}`"
-            keys = _given("keys", owner, keys, None)
-            values = _given("values", owner, values, tf.float32)
+            keys = _checks.tensor("keys", owner, keys, None)
+            values = _checks.tensor("values", owner, values, tf.float32)
             if keys.dtype not in (tf.int32, tf.int64):
                 raise ValueError(f"`keys` {owner} are {keys.dtype.name}: they must be int32 or int64")
             if not keys.shape.is_compatible_with([None]):
@@ -247,6 +250,10 @@ class Table(_tensorflow.Parent):
                 raise ValueError(f"`values` {owner} have shape {values.shape}: they must be {wanted}")
             with self.written():
                 return native.ops().rec_table_upsert(self.handle, tf.cast(keys, tf.int64), values)
+
+    def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: tf.Tensor, **settings: Any) -> tf.Operation:
+        """Update the rows of keys int64 [n] by gradients float32 [n, dim]; duplicates are summed by the op."""
+        return native.ops().rec_apply(self.handle, keys, gradients, hyper, **settings)
 
     @_tensorflow.as_written
     def snapshot(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -345,14 +352,6 @@ def tables(graph: tf.Graph | None = None) -> list[Table]:
         _checks.kind("graph", graph, tf.Graph, "a tf.Graph or None")
     graph = graph or tf.compat.v1.get_default_graph()
     return [anchor.table for anchor in graph.get_collection(HASHTABLE_COLLECTION) if isinstance(anchor, Anchor)]
-
-
-def _given(name: str, owner: str, value: Any, dtype: Any) -> tf.Tensor:
-    try:
-        return tf.convert_to_tensor(value, dtype)
-    except (TypeError, ValueError) as error:
-        kind = "int32 or int64" if dtype is None else dtype.name
-        raise ValueError(f"`{name}` {owner} are {value!r}: they must be a tensor or array of {kind}") from error
 
 
 def _reused(known: Table, arguments: table_arguments.TableArguments, reuse: bool) -> Table:

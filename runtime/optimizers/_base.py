@@ -219,9 +219,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
         """Update the rows of keys int64 [n] by gradients float [n, dim]; duplicates are summed by the op."""
         hyper = tf.stack([tf.cast(value, tf.float32) for value in self._hyper(rate)])
-        return native.ops().rec_apply(
-            table.handle, keys, values, hyper, optimizer=self.rule, starts=self.starts, on_nonfinite=self._nonfinite
-        )
+        return table.updated(keys, values, hyper, optimizer=self.rule, starts=self.starts, on_nonfinite=self._nonfinite)
 
     def _table(self, variable: Any) -> Table:
         if isinstance(variable, Table):

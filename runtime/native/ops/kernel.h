@@ -55,6 +55,7 @@ void register_increment_ops();
 void register_thread_ops();
 void register_expansion_ops();
 void register_admission_ops();
+void register_counting_ops();
 void register_prepare_op();
 
 }  // namespace recmigrate::ops

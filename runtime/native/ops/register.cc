@@ -35,6 +35,7 @@ struct AtLoad {
     register_increment_ops();
     register_thread_ops();
     register_admission_ops();
+    register_counting_ops();
     register_prepare_op();
   }
 };

@@ -1,5 +1,7 @@
 // RecApply, RecApplyAt and RecApplyGroup: one update of the rows of some keys, of the rows at some addresses, or of many
 // tables, which must be different ones.
+#include "ops/update.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +14,19 @@
 namespace recmigrate::ops {
 namespace {
 
-// The attributes: which rule, what the slots of new rows start with, what to do about gradients that are not finite.
+// A rate that is not finite would spoil every row that it touches.
+void require_sane(const Update& update) {
+  const Rule& rule = rule_of(update.kind);
+  for (std::size_t i = 0; i < rule.hyper.size(); ++i) {
+    const bool divisor = i == 0 && (rule.kind == OptimizerKind::ftrl || rule.kind == OptimizerKind::group_ftrl);
+    if (std::isfinite(update.hyper[i]) && (!divisor || update.hyper[i] > 0)) continue;
+    fail_invalid(std::string(rule.hyper[i]) + " of optimizer " + rule.name + " is " + std::to_string(update.hyper[i]) +
+                 "; it must be finite" + (divisor ? " and above 0" : "") + ", no row was changed");
+  }
+}
+
+}  // namespace
+
 Update read_update(TF_OpKernelConstruction* construction) {
   Update update;
   const Rule& rule = rule_named(string_attribute(construction, "optimizer"));
@@ -34,6 +48,26 @@ Update read_update(TF_OpKernelConstruction* construction) {
   return update;
 }
 
+Update with_hyper(const Update& kernel, TF_OpKernelContext* context, int index) {
+  Update update = kernel;
+  const Input hyper(context, index, "hyper");
+  hyper.require_shape({static_cast<std::int64_t>(rule_of(update.kind).hyper.size())});
+  std::copy_n(hyper.data<float>(), hyper.elements(), update.hyper.begin());
+  require_sane(update);
+  return update;
+}
+
+void require_fitting(const Table& table, const Input& ids, const Input& grads) {
+  try {
+    ids.require_rank(1);
+    grads.require_shape({static_cast<std::int64_t>(ids.elements()), static_cast<std::int64_t>(table.dim())});
+  } catch (const InvalidInput& failure) {
+    fail_invalid("the update of table '" + table.name() + "' does not fit: " + failure.what());
+  }
+}
+
+namespace {
+
 void* create(TF_OpKernelConstruction* construction) noexcept {
   try {
     return new Update(read_update(construction));
@@ -44,37 +78,6 @@ void* create(TF_OpKernelConstruction* construction) noexcept {
 }
 
 void destroy(void* kernel) noexcept { delete static_cast<Update*>(kernel); }
-
-// A rate that is not finite would spoil every row that it touches.
-void require_sane(const Update& update) {
-  const Rule& rule = rule_of(update.kind);
-  for (std::size_t i = 0; i < rule.hyper.size(); ++i) {
-    const bool divisor = i == 0 && (rule.kind == OptimizerKind::ftrl || rule.kind == OptimizerKind::group_ftrl);
-    if (std::isfinite(update.hyper[i]) && (!divisor || update.hyper[i] > 0)) continue;
-    fail_invalid(std::string(rule.hyper[i]) + " of optimizer " + rule.name + " is " + std::to_string(update.hyper[i]) +
-                 "; it must be finite" + (divisor ? " and above 0" : "") + ", no row was changed");
-  }
-}
-
-// The kernel's update with this step's hyper-parameters, input `index`.
-Update with_hyper(const Update& kernel, TF_OpKernelContext* context, int index) {
-  Update update = kernel;
-  const Input hyper(context, index, "hyper");
-  hyper.require_shape({static_cast<std::int64_t>(rule_of(update.kind).hyper.size())});
-  std::copy_n(hyper.data<float>(), hyper.elements(), update.hyper.begin());
-  require_sane(update);
-  return update;
-}
-
-// Throws InvalidInput with the table's name unless ids are [n] and grads [n, dim].
-void require_fitting(const Table& table, const Input& ids, const Input& grads) {
-  try {
-    ids.require_rank(1);
-    grads.require_shape({static_cast<std::int64_t>(ids.elements()), static_cast<std::int64_t>(table.dim())});
-  } catch (const InvalidInput& failure) {
-    fail_invalid("the update of table '" + table.name() + "' does not fit: " + failure.what());
-  }
-}
 
 // Inputs are handle, keys [n] or addresses [n], grads [n, dim], hyper.
 template <bool kByAddress>

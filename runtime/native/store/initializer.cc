@@ -37,7 +37,7 @@ bool read(const std::string& text, Number& value) {
 
 }  // namespace
 
-Initializer::Initializer(const std::string& text, std::size_t dim, const std::string& owner) {
+Initializer::Initializer(const std::string& text, std::size_t dim, const std::string& owner) : dim_(dim) {
   std::size_t covered = 0;
   for (const std::string& part : split(text, ';')) {
     const Block block = parse(part, owner);
@@ -90,7 +90,15 @@ float Initializer::draw(const Block& block, std::uint32_t word) noexcept {
   return static_cast<float>(block.a + block.b * std::clamp(z, -2.0, 2.0));
 }
 
+void Initializer::set_rows(const float* rows, std::size_t count) { rows_.assign(rows, rows + count * dim_); }
+
 void Initializer::fill(std::int64_t seed, std::int64_t key, float* row) const noexcept {
+  if (has_rows()) {
+    const auto count = static_cast<std::int64_t>(rows_.size() / dim_);
+    const std::int64_t rest = key % count;
+    std::copy_n(&rows_[static_cast<std::size_t>(rest < 0 ? rest + count : rest) * dim_], dim_, row);
+    return;
+  }
   const auto seed_bits = static_cast<std::uint64_t>(seed);
   const auto key_bits = static_cast<std::uint64_t>(key);
   std::size_t column = 0;

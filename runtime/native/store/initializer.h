@@ -15,6 +15,10 @@ class Initializer {
   // Throws InvalidInput that names `owner`, the block and what is wrong with it.
   Initializer(const std::string& text, std::size_t dim, const std::string& owner);
 
+  // From now on the initial row of a key is row floor-mod(key, count) of these [count, dim]; count is at least 1.
+  void set_rows(const float* rows, std::size_t count);
+  [[nodiscard]] bool has_rows() const noexcept { return !rows_.empty(); }
+
   // Writes the `dim` initial values of `key`'s row.
   void fill(std::int64_t seed, std::int64_t key, float* row) const noexcept;
 
@@ -31,6 +35,8 @@ class Initializer {
   [[nodiscard]] static float draw(const Block& block, std::uint32_t word) noexcept;
 
   std::vector<Block> blocks_;
+  std::size_t dim_;
+  std::vector<float> rows_;  // given ones, which take the place of the blocks
 };
 
 }  // namespace recmigrate

@@ -154,7 +154,7 @@ class Table {
   // As `lookup_or_insert`, but counts the keys first, and only those that were seen often enough have rows: for the others
   // out is zero, admitted[i] false, and nothing is inserted. Rows that came otherwise (restored from a checkpoint without
   // counters, upserted, inserted when nothing was counted) are not counted, and admitted whatever the threshold. Throws
-  // InvalidInput for numbers out of range.
+  // InvalidInput for numbers out of range. `out` and `admitted` may be null: then nothing is read.
   void lookup_and_admit(const std::int64_t* keys, std::size_t count, const Admission& admission, float* out,
                         bool* admitted);
   // The same without counting or inserting.
@@ -169,6 +169,20 @@ class Table {
   std::size_t evict_unseen(std::int64_t age, std::int64_t now);
   // Deletes the rows whose half squared norm is below `least`. Returns how many there were.
   std::size_t evict_light(float least);
+
+  // As `apply`, but counts the keys of the gradients first, every occurrence: those that have no row get one once they were
+  // seen often enough, and the gradients of the others are dropped.
+  void apply_and_count(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update,
+                       const Admission& admission);
+  // As `lookup`, but a key that has no row reads zeros; permitted[i] = whether keys[i] has one.
+  void lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted) const;
+  // How often each key was counted, 0 when it never was, and when it was last, kNever when no time was given.
+  void sightings(const std::int64_t* keys, std::size_t count, std::int64_t* counts, std::int64_t* times) const;
+  // Keys that are counted exactly and have no row yet.
+  [[nodiscard]] std::size_t waiting() const;
+  // The initial rows of keys from now on: row floor-mod(key, count) of these. With `keep` those given before stay.
+  // Throws InvalidInput when there is none.
+  void set_initial_rows(const float* rows, std::size_t count, bool keep);
 
   // Inserts or overwrites values [count, dim], the last of equal keys wins; slots stay, or start as those of new rows.
   void upsert(const std::int64_t* keys, std::size_t count, const float* values);
@@ -370,7 +384,7 @@ class Table {
 
   TableConfig config_;
   const std::size_t dim_;
-  const Initializer initializer_;
+  Initializer initializer_;
 
   // Rows that no update changes, by shard and guarded by its lock; found again by each update.
   struct PaddingRow {

@@ -138,6 +138,7 @@ void Table::count_and_admit(const std::int64_t* keys, std::size_t count, const A
     batch.for_each_part([&](std::size_t part) { admit_part(batch, part, rules, seen, stamp); });
   }
   if (filling) filling.unlock();  // before `steps_`, which others hold when they ask for it
+  if (out == nullptr) return;
   const StepsGuard steps(*this);
   batch.for_each_part([&](std::size_t part) {
     const ReadLock shard_lock(state_->shards[part]->mutex);

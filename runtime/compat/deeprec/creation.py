@@ -1,0 +1,192 @@
+"""`get_embedding_variable`: its arguments, and what of the engine they come to."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _checks
+from runtime.admission import CountingBloom
+from runtime.compat.deeprec import storage, variable
+from runtime.compat.deeprec.options import CBFFilter, EmbeddingVariableOption, GlobalStepEvict, L2WeightEvict
+from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable
+from runtime.counted import CountedTable, UpdateRules
+from runtime.table import tables
+from runtime.table_arguments import TableArguments
+
+__all__ = ["get_embedding_variable"]
+
+_log = logging.getLogger("runtime")
+v1: Any = tf.compat.v1
+_KEYS = (tf.int64, tf.int32, tf.string)
+
+
+def get_embedding_variable(
+    name: str,
+    embedding_dim: int,
+    key_dtype: Any = tf.int64,
+    value_dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    steps_to_live: int | None = None,
+    init_data_source: Any = None,
+    ev_option: EmbeddingVariableOption | None = None,
+) -> Any:
+    """Make an EmbeddingVariable in the current v1 graph and variable scope, or with a partitioner several.
+
+    `caching_device` and `validate_shape` change nothing. `steps_to_live` is the old spelling of `GlobalStepEvict`.
+
+    Raises:
+        ValueError: an argument of a wrong type or value, a name that the graph has, or eager mode.
+    """
+    del caching_device, validate_shape
+    option = EmbeddingVariableOption() if ev_option is None else ev_option
+    _check(name, embedding_dim, key_dtype, value_dtype, option)
+    _refuse(name, regularizer, custom_getter, constraint, init_data_source, option)
+    if steps_to_live is not None:
+        _log.warning("get_embedding_variable(%r): steps_to_live is deprecated, use GlobalStepEvict", name)
+    scope = v1.get_variable_scope()
+    full = f"{scope.name}/{name}" if scope.name else name
+    rows = _initial_rows(embedding_dim, initializer or scope.initializer, option)
+    make = functools.partial(
+        _make, embedding_dim, tf.as_dtype(key_dtype), _rules(name, steps_to_live, option), rows, option
+    )
+    settings = {"trainable": trainable, "collections": [*(collections or ()), variable.EMBEDDING_VARIABLES]}
+    parts = _parts(partitioner or scope.partitioner, embedding_dim)
+    if parts is None:
+        return make(full, settings)
+    return PartitionedEmbeddingVariable(full, [make(f"{full}/part_{i}", settings) for i in range(parts)])
+
+
+def _make(
+    dim: int,
+    key_dtype: tf.DType,
+    rules: UpdateRules,
+    rows: Callable[[], tf.Tensor],
+    option: EmbeddingVariableOption,
+    name: str,
+    settings: dict[str, Any],
+) -> EmbeddingVariable:
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            raise ValueError(
+                f"the EmbeddingVariable `{name}` would be made in eager mode: make it in a v1 graph "
+                "(tf.compat.v1.disable_v2_behavior(), or with tf.Graph().as_default())"
+            )
+    if any(table.table_name == name for table in tables()):
+        raise ValueError(f"the EmbeddingVariable `{name}` exists already: give the second another name")
+    arguments = TableArguments(
+        key_dtype=key_dtype,
+        dim=dim,
+        name=name,
+        emb_initializer=tf.compat.v1.zeros_initializer(),
+        device_vocabulary_size=1,
+        is_save=True,
+        init_param=1.0,
+        further=storage.native_options(option.storage_option),
+    )
+    with v1.name_scope(None), tf.control_dependencies(None):
+        made: EmbeddingVariable = CountedTable(
+            arguments, rules, rows, lambda table: EmbeddingVariable(table, ev_option=option, **settings)
+        ).variable
+    v1.add_to_collection(variable.EV_INIT_VAR_OPS, made.initializer)
+    return made
+
+
+def _check(name: Any, dim: Any, key_dtype: Any, value_dtype: Any, option: Any) -> None:
+    _checks.text("name", name, 1000)
+    _checks.integer("embedding_dim", dim, 1, 8192)
+    if key_dtype not in _KEYS:
+        raise ValueError(f"key_dtype {key_dtype!r} of the EmbeddingVariable `{name}` must be tf.int64, int32 or string")
+    if value_dtype not in (None, tf.float32):
+        raise ValueError(f"value_dtype {value_dtype!r} of the EmbeddingVariable `{name}` must be tf.float32")
+    _checks.kind("ev_option", option, EmbeddingVariableOption, "an EmbeddingVariableOption")
+
+
+def _refuse(
+    name: Any, regularizer: Any, custom_getter: Any, constraint: Any, source: Any, option: EmbeddingVariableOption
+) -> None:
+    """Refuse what would need all rows as a tensor, and DeepRec's feature store."""
+    absent = {
+        "regularizer": (regularizer, "regularize the rows that are looked up"),
+        "constraint": (constraint, "leave it out: sparse updates know none"),
+        "custom_getter": (custom_getter, "leave it out"),
+        "init_data_source": (source, "leave it out and restore a checkpoint"),
+        "ckpt": (option.ckpt, "leave it out and restore the checkpoint with a Saver"),
+    }
+    for argument, (value, remedy) in absent.items():
+        if value is not None:
+            raise ValueError(f"`{argument}` of the EmbeddingVariable {name!r} is not supported: {remedy}")
+
+
+def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption) -> UpdateRules:
+    """Return what updates are to note, by the options and DeepRec's environment variables.
+
+    Raises:
+        ValueError: rows would be dropped by step and by norm.
+    """
+    norm = None
+    if isinstance(option.evict, GlobalStepEvict) and option.evict.steps_to_live is not None:
+        steps_to_live = option.evict.steps_to_live
+    elif isinstance(option.evict, L2WeightEvict) and option.evict.l2_weight_threshold > 0:
+        norm = float(option.evict.l2_weight_threshold)
+    if steps_to_live is not None and norm is not None:
+        raise ValueError(f"the EmbeddingVariable `{name}` has steps_to_live and l2_weight_threshold: give one of them")
+    threshold = 0 if option.filter_strategy is None else int(option.filter_strategy.filter_freq)
+    return UpdateRules(
+        threshold=threshold,
+        bloom=_bloom(option.filter_strategy) if threshold else None,
+        refused=float(option.init.default_value_no_permission),
+        counts=storage.has_tiers(option.storage_option) or os.environ.get("TF_RECORD_FREQ") == "1",
+        notes_step=steps_to_live is not None or os.environ.get("TF_RECORD_VERSION") == "1",
+        steps_to_live=steps_to_live,
+        least_norm=norm,
+    )
+
+
+def _bloom(filter_option: Any) -> CountingBloom | None:
+    if not isinstance(filter_option, CBFFilter) or filter_option.max_element_size == 0:
+        return None
+    rate = min(0.5, filter_option.false_positive_probability)
+    return CountingBloom(filter_option.max_element_size, rate, filter_option.counter_bits)
+
+
+def _initial_rows(dim: int, initializer: Any, option: EmbeddingVariableOption) -> Callable[[], tf.Tensor]:
+    """Return what makes the matrix [n, dim] of initial rows."""
+    if option.init.initializer is not None:
+        _log.info("InitializerOption.initializer takes the place of the variable's own")
+        initializer = option.init.initializer
+    initializer = v1.truncated_normal_initializer() if initializer is None else initializer
+    rows = option.init.default_value_dim
+
+    def drawn() -> tf.Tensor:
+        made = initializer() if isinstance(initializer, type) else initializer
+        if callable(made):
+            return tf.cast(made([rows, dim], dtype=tf.float32), tf.float32)
+        return tf.reshape(tf.cast(made, tf.float32), [1, dim])
+
+    return drawn
+
+
+def _parts(partitioner: Any, dim: int) -> int | None:
+    if partitioner is None:
+        return None
+    found = list(partitioner(shape=tf.TensorShape([_ROWS, dim]), dtype=tf.float32))
+    if any(count != 1 for count in found[1:]):
+        raise ValueError(f"the partitioner of an EmbeddingVariable splits {found}: it can split the keys only")
+    return int(found[0])
+
+
+_ROWS = 1 << 30  # what a partitioner is told, which asks for a shape

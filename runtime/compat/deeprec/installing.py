@@ -1,0 +1,165 @@
+"""`install` puts DeepRec's names on TensorFlow's modules, `uninstall` takes them off again."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import ModuleType
+from typing import Any
+
+import tensorflow as tf
+
+from runtime.compat.deeprec import columns, config_pb2, creation, lookups, options, storage, variable
+
+__all__ = ["install", "uninstall"]
+
+v1: Any = tf.compat.v1
+_ABSENT = object()
+#: TensorFlow 1's take a dtype, TensorFlow 2's do not, and otherwise they are the same.
+_INITIALIZERS = ("constant", "ones", "random_normal", "random_uniform", "zeros")
+#: Subpackages with a life of their own.
+_LEFT_ALONE = {"app", "compat", "contrib", "estimator", "keras", "lite"}
+_FRAMEWORK = "tensorflow.core.framework"
+_LAYERS = "tensorflow.contrib.layers.python.layers"
+
+
+class _Changes:
+    """Attributes and modules that were set, and what was there before."""
+
+    def __init__(self) -> None:
+        self._attributes: list[tuple[Any, str, Any]] = []
+        self._modules: list[tuple[str, Any]] = []
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        self._attributes.append((owner, name, vars(owner).get(name, _ABSENT)))
+        setattr(owner, name, value)
+
+    def add_module(self, name: str, contents: dict[str, Any]) -> ModuleType:
+        module = ModuleType(name, "Put here by runtime.compat.deeprec.install().")
+        module.__dict__.update({"__path__": [], **contents})
+        self._modules.append((name, sys.modules.get(name, _ABSENT)))
+        sys.modules[name] = module
+        return module
+
+    def undo(self) -> None:
+        for owner, name, before in reversed(self._attributes):
+            if before is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+        for name, module in reversed(self._modules):
+            if module is _ABSENT:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
+
+
+class _Either(ModuleType):
+    """A module of TensorFlow 2 that is loaded when it is used first, with the names that only that of version 1 has."""
+
+    def __init__(self, owner: ModuleType, name: str, lazy: ModuleType, other: ModuleType) -> None:
+        super().__init__(f"{owner.__name__}.{name}")
+        self._owner, self._name, self._lazy, self._other = owner, name, lazy, other
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self._lazy, name)
+        except AttributeError:
+            return getattr(self._other, name)
+        finally:
+            if _changes is not None:  # what is loaded puts itself in the place of this one
+                setattr(self._owner, self._name, self)
+
+
+_changes: _Changes | None = None
+
+
+def install(hbm_as_dram: bool = False) -> None:
+    """Let scripts written for DeepRec run: put its names on `tf` and `tf.compat.v1`, and TensorFlow 1's on `tf`.
+
+    `tf` gets every name of `tf.compat.v1` that it lacks, also in `tf.train`, `tf.nn` and the others; names that both
+    have stay as they are, but for those that EmbeddingVariables need and for initializers, which then take a dtype. It
+    does not leave eager mode: that is for the script to do, or for `python -m runtime.compat.deeprec`.
+
+    Args:
+        hbm_as_dram: run storage types with an HBM tier without it, instead of refusing them.
+    """
+    global _changes
+    uninstall()
+    storage.allow_hbm_as_dram(hbm_as_dram)
+    _changes = changes = _Changes()
+    try:
+        _add_missing(changes, tf, v1)
+        for name in _INITIALIZERS:
+            changes.set(tf, f"{name}_initializer", getattr(v1, f"{name}_initializer"))
+        for module in (tf, v1):
+            _add_names(changes, module)
+        _add_modules(changes)
+    except BaseException:
+        uninstall()
+        raise
+
+
+def uninstall() -> None:
+    """Take off what `install` put on; TensorFlow and `sys.modules` are then as before it."""
+    global _changes
+    storage.allow_hbm_as_dram(False)
+    if _changes is not None:
+        _changes.undo()
+        _changes = None
+
+
+def _add_missing(changes: _Changes, to: ModuleType, source: ModuleType) -> None:
+    """Add the public names that a module of TensorFlow 1 has and that of TensorFlow 2 lacks, in its parts as well."""
+    for name, value in list(vars(source).items()):
+        if name.startswith("_") or name in _LEFT_ALONE:
+            continue
+        known = vars(to).get(name, _ABSENT)
+        if known is _ABSENT:
+            changes.set(to, name, value)
+        elif type(known) is ModuleType and isinstance(value, ModuleType) and known is not value:
+            _add_missing(changes, known, value)
+        elif isinstance(known, ModuleType) and isinstance(value, ModuleType) and known is not value:
+            changes.set(to, name, _Either(to, name, known, value))
+
+
+def _add_names(changes: _Changes, module: Any) -> None:
+    for name in options.__all__:
+        changes.set(module, name, getattr(options, name))
+    changes.set(module, "get_embedding_variable", creation.get_embedding_variable)
+    for name, ours in lookups.LOOKUPS.items():
+        changes.set(module.nn, name, lookups.extended(getattr(module.nn, name), ours))
+    _add_columns(changes, module.feature_column)
+    if module is v1:
+        for name in ("EMBEDDING_VARIABLES", "EV_INIT_VAR_OPS", "EV_INIT_SLOT_OPS"):
+            changes.set(v1.GraphKeys, name, getattr(variable, name))
+
+
+def _add_columns(changes: _Changes, module: Any) -> None:
+    for name in ("categorical_column_with_embedding", "sequence_categorical_column_with_embedding"):
+        changes.set(module, name, getattr(columns, name))
+    for name in ("embedding_column", "shared_embedding_columns"):
+        # Shared columns of TensorFlow 2 are of another kind, which v1's input layers do not know.
+        stock = getattr(v1.feature_column if name.startswith("shared") else module, name)
+        made = functools.partial(getattr(columns, name), getattr(stock, "__wrapped__", stock))
+        changes.set(module, name, functools.wraps(stock)(made))
+
+
+def _add_modules(changes: _Changes) -> None:
+    enums = changes.add_module(
+        f"{_FRAMEWORK}.embedding.config_pb2", {name: getattr(config_pb2, name) for name in config_pb2.__all__}
+    )
+    embedding = changes.add_module(f"{_FRAMEWORK}.embedding", {"config_pb2": enums})
+    changes.set(sys.modules[_FRAMEWORK], "embedding", embedding)
+    own = {
+        "sparse_column_with_embedding": columns.sparse_column_with_embedding,
+        "sparse_column_wth_embedding": columns.sparse_column_with_embedding,  # as DeepRec's documentation has it
+        "embedding_column": tf.feature_column.embedding_column,
+    }
+    column = changes.add_module(f"{_LAYERS}.feature_column", own)
+    inner = changes.add_module(_LAYERS, {"feature_column": column})
+    python = changes.add_module("tensorflow.contrib.layers.python", {"layers": inner})
+    layers = changes.add_module("tensorflow.contrib.layers", {"python": python, **own})
+    contrib = changes.add_module("tensorflow.contrib", {"layers": layers})
+    for module in (tf, v1):
+        changes.set(module, "contrib", contrib)

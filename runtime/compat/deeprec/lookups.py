@@ -1,0 +1,118 @@
+"""`tf.nn.embedding_lookup`, `_sparse` and `safe_…` for EmbeddingVariables; for all else the stock function."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import counted, counted_pooled
+from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable, int_keys
+
+__all__ = ["LOOKUPS", "embedding_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "tables_of"]
+
+
+def tables_of(params: Any) -> list[counted.CountedTable] | None:
+    """Return the tables of an EmbeddingVariable or of its parts; None for anything else.
+
+    Raises:
+        ValueError: a list of EmbeddingVariables of several dims, or with other variables among them.
+    """
+    given: Sequence[Any] = params if isinstance(params, (list, tuple, PartitionedEmbeddingVariable)) else [params]
+    if len(given) == 1 and isinstance(given[0], PartitionedEmbeddingVariable):
+        given = given[0]
+    ours = [one for one in given if isinstance(one, EmbeddingVariable)]
+    if not ours:
+        return None
+    if len(ours) < len(given) or len({one.table.dim for one in ours}) > 1:
+        raise ValueError(f"params {params!r} must all be EmbeddingVariables of one dim: look each up by itself")
+    return [one.table for one in ours]
+
+
+def embedding_lookup(params: Any, ids: Any, name: str | None = None, max_norm: Any = None) -> tf.Tensor:
+    """Return the rows of ids of any shape: float32, ids.shape + [dim]. Nothing is created by it."""
+    with tf.name_scope(name or "embedding_lookup"):
+        keys = int_keys(ids)
+        rows = counted.lookup(_tables(params), keys)
+        if max_norm is None:
+            return rows
+        return tf.clip_by_norm(rows, max_norm, axes=[keys.shape.rank])
+
+
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any = None,
+    combiner: str | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> tf.Tensor:
+    """Return float32 [rows, dim] as the stock function."""
+    ids = _with_int_keys(sp_ids)
+    return counted_pooled.lookup_sparse(_tables(params), ids, sp_weights, combiner, max_norm, name)
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str | None = "mean",
+    default_id: int | None = None,
+    name: str | None = None,
+    max_norm: Any = None,
+    prune: bool = True,
+) -> tf.Tensor:
+    """Return float32 [*leading dimensions, dim] as the stock function; rows without an id look no key up.
+
+    Raises:
+        ValueError: `prune` is False.
+    """
+    if prune is not True:
+        raise ValueError("safe_embedding_lookup_sparse with prune=False is not supported: use embedding_lookup_sparse")
+    ids = _with_int_keys(sparse_ids)
+    return counted_pooled.safe_lookup_sparse(
+        _tables(embedding_weights), ids, sparse_weights, combiner, default_id, max_norm, name
+    )
+
+
+def _tables(params: Any) -> list[counted.CountedTable]:
+    found = tables_of(params)
+    if found is None:
+        raise ValueError(f"params {params!r} are no EmbeddingVariable: make one with get_embedding_variable")
+    return found
+
+
+def _with_int_keys(ids: Any) -> Any:
+    if isinstance(ids, tf.RaggedTensor):
+        return ids.with_flat_values(int_keys(ids.flat_values))
+    if isinstance(ids, tf.SparseTensor):
+        return tf.SparseTensor(ids.indices, int_keys(ids.values), ids.dense_shape)
+    return ids
+
+
+#: By name in tf.nn. Arguments of the stock functions that are not theirs have no meaning here.
+LOOKUPS: dict[str, Callable[..., tf.Tensor]] = {
+    "embedding_lookup": embedding_lookup,
+    "embedding_lookup_sparse": embedding_lookup_sparse,
+    "safe_embedding_lookup_sparse": safe_embedding_lookup_sparse,
+}
+
+
+def extended(stock: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `stock`, but give it to `ours` when its first argument is an EmbeddingVariable."""
+    signature = inspect.signature(stock)
+    first = next(iter(signature.parameters))
+    taken = inspect.signature(ours).parameters
+
+    @functools.wraps(stock)
+    def lookup(*args: Any, **kwargs: Any) -> Any:
+        if tables_of(args[0] if args else kwargs.get(first)) is None:
+            return stock(*args, **kwargs)
+        own = {name: value for name, value in kwargs.items() if name not in signature.parameters}
+        bound = signature.bind(*args, **{name: value for name, value in kwargs.items() if name not in own})
+        return ours(**{name: value for name, value in bound.arguments.items() if name in taken}, **own)
+
+    return lookup

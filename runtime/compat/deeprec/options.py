@@ -1,0 +1,189 @@
+"""DeepRec's option objects: their arguments, defaults and errors."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from runtime.compat.deeprec import config_pb2
+
+__all__ = [
+    "CBFFilter",
+    "CheckpointOption",
+    "CounterFilter",
+    "EmbeddingVariableOption",
+    "GlobalStepEvict",
+    "InitializerOption",
+    "L2WeightEvict",
+    "StorageOption",
+]
+
+_log = logging.getLogger("runtime")
+_TIER = 1024 * 1024 * 1024
+_TIERS = 4
+_Types = config_pb2.StorageType
+# DeepRec checks those without a second memory tier only, and could not open the others.
+_ON_DISK = [number for name, number in _Types.items() if "SSDHASH" in name or "LEVELDB" in name]
+_COUNTERS = {tf.uint8: 8, tf.uint16: 16, tf.uint32: 32, tf.uint64: 64}
+
+
+class StorageOption:
+    """Where rows lie: a `config_pb2.StorageType`, the directory of its disk tier, the bytes of each tier."""
+
+    def __init__(
+        self,
+        storage_type: int | None = None,
+        storage_path: str | None = None,
+        storage_size: Any = None,
+        cache_strategy: int = config_pb2.CacheStrategy.LFU,
+        layout: Any = None,
+    ) -> None:
+        """Take the options, 1 GiB for each tier that has no size, and make the directory.
+
+        Raises:
+            ValueError: a size that is no list of positive ints, an unknown type or strategy, a path without type, or a
+                type with a disk tier without path.
+        """
+        sizes = [_TIER] if storage_size is None else storage_size
+        if not isinstance(sizes, list):
+            raise ValueError(f"storage_size should be list type: got {storage_size!r}")
+        if any(not isinstance(size, int) or isinstance(size, bool) or size < 1 for size in sizes):
+            raise ValueError(f"storage_size {sizes!r} must hold the bytes of each tier, ints of 1 or more")
+        if storage_type is not None and storage_type not in _Types.values():
+            raise ValueError(f"storage_type {storage_type!r} is no config_pb2.StorageType: {_Types.items()}")
+        if cache_strategy not in config_pb2.CacheStrategy.values():
+            raise ValueError(
+                f"cache_strategy {cache_strategy!r} is no config_pb2.CacheStrategy: {config_pb2.CacheStrategy.items()}"
+            )
+        if storage_path is not None and storage_type is None:
+            raise ValueError("storage_type must not be None when storage_path is set")
+        if storage_path is None and storage_type in _ON_DISK:
+            raise ValueError(f"storage_path must not be None when storage_type is {_Types.Name(storage_type)}")
+        if storage_path is not None:
+            Path(storage_path).mkdir(parents=True, exist_ok=True)
+        self.storage_type = storage_type
+        self.storage_path = storage_path
+        # DeepRec lengthens the caller's list, and with it its own default.
+        self.storage_size = sizes + [_TIER] * (_TIERS - len(sizes))
+        self.cache_strategy = cache_strategy
+        self.layout = layout
+
+
+class InitializerOption:
+    """What new rows start with: row floor-mod(key, default_value_dim) of a matrix drawn once."""
+
+    def __init__(
+        self, initializer: Any = None, default_value_dim: int = 4096, default_value_no_permission: float = 0.0
+    ) -> None:
+        """Take the options; a `default_value_dim` that is not positive becomes the default, with a warning."""
+        if default_value_dim <= 0:
+            _log.warning("default_value_dim %r must be positive: it becomes 4096", default_value_dim)
+            default_value_dim = 4096
+        self.initializer = initializer
+        self.default_value_dim = default_value_dim
+        self.default_value_no_permission = default_value_no_permission
+
+
+class CheckpointOption:
+    """Which checkpoint to load from."""
+
+    def __init__(
+        self,
+        ckpt_to_load_from: str | None = None,
+        tensor_name_in_ckpt: str | None = None,
+        always_load_from_specific_ckpt: bool = False,
+        init_data_source: Any = None,
+    ) -> None:
+        """Take the options."""
+        self.ckpt_to_load_from = ckpt_to_load_from
+        self.tensor_name_in_ckpt = tensor_name_in_ckpt
+        self.always_load_from_specific_ckpt = always_load_from_specific_ckpt
+        self.init_data_source = init_data_source
+
+
+class GlobalStepEvict:
+    """Saving drops rows that no update touched for more than `steps_to_live` global steps."""
+
+    def __init__(self, steps_to_live: int | None = None) -> None:
+        """Take the number of steps; None drops nothing."""
+        self.steps_to_live = steps_to_live
+
+
+class L2WeightEvict:
+    """Saving drops rows whose half squared norm is below `l2_weight_threshold`."""
+
+    def __init__(self, l2_weight_threshold: float = -1.0) -> None:
+        """Take the threshold; -1 drops nothing, and so does, with a warning, any that is not above 0."""
+        if l2_weight_threshold <= 0 and l2_weight_threshold != -1.0:
+            _log.warning("l2_weight_threshold %r must be greater than 0: no row is evicted", l2_weight_threshold)
+        self.l2_weight_threshold = l2_weight_threshold if l2_weight_threshold > 0 else -1.0
+
+
+class CounterFilter:
+    """A key gets a row once it was seen `filter_freq` times; 0 is at once."""
+
+    def __init__(self, filter_freq: int = 0) -> None:
+        """Take the number."""
+        self.filter_freq = filter_freq
+
+
+class CBFFilter:
+    """A `CounterFilter` whose counters are a counting Bloom filter's."""
+
+    def __init__(
+        self,
+        filter_freq: int = 0,
+        max_element_size: int = 0,
+        false_positive_probability: float = -1.0,
+        counter_type: Any = tf.uint64,
+    ) -> None:
+        """Take the settings; without a probability keys are counted exactly.
+
+        Raises:
+            ValueError: a probability that is not above 0, one without elements, elements without one, or counters that
+                are no unsigned ints.
+        """
+        if false_positive_probability != -1.0:
+            if false_positive_probability <= 0.0:
+                raise ValueError("false_positive_probability must larger than 0")
+            if max_element_size <= 0:
+                raise ValueError("max_element_size must larger than 0 when false_positive_probability is not -1.0")
+        elif max_element_size != 0:
+            raise ValueError("max_element_size can't be set when false_positive_probability is not set")
+        if counter_type not in _COUNTERS:
+            raise ValueError(f"counter_type {counter_type!r} must be tf.uint8, tf.uint16, tf.uint32 or tf.uint64")
+        self.filter_freq = filter_freq
+        self.max_element_size = max_element_size
+        self.false_positive_probability = false_positive_probability
+        self.counter_type = counter_type
+
+    @property
+    def counter_bits(self) -> int:
+        """The bits of a counter; one of 64 stops at 2**32 - 1 here."""
+        return min(32, _COUNTERS[self.counter_type])
+
+
+class EmbeddingVariableOption:
+    """All options of an EmbeddingVariable."""
+
+    def __init__(
+        self,
+        ht_type: str = "",
+        ht_partition_num: int = 1000,
+        evict_option: Any = None,
+        ckpt: CheckpointOption | None = None,
+        filter_option: Any = None,
+        storage_option: StorageOption | None = None,
+        init_option: InitializerOption | None = None,
+    ) -> None:
+        """Take the options; `ht_type` and `ht_partition_num` are about a hash table that is not here."""
+        self.ht_type = ht_type
+        self.ht_partition_num = ht_partition_num
+        self.evict = evict_option
+        self.ckpt = ckpt
+        self.filter_strategy = filter_option
+        self.storage_option = StorageOption() if storage_option is None else storage_option
+        self.init = InitializerOption() if init_option is None else init_option

@@ -1,0 +1,179 @@
+"""The EmbeddingVariable object: what DeepRec's programs ask of one, over a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import tensorflow as tf
+
+from runtime import _tensorflow, native
+from runtime.compat.deeprec.config_pb2 import StorageType
+from runtime.compat.deeprec.options import EmbeddingVariableOption
+from runtime.counted import CountedAnchor, CountedTable, lookup
+
+__all__ = ["EmbeddingVariable", "PartitionedEmbeddingVariable", "int_keys"]
+
+#: Collections under DeepRec's names.
+EMBEDDING_VARIABLES = "embedding_variables"
+EV_INIT_VAR_OPS = "ev_init_var_ops"
+EV_INIT_SLOT_OPS = "ev_init_slot_ops"
+
+
+def int_keys(ids: Any) -> tf.Tensor:
+    """Return ids of int32, int64 or string as int64 keys; strings are hashed.
+
+    Raises:
+        ValueError: ids of another type.
+    """
+    ids = tf.convert_to_tensor(ids)
+    if ids.dtype == tf.string:
+        return tf.strings.to_hash_bucket_fast(ids, 2**63 - 1)
+    if ids.dtype not in (tf.int32, tf.int64):
+        raise ValueError(f"the ids of an EmbeddingVariable are {ids.dtype.name}: they must be int64, int32 or string")
+    return tf.cast(ids, tf.int64)
+
+
+class EmbeddingVariable(CountedAnchor):
+    """A variable without a fixed number of rows: keys get theirs by training."""
+
+    def __init__(self, table: CountedTable, *, ev_option: EmbeddingVariableOption, **settings: Any) -> None:
+        """Make the variable of `table`; call `get_embedding_variable` instead."""
+        self.option = ev_option
+        super().__init__(table, **settings)
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The shape of a row, [dim]."""
+        return tf.TensorShape([self.table.dim])
+
+    @property
+    def key_dtype(self) -> tf.DType:
+        """The type of the keys."""
+        return self.table.key_dtype
+
+    @property
+    def invalid_key(self) -> int:
+        """DeepRec's invalid key of this type, which is a key like all others here."""
+        return -1
+
+    @property
+    def block_num(self) -> int:
+        """The number of blocks of a row."""
+        return 1
+
+    @property
+    def storage_type(self) -> int:
+        """The `config_pb2.StorageType`."""
+        kind = self.option.storage_option.storage_type
+        return StorageType.DEFAULT if kind is None else kind
+
+    @property
+    def steps_to_live(self) -> int | None:
+        """The number of global steps for which a row lives that no update touches."""
+        return self.table.rules.steps_to_live
+
+    def sparse_read(self, indices: Any, name: str | None = None, ev_init_value: Any = None, counts: Any = None) -> Any:
+        """Return the rows of ids of any shape: float32, indices.shape + [dim].
+
+        Raises:
+            NotImplementedError: `ev_init_value` or `counts` is given.
+        """
+        if ev_init_value is not None or counts is not None:
+            raise NotImplementedError(
+                f"sparse_read of the EmbeddingVariable `{self.table.table_name}` takes no ev_init_value and no counts: "
+                "give InitializerOption an initializer, and look duplicates up as they are"
+            )
+        with tf.name_scope(name or "sparse_read"):
+            return lookup([self.table], int_keys(indices))
+
+    gather_nd = sparse_read
+
+    @_tensorflow.as_written
+    def total_count(self) -> tf.Tensor:
+        """Return [number of keys, dim] as int32, keys that wait for admission included."""
+        return tf.stack([tf.cast(self.table.known_keys(), tf.int32), tf.constant(self.table.dim)])
+
+    get_dynamic_shape = total_count
+
+    def get_frequency(self, ids: Any) -> tf.Tensor:
+        """Return how often updates had each id, int64 of their shape; 0 where nothing is counted."""
+        return self.table.sightings(int_keys(ids))[0]
+
+    def get_version(self, ids: Any) -> tf.Tensor:
+        """Return the global step of each id's last update, int64 of their shape; -1 where none is known."""
+        return self.table.sightings(int_keys(ids))[1]
+
+    def export(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return keys [n], values [n, dim], versions [n] and frequencies [n] of all rows."""
+        keys, values, _, _ = self.table.snapshot()
+        frequencies, versions = self.table.sightings(keys)
+        return keys, values, versions, frequencies
+
+    def lookup_tier(self, ids: Any) -> tf.Tensor:
+        """Return the tier of each id's row, int32 of their shape: 0 is the first, -1 no row."""
+        with self.table.scope("lookup_tier"):
+            return tf.cast(native.ops().rec_contains(self.table.handle, int_keys(ids)), tf.int32) - 1
+
+    def tensor(self) -> tf.Tensor:
+        """Return what look-ups read of the variable."""
+        return super().value()
+
+    def value(self) -> NoReturn:
+        """Fail: there is no tensor of all rows."""
+        raise NotImplementedError(
+            f"the EmbeddingVariable `{self.table.table_name}` has no value as a tensor: look ids up with "
+            "tf.nn.embedding_lookup, or take all rows with export()"
+        )
+
+    read_value = assign = assign_add = assign_sub = scatter_add = scatter_sub = scatter_update = value  # type: ignore
+
+    def _dense_var_to_tensor(self, dtype: Any = None, name: Any = None, as_ref: bool = False) -> NoReturn:
+        self.value()
+
+    @property
+    def _initializer_for_restore(self) -> tf.Operation:
+        return self.initializer
+
+
+class PartitionedEmbeddingVariable(Sequence[EmbeddingVariable]):
+    """EmbeddingVariables that share out the keys: key k lies in part (k mod 1000) mod n."""
+
+    def __init__(self, name: str, parts: Sequence[EmbeddingVariable]) -> None:
+        """Take the parts, named `<name>/part_<i>`."""
+        self.name = name
+        self._parts = list(parts)
+
+    @property
+    def dtype(self) -> tf.DType:
+        """The type of the values."""
+        return self._parts[0].dtype
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The shape of a row, [dim]."""
+        return self._parts[0].shape
+
+    def get_shape(self) -> tf.TensorShape:
+        """Return the shape of a row, [dim]."""
+        return self.shape
+
+    @property
+    def initializer(self) -> tf.Operation:
+        """The op that empties all parts."""
+        return tf.group(*(part.initializer for part in self._parts))
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return part number `index`."""
+        return self._parts[index]
+
+    def __len__(self) -> int:
+        """Return the number of parts."""
+        return len(self._parts)
+
+    def __iter__(self) -> Iterator[EmbeddingVariable]:
+        """Iterate over the parts."""
+        return iter(self._parts)
+
+    def __repr__(self) -> str:
+        return f"<PartitionedEmbeddingVariable {self.name!r}, {len(self)} parts>"

@@ -1,0 +1,186 @@
+"""Tables that only their updates change: an update creates keys, counts them, admits them and notes the global step.
+
+So it is with DeepRec's EmbeddingVariable. A look-up reads, and nothing else; a key starts with one of the rows of a
+matrix that the init op draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _ids, _tensorflow, eviction, native
+from runtime.admission import CountingBloom
+from runtime.anchor import Anchor, GraphAnchor
+from runtime.optimizers import stock
+from runtime.table import Table
+from runtime.table_arguments import TableArguments
+
+#: Shards that keys are dealt to, as DeepRec's checkpoints have them: shard of n is (key mod BUCKETS) mod n.
+BUCKETS = 1000
+
+
+@dataclass(frozen=True)
+class UpdateRules:
+    """What updates note about their keys, and which rows a checkpoint drops."""
+
+    #: A key gets a row when it was in gradients so often, duplicates included; 0 is at once.
+    threshold: int = 0
+    #: Counts keys without a row instead of exact counters.
+    bloom: CountingBloom | None = None
+    #: What keys read that wait for a row, where there is a threshold.
+    refused: float = 0.0
+    #: Whether to count keys where there is no threshold.
+    counts: bool = False
+    #: Whether to note the global step.
+    notes_step: bool = False
+    #: Saving drops rows that no update touched for more steps than these.
+    steps_to_live: int | None = None
+    #: Saving drops rows whose half squared norm is below this.
+    least_norm: float | None = None
+
+    @property
+    def tracks(self) -> bool:
+        """Whether anything is noted."""
+        return self.threshold > 0 or self.counts or self.notes_step
+
+
+class CountedTable(Table):
+    """A table of a v1 graph with `UpdateRules`; its rows start from the matrix [n, dim] that `initial_rows` makes."""
+
+    def __init__(
+        self,
+        arguments: TableArguments,
+        rules: UpdateRules,
+        initial_rows: Callable[[], tf.Tensor],
+        anchor: Callable[[CountedTable], CountedAnchor],
+    ) -> None:
+        """Make handle and anchor in the current graph: row floor-mod(key, n) is where a key starts."""
+        self.rules = rules
+        self.initial_rows = initial_rows
+        self._make_anchor = anchor
+        super().__init__(arguments)
+
+    def _anchor(self) -> GraphAnchor:
+        return self._make_anchor(self)
+
+    def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: tf.Tensor, **settings: Any) -> tf.Operation:
+        """Count the keys [n], create those that are admitted, and update their rows by gradients [n, dim]."""
+        if not self.rules.tracks:
+            return super().updated(keys, gradients, hyper, **settings)
+        bloom = self.rules.bloom
+        if bloom is not None:
+            settings |= {
+                "bloom_elements": bloom.max_element_size,
+                "bloom_rate": bloom.false_positive_probability,
+                "bloom_bits": bloom.counter_bits,
+            }
+        now = tf.reshape(global_step(), [1]) if self.rules.notes_step else tf.zeros([0], tf.int64)
+        threshold = max(1, self.rules.threshold)  # the engine counts nothing at 0
+        return native.ops().rec_apply_and_count(
+            self.handle, keys, gradients, hyper, now, threshold=threshold, **settings
+        )
+
+    def sightings(self, keys: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return how often updates counted each key, and the global step of its last one: 0 and -1 for none."""
+        with self.scope("sightings"):
+            counts, steps = native.ops().rec_sightings(self.handle, tf.cast(keys, tf.int64))
+            return counts, steps
+
+    def known_keys(self) -> tf.Tensor:
+        """Return the number of keys with a row and of those that wait for one, an int64 scalar."""
+        with self.scope("known_keys"):
+            return native.ops().rec_table_size(self.handle) + native.ops().rec_table_waiting(self.handle)
+
+    def dropped(self) -> list[tf.Operation]:
+        """Return ops that drop what no checkpoint is to hold."""
+        rules, ops = self.rules, []
+        if rules.steps_to_live is not None:
+            with self.scope("steps_to_live"):
+                step = global_step()
+                # Without a key it only makes sure that there is a time to compare with, before the first update too.
+                counted, _ = native.ops().rec_lookup_and_admit(
+                    self.handle, self.variable.tensor(), tf.zeros([0], tf.int64), tf.reshape(step, [1]), threshold=1
+                )
+            with tf.control_dependencies([counted]):
+                ops.append(eviction.evict_by_step(self, rules.steps_to_live, step).op)
+        if rules.least_norm is not None:
+            ops.append(eviction.evict_by_norm(self, rules.least_norm).op)
+        return ops
+
+
+class CountedAnchor(GraphAnchor):
+    """The anchor of a `CountedTable`, which the stock v1 optimizers train."""
+
+    table: CountedTable
+
+    @property
+    def constraint(self) -> None:
+        """There is none."""
+        return None
+
+    def saved(self, name: str) -> dict[str, tf.Tensor]:
+        """Return new tensors to save, after the rows that are to be dropped went."""
+        with tf.control_dependencies(self.table.dropped()):
+            return super().saved(name)
+
+    def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
+        """Replace the rows by those of the checkpoint; a matrix for further keys is drawn unless there is one."""
+        with tf.control_dependencies([self._draw(keep=True)]):
+            return super().restore(restored_tensors, restored_shapes)
+
+    def _emptied(self) -> tf.Tensor:
+        with tf.control_dependencies([self._draw(keep=False)]):
+            return super()._emptied()
+
+    def _draw(self, keep: bool) -> tf.Operation:
+        return native.ops().rec_initial_rows(self.table.created, self.table.initial_rows(), keep=keep)
+
+
+def global_step() -> tf.Tensor:
+    """Return the global step of the graph, made where it has none, as an int64 scalar that is read here."""
+    with tf.init_scope():
+        step = tf.compat.v1.train.get_or_create_global_step()
+    # A reference variable would be read when the op that takes it runs, which may be after another op added to it.
+    return tf.cast(tf.identity(step), tf.int64)
+
+
+@_tensorflow.as_written
+def lookup(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
+    """Return the rows of keys int64 of any shape: float32, keys.shape + [dim]; each from the table of its bucket."""
+    if len(tables) == 1:
+        return _lookup(tables[0], keys)
+    flat = tf.reshape(keys, [-1])
+    part = tf.cast(tf.math.floormod(tf.math.floormod(flat, BUCKETS), len(tables)), tf.int32)
+    own = tf.dynamic_partition(flat, part, len(tables))
+    places = tf.dynamic_partition(tf.range(tf.size(flat)), part, len(tables))
+    rows = [_lookup(table, some) for table, some in zip(tables, own, strict=True)]
+    shape = tf.concat([tf.shape(keys), [tables[0].dim]], 0)
+    found = tf.reshape(tf.dynamic_stitch(places, rows), shape)
+    found.set_shape(keys.shape.concatenate([tables[0].dim]))
+    return found
+
+
+def _lookup(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
+    table.require_here()
+    with tf.device("/device:CPU:0"):
+        if table.rules.threshold > 0:
+            rows = native.ops().rec_lookup_permitted(
+                table.handle, table.variable.tensor(), keys, refused=table.rules.refused
+            )
+        else:
+            rows = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
+        _ids.with_gradient([table], True)
+        _ids.recorded([table], rows)
+    rows.set_shape(keys.shape.concatenate([table.dim]))
+    return rows
+
+
+def _is_counted(variable: Any) -> bool:
+    return isinstance(variable, Anchor) and isinstance(variable.table, CountedTable)
+
+
+_tensorflow.extend_optimizers(_is_counted, stock.update)

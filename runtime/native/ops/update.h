@@ -1,0 +1,20 @@
+// What the ops that update rows share: their attributes, this step's numbers, and the shapes of their gradients.
+#pragma once
+
+#include "ops/context.h"
+#include "store/optimizer.h"
+#include "store/table.h"
+
+namespace recmigrate::ops {
+
+// The attributes `optimizer`, `starts` and `on_nonfinite`: which rule, what the slots of new rows start with, what to do
+// about gradients that are not finite.
+[[nodiscard]] Update read_update(TF_OpKernelConstruction* construction);
+
+// The kernel's update with this step's hyper-parameters, input `index`.
+[[nodiscard]] Update with_hyper(const Update& kernel, TF_OpKernelContext* context, int index);
+
+// Throws InvalidInput with the table's name unless ids are [n] and grads [n, dim].
+void require_fitting(const Table& table, const Input& ids, const Input& grads);
+
+}  // namespace recmigrate::ops

@@ -1,0 +1,127 @@
+"""From a stock `tf.compat.v1.train` optimizer to the native update of a table.
+
+A line of `FORMS` is all that another optimizer needs. An optimizer of one's own has a method `table_form` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from runtime.anchor import Anchor
+from runtime.optimizers.by_rule import record_updates, update_by_rule
+
+__all__ = ["FORMS", "Form", "update"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A native rule, its numbers in its order, and what its slots start with."""
+
+    rule: str
+    hyper: Sequence[Any]
+    starts: tuple[float, ...] = ()
+
+
+def _gradient_descent(optimizer: Any) -> Form:
+    return Form("sgd", [optimizer._learning_rate_tensor, 0.0])
+
+
+def _momentum(optimizer: Any) -> Form:
+    numbers = [optimizer._learning_rate_tensor, optimizer._momentum_tensor, float(optimizer._use_nesterov)]
+    return Form("momentum", numbers, (0.0,))
+
+
+def _adagrad(optimizer: Any) -> Form:
+    start = optimizer._initial_accumulator_value
+    return Form("adagrad", [optimizer._learning_rate_tensor, 0.0], (float(start),))
+
+
+def _adam(optimizer: Any) -> Form:
+    powers = optimizer._get_beta_accumulators()
+    numbers = [optimizer._lr_t, *powers, optimizer._beta1_t, optimizer._beta2_t, optimizer._epsilon_t]
+    return Form("lazy_adam", numbers, (0.0, 0.0))
+
+
+def _ftrl(optimizer: Any) -> Form:
+    numbers = [
+        optimizer._learning_rate_tensor,
+        optimizer._l1_regularization_strength_tensor,
+        optimizer._l2_regularization_strength,
+        optimizer._l2_shrinkage_regularization_strength_tensor,
+        optimizer._learning_rate_power_tensor,
+        optimizer._beta,
+    ]
+    return Form("ftrl", numbers, (float(optimizer._initial_accumulator_value), 0.0))
+
+
+def _rmsprop(optimizer: Any) -> Form:
+    numbers = [
+        optimizer._learning_rate_tensor,
+        optimizer._decay_tensor,
+        optimizer._momentum_tensor,
+        optimizer._epsilon_tensor,
+    ]
+    if optimizer._centered:
+        return Form("rmsprop_centered", numbers, (1.0, 0.0, 0.0))
+    return Form("rmsprop", numbers, (1.0, 0.0))
+
+
+def _adadelta(optimizer: Any) -> Form:
+    return Form("adadelta", [optimizer._lr_t, optimizer._rho_t, optimizer._epsilon_t], (0.0, 0.0))
+
+
+_v1: Any = tf.compat.v1.train
+#: By stock class: what makes its native form from an instance that is prepared for the step.
+FORMS: Mapping[type, Callable[[Any], Form]] = {
+    _v1.GradientDescentOptimizer: _gradient_descent,
+    _v1.MomentumOptimizer: _momentum,
+    _v1.AdagradOptimizer: _adagrad,
+    _v1.AdamOptimizer: _adam,
+    _v1.FtrlOptimizer: _ftrl,
+    _v1.RMSPropOptimizer: _rmsprop,
+    _v1.AdadeltaOptimizer: _adadelta,
+}
+_OWN_STEP = ("_apply_sparse", "_resource_apply_sparse", "_apply_sparse_duplicate_indices")
+
+
+def update(optimizer: Any, anchor: Anchor, gradient: Any) -> tf.Operation:
+    """Return the op that updates the table of `anchor` as `optimizer`, prepared for the step, would its rows.
+
+    Raises:
+        TypeError: the optimizer has no native form, or the gradient is dense.
+    """
+    table = anchor.table
+    if not isinstance(gradient, tf.IndexedSlices):
+        raise TypeError(
+            f"the gradient of the table `{table.table_name}` is dense: leave out what makes it so, or keep its "
+            "`.indices` and change its `.values`"
+        )
+    form = _form(optimizer, table.table_name)
+    done = update_by_rule(table, gradient, form.rule, form.hyper, form.starts)
+    record_updates([(done, table)])
+    return done
+
+
+def _form(optimizer: Any, table: str) -> Form:
+    own = getattr(optimizer, "table_form", None)
+    if own is not None:
+        form: Form = own()
+        return form
+    for one in type(optimizer).__mro__:
+        if one in FORMS:
+            return FORMS[one](optimizer)
+        changed = [name for name in _OWN_STEP if name in vars(one)]
+        if changed:
+            raise TypeError(
+                f"{type(optimizer).__name__} cannot update the table `{table}`: {one.__name__} has a {changed[0]} of "
+                "its own; use an optimizer of tf.compat.v1.train, or give it a method table_form() that returns a "
+                "runtime.optimizers.stock.Form"
+            )
+    raise TypeError(
+        f"{type(optimizer).__name__} cannot update the table `{table}`: use one of "
+        f"{', '.join(sorted(known.__name__ for known in FORMS))}"
+    )

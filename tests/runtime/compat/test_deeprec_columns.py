@@ -1,0 +1,160 @@
+"""DeepRec's feature columns give what TensorFlow's give of a variable with the same rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from runtime.compat import deeprec
+from runtime.compat.deeprec import columns
+
+_MATRIX = np.random.default_rng(3).normal(size=(10, 3)).astype(np.float32)
+
+
+def _option(rec: Any, **options: Any) -> Any:
+    init = rec.InitializerOption(initializer=rec.constant_initializer(_MATRIX), default_value_dim=10)
+    return rec.EmbeddingVariableOption(init_option=init, **options)
+
+
+def _embedded(rec: Any, column: Any, **settings: Any) -> Any:
+    return rec.feature_column.embedding_column(column, 3, initializer=rec.constant_initializer(_MATRIX), **settings)
+
+
+def _ids(rec: Any) -> Any:
+    return rec.SparseTensor([[0, 0], [0, 1], [2, 0], [2, 3]], rec.constant([3, 1, 9, 9], rec.int64), [4, 4])
+
+
+def _compare(rec: Any, features: dict[str, Any], ours: Any, theirs: Any, steps: int = 5) -> list[str]:
+    """Train the input layers of both for some steps; return the names of the variables."""
+    found = [
+        rec.feature_column.input_layer(features, made if isinstance(made, list) else [made]) for made in (ours, theirs)
+    ]
+    loss = rec.add_n([rec.reduce_sum(rec.square(one) + one) for one in found])
+    train = rec.train.AdagradOptimizer(0.1).minimize(loss)
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(steps):
+            one, other, _ = session.run([*found, train])
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    return [one.op.name for one in rec.trainable_variables()]
+
+
+@pytest.mark.parametrize("parts", [None, 2])
+@pytest.mark.parametrize("combiner", ["mean", "sum", "sqrtn"])
+@pytest.mark.parametrize("counted", [False, True])
+def test_an_embedding_column(rec: Any, parts: int | None, combiner: str, counted: bool) -> None:
+    column = rec.feature_column.categorical_column_with_embedding(
+        "item",
+        dtype=rec.int64,
+        partition_num=parts,
+        ev_option=_option(rec, evict_option=rec.GlobalStepEvict(9) if counted else None),
+    )
+    stock = rec.feature_column.categorical_column_with_identity("item", 10)
+    made = [_embedded(rec, one, combiner=combiner, do_fusion=True) for one in (column,)]
+    theirs = _embedded(rec, stock, combiner=combiner, max_norm=None)
+    names = _compare(rec, {"item": _ids(rec)}, made[0], theirs)
+    weights = "input_layer/item_embedding/embedding_weights"
+    assert names[: parts or 1] == ([weights] if parts is None else [f"{weights}/part_{i}" for i in range(parts)])
+
+
+def test_weighted_columns(rec: Any) -> None:
+    columns_of_both = [
+        rec.feature_column.weighted_categorical_column(one, "weight")
+        for one in (
+            rec.feature_column.categorical_column_with_embedding("item", rec.int64, ev_option=_option(rec)),
+            rec.feature_column.categorical_column_with_identity("item", 10),
+        )
+    ]
+    ids = _ids(rec)
+    features = {"item": ids, "weight": rec.SparseTensor(ids.indices, [0.5, 1.0, 2.0, 0.25], ids.dense_shape)}
+    _compare(rec, features, *(_embedded(rec, one) for one in columns_of_both))
+
+
+def test_shared_columns(rec: Any) -> None:
+    def shared(made: list[Any]) -> Any:
+        return rec.feature_column.shared_embedding_columns(made, 3, initializer=rec.constant_initializer(_MATRIX))
+
+    names = ("item", "other")
+    ours = shared(
+        [
+            rec.feature_column.categorical_column_with_embedding(name, rec.int64, ev_option=_option(rec))
+            for name in names
+        ]
+    )
+    theirs = tf.compat.v1.feature_column.shared_embedding_columns(
+        [rec.feature_column.categorical_column_with_identity(name, 10) for name in names],
+        3,
+        initializer=rec.constant_initializer(_MATRIX),
+        shared_embedding_collection_name="theirs",
+    )
+    other = rec.SparseTensor([[0, 0], [3, 0]], rec.constant([9, 2], rec.int64), [4, 1])
+    made = _compare(rec, {"item": _ids(rec), "other": other}, ours, theirs)
+    assert len(made) == 2
+    with pytest.raises(ValueError, match="must have the same type"):
+        shared(
+            [
+                columns.categorical_column_with_embedding("a"),
+                rec.feature_column.categorical_column_with_identity("b", 3),
+            ]
+        )
+
+
+def test_columns_of_strings_and_dense_ids(rec: Any) -> None:
+    column = rec.feature_column.categorical_column_with_embedding("word", ev_option=_option(rec))
+    assert column.parse_example_spec == {"word": tf.io.VarLenFeature(tf.string)}
+    layer = rec.feature_column.input_layer(
+        {"word": rec.constant([["a"], ["b"], ["a"], [""]])}, [_embedded(rec, column)]
+    )
+    whole = rec.feature_column.categorical_column_with_embedding("id", rec.int32, ev_option=_option(rec))
+    ints = rec.feature_column.input_layer({"id": rec.constant([[2**31 - 1], [-1]], rec.int32)}, [_embedded(rec, whole)])
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        rows, found = session.run([layer, ints])
+    assert rows[0].tolist() == rows[2].tolist() != rows[1].tolist()
+    assert rows[3].tolist() == [0.0] * 3, "an empty string is no id"
+    np.testing.assert_array_equal(found, [_MATRIX[(2**31 - 1) % 10], [0.0] * 3])
+
+
+def test_layers_under_one_scope_share_the_variable(rec: Any) -> None:
+    for parts in (None, 2):
+        column = rec.feature_column.categorical_column_with_embedding("item", rec.int64, parts, _option(rec))
+        embedded = _embedded(rec, column)
+        with rec.variable_scope(f"net_{parts}", reuse=rec.AUTO_REUSE):
+            for _ in range(2):
+                with rec.variable_scope("input", reuse=rec.AUTO_REUSE):
+                    rec.feature_column.input_layer({"item": _ids(rec)}, [embedded])
+    assert len(rec.global_variables()) == 3
+
+
+def test_sequence_columns(rec: Any) -> None:
+    made = (
+        rec.feature_column.sequence_categorical_column_with_embedding("item", rec.int64, ev_option=_option(rec)),
+        rec.feature_column.sequence_categorical_column_with_identity("item", 10),
+    )
+    if not hasattr(getattr(tf.keras, "experimental", None), "SequenceFeatures"):
+        pytest.skip("this TensorFlow has no SequenceFeatures")
+    found = [tf.keras.experimental.SequenceFeatures(_embedded(rec, one))({"item": _ids(rec)}) for one in made]
+    loss = rec.add_n([rec.reduce_sum(rec.square(one)) for one, _ in found])
+    train = rec.train.AdagradOptimizer(0.1).minimize(loss)
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(5):
+            ours, theirs, _ = session.run([*found, train])
+            np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5, atol=1e-6)
+            assert ours[1].tolist() == theirs[1].tolist() == [2, 0, 4, 0]
+
+
+def test_arguments_of_the_contrib_column(rec: Any) -> None:
+    column = deeprec.sparse_column_with_embedding("item", rec.int64, 2, steps_to_live=7, ht_partition_num=20)
+    layer = rec.feature_column.input_layer({"item": _ids(rec)}, [_embedded(rec, column)])
+    assert layer.shape.as_list() == [None, 3] or layer.shape.as_list() == [4, 3]
+    assert [one.steps_to_live for one in rec.trainable_variables()] == [7, 7]
+    with pytest.raises(ValueError, match="`init_data_source`"):
+        deeprec.sparse_column_with_embedding("item", init_data_source="x")
+    with pytest.raises(ValueError, match="dtype"):
+        deeprec.categorical_column_with_embedding("item", rec.float32)
+    with pytest.raises(ValueError, match="partition_num 0"):
+        deeprec.sequence_categorical_column_with_embedding("item", partition_num=0)

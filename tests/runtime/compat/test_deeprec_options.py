@@ -1,0 +1,143 @@
+"""Argument rules, defaults and errors of DeepRec's option objects and of get_embedding_variable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from runtime.compat import deeprec
+from runtime.compat.deeprec import config_pb2
+from runtime.compat.deeprec.config_pb2 import StorageType
+
+
+def test_defaults_and_attributes() -> None:
+    option = deeprec.EmbeddingVariableOption()
+    assert (option.ht_type, option.ht_partition_num) == ("", 1000)
+    assert (option.evict, option.ckpt, option.filter_strategy) == (None, None, None)
+    assert (option.storage_option.storage_type, option.storage_option.storage_path) == (None, None)
+    assert option.storage_option.storage_size == [1024**3] * 4
+    assert option.storage_option.cache_strategy == config_pb2.CacheStrategy.LFU
+    assert (option.init.initializer, option.init.default_value_dim, option.init.default_value_no_permission) == (
+        None,
+        4096,
+        0.0,
+    )
+    assert deeprec.GlobalStepEvict().steps_to_live is None
+    assert deeprec.L2WeightEvict().l2_weight_threshold == -1.0
+    assert deeprec.CounterFilter().filter_freq == 0
+    checkpoint = deeprec.CheckpointOption("path", "name")
+    assert (checkpoint.ckpt_to_load_from, checkpoint.tensor_name_in_ckpt) == ("path", "name")
+    assert checkpoint.always_load_from_specific_ckpt is False
+
+
+def test_numbers_of_the_enums() -> None:
+    assert dict(StorageType.items()) | {} == dict(zip(StorageType.keys(), StorageType.values(), strict=True))
+    known = {"DRAM": 1, "SSDHASH": 4, "LEVELDB": 5, "HBM": 6, "DRAM_PMEM": 11, "DRAM_SSDHASH": 12, "HBM_DRAM": 13}
+    known |= {"DRAM_LEVELDB": 14, "DRAM_PMEM_SSDHASH": 101, "HBM_DRAM_SSDHASH": 102, "DEFAULT": 0}
+    for name, number in known.items():
+        assert (getattr(StorageType, name), StorageType.Value(name), StorageType.Name(number)) == (number, number, name)
+    assert (config_pb2.CacheStrategy.LRU, config_pb2.CacheStrategy.LFU) == (0, 1)
+    assert (config_pb2.SlotType.EMBEDDING_VARIABLE, config_pb2.SlotType.VARIABLE) == (0, 1)
+    assert (config_pb2.EmbeddingVariableType.IMMUTABLE, config_pb2.EmbeddingVariableType.MUTABLE) == (0, 1)
+    with pytest.raises(AttributeError, match="has no value DRAM_SSD"):
+        _ = StorageType.DRAM_SSD
+    with pytest.raises(ValueError, match="has no name defined for value 77"):
+        StorageType.Name(77)
+    with pytest.raises(ValueError, match="has no value defined for name 'NONE'"):
+        StorageType.Value("NONE")
+
+
+def test_a_storage_path_is_made_and_the_callers_list_stays(tmp_path: Path) -> None:
+    sizes = [512]
+    path = tmp_path / "a" / "b"
+    option = deeprec.StorageOption(StorageType.DRAM_SSDHASH, str(path), sizes)
+    assert path.is_dir()
+    assert (option.storage_size, sizes) == ([512, 1024**3, 1024**3, 1024**3], [512])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"storage_size": 512}, "storage_size should be list type"),
+        ({"storage_size": [0]}, "must hold the bytes of each tier"),
+        ({"storage_type": 55}, "is no config_pb2.StorageType"),
+        ({"storage_path": "x"}, "storage_type must not be None"),
+        ({"cache_strategy": 9}, "is no config_pb2.CacheStrategy"),
+        *(
+            ({"storage_type": StorageType.Value(name)}, f"storage_path must not be None when storage_type is {name}")
+            for name in ("LEVELDB", "SSDHASH", "DRAM_LEVELDB", "DRAM_SSDHASH", "HBM_DRAM_SSDHASH", "DRAM_PMEM_SSDHASH")
+        ),
+    ],
+)
+def test_storage_options_that_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        deeprec.StorageOption(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"false_positive_probability": 0.0}, "false_positive_probability must larger than 0"),
+        ({"false_positive_probability": 0.1}, "max_element_size must larger than 0"),
+        ({"max_element_size": 5}, "max_element_size can't be set"),
+        ({"counter_type": tf.int8}, "counter_type"),
+    ],
+)
+def test_bloom_filters_that_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        deeprec.CBFFilter(filter_freq=3, **settings)
+
+
+def test_values_that_only_warn(caplog: pytest.LogCaptureFixture) -> None:
+    assert deeprec.L2WeightEvict(-3.0).l2_weight_threshold == -1.0
+    assert deeprec.InitializerOption(default_value_dim=0).default_value_dim == 4096
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
+    assert deeprec.CBFFilter(3, 10, 0.1, tf.uint8).counter_bits == 8
+
+
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"embedding_dim": 0}, "embedding_dim"),
+        ({"key_dtype": tf.float32}, "key_dtype"),
+        ({"value_dtype": tf.float64}, "value_dtype"),
+        ({"regularizer": tf.nn.l2_loss}, "`regularizer`"),
+        ({"constraint": tf.nn.relu}, "`constraint`"),
+        ({"custom_getter": print}, "`custom_getter`"),
+        ({"init_data_source": "x"}, "`init_data_source`"),
+        ({"ev_option": 3}, "ev_option"),
+        ({"ev_option": deeprec.EmbeddingVariableOption(ckpt=deeprec.CheckpointOption("x"))}, "`ckpt`"),
+        (
+            {"steps_to_live": 3, "ev_option": deeprec.EmbeddingVariableOption(evict_option=deeprec.L2WeightEvict(0.1))},
+            "steps_to_live and l2_weight_threshold",
+        ),
+        ({"partitioner": lambda shape, dtype: [1, 2]}, "can split the keys only"),
+    ],
+)
+def test_variables_that_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        deeprec.get_embedding_variable(**{"name": "user", "embedding_dim": 4, **settings})
+
+
+def test_asking_twice_for_a_name_and_eager_mode_are_errors() -> None:
+    with tf.Graph().as_default():
+        deeprec.get_embedding_variable("user", 4)
+        with pytest.raises(ValueError, match="`user` exists already"):
+            deeprec.get_embedding_variable("user", 4)
+    with pytest.raises(ValueError, match="eager mode"):
+        deeprec.get_embedding_variable("item", 4)
+
+
+def test_a_gpu_storage_needs_to_be_allowed(graph: tf.Graph) -> None:
+    option = deeprec.EmbeddingVariableOption(storage_option=deeprec.StorageOption(StorageType.HBM_DRAM))
+    with pytest.raises(ValueError, match=r"HBM_DRAM needs a GPU.*install\(hbm_as_dram=True\)"):
+        deeprec.get_embedding_variable("user", 4, ev_option=option)
+    deeprec.install(hbm_as_dram=True)
+    try:
+        assert deeprec.get_embedding_variable("item", 4, ev_option=option).storage_type == StorageType.HBM_DRAM
+    finally:
+        deeprec.uninstall()
