@@ -20,7 +20,7 @@ CONCERNS = re.compile(
     rf"{MAKES.pattern}|{READS.pattern}|minimize|apply_gradients|compute_gradients|initializer|gradients\s*\(|Saver"
     r"|Cluster|train\s*\.\s*Server|Strategy|(trainable|global|all|model)_variables|get_collection|checkpoint|warm_start"
     r"|convert_variables|enable_eager|GradientTape|MovingAverage|import_meta_graph|import_graph_def|make_template"
-    r"|Session|Estimator|create_train_op|optimize_loss|TF_CONFIG|Optimizer"
+    r"|Session|Estimator|creator_scope|\bpatch|setattr|create_train_op|optimize_loss|TF_CONFIG|Optimizer"
     r"|variable_scope|enter_context|map_fn|while_loop|\bscan\b|\bfold[lr]\b|vectorized_map|_rnn\b|seq2seq|py_func"
     r"|RNNCell|custom_gradient|recompute_grad|numpy_function|_by_name\b|as_graph_element|get_variable_value|load_variable"
     r"|Reader\b|:0|freeze_graph|TFLite|toco|horovod|byteps|bluefog|\btpu\b"

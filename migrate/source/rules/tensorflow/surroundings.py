@@ -26,6 +26,8 @@ CALLS = {
     "enable_eager_execution": EAGER,
     "function": EAGER,
     "train.ExponentialMovingAverage": "an average over all variables would leave the tables out",
+    "variable_creator_scope": "it changes how every variable inside is made",
+    "variable_creator_scope_v1": "it changes how every variable inside is made",
     "make_template": "a template makes its variables again under reuse",
     "import_graph_def": "a graph that is imported brings variables that are not in the file",
     "train.import_meta_graph": "a graph that is imported brings variables that are not in the file",
@@ -100,6 +102,7 @@ class Surroundings(FileRule):
             "import horovod.tensorflow as hvd\n" + MADE + "hvd.init()\n",
             says="between processes",
         ),
+        Example("a creator", MADE + "with tf.variable_creator_scope(mine):\n    build()\n", says="how every variable"),
         Example("a strategy", MADE + 's = tf.distribute.OneDeviceStrategy("/cpu:0")\n', says="share variables"),
         Example(
             "double precision of an outer scope",
