@@ -70,6 +70,8 @@ REFUSED = {
     + "setattr(args, 'n', 3)\nk = W.shape[0]\n",
     "an entry of its attributes": "W = " + GET.format("args.n", "4") + LOOKED
     + "vars(args)['n'] += 3\nk = W.shape[0]\n",
+    "an attribute of its own by its text": HELD + "        self.__dict__['n'] = 3\n        self.k = self.W.shape[0]\n"
+    "m = M(9)\ne = tf.nn.embedding_lookup(m.W, ids)\nk = m.k\n",
     "an entry that is set": "c = {'n': 9}\nW = " + GET.format('c["n"]', "4") + LOOKED + "c['n'] = 5\nk = W.shape[0]\n",
     "an entry of an entry": "c = {'n': [9]}\nW = " + GET.format('c["n"][0]', "4") + LOOKED
     + "c['n'][0] += 5\nk = W.shape[0]\n",

@@ -95,3 +95,14 @@ def test_other_objects_may_be_asked_for_any_attribute(tmp_path: Path) -> None:
     done = convert(root)
     assert verdicts(done) == {"item": "applied"}
     same_training(root, done)
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [("params", "suggested"), ("config", "suggested"), ("args", "applied"), ("hparams", "applied")],
+)
+def test_the_name_of_a_parameter_tells_options_but_not_weights(tmp_path: Path, name: str, verdict: str) -> None:
+    read = f"def read({name}, key):\n    return getattr({name}, key)\nMORE = [read]\n"
+    root = write(tmp_path, {"main.py": PLAIN, "other.py": OTHER + read})
+    assert verdicts(convert(root)) == {"item": verdict}
+    assert verdicts(convert(root, assume=True)) == {"item": "applied"}

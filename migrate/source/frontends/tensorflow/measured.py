@@ -109,7 +109,8 @@ def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: 
         return True
     around = file.tree.parent(name)
     if isinstance(around, cst.Attribute) and self_class(file.tree, around) is not None:
-        return is_fixed(file.tree, around) and (later or _of_one_object(file, around, use))
+        fixed = is_fixed(file.tree, around) and not sets_by_text(file)
+        return fixed and (later or _of_one_object(file, around, use))
     if isinstance(around, cst.Attribute):
         written = any(is_target(file.tree, one) for one in file.tree.attributes[around.attr.value])
         return later and not written and is_fixed(file.tree, name) and not sets_by_text(file)

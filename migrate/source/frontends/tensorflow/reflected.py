@@ -23,12 +23,8 @@ from migrate.source.frontends.tensorflow.values import is_variable, self_name
 ALL = {"vars", "getmembers", "getmembers_static"}
 #: Functions that take an object and the name of an attribute.
 NAMED = {"getattr", "setattr", "delattr"}
-#: Names that nobody gives a model, but settings.
-SETTINGS = re.compile(
-    r"_*(\w+_)?(flags?|args|arguments|opts?|options|conf|config|configs|configuration|cfg|hparams?|hps?|params|settings"
-    r"|namespace)",
-    re.IGNORECASE,
-)
+#: Names that nobody gives a model, but the options of a command line.
+SETTINGS = re.compile(r"_*(\w+_)?(flags?|args|arguments|opts?|options|hparams?|hps?|namespace)", re.IGNORECASE)
 PARSERS = {"parse_args", "parse_known_args"}
 DEPTH = 4
 
