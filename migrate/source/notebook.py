@@ -16,8 +16,8 @@ from migrate.source.text import parsed
 
 SUFFIX = ".ipynb"
 RULE = "notebook"
-#: `%run file.py`, and `%load file.py`, which becomes the text of the file when it is run.
-RUN = re.compile(r"\s*%(?:run|load)\s+(?:-\w+\s+)*(?:\./)?(?P<name>[\w/]+)\.py\b")
+#: `%run file.py`, also without its end, and `%load file.py`, which becomes the text of the file when it is run.
+RUN = re.compile(r"\s*%(?:run|load)\s+(?:-\w+\s+)*[\"']?(?:\.{0,2}/)*(?P<name>[\w./-]+)")
 Convert = Callable[[str, str], SourceResult]
 Fail = Callable[[str, str, str, str], SourceResult]
 
@@ -59,8 +59,9 @@ def module_of(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:
         module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
     except (ValueError, RecursionError):
         return "", ()
-    found = [match["name"] for line in module.masks.lines.values() if (match := RUN.match(line))]
-    return ("", ()) if module.problem() else (module.text, tuple(name.replace("/", ".") for name in found))
+    run = [match["name"] for line in module.masks.lines.values() if (match := RUN.match(line))]
+    found = tuple(name.removesuffix(".py").replace("/", ".") for name in run)
+    return ("", ()) if module.problem() else (module.text, found)
 
 
 def check_result(path: str, data: bytes, result: SourceResult) -> None:

@@ -44,13 +44,17 @@ BROUGHT = {
     "a run": "%run decay.py",
     "a run with an option": "%run -i ./decay.py",
     "a load": "%load decay.py",
+    "a run of another directory": "%run ../src/decay.py",
+    "a run without the end": "%run ../src/decay",
+    "a run with arguments": "%run -i '../src/decay.py' --rate 1",
 }
 
 
 @pytest.mark.parametrize("brought", BROUGHT.values(), ids=BROUGHT)
 def test_what_a_notebook_brings_in_is_seen(brought: str, tmp_path: Path) -> None:
+    name = "src/decay.py" if "src" in brought else "decay.py"
     text = notebook(START, brought, MADE + LOSS, STEP.format("loss + decay()"))
-    results = convert(write(tmp_path / "p", {"decay.py": DECAY, "train.ipynb": text}))
+    results = convert(write(tmp_path / "p", {name: DECAY, "books/train.ipynb": text, "books/other.py": ""}))
     assert verdicts(results) == {"item": "suggested"}
     assert "sums over all trainable variables" in reasons(results)
 
@@ -69,6 +73,14 @@ def test_what_a_notebook_does_with_a_table_of_a_module_keeps_it(use: str, says: 
     assert verdicts(results) == {"item": "unsupported"}, reasons(results)
     assert says in reasons(results)
     assert not [name for name, one in results.items() if one.changed]
+
+
+def test_what_a_run_file_makes_is_seen_in_the_notebook(tmp_path: Path) -> None:
+    module = START + "\n" + MADE + LOSS + "\n" + STEP.format("loss") + "\n"
+    for use, verdict in (("session.run(item)", "unsupported"), ("session.run(rows)", "applied")):
+        files = {"src/model.py": module, "books/use.ipynb": notebook("%run ../src/model.py", use)}
+        results = convert(write(tmp_path / verdict, files))
+        assert verdicts(results) == {"item": verdict}, reasons(results)
 
 
 def test_a_module_and_its_notebook_move_together(tmp_path: Path) -> None:
