@@ -75,6 +75,13 @@ COLUMNS = {
         "c = fc.categorical_column_with_vocabulary_list('item', tuple(range(30)), tf.int64)" + OVER,
         FLAT,
     ),
+    "one vocabulary, shared": (
+        "words = ['a', 'b', 'c', 'd', 'e', 'f']\n"
+        "a = fc.categorical_column_with_vocabulary_list('user', words, dtype=tf.string)\n"
+        "b = fc.categorical_column_with_vocabulary_list('friend', words, dtype=tf.string)\n"
+        "shared = fc.shared_embedding_columns([a, b], 5, initializer=start)",
+        LAYER.format("*shared"),
+    ),
     "sequence": (
         "c = fc.sequence_categorical_column_with_identity('seen', 30)" + OVER,
         "x, _ = tf.keras.experimental.SequenceFeatures([e])({'seen': tf.sparse.from_dense(features['seen'] + 1)})",
@@ -97,6 +104,7 @@ def losses(text: str, around: AbstractContextManager[Any]) -> list[float]:
     random = np.random.RandomState(4)
     batches = {
         "user": random.choice(list("abcdef"), (STEPS, 8, 2)),
+        "friend": random.choice(list("abcdef"), (STEPS, 8, 1)),
         "seen": random.randint(-1, 29, (STEPS, 8, 3)),
         "item": random.randint(0, 30, (STEPS, 8, 1)),
     }
@@ -231,7 +239,24 @@ KEPT = {
     "weighted sequence": (
         "a = fc.sequence_categorical_column_with_identity('seen', 30)\nc = fc.weighted_categorical_column(a, 'weight')"
         + OVER,
-        "no weights for sequences",
+        "has none of sequences",
+    ),
+    "weighted, shared": (
+        "a, b = fc.categorical_column_with_identity('item', 30), fc.categorical_column_with_identity('seen', 30)\n"
+        "w, v = fc.weighted_categorical_column(a, 'weight'), fc.weighted_categorical_column(b, 'weight')\n"
+        "shared = fc.shared_embedding_columns([w, v], 4, initializer=start)",
+        "has none that columns share",
+    ),
+    "sequences, shared": (
+        "a = fc.sequence_categorical_column_with_identity('item', 30)\n"
+        "shared = fc.shared_embedding_columns([a], 4, initializer=start)",
+        "shares no table over sequences",
+    ),
+    "two vocabularies, shared": (
+        "a = fc.categorical_column_with_vocabulary_list('user', ['a', 'b'])\n"
+        "b = fc.categorical_column_with_vocabulary_list('other', ['c', 'd'])\n"
+        "shared = fc.shared_embedding_columns([a, b], 4, initializer=start)",
+        "shared a row by their places",
     ),
     "an argument": (
         IDENTITY.format("").replace("start)", "start, use_safe_embedding_lookup=False)"),

@@ -7,7 +7,7 @@ What its ids were before decides whether the model is the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -33,6 +33,7 @@ KINDS = {
     LISTED: ("key", "vocabulary_list", "dtype", "default_value", "num_oov_buckets"),
     FILED: ("key", "vocabulary_file", "vocabulary_size"),
 }
+VOCABULARIES = ("vocabulary_list", "vocabulary_file")
 BY_NAME = ("dtype", "default_value", "num_oov_buckets", "file_format")
 WEIGHTED, WEIGHTS = "weighted_categorical_column", ("categorical_column", "weight_feature_key", "dtype")
 PARSED = ("FixedLenFeature", "VarLenFeature", "FixedLenSequenceFeature")
@@ -44,6 +45,8 @@ class _Reader:
 
     file: File
     table: Table
+    shared: bool  #: the table is that of several columns
+    vocabularies: list[str] = field(default_factory=list)
 
     def read(self, node: cst.BaseExpression) -> None:
         """Add the category that `node` is, or why it cannot be made anew."""
@@ -52,8 +55,9 @@ class _Reader:
         given = bind(made, WEIGHTS) if name == WEIGHTED and isinstance(made, cst.Call) else None
         if given is not None and "categorical_column" in given:
             inner = given["categorical_column"].value
-            if _name(self.file, resolve(self.file.tree, inner)).startswith("sequence_"):
-                self._stop(made, "a weighted sequence", f"{self._title} has no weights for sequences")
+            if self.shared or _name(self.file, resolve(self.file.tree, inner)).startswith("sequence_"):
+                what = "that columns share" if self.shared else "of sequences"
+                self._stop(made, "a weighted category", f"{self._title} has none {what}", "leave the column as it is")
                 return
             self.read(inner)
             return
@@ -64,6 +68,9 @@ class _Reader:
             self._stop(
                 node, f"`{text}` is the category of this column", reason, "make it in this file, bound to a name"
             )
+        elif self.shared and name != kind:
+            reason = f"{self._title} shares no table over sequences"
+            self._stop(node, f"`{text}` is the category of these columns", reason, "leave the columns as they are")
         elif kind not in KINDS:
             reason = f"{self._title} has no embedding column over a `{kind}`: the rows of that one cannot grow"
             self._stop(node, f"`{text}` is the category of this column", reason, "leave the column as it is")
@@ -93,6 +100,7 @@ class _Reader:
             self._stop(call, "the type of this category", reason, "give it dtype=tf.int64 or tf.string")
             return
         source = self.file.tree.source
+        self.vocabularies.extend(source(given[name].value) for name in given if name in VOCABULARIES)
         rows = given.get("num_buckets") or given.get("hash_bucket_size")
         category = Category(call, source(given["key"].value), dtype, source(rows.value) if rows else "", sequence)
         self.table.categories.append(category)
@@ -187,13 +195,16 @@ def check_categories(file: File, table: Table) -> None:
     initializer = given.get("initializer")
     text = "" if initializer is None else file.tree.source(resolve(file.tree, initializer.value))
     table.creation.begins_alike = CONSTANT.search(text) is not None
-    reader = _Reader(file, table)
     found = categories(given)
+    reader = _Reader(file, table, shared="categorical_columns" in given)
     if found is None:
         reason = f"{file.target.title} makes its table by each category, and the list is not written here"
         table.stops.append(Stop(table.creation.call, RULE, "the categories of these columns", reason, "write it here"))
     for node in found or ():
         reader.read(node)
+    if len({" ".join(text.split()) for text in reader.vocabularies}) > 1:
+        reason = "values of two vocabularies shared a row by their places, and each gets a row of its own"
+        table.stops.append(Stop(table.creation.call, RULE, "the vocabularies of these columns differ", reason))
 
 
 def check_shared_categories(judgement: Judgement) -> None:

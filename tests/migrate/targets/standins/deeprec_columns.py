@@ -77,6 +77,8 @@ def shared_embedding_columns(
     own = {_over_variable(column) is not None for column in categorical_columns}
     if len(own) > 1:
         raise ValueError("some of the categories have a variable of their own")
+    if own == {True} and not all(isinstance(column, EmbeddingCategory) for column in categorical_columns):
+        raise ValueError("it would make a matrix of one row")
     make = feature_column.shared_embedding_columns if own == {True} else STOCK["shared_embedding_columns"]
     rows = (shared_embedding_collection_name, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable)
     return make(categorical_columns, dimension, combiner, initializer, *rows)
