@@ -1,4 +1,4 @@
-"""Imports by a text: `importlib.import_module("models." + name)` and `__import__`, read without executing them."""
+"""Imports by a text, as `importlib.import_module("models." + name)`, and files that are run by their places."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-FUNCTIONS = ("import_module", "__import__")
+FUNCTIONS = ("import_module", "__import__", "run_module")
+#: What runs a file, which is given by its place.
+LOADERS = ("run_path", "spec_from_file_location", "SourceFileLoader", "load_source", "execfile")
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,7 @@ class Dynamic:
     start: str  #: the name, or what is known of its beginning, without leading dots
     level: int  #: number of leading dots
     whole: bool  #: true when `start` is all of it
+    file: bool = False  #: true for the place of a file, as far as it is written down
 
     @property
     def open(self) -> bool:
@@ -25,17 +28,25 @@ class Dynamic:
 
 def dynamic_imports(text: str) -> Iterator[Dynamic]:
     """Yield what the calls of `text` import by a text; what does not parse is passed over."""
-    if not any(name in text for name in FUNCTIONS):
+    if not any(name in text for name in (*FUNCTIONS, *LOADERS)):
         return
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
+    loads = False
     for node in ast.walk(tree):
+        loads = loads or (isinstance(node, ast.Name | ast.Attribute) and _name(node) in LOADERS)
         if isinstance(node, ast.Call) and _name(node.func) in FUNCTIONS and (given := _argument(node)) is not None:
             start, whole = _beginning(given)
             if "/" not in start:
                 yield Dynamic(start.lstrip("."), len(start) - len(start.lstrip(".")), whole)
+    if loads:
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        places = [text for text in texts if isinstance(text, str) and text.endswith(".py") and "\n" not in text]
+        yield from (Dynamic(place, 0, whole=True, file=True) for place in places)
+        if not places:
+            yield Dynamic("", 0, whole=False)
 
 
 def _name(node: ast.expr) -> str:

@@ -85,6 +85,21 @@ class Modules:
         """True for an `__init__.py`."""
         return self._paths[shown].name == "__init__.py"
 
+    def packages(self, file: str, importer: str) -> Iterator[str]:
+        """Yield the `__init__.py` that run before `file`, or are it, where `importer` is not below them."""
+        inside = self._paths[importer].parents
+        for above in self._paths[file].parents:
+            if above in inside:
+                return
+            if (found := self._shown.get(above / "__init__.py")) is not None:
+                yield found
+
+    def called(self, name: str) -> Iterator[str]:
+        """Yield the files whose place ends with `name`."""
+        for path, shown in self._shown.items():
+            if path.name == name.rpartition("/")[2]:
+                yield shown
+
     def below(self, module: str, path: str) -> str | None:
         """Return the dotted rest of the name of the file `path` behind that of `module`; None when it is not below."""
         package, file = self._paths[module], self._paths[path]

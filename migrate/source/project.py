@@ -273,7 +273,11 @@ class Project:
                 elif module is None and not imported.level:
                     dotted = [imported.module, f"{imported.module}.{imported.name}"]
                     found.update(one for name in dotted for one in self.modules.bearing(path, name))
-            self._edges[path] = frozenset(found.union(self._by_text(path)) - {path})
+                if module is not None:
+                    found.update(self.modules.packages(module, path))
+            for one in [*found.union(self._by_text(path))]:
+                found |= {one, *self.modules.packages(one, path)}
+            self._edges[path] = frozenset(found - {path})
         return self._edges[path]
 
     def _listed_below(self, package: str) -> Iterator[str]:
@@ -284,9 +288,11 @@ class Project:
                 yield below
 
     def _by_text(self, path: str) -> Iterator[str]:
-        """Yield the files that calls of `import_module` and `__import__` may bring in."""
+        """Yield the files that calls of `import_module`, `__import__` and what runs a file may bring in."""
         for call in self.by_text(path):
-            if not call.whole:
+            if call.file:
+                yield from self.modules.called(call.start)
+            elif not call.whole:
                 yield from self.modules.beginning(path, call.start, call.level) if call.start or call.level else ()
             elif (module := self.modules.find(path, call.start, call.level)) is not None:
                 yield module
@@ -294,7 +300,7 @@ class Project:
                 yield from self.modules.bearing(path, call.start)
 
     def by_text(self, path: str) -> tuple[Dynamic, ...]:
-        """Return what the calls of `import_module` and `__import__` in a file import."""
+        """Return what a file imports or runs by a text."""
         if path not in self._dynamic:
             self._dynamic[path] = tuple(dynamic_imports(self.text(path)))
         return self._dynamic[path]

@@ -83,13 +83,25 @@ BY_TEXT = {
     "a percent sign": 'importlib.import_module("parts.%s" % NAME)',
     "an f-string": 'importlib.import_module(f"parts.{NAME}")',
     "a part of a name": 'importlib.import_module("r" + NAME[1:])',
+    "a module that is run": 'type("m", (), runpy.run_module("reg"))',
+    "a file that is run": 'type("m", (), runpy.run_path(HERE + "reg.py"))',
+    "a file that is loaded": 'load(importlib.util.spec_from_file_location("reg", HERE + "reg.py"))',
     "joined": 'importlib.import_module(".".join(["parts", NAME]))',
 }
 
 
+LOAD = """import importlib.util, os, runpy
+HERE = os.path.dirname(__file__) + "/"
+def load(spec):
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+"""
+
+
 @pytest.mark.parametrize("call", BY_TEXT.values(), ids=BY_TEXT)
 def test_a_module_that_is_imported_by_a_text_is_seen(call: str, tmp_path: Path) -> None:
-    text = f'{HEAD}import importlib\nNAME = "reg"\ndecay = {call}.decay\n{MAIN}'
+    text = f'{HEAD}{LOAD}NAME = "reg"\ndecay = {call}.decay\n{MAIN}'
     for reg, verdict in ((REG, "suggested"), (COUNT, "applied")):
         files = {"reg.py": HEAD + reg, "parts/reg.py": HEAD + reg, "parts/__init__.py": "", "main.py": text}
         root = write(tmp_path / verdict, files | ({"parts/main.py": text} if call.endswith('"parts")') else {}))
@@ -100,7 +112,7 @@ def test_a_module_that_is_imported_by_a_text_is_seen(call: str, tmp_path: Path) 
 
 
 def test_what_a_text_cannot_name_is_not_related(tmp_path: Path) -> None:
-    text = f'{HEAD}import importlib\nNAME = "a"\nplug = importlib.import_module("parts." + NAME)\n{MAIN}'
+    text = f'{HEAD}{LOAD}NAME = "a"\nplug = importlib.import_module("parts." + NAME)\n{MAIN}'
     text = text.replace("decay()", "plug.ONE")
     files = {"parts/__init__.py": "", "parts/a.py": "ONE = 1.0\n", "main.py": text, "reg.py": HEAD + REG}
     results = convert(write(tmp_path / "p", files))
@@ -115,3 +127,27 @@ def test_modules_that_a_package_lists_come_with_its_star(tmp_path: Path) -> None
     results = convert(write(tmp_path / "q", files | {"losses/reg.py": HEAD + COUNT}))
     assert verdicts(results) == {"item": "applied"}
     same_training(tmp_path / "q", results)
+
+
+SIDES = {
+    "what it imports": {"terms/__init__.py": "from .l2 import decay\n", "terms/l2.py": HEAD + "{0}"},
+    "itself": {"terms/__init__.py": HEAD + "{0}"},
+}
+
+
+@pytest.mark.parametrize(
+    "way", ["from terms.registry import TERMS\n", "from terms import registry\nTERMS = registry.TERMS\n"]
+)
+@pytest.mark.parametrize("side", SIDES)
+def test_a_package_runs_before_its_modules(side: str, way: str, tmp_path: Path) -> None:
+    main = HEAD + way + MAIN.replace("decay()", "sum(term() for term in TERMS)")
+    for term, verdict in ((REG, "suggested"), (COUNT, "applied")):
+        added = {
+            name: text.format(f"from terms.registry import TERMS\n{term}TERMS.append(decay)\n")
+            for name, text in SIDES[side].items()
+        }
+        root = write(tmp_path / verdict, {"main.py": main, "terms/registry.py": "TERMS = []\n", **added})
+        results = convert(root)
+        assert verdicts(results) == {"item": verdict}
+        if verdict == "applied":
+            same_training(root, results)
