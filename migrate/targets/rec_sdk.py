@@ -16,6 +16,7 @@ HOMES = {
     "mx_rec.core.asc.feature_spec": ("FeatureSpec",),
     "mx_rec.core.asc.helper": ("get_asc_insert_func",),
     "mx_rec.core.asc.manager": ("start_asc_pipeline",),
+    "mx_rec.constants.constants": ("LIBREC_EOS_OPS_SO",),
     "mx_rec.core.embedding": ("create_table",),
     "mx_rec.core.feature_process": ("EvictHook",),
     "mx_rec.graph.merge_lookup": ("do_merge_lookup",),
@@ -29,6 +30,7 @@ HOMES = {
         "lazy_adam_by_addr",
     ),
     "mx_rec.util.initialize": ("ConfigInitializer", "init", "terminate_config_initializer"),
+    "mx_rec.util.ops": ("import_host_pipeline_ops",),
     "mx_rec.util.variable": ("get_dense_and_sparse_variable",),
 }
 FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for name in names} | {
@@ -110,7 +112,7 @@ def _refuses(switches: Switches) -> Iterator[str]:
 
 def _effects(switches: Switches) -> Iterator[Effect]:
     hand = "use NPUEstimator and NPURunConfig, or the session configuration of npu_bridge; where the loop ends before"
-    hand += " the data does, give `init` its max_steps, train_steps and eval_steps"
+    hand += " the data does, give `init` its max_steps, train_steps and eval_steps, and `eos_map` the first and last"
     yield Effect("Rec SDK runs on its own devices, for as many steps as `init` is told", by_hand=hand)
     if switches.admission:
         text = f"ids that were seen fewer than {switches.admission} times read zeros and are not trained (--admission)"

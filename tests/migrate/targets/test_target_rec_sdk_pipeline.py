@@ -114,7 +114,8 @@ def test_a_script_is_written_so() -> None:
         '    user_ids_spec = FeatureSpec("ids", table_name="user", index_key="ids")',
         '    user_ids_spec_2 = FeatureSpec("ids", table_name="user", index_key="ids")',
         '    bias_ids_spec = FeatureSpec("ids", table_name="bias", index_key="ids")',
-        "    iterator = tf.data.make_initializable_iterator(read().map(get_asc_insert_func("
+        "    iterator = tf.data.make_initializable_iterator(read().eos_map("
+        "import_host_pipeline_ops(LIBREC_EOS_OPS_SO), 0, -1, -1).map(get_asc_insert_func("
         "tgt_key_specs=[user_ids_spec, user_ids_spec_2, bias_ids_spec], is_training=True)).prefetch(1))",
     ]
     assert "\n".join(lines) in found

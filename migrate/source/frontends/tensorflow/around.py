@@ -103,7 +103,9 @@ class AroundEditing(StepEditing):
             self.plan.edits.append(Edit(start, start, "("))
         send = f"{self._function('get_asc_insert_func')}(tgt_key_specs=[{', '.join(names)}], is_training=True)"
         closing = ")" if not atom and start == tree.span(pipeline.dataset)[0] else ""
-        self.plan.edits.append(Edit(end, end, f"{closing}.map({send}).prefetch(1)"))
+        # The end of the data is told to the devices, for training (0) of as many steps as there are (-1).
+        told = f"{self._function('import_host_pipeline_ops')}({self._function('LIBREC_EOS_OPS_SO')}), 0, -1, -1"
+        self.plan.edits.append(Edit(end, end, f"{closing}.eos_map({told}).map({send}).prefetch(1)"))
 
     def _specifications(self, pipeline: Pipeline) -> list[str]:
         """Return the names of the specifications; several lookups may read one feature, each by one of its own."""

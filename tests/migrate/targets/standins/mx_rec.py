@@ -26,7 +26,16 @@ from standins import strict
 tf = tensorflow.compat.v1
 STATE = SimpleNamespace()
 SENT = "_read_emb_key"  # the end of the key that the SDK adds to a batch
-FRESH = {"begun": False, "looked_up": False, "merged": False, "modified": False, "ended": False, "merges": 0}
+FRESH = {
+    "begun": False,
+    "looked_up": False,
+    "merged": False,
+    "modified": False,
+    "ended": False,
+    "merges": 0,
+    "eos": False,
+}
+LIBREC_EOS_OPS_SO = "libeos_ops.so"
 
 
 def init(**given: Any) -> None:
@@ -98,6 +107,8 @@ def get_asc_insert_func(
 ) -> Any:  # fmt: skip
     ConfigInitializer.get_instance()
     strict.check("tgt_key_specs", tgt_key_specs, list)
+    if not STATE.eos:
+        raise RuntimeError("the end of the data is told first, or the training does not end")
     if not tgt_key_specs or args_index_list is not None or table_names is not None:
         raise ValueError("specifications, and nothing else")
     for one in tgt_key_specs:
@@ -111,6 +122,20 @@ def get_asc_insert_func(
         return {**batch[0], f"{max(batch[0])}{SENT}": tf.concat(sent, 0)}
 
     return insert
+
+
+def import_host_pipeline_ops(so_pkg_name: str = "libasc_ops.so") -> Any:
+    strict.check("so_pkg_name", so_pkg_name, str)
+    return SimpleNamespace(library=so_pkg_name)
+
+
+def _eos_map(dataset: Any, librec: Any, channel_id: int, max_train_steps: int = -1, max_eval_steps: int = -1) -> Any:
+    if librec.library != LIBREC_EOS_OPS_SO or channel_id != 0:
+        raise ValueError((librec, channel_id))
+    for steps in (max_train_steps, max_eval_steps):
+        strict.check("steps", steps, int)
+    STATE.eos = True
+    return dataset.take(-1)
 
 
 def start_asc_pipeline() -> None:
@@ -279,6 +304,7 @@ MODULES = {
     "mx_rec.core.feature_process": (EvictHook,),
     "mx_rec.graph.merge_lookup": (do_merge_lookup,),
     "mx_rec.graph.modifier": (GraphModifierHook, modify_graph_and_start_emb_cache),
+    "mx_rec.util.ops": (import_host_pipeline_ops,),
     "mx_rec.util.initialize": (ConfigInitializer, init, terminate_config_initializer),
     "mx_rec.util.variable": (get_dense_and_sparse_variable,),
 }
@@ -301,8 +327,10 @@ def installed() -> Iterator[SimpleNamespace]:
     contents |= {f"mx_rec.optimizers.{name}": dict(found) for name, found in OPTIMIZERS.items()}
     base = tf.train.Optimizer
     merging = mock.patch.object(base, "compute_gradients", _merging(base.compute_gradients))
+    contents["mx_rec.constants.constants"] = {"LIBREC_EOS_OPS_SO": LIBREC_EOS_OPS_SO}
+    told = mock.patch.object(tensorflow.data.Dataset, "eos_map", _eos_map, create=True)
     try:
-        with strict.modules(contents), merging:
+        with strict.modules(contents), merging, told:
             yield STATE
     finally:
         if STATE.begun and not STATE.ended:
