@@ -125,3 +125,24 @@ def test_each_computed_argument_of_an_optimizer_is_computed_once(tmp_path: Path,
     rho = "    def rho(self):\n        return 0.8\n"
     text = compared(tmp_path / "p", model + line + STEP + rho + END.format("adam"))
     assert "RMSPropOptimizer(" in text and text.count("half(") == 2
+
+
+TWICE = "        self.first = optimizer.minimize(self.loss)\n        self.second()\n"
+SECOND = (
+    "    def second(self):\n        with tf.control_dependencies([self.first]):\n"
+    "            self.train_op = self.optimizer.minimize(self.loss * 2)\n"
+)
+MADE = {
+    "a maker": "tf.train.AdagradOptimizer(0.1)",
+    "a choice": "tf.train.AdagradOptimizer(0.1) if kind else tf.train.AdamOptimizer(0.2)",
+    "a function": "make(0.1)",
+}
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+def test_an_optimizer_with_two_names_is_one_for_the_tables_too(tmp_path: Path, made: str) -> None:
+    helper = "def make(rate):\n    return tf.train.AdagradOptimizer(rate)\n\n"
+    model = MODEL.replace("class Model", (helper if made.startswith("make") else "") + "class Model")
+    line = f"        optimizer = self.optimizer = {made}\n"
+    text = compared(tmp_path / "p", model + line + TWICE + SECOND + END.format("adagrad"))
+    assert "self.sparse_optimizer = sparse_optimizer\n" in text

@@ -33,6 +33,7 @@ class StepEditing(Editing):
     def __init__(self, file: File, judgement: Judgement) -> None:
         super().__init__(file, judgement)
         self._made: set[int] = set()
+        self._beside_of: dict[int, list[str]] = {}  #: what makes an optimizer, with the names of that of the tables
         self._imported: set[tuple[int, str]] = set()  #: statements that import a builder, with its twin
 
     def _step(self, step: Step, dense_optional: bool) -> None:
@@ -189,8 +190,7 @@ class StepEditing(Editing):
         head, _, last = dense.rpartition(".")
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
         for builder in optimizer.builders:
-            if id(builder.call) not in self._made:
-                self._made.add(id(builder.call))
+            if self._is_new(builder.call, sparse):
                 self.plan.edits.append(line_after(self.tree, builder.call, [f"{sparse} = {self._twin(builder)}"]))
         for maker in optimizer.makers if not optimizer.builders else ():
             self._beside(maker, sparse, [one for one in optimizer.makers if one.choice is maker.choice])
@@ -234,13 +234,19 @@ class StepEditing(Editing):
                 )
                 self.plan.notes.append(Followed(function.name, "tf-optimizer", message))
 
+    def _is_new(self, made: cst.BaseExpression, sparse: str) -> bool:
+        """False when the table's optimizer is made already beside `made`; another name that it has gets it as well."""
+        names = self._beside_of.setdefault(id(made), [])
+        if names and sparse not in names:
+            self.plan.edits.append(line_after(self.tree, made, [f"{sparse} = {names[0]}"]))
+        names.append(sparse)
+        return len(names) == 1
+
     def _beside(self, maker: Maker, sparse: str, together: Sequence[Maker]) -> None:
         """Make the sparse optimizer right after the dense one; `together` are the branches of one choice."""
-        if id(maker.call) in self._made:
+        if not self._is_new(maker.choice or maker.call, sparse):
             return
-        self._made.add(id(maker.call))
         if maker.choice is not None:
-            self._made |= {id(one.call) for one in together}
             start, end = self.tree.outer_span(maker.choice)
             spans = [(self.tree.outer_span(one.call), self._maker(one, alone=True)[2]) for one in together]
             inside = [Edit(left - start, right - start, text) for (left, right), text in spans]
