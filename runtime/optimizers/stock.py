@@ -1,6 +1,7 @@
 """From a stock `tf.compat.v1.train` optimizer to the native update of a table.
 
-A line of `FORMS` is all that another optimizer needs. An optimizer of one's own has a method `table_form` instead.
+A line of `FORMS` is all that another optimizer needs. An optimizer of one's own has a method `table_form(variable)`
+instead, and perhaps `after_table(variable, update)`, which returns what is to be done with the update.
 """
 
 from __future__ import annotations
@@ -100,16 +101,16 @@ def update(optimizer: Any, anchor: Anchor, gradient: Any) -> tf.Operation:
             f"the gradient of the table `{table.table_name}` is dense: leave out what makes it so, or keep its "
             "`.indices` and change its `.values`"
         )
-    form = _form(optimizer, table.table_name)
+    form = _form(optimizer, anchor)
     done = update_by_rule(table, gradient, form.rule, form.hyper, form.starts)
     record_updates([(done, table)])
-    return done
+    return optimizer.after_table(anchor, done) if hasattr(optimizer, "after_table") else done
 
 
-def _form(optimizer: Any, table: str) -> Form:
-    own = getattr(optimizer, "table_form", None)
+def _form(optimizer: Any, anchor: Anchor) -> Form:
+    own, table = getattr(optimizer, "table_form", None), anchor.table.table_name
     if own is not None:
-        form: Form = own()
+        form: Form = own(anchor)
         return form
     for one in type(optimizer).__mro__:
         if one in FORMS:
@@ -118,8 +119,8 @@ def _form(optimizer: Any, table: str) -> Form:
         if changed:
             raise TypeError(
                 f"{type(optimizer).__name__} cannot update the table `{table}`: {one.__name__} has a {changed[0]} of "
-                "its own; use an optimizer of tf.compat.v1.train, or give it a method table_form() that returns a "
-                "runtime.optimizers.stock.Form"
+                "its own; use an optimizer of tf.compat.v1.train, or give it a method table_form(variable) that "
+                "returns a runtime.optimizers.stock.Form"
             )
     raise TypeError(
         f"{type(optimizer).__name__} cannot update the table `{table}`: use one of "

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.compat.deeprec import columns, config_pb2, creation, lookups, options, storage, variable
+from runtime.optimizers import deeprec as optimizers
 
 __all__ = ["install", "uninstall"]
 
@@ -74,7 +75,7 @@ class _Either(ModuleType):
 _changes: _Changes | None = None
 
 
-def install(hbm_as_dram: bool = False) -> None:
+def install(hbm_as_dram: bool = False, group_ftrl: bool = False) -> None:
     """Let scripts written for DeepRec run: put its names on `tf` and `tf.compat.v1`, and TensorFlow 1's on `tf`.
 
     `tf` gets every name of `tf.compat.v1` that it lacks, also in `tf.train`, `tf.nn` and the others; names that both
@@ -83,6 +84,7 @@ def install(hbm_as_dram: bool = False) -> None:
 
     Args:
         hbm_as_dram: run storage types with an HBM tier without it, instead of refusing them.
+        group_ftrl: let `FtrlOptimizer` take the L1 term on the norm of an EmbeddingVariable's row, as DeepRec's does.
     """
     global _changes
     uninstall()
@@ -94,6 +96,8 @@ def install(hbm_as_dram: bool = False) -> None:
             changes.set(tf, f"{name}_initializer", getattr(v1, f"{name}_initializer"))
         for module in (tf, v1):
             _add_names(changes, module)
+            if group_ftrl:
+                changes.set(module.train, "FtrlOptimizer", optimizers.GroupFtrlOptimizer)
         _add_modules(changes)
     except BaseException:
         uninstall()
@@ -127,6 +131,8 @@ def _add_names(changes: _Changes, module: Any) -> None:
     for name in options.__all__:
         changes.set(module, name, getattr(options, name))
     changes.set(module, "get_embedding_variable", creation.get_embedding_variable)
+    for name in optimizers.__all__:
+        changes.set(module.train, name, getattr(optimizers, name))
     for name, ours in lookups.LOOKUPS.items():
         changes.set(module.nn, name, lookups.extended(getattr(module.nn, name), ours))
     _add_columns(changes, module.feature_column)

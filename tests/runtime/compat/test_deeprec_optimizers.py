@@ -1,0 +1,146 @@
+"""DeepRec's own optimizers: variables and EmbeddingVariables move by the formulas of its documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from runtime.compat import deeprec
+
+OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
+    "decay": lambda rec: rec.train.AdagradDecayOptimizer(0.1, rec.train.get_or_create_global_step(), 0.1, 2, 0.9),
+    "decay 2": lambda rec: rec.train.AdagradDecayOptimizerV2(0.1, rec.train.get_or_create_global_step(), 0.2, 1, 0.5),
+    "async": lambda rec: rec.train.AdamAsyncOptimizer(0.1),
+    "async, rmsprop": lambda rec: rec.train.AdamAsyncOptimizer(0.1, apply_sparse_rmsprop=True),
+    "adamw": lambda rec: rec.train.AdamWOptimizer(0.01, learning_rate=0.1),
+}
+_MATRIX = np.random.default_rng(3).normal(size=(8, 3)).astype(np.float32)
+
+
+def _variables(rec: Any, resource: bool) -> tuple[Any, Any]:
+    init = rec.InitializerOption(initializer=rec.constant_initializer(_MATRIX), default_value_dim=8)
+    ours = rec.get_embedding_variable("ours", 3, ev_option=rec.EmbeddingVariableOption(init_option=init))
+    return ours, rec.get_variable("theirs", initializer=_MATRIX, use_resource=resource)
+
+
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_five_steps_are_those_of_a_variable(rec: Any, name: str, resource: bool) -> None:
+    both = _variables(rec, resource)
+    factors = np.random.default_rng(4).normal(size=(7, 3)).astype(np.float32)
+    rows = [rec.nn.embedding_lookup(one, [0, 1, 2, 5, 6, 7, 2]) for one in both]
+    loss = rec.add_n([rec.reduce_sum(rec.square(found) * factors + found) for found in rows])
+    train = OPTIMIZERS[name](rec).minimize(loss, rec.train.get_or_create_global_step(), var_list=both)
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(5):
+            session.run(train)
+            found, wanted = session.run(rows)
+            np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("kind", ["ours", "theirs"])
+def test_losses_of_adagrad_decay(rec: Any, kind: str) -> None:
+    ones = rec.ones_initializer(rec.float32)
+    variable = (
+        rec.get_embedding_variable("ours", 3, initializer=ones)
+        if kind == "ours"
+        else rec.get_variable("theirs", [8, 3], initializer=ones)
+    )
+    loss = rec.reduce_sum(2.0 * rec.nn.embedding_lookup(variable, [0, 1, 2, 5, 6, 7]))
+    step = rec.train.get_or_create_global_step()
+    train = rec.train.AdagradDecayOptimizer(0.1, step, accumulator_decay_step=2, accumulator_decay_rate=0.9).minimize(
+        loss, step
+    )
+    losses = []
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(5):
+            losses.append(float(session.run([loss, train])[0]))
+    np.testing.assert_allclose(losses, [36.0, 32.444176, 29.847788, 27.74195, 25.852505], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["ours", "theirs"])
+def test_the_powers_of_adam_async_belong_to_a_variable(rec: Any, kind: str) -> None:
+    both = dict(zip(["ours", "theirs"], _variables(rec, True), strict=True))
+    optimizer = rec.train.AdamAsyncOptimizer(0.1, beta1=0.8, beta2=0.9)
+    trains = {
+        name: rec.reduce_sum(rec.square(rec.nn.embedding_lookup(variable, [1]))) for name, variable in both.items()
+    }
+    steps = {name: optimizer.minimize(loss, var_list=[both[name]]) for name, loss in trains.items()}
+    powers = {one.op.name: one for one in optimizer.variables() if "_power" in one.op.name}
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(2):
+            session.run(steps[kind])
+        found = session.run(powers)
+    other = "theirs" if kind == "ours" else "ours"
+    assert {name.split("/")[0] for name in found} == {"ours", "theirs"}
+    for name, value in found.items():
+        beta = 0.8 if "beta1" in name else 0.9
+        assert value == pytest.approx(beta if name.startswith(other) else beta**3)
+
+
+def test_adamw_takes_the_decay_off_first_and_only_where_it_is_asked_to(rec: Any) -> None:
+    ours, theirs = _variables(rec, True)
+    weights = rec.get_variable("weights", [3, 1], initializer=rec.ones_initializer(rec.float32), use_resource=True)
+    rows = [rec.nn.embedding_lookup(one, [1]) for one in (ours, theirs)]
+    loss = rec.reduce_sum(rec.matmul(rows[0] + rows[1], weights)) * 0.0
+    train = rec.train.AdamWOptimizer(0.25).minimize(loss, decay_var_list=[ours, weights])
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        session.run(train)
+        found, still, dense = session.run([*rows, weights])
+    np.testing.assert_allclose(found[0], 0.75 * _MATRIX[1], rtol=1e-6)
+    np.testing.assert_array_equal(still[0], _MATRIX[1])
+    np.testing.assert_allclose(dense, 0.75)
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIMIZERS if "rmsprop" not in name])
+def test_a_dense_gradient_is_one_of_all_rows(rec: Any, name: str) -> None:
+    dense, sparse = (rec.get_variable(name, initializer=_MATRIX, use_resource=True) for name in ("dense", "sparse"))
+    loss = rec.reduce_sum(rec.square(dense)) + rec.reduce_sum(rec.square(rec.gather(sparse, np.arange(8))))
+    step = rec.train.get_or_create_global_step()
+    train = OPTIMIZERS[name](rec).minimize(loss, step, var_list=[dense, sparse])
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(3):
+            session.run(train)
+        one, other = session.run([dense, sparse])
+    assert np.all(np.abs(one - _MATRIX) > 1e-3)
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"initial_accumulator_value": 0.0}, "initial_accumulator_value must be positive"),
+        ({"accumulator_decay_step": 0}, "accumulator_decay_step must be positive"),
+        ({"accumulator_decay_rate": 1.0}, "accumulator_decay_rate must be in"),
+    ],
+)
+def test_settings_of_adagrad_decay_that_are_refused(rec: Any, settings: dict[str, Any], message: str) -> None:
+    for optimizer in (rec.train.AdagradDecayOptimizer, rec.train.AdagradDecayOptimizerV2):
+        with pytest.raises(ValueError, match=message):
+            optimizer(0.1, rec.train.get_or_create_global_step(), **settings)
+
+
+def test_ftrl_by_groups_has_the_constants_of_deeprec() -> None:
+    deeprec.install(group_ftrl=True)
+    try:
+        with tf.Graph().as_default():
+            variable = tf.get_embedding_variable("ours", 3, initializer=tf.ones_initializer(tf.float32))
+            rows = tf.nn.embedding_lookup(variable, [1, 2])
+            loss = tf.reduce_sum(rows * [[6.0], [4.0]])
+            train = tf.train.FtrlOptimizer(0.1, l1_regularization_strength=2.0).minimize(loss)
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                session.run(train)
+                np.testing.assert_allclose(session.run(rows)[:, 0], [0.8282884, 0.7927219], rtol=1e-6)
+    finally:
+        deeprec.uninstall()
+    assert not hasattr(tf.train, "FtrlOptimizer")
