@@ -114,9 +114,11 @@ def test_a_script_is_written_so() -> None:
         '    user_ids_spec = FeatureSpec("ids", table_name="user", index_key="ids")',
         '    user_ids_spec_2 = FeatureSpec("ids", table_name="user", index_key="ids")',
         '    bias_ids_spec = FeatureSpec("ids", table_name="bias", index_key="ids")',
-        "    iterator = tf.data.make_initializable_iterator(read().eos_map("
-        "import_host_pipeline_ops(LIBREC_EOS_OPS_SO), 0, -1, -1).map(get_asc_insert_func("
-        "tgt_key_specs=[user_ids_spec, user_ids_spec_2, bias_ids_spec], is_training=True)).prefetch(1))",
+        "    send_ids = get_asc_insert_func(tgt_key_specs=[user_ids_spec, user_ids_spec_2, bias_ids_spec], "
+        "is_training=True)",
+        "    librec = import_host_pipeline_ops(LIBREC_EOS_OPS_SO)",
+        "    iterator = tf.data.make_initializable_iterator("
+        "read().eos_map(librec, 0, -1, -1).map(send_ids).prefetch(1))",
     ]
     assert "\n".join(lines) in found
     assert 'sparse_lookup(W, user_ids_spec, name="rows", batch=batch)' in found
@@ -171,6 +173,18 @@ def test_what_is_not_seen_whole_modifies_the_graph(old: str, new: str) -> None:
     result = convert(text.replace(old, new), "rec_sdk", assume=True)
     assert "FeatureSpec" not in result.converted
     assert "modify_graph=True" in result.converted, words(result)
+
+
+def test_a_dataset_that_is_an_expression_and_one_that_makes_its_iterator(tmp_path: Path) -> None:
+    chosen = program(MONITORED).replace("iterator(read())", "iterator(read() if not losses else None)")
+    assert "iterator((read() if not losses else None).eos_map(" in trained(chosen, tmp_path, {"FeatureSpec"})
+    own = program(SESSION).replace(
+        "tf.data.make_initializable_iterator(read())", "read().make_initializable_iterator()"
+    )
+    result = convert(own, "rec_sdk")
+    assert (
+        "read().eos_map(librec, 0, -1, -1).map(send_ids).prefetch(1).make_initializable_iterator()" in result.converted
+    )
 
 
 def test_an_iterator_in_another_function_modifies_the_graph() -> None:

@@ -87,7 +87,7 @@ class AroundEditing(StepEditing):
         return find_pipeline(self.file, self.judgement.moving, plain=self._plain_session() is not None)
 
     def _send_ids(self, pipeline: Pipeline) -> None:
-        """Make the specifications of the features before the iterator, and let its dataset send them."""
+        """Make the specifications of the features before the iterator, and let its dataset send them and its end."""
         tree, names = self.tree, self._specifications(pipeline)
         threshold = self.file.switches.admission
         more = f", access_threshold={threshold}" if threshold else ""
@@ -96,16 +96,18 @@ class AroundEditing(StepEditing):
             f'{name} = {made}("{one.key}", table_name="{one.table}", index_key="{one.key}"{more})'
             for name, one in zip(names, pipeline.features, strict=True)
         ]
+        send, library = self.fresh.local("send_ids"), self.fresh.local("librec")
+        keys = f"tgt_key_specs=[{', '.join(names)}], is_training=True"
+        lines.append(f"{send} = {self._function('get_asc_insert_func')}({keys})")
+        lines.append(f"{library} = {self._function('import_host_pipeline_ops')}({self._function('LIBREC_EOS_OPS_SO')})")
         self.plan.edits.append(line_before(tree, pipeline.iterator, lines))
         atom = isinstance(pipeline.dataset, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
         start, end = tree.outer_span(pipeline.dataset)
-        if not atom and start == tree.span(pipeline.dataset)[0]:
-            self.plan.edits.append(Edit(start, start, "("))
-        send = f"{self._function('get_asc_insert_func')}(tgt_key_specs=[{', '.join(names)}], is_training=True)"
-        closing = ")" if not atom and start == tree.span(pipeline.dataset)[0] else ""
-        # The end of the data is told to the devices, for training (0) of as many steps as there are (-1).
-        told = f"{self._function('import_host_pipeline_ops')}({self._function('LIBREC_EOS_OPS_SO')}), 0, -1, -1"
-        self.plan.edits.append(Edit(end, end, f"{closing}.eos_map({told}).map({send}).prefetch(1)"))
+        bare = not atom and start == tree.span(pipeline.dataset)[0]
+        self.plan.edits += [Edit(start, start, "(")] if bare else []
+        # The devices are told of the end of the data: of training (0), after as many steps as there are (-1).
+        sent = f".eos_map({library}, 0, -1, -1).map({send}).prefetch(1)"
+        self.plan.edits.append(Edit(end, end, f"){sent}" if bare else sent))
 
     def _specifications(self, pipeline: Pipeline) -> list[str]:
         """Return the names of the specifications; several lookups may read one feature, each by one of its own."""

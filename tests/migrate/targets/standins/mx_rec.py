@@ -107,8 +107,6 @@ def get_asc_insert_func(
 ) -> Any:  # fmt: skip
     ConfigInitializer.get_instance()
     strict.check("tgt_key_specs", tgt_key_specs, list)
-    if not STATE.eos:
-        raise RuntimeError("the end of the data is told first, or the training does not end")
     if not tgt_key_specs or args_index_list is not None or table_names is not None:
         raise ValueError("specifications, and nothing else")
     for one in tgt_key_specs:
@@ -118,6 +116,8 @@ def get_asc_insert_func(
     def insert(*batch: Any) -> Any:
         if len(batch) != 1 or not isinstance(batch[0], dict):
             raise OSError(f"the batch is no dict: {batch}")
+        if not STATE.eos:
+            raise RuntimeError("the end of the data is told first, or the training does not end")
         sent = [tf.reshape(tf.cast(batch[0][one.index_key], tf.int64), [-1]) for one in tgt_key_specs]
         return {**batch[0], f"{max(batch[0])}{SENT}": tf.concat(sent, 0)}
 
