@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -10,7 +11,7 @@ from libcst.metadata import ClassScope
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.objects import foreign_bases, mentions_of
+from migrate.source.frontends.tensorflow.objects import foreign_bases, mentions_of, object_class, relatives
 from migrate.source.frontends.tensorflow.passing import parameter_of, receivers_of
 from migrate.source.frontends.tensorflow.reflected import reflections
 from migrate.source.frontends.tensorflow.values import (
@@ -27,6 +28,11 @@ from migrate.source.frontends.tensorflow.walks import walked
 RULE = "tf-table-use"
 #: Functions that take the name of an attribute.
 BY_NAME = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "__getattribute__"}
+#: Properties by which classes of TensorFlow list the variables that their objects hold.
+LISTS = (
+    "variables", "trainable_variables", "non_trainable_variables", "global_variables", "weights", "trainable_weights",
+    "submodules", "get_weights",
+)  # fmt: skip
 
 
 @dataclass
@@ -147,6 +153,9 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
             "read the base class; if it does not use the table, convert with --assume",
             assumption=f"`{text}` does not use `{tree.source(target)}`",
         )
+        for one in _listed(file, cls) if file.names.of(base) is not None else ():
+            reason = f"`{text}` finds the variables in the attributes of its objects, and a table is none"
+            found.stop(one, f"`{tree.source(one)}` lists the variables of an object", reason, "list them by name")
     for node in _by_string(file, cls, target.attr.value):
         text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
         found.stop(node, f"`{text}` reaches `{target.attr.value}` by its name", "what it does with it is not followed")
@@ -160,6 +169,19 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
             "" if known else f"`{text}` does not reach `{tree.source(target)}`",
         )
     return result
+
+
+def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
+    """Yield the mentions of a property that lists the variables of an object, which may be one of `cls`."""
+    family = relatives(file, cls)
+    for node in (one for name in LISTS for one in file.tree.attributes.get(name, ())):
+        call = file.tree.parent(node)
+        called = isinstance(call, cst.Call) and call.func is node and node.attr.value != "get_weights"
+        holder = self_class(file.tree, node) or object_class(file, node)
+        other = holder is not None and not any(holder is one for one in family)
+        known = file.names.of(node) is not None or bool(file.tree.imported_names(node)[0])
+        if not (called or other or known or is_target(file.tree, node)):
+            yield node
 
 
 def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
