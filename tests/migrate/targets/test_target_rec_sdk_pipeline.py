@@ -159,6 +159,7 @@ OTHERWISE = {
     "another batch": (NEXT, NEXT + "    batch = dict(batch)\n"),
     "one batch or another": (NEXT, NEXT + "    if losses:\n        batch = spare()\n"),
     "a model that is built again": (BUILT, BUILT + "    if not losses and None:\n        network(batch)\n"),
+    "an Estimator": (BUILT, BUILT + "    spec = tf.estimator.EstimatorSpec('infer', loss)\n"),
     "a lookup under a condition": ('    rows = tf.reduce_sum(', '    if True:\n        rows = tf.reduce_sum('),
     "a lookup in a loop": ('    rows = tf.reduce_sum(', '    for _ in range(1):\n        rows = tf.reduce_sum('),
     "a padded table": ('tf.gather(W, batch["ids"])', 'tf.gather(tf.concat([tf.zeros([1, 4]), W], 0), batch["ids"])'),

@@ -57,6 +57,8 @@ def find_pipeline(file: File, moving: Sequence[Table], plain: bool) -> Pipeline 
     made = iterators(file)
     if len(file.program) > 1 or len(read) != 1 or len(made) != 1 or not (plain or hooked(file)):
         return None
+    if file.calls("estimator.EstimatorSpec", "estimator.Estimator"):
+        return None  # it may evaluate, by a dataset of its own
     dataset = _dataset(made[0])
     func = read[0].func
     if dataset is None or read[0].args or not isinstance(func, cst.Attribute):
