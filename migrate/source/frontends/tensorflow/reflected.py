@@ -5,7 +5,6 @@ Such code may read a table that is held in an attribute, from the class itself, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -17,14 +16,12 @@ from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import class_named, relatives
 from migrate.source.frontends.tensorflow.possible import possible
-from migrate.source.frontends.tensorflow.values import is_variable, self_name
+from migrate.source.frontends.tensorflow.values import SETTINGS, is_variable, self_name
 
 #: Functions that give all attributes of an object.
 ALL = {"vars", "getmembers", "getmembers_static"}
 #: Functions that take an object and the name of an attribute.
 NAMED = {"getattr", "setattr", "delattr"}
-#: Names that nobody gives a model, but the options of a command line.
-SETTINGS = re.compile(r"_*(\w+_)?(flags?|args|arguments|opts?|options|hparams?|hps?|namespace)", re.IGNORECASE)
 PARSERS = {"parse_args", "parse_known_args"}
 DEPTH = 4
 

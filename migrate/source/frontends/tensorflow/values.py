@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from weakref import WeakKeyDictionary
 
 import libcst as cst
@@ -10,6 +11,8 @@ from libcst.metadata import Assignment, FunctionScope, GlobalScope, Scope
 from migrate.source.tree import Tree
 
 Target = cst.BaseExpression
+#: Names that nobody gives a model, but the options of a command line.
+SETTINGS = re.compile(r"_*(\w+_)?(flags?|args|arguments|opts?|options|hparams?|hps?|namespace)", re.IGNORECASE)
 
 
 def assigned_value(tree: Tree, target: cst.CSTNode) -> cst.BaseExpression | None:
@@ -94,6 +97,8 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
     elif isinstance(node, cst.Attribute) and (cls := self_class(tree, node)):
         same = [a for a in tree.attributes[node.attr.value] if self_class(tree, a) is cls]
         targets = [a for a in same if is_target(tree, a)]
+        if targets and _is_set_elsewhere(tree, node.attr.value, cls):
+            return None
     if not targets:
         return tree.value_elsewhere(node)
     values = [assigned_value(tree, target) for target in targets]
@@ -127,8 +132,45 @@ def is_fixed(tree: Tree, node: cst.BaseExpression) -> bool:
         return scope is not None and sum(is_target(tree, n) for n in local_names(tree, node.value, scope)) == 1
     if isinstance(node, cst.Attribute) and (cls := self_class(tree, node)):
         same = [a for a in tree.attributes[node.attr.value] if self_class(tree, a) is cls]
-        return sum(is_target(tree, a) for a in same) == 1
+        return sum(is_target(tree, a) for a in same) == 1 and not _is_set_elsewhere(tree, node.attr.value, cls)
     return False
+
+
+def _is_set_elsewhere(tree: Tree, name: str, cls: cst.ClassDef) -> bool:
+    """True when the attribute may also be set from outside, as in `model.size = 5`, or by a class that is related."""
+    for node in tree.attributes.get(name, ()):
+        holder = self_class(tree, node) if is_target(tree, node) else cls
+        if holder is not cls and (_are_related(tree, holder, cls) if holder else _may_be_object(tree, node.value)):
+            return True
+    return False
+
+
+def _are_related(tree: Tree, first: cst.ClassDef, second: cst.ClassDef) -> bool:
+    """True when one of two classes inherits from the other, as far as their names tell."""
+    return second.name.value in _line(tree, first) or first.name.value in _line(tree, second)
+
+
+def _line(tree: Tree, cls: cst.ClassDef) -> set[str]:
+    """Return the last names of the bases of a class, direct or not."""
+    found: set[str] = set()
+    pending = [cls]
+    while pending:
+        new = {tree.source(base.value).rpartition(".")[2] for base in pending.pop().bases} - found
+        found |= new
+        pending += [one for one in tree.classes if one.name.value in new]
+    return found
+
+
+def _may_be_object(tree: Tree, node: cst.BaseExpression) -> bool:
+    """False for a module, and for a name whose only value is what code outside of the project gives."""
+    if SETTINGS.fullmatch(tree.source(node).rpartition(".")[2]) or tree.imported_names(node)[0]:
+        return False
+    value = single_value(tree, node) if isinstance(node, cst.Name) else None
+    if not isinstance(value, cst.Call):
+        return True
+    made = tree.named(value.func)
+    imported = tree.imported_names(value.func)[0]
+    return isinstance(made, cst.ClassDef | cst.FunctionDef) or not imported
 
 
 def self_name(function: cst.FunctionDef) -> str:
