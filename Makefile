@@ -10,7 +10,7 @@ PIP    := pip install --quiet --disable-pip-version-check
 WORKERS ?= auto
 PYTEST  := -m pytest --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --max-worker-restart=0
 NATIVE := runtime/native/librecmigrate.so
-NATIVE_SOURCES := $(wildcard runtime/native/store/*.h runtime/native/store/*.cc runtime/native/store/rules/*.h runtime/native/store/rules/*.cc runtime/native/ops/*.h runtime/native/ops/*.cc)
+NATIVE_SOURCES := $(wildcard runtime/native/store/*.h runtime/native/store/*.cc runtime/native/store/rules/*.h runtime/native/store/rules/*.cc runtime/native/store/tiers/*.h runtime/native/store/tiers/*.cc runtime/native/ops/*.h runtime/native/ops/*.cc)
 
 .PHONY: help setup demo test test-tf221 wheel-test lint types bench clean
 

@@ -18,6 +18,8 @@ std::shared_ptr<TF_Status> current_failure() noexcept {
     TF_SetStatus(status.get(), TF_INVALID_ARGUMENT, failure.what());
   } catch (const LimitReached& failure) {
     TF_SetStatus(status.get(), TF_RESOURCE_EXHAUSTED, failure.what());
+  } catch (const StorageFailed& failure) {
+    TF_SetStatus(status.get(), failure.damaged() ? TF_DATA_LOSS : TF_RESOURCE_EXHAUSTED, failure.what());
   } catch (const std::bad_alloc&) {
     TF_SetStatus(status.get(), TF_RESOURCE_EXHAUSTED, "out of memory in an embedding table; its rows are unchanged");
   } catch (const std::exception& failure) {

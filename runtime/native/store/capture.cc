@@ -5,6 +5,20 @@
 
 namespace recmigrate {
 
+void write_row(const RowLayout& layout, const Destination& to, std::size_t at, const float* row,
+               const Deferred* steps) noexcept {
+  const std::size_t width = layout.slot_width();
+  if (steps != nullptr) {
+    steps->copy(row, layout.read(row, Cell::last_step), layout.dim, to.values + at * layout.dim, to.slots + at * width);
+  } else {
+    std::memcpy(to.values + at * layout.dim, row, layout.dim * sizeof(float));
+    if (width != 0) std::memcpy(to.slots + at * width, row + layout.dim, width * sizeof(float));
+  }
+  if (layout.present != 0 && to.cells != nullptr) {
+    std::memcpy(to.cells + at * layout.cells(), row + layout.cells_at(), layout.cells() * sizeof(std::uint32_t));
+  }
+}
+
 std::size_t ShardCapture::freeze(Slot used, const FreeSlots& free, const Rows& rows) {
   const std::size_t words = (std::size_t{used} + 63) / 64;
   live_.assign(words, ~std::uint64_t{0});
@@ -38,18 +52,7 @@ std::size_t ShardCapture::place(Slot slot) const noexcept {
 void ShardCapture::save(Slot slot, const float* row) noexcept {
   if (!frozen(slot) || bit(saved_, slot)) return;
   saved_[slot / 64] |= std::uint64_t{1} << (slot % 64);
-  const std::size_t at = place(slot);
-  const std::size_t width = layout_.slot_width();
-  if (steps_) {
-    steps_->copy(row, layout_.read(row, Cell::last_step), layout_.dim, to_.values + at * layout_.dim,
-                 to_.slots + at * width);
-  } else {
-    std::memcpy(to_.values + at * layout_.dim, row, layout_.dim * sizeof(float));
-    if (width != 0) std::memcpy(to_.slots + at * width, row + layout_.dim, width * sizeof(float));
-  }
-  if (layout_.present != 0 && to_.cells != nullptr) {
-    std::memcpy(to_.cells + at * layout_.cells(), row + layout_.cells_at(), layout_.cells() * sizeof(std::uint32_t));
-  }
+  write_row(layout_, to_, place(slot), row, steps_.get());
 }
 
 void ShardCapture::save_key(Slot slot, std::int64_t key) noexcept {

@@ -21,6 +21,10 @@ struct Destination {
   std::uint32_t* cells = nullptr;
 };
 
+// Writes a row, as it is after the last of `steps`, which may be null, to number `at`; its key is left to the caller.
+void write_row(const RowLayout& layout, const Destination& to, std::size_t at, const float* row,
+               const Deferred* steps) noexcept;
+
 // One shard's part of a snapshot under way. Guarded by the shard's lock; rows are not removed meanwhile.
 class ShardCapture {
  public:

@@ -18,6 +18,18 @@ class LimitReached : public std::length_error {
   using std::length_error::length_error;
 };
 
+// A medium below memory failed: it is full, cannot be reached, or gave back something else than was stored. Rows are as
+// they were, except those that the message names.
+class StorageFailed : public std::runtime_error {
+ public:
+  explicit StorageFailed(const std::string& message, bool damaged = false) : std::runtime_error(message), damaged_(damaged) {}
+  // Whether a stored row is lost.
+  [[nodiscard]] bool damaged() const noexcept { return damaged_; }
+
+ private:
+  bool damaged_;
+};
+
 // Out of line and cold, so that the checks in hot loops cost a compare and nothing else.
 [[noreturn, gnu::cold, gnu::noinline]] inline void fail_invalid(const std::string& message) {
   throw InvalidInput(message);

@@ -18,7 +18,10 @@ enum class Cell : unsigned {
   last_seen,   // of eviction: when
   version,     // of incremental checkpoints: when the row last changed
   generation,  // of addresses: how often the place was taken or left
-  used,        // of eviction when a table is full: by which batch last
+  used,        // of eviction when a table is full, and of tiers: by which batch last
+  uses,        // of tiers: by how many batches; 0 where there is no row
+  key_low,     // of tiers, which look for rows to move down in the order of memory
+  key_high,
 };
 
 // What a row consists of, in units of four bytes.
@@ -40,6 +43,14 @@ struct RowLayout {
   }
   void write(float* row, Cell cell, std::uint32_t value) const noexcept {
     std::memcpy(row + at(cell), &value, sizeof value);
+  }
+  [[nodiscard]] std::int64_t read_key(const float* row) const noexcept {
+    const std::uint64_t high = read(row, Cell::key_high);
+    return static_cast<std::int64_t>(high << 32 | read(row, Cell::key_low));
+  }
+  void write_key(float* row, std::int64_t key) const noexcept {
+    write(row, Cell::key_low, static_cast<std::uint32_t>(static_cast<std::uint64_t>(key)));
+    write(row, Cell::key_high, static_cast<std::uint32_t>(static_cast<std::uint64_t>(key) >> 32));
   }
   // Takes over the cells of a row of another layout that both have.
   void copy_cells(float* row, const RowLayout& from, const float* old) const noexcept;

@@ -37,6 +37,10 @@ float* Shard::insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout
   for (const Cell cell : {Cell::last_step, Cell::count, Cell::last_seen, Cell::version, Cell::used}) {
     if (layout.has(cell)) layout.write(row, cell, 0);
   }
+  if (layout.has(Cell::uses)) {
+    layout.write(row, Cell::uses, 1);
+    layout.write_key(row, key);
+  }
   next_generation(row, layout);
   index.insert(hash, key, slot);
   sightings.erase(hash, key);  // it waits no longer, wherever its row came from
@@ -57,6 +61,7 @@ bool Shard::remove(std::uint64_t hash, std::int64_t key, const RowLayout& layout
   const Slot slot = index.erase(hash, key);
   if (slot == kAbsent) return false;
   next_generation(rows.row(slot), layout);
+  if (layout.has(Cell::uses)) layout.write(rows.row(slot), Cell::uses, 0);
   free.push(slot, rows);
   return true;
 }

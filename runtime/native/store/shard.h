@@ -54,6 +54,7 @@ struct Shard {
   Slot used = 0;  // slots that were ever taken
   FreeSlots free;
   ShardCapture capture;
+  std::vector<Index> lower;              // a tier each: the keys whose rows lie there, with their places
   Sightings sightings;                   // of keys that have no row
   std::unique_ptr<CountingBloom> bloom;  // counts those instead, when there is one
 };

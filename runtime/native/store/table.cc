@@ -75,18 +75,22 @@ Table::Table(const TableConfig& config)
   if (config.evicts && config.max_bytes == 0) {
     fail_invalid("table '" + name() + "' is to evict rows when it is full and has no max_bytes; give it one");
   }
-  state_ = std::make_unique<State>(layout(OptimizerKind::none), config.seed);
+  check_tiers();
+  state_ = make_state(layout(OptimizerKind::none), config.seed);
   for (const std::int64_t key : config.padding_keys) padding_[shard_of(hash_key(key))].push_back({key, nullptr});
   const auto expected = static_cast<std::size_t>(std::min(config.reserve, kReserveAtMost)) / kShards;
   for (const auto& shard : state_->shards) shard->index.reserve(expected);
   recount();
 }
 
-Table::~Table() = default;
+Table::~Table() { sweeper::forget(*this); }
 
 RowLayout Table::layout(OptimizerKind kind) const noexcept {
   const unsigned cells = (config_.expansion ? RowLayout::bit(Cell::generation) : 0U) |
-                         (config_.evicts ? RowLayout::bit(Cell::used) : 0U);
+                         (stamps() ? RowLayout::bit(Cell::used) : 0U) |
+                         (tiered() ? RowLayout::bit(Cell::uses) | RowLayout::bit(Cell::key_low) |
+                                         RowLayout::bit(Cell::key_high)
+                                   : 0U);
   return {dim_, slot_count(kind), cells | (is_deferred(kind) ? RowLayout::bit(Cell::last_step) : 0U)};
 }
 
@@ -109,7 +113,7 @@ std::size_t Table::size() const {
   std::size_t rows = 0;
   for (const auto& shard : state_->shards) {
     const ReadLock shard_lock(shard->mutex);
-    rows += shard->index.size();
+    rows += shard->index.size() + rows_below(*shard);
   }
   return rows;
 }
@@ -123,6 +127,7 @@ std::size_t Table::bytes() const {
   }
   const StepsGuard steps(*this);
   if (state_->steps) total += state_->steps->bytes();
+  for (const auto& tier : state_->lower) total += tier->use().memory_bytes;
   return total;
 }
 
@@ -141,13 +146,25 @@ void Table::contains(const std::int64_t* keys, std::size_t count, bool* found) c
     for (std::size_t at = begin; at < end; at += kBlock) {
       const std::size_t some = std::min(kBlock, end - at);
       find_block(keys + at, some, rows, shards);
-      for (std::size_t i = 0; i < some; ++i) found[at + i] = rows[i] != nullptr;
+      for (std::size_t i = 0; i < some; ++i) {
+        found[at + i] = rows[i] != nullptr || is_below(*state_->shards[shards[i]], hash_key(keys[at + i]), keys[at + i]);
+      }
     }
   });
 }
 
-void Table::lookup(const std::int64_t* keys, std::size_t count, float* out) const {
-  const ReadLock lock(structure_);
+void Table::lookup(const std::int64_t* keys, std::size_t count, float* out) {
+  make_way();
+  {
+    const ReadLock lock(structure_);
+    warm(keys, count);
+    read(keys, count, out);
+  }
+  after_use();
+}
+
+// `lookup`, of rows in memory; `structure_` is held.
+void Table::read(const std::int64_t* keys, std::size_t count, float* out) const {
   const StepsGuard steps(*this);
   const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
@@ -178,6 +195,7 @@ Batch Table::numbered(const std::int64_t* keys, std::size_t count, const Then& t
 
 // Each distinct key is looked for once, and its row is read while it is near.
 void Table::lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
+  make_way();
   with_room([&] {
     const ReadLock lock(structure_);
     const StepsGuard steps(*this);
@@ -185,10 +203,12 @@ void Table::lookup_or_insert(const std::int64_t* keys, std::size_t count, float*
       resolve_part(whole, part);
       read_part(whole, part, out);
     };
-    Batch batch = limited() ? resolve(keys, count) : numbered(keys, count, read);
-    if (limited()) batch.for_each_part([&](std::size_t part) { read_part(batch, part, out); });
+    const bool whole = limited() || tiered();  // before the first row is read
+    Batch batch = whole ? resolve(keys, count) : numbered(keys, count, read);
+    if (whole) batch.for_each_part([&](std::size_t part) { read_part(batch, part, out); });
     remember(keys, std::move(batch));
   });
+  after_use();
 }
 
 // out[count, dim] gets the rows of a part's ids.
@@ -258,11 +278,12 @@ std::unique_ptr<float*[]> Table::rows_by_id(const Batch& batch) {
 Batch Table::resolve(const std::int64_t* keys, std::size_t count, bool insert) {
   const std::uint32_t stamp = next_stamp();
   Batch found = numbered(keys, count, [&](Batch& batch, std::size_t part) {
-    resolve_part(batch, part, insert && !limited());
-    if (!config_.evicts) return;
+    resolve_part(batch, part, insert && !limited() && !tiered());
+    if (!stamps()) return;
     const WriteLock lock(state_->shards[part]->mutex);
     stamp_part(batch, part, stamp);
   });
+  if (tiered()) bring_up(found, insert, stamp);
   if (insert && limited()) insert_within_limit(found, stamp);
   return found;
 }
@@ -355,7 +376,7 @@ Table::FoundPtr Table::take_found(const std::int64_t* keys, std::size_t count) {
 
 void Table::reset() {
   const Maintenance maintenance(maintenance_);
-  auto fresh = std::make_unique<State>(layout(OptimizerKind::none), config_.seed);
+  auto fresh = make_state(layout(OptimizerKind::none), config_.seed);
   {
     const WriteLock lock(structure_);
     std::swap(state_, fresh);

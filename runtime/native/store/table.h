@@ -1,12 +1,14 @@
 // A table of embedding rows that grows with its keys: look-up, insertion, update, deletion, snapshot and import.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/admission.h"
@@ -14,6 +16,7 @@
 #include "store/bloom.h"
 #include "store/capture.h"
 #include "store/deferred.h"
+#include "store/hash.h"
 #include "store/initializer.h"
 #include "store/locks.h"
 #include "store/optimizer.h"
@@ -21,8 +24,16 @@
 #include "store/rows.h"
 #include "store/seen.h"
 #include "store/shard.h"
+#include "store/tiers/lower_tier.h"
+#include "store/tiers/sweeper.h"
 
 namespace recmigrate {
+
+// Where rows may lie, from the first tier to the last.
+struct TierConfig {
+  Medium medium = Medium::memory;
+  std::uint64_t bytes = 0;  // that it may take; 0 is no limit
+};
 
 struct TableConfig {
   std::string name;
@@ -34,6 +45,11 @@ struct TableConfig {
   bool evicts = false;         // rows when that is reached, those not used for longest, instead of refusing new ones
   bool expansion = false;      // rows have addresses: a cell per row keeps its generation
   std::vector<std::int64_t> padding_keys;  // whose rows no update changes
+  std::vector<TierConfig> tiers;       // none: all rows in memory; the first one is memory
+  std::string tier_folder;             // of those that are not
+  bool tier_by_uses = true;            // the rows used least go down first, of those the ones not used for longest
+  std::int64_t tier_segment = 1 << 20; // bytes that are written to a medium at once
+  bool tier_counts_values = false;     // only value and slots, each rounded up to 16 bytes, count as bytes of a tier
 
   // Takes over `name=value;…`. Throws InvalidInput that names the table, the option and the ones known.
   void parse_options(const std::string& text);
@@ -63,11 +79,13 @@ struct TableMeta {
 // for any number of threads. A row is never seen half-written. The same calls in the same order give the same bits
 // for any number of threads in the pool. When a call throws, every row is as before; keys it was to insert may be there,
 // with their initial rows.
-class Table {
+class Table : private Tended {
  public:
   // Throws InvalidInput that names the table and the wrong field.
   explicit Table(const TableConfig& config);
-  ~Table();
+  virtual ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
 
   [[nodiscard]] const std::string& name() const noexcept { return config_.name; }
   [[nodiscard]] std::size_t dim() const noexcept { return dim_; }
@@ -77,8 +95,8 @@ class Table {
   // Rows that were evicted since the table was made, for whatever reason.
   [[nodiscard]] std::size_t evicted() const noexcept { return evicted_; }
 
-  // out[count, dim] = the keys' rows; an unseen key reads its initial row and is not inserted.
-  void lookup(const std::int64_t* keys, std::size_t count, float* out) const;
+  // out[count, dim] = the keys' rows; an unseen key reads its initial row and is not inserted. Rows of lower tiers come up.
+  void lookup(const std::int64_t* keys, std::size_t count, float* out);
 
   // As `lookup`, but unseen keys are inserted.
   void lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out);
@@ -158,8 +176,7 @@ class Table {
   void lookup_and_admit(const std::int64_t* keys, std::size_t count, const Admission& admission, float* out,
                         bool* admitted);
   // The same without counting or inserting.
-  void lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out,
-                       bool* admitted) const;
+  void lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out, bool* admitted);
   // A number above 0 replaces the threshold of every later look-up; 0 stops counting and keeps the threshold. Snapshots
   // keep it; reset and import_rows replace it.
   void set_threshold(std::int64_t threshold);
@@ -210,6 +227,19 @@ class Table {
   // Empties the table: no rows, no slots, the seed it was made with.
   void reset();
 
+  // out[i] = the number of the tier that the row of keys[i] lies in, 0 for memory; -1 when there is none.
+  void tiers_of(const std::int64_t* keys, std::size_t count, std::int32_t* out) const;
+  // Returns once no tier holds more than it may and what is to be on a medium is there. Throws StorageFailed.
+  void drain();
+  // What the tiers hold and did, from the first to the last; empty for a table without.
+  struct TierStatus {
+    Medium medium;
+    std::uint64_t capacity;  // rows; 0 is no limit
+    std::uint64_t found;     // distinct keys of batches whose rows were here
+    TierUse use;
+  };
+  [[nodiscard]] std::vector<TierStatus> tier_status() const;
+
  private:
   // All that `reset` and `import_rows` replace at once.
   struct State {
@@ -234,6 +264,7 @@ class Table {
     std::atomic<bool> frozen{false};           // counts stay as they are
     std::atomic<bool> thinned{false};          // keys were evicted
     std::atomic<std::uint32_t> batches{0};     // that were stamped
+    std::vector<std::unique_ptr<LowerTier>> lower;  // the tiers below memory, as the shards' indexes have them
   };
 
   // The gradients of a batch by distinct key; those of a part start where its keys do.
@@ -280,6 +311,7 @@ class Table {
   [[nodiscard]] TableMeta meta() const;
   void add_seen(SeenKeys& seen) const;
   [[nodiscard]] NewRow new_row() const noexcept;
+  void read(const std::int64_t* keys, std::size_t count, float* out) const;
   void read_part(const Batch& batch, std::size_t part, float* out) const noexcept;
   [[nodiscard]] static std::unique_ptr<float*[]> rows_by_id(const Batch& batch);
   template <typename Then>
@@ -294,6 +326,41 @@ class Table {
   void expand_part(const Batch& batch, std::size_t part, std::size_t begin, const Expansion& to) const;
   void require_rows(const Batch& batch, const std::int64_t* addresses) const;
   [[nodiscard]] bool limited() const noexcept { return config_.max_bytes != 0; }
+  [[nodiscard]] bool tiered() const noexcept { return !config_.tiers.empty(); }
+  // Whether rows are to tell when they were used last.
+  [[nodiscard]] bool stamps() const noexcept { return config_.evicts || tiered(); }
+  void check_tiers() const;
+  [[nodiscard]] std::vector<std::unique_ptr<LowerTier>> make_lower(const RowLayout& layout) const;
+  [[nodiscard]] std::unique_ptr<State> make_state(const RowLayout& layout, std::int64_t seed) const;
+  [[nodiscard]] std::size_t tier_capacity(std::size_t tier) const noexcept;
+  [[nodiscard]] std::size_t rows_in_memory() const;
+  [[nodiscard]] std::size_t rows_below(const Shard& shard) const noexcept;
+  struct Below;
+  void bring_up(Batch& batch, bool insert, std::uint32_t stamp);
+  void find_below(const Batch& batch, std::size_t part, std::vector<Below>& found) const;
+  void take_up(Batch& batch, std::size_t part, const std::vector<Below>& found, const float* rows);
+  void warm(const std::int64_t* keys, std::size_t count);
+  void make_way();
+  void after_use();
+  void trim();
+  std::size_t move_down();
+  struct Descent;
+  [[nodiscard]] std::vector<Descent> coldest(std::size_t count) const;
+  void put_below(std::size_t tier, const std::vector<Descent>& rows);
+  void move_segments(std::size_t tier);
+  void tend() noexcept override;
+  [[nodiscard]] static bool is_below(const Shard& shard, std::uint64_t hash, std::int64_t key) noexcept;
+  bool remove_below(Shard& shard, std::uint64_t hash, std::int64_t key) noexcept;
+  template <typename Visit>
+  void visit_below(std::size_t s, const Visit& visit) const;
+  struct RebuiltBelow;
+  template <typename Change>
+  [[nodiscard]] RebuiltBelow rebuilt_below(const RowLayout& after, const Change& change) const;
+  void take_over(RebuiltBelow below) noexcept;
+  struct FrozenBelow;
+  [[nodiscard]] FrozenBelow freeze_below() const;
+  void write_below(const FrozenBelow& rows, const Destination& to, std::size_t begin,
+                   const std::shared_ptr<const Deferred>& steps) const;
   template <typename Body>
   static void with_room(const Body& body);
   void insert_within_limit(Batch& batch, std::uint32_t stamp);
@@ -328,7 +395,7 @@ class Table {
   void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
              std::size_t count);
   void begin_steps(const Update& first);
-  void settle() noexcept;
+  void settle();
   // The value of a row as it is after all steps.
   void read_row(const float* row, float* out) const noexcept {
     if (state_->steps == nullptr) {
@@ -407,8 +474,27 @@ class Table {
   std::atomic<std::size_t> bytes_{0};  // of the shards, and what is booked
   std::atomic<std::size_t> evicted_{0};
 
+  mutable std::atomic<std::uint64_t> found_[4] = {};  // distinct keys of batches, by the tier that had them
+  std::atomic<bool> storage_failed_{false};           // when rows were moved in the background
+  std::mutex trimming_;                               // one thread moves rows down at a time
+
   std::mutex recent_mutex_;
   std::vector<FoundPtr> recent_;  // batches looked up lately, for their updates
+};
+
+// The rows of lower tiers that a snapshot has, by tier.
+struct Table::FrozenBelow {
+  struct Row {
+    Slot place;
+    std::int64_t key;
+  };
+  std::vector<std::vector<Row>> tiers;
+
+  [[nodiscard]] std::size_t count() const noexcept {
+    std::size_t rows = 0;
+    for (const auto& tier : tiers) rows += tier.size();
+    return rows;
+  }
 };
 
 class Table::ReadGuard {
@@ -523,9 +609,11 @@ void Table::with_room(const Body& body) {
 
 template <typename Body>
 void Table::view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body) {
+  make_way();
   with_room([&] {
     const ReadLock lock(structure_);
     std::unique_ptr<float*[]> found;
+    if (!insert) warm(keys, count);
     if (insert) {
       Batch batch = resolve(keys, count);
       found = rows_by_id(batch);
@@ -535,11 +623,13 @@ void Table::view(const std::int64_t* keys, std::size_t count, bool insert, const
     const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
     body(View(*this, keys, found.get()));
   });
+  after_use();
 }
 
 template <typename Body>
 void Table::view_found(const Found& found, const Body& body) {
   const ReadLock lock(structure_);
+  if (found.epoch != epoch_) warm(found.ids.get(), found.batch.count());
   const std::unique_ptr<float*[]> rows = found.epoch == epoch_ ? rows_by_id(found.batch) : nullptr;
   const StepsGuard steps(*this);
   const ReadGuard guard(*state_, ReadGuard::shards_of(found.ids.get(), found.batch.count()));
@@ -578,6 +668,68 @@ void Table::expand(const std::int64_t* keys, std::size_t count, Sink&& sink) {
   });
 }
 
+// Calls visit(key, row) for the rows of a shard in lower tiers, in the order of their places. No rows go up or down
+// meanwhile. Throws StorageFailed.
+template <typename Visit>
+void Table::visit_below(std::size_t s, const Visit& visit) const {
+  constexpr std::size_t kTogether = 2048;
+  const Shard& shard = *state_->shards[s];
+  const std::size_t width = state_->layout.stride();
+  for (std::size_t t = 0; t < shard.lower.size(); ++t) {
+    std::vector<std::pair<Slot, std::int64_t>> rows;
+    shard.lower[t].for_each([&](std::int64_t key, Slot place) { rows.emplace_back(place, key); });
+    std::sort(rows.begin(), rows.end());
+    std::vector<float> memory(std::min(kTogether, rows.size()) * width);
+    std::vector<std::int64_t> keys;
+    std::vector<Slot> places;
+    std::vector<float*> out;
+    for (std::size_t begin = 0; begin < rows.size(); begin += kTogether) {
+      const std::size_t some = std::min(kTogether, rows.size() - begin);
+      keys.clear();
+      places.clear();
+      out.clear();
+      for (std::size_t i = 0; i < some; ++i) {
+        places.push_back(rows[begin + i].first);
+        keys.push_back(rows[begin + i].second);
+        out.push_back(&memory[i * width]);
+      }
+      state_->lower[t]->get(keys.data(), places.data(), some, out.data());
+      for (std::size_t i = 0; i < some; ++i) visit(keys[i], static_cast<const float*>(out[i]));
+    }
+  }
+}
+
+// The lower tiers with all their rows written anew.
+struct Table::RebuiltBelow {
+  std::vector<std::unique_ptr<LowerTier>> lower;
+  std::vector<std::vector<Index>> indexes;  // of each shard
+};
+
+// Rows of another layout, as change(row, old) fills them in. The table stays as it is. Throws StorageFailed.
+template <typename Change>
+Table::RebuiltBelow Table::rebuilt_below(const RowLayout& after, const Change& change) const {
+  RebuiltBelow result{make_lower(after), {}};
+  std::vector<float> row(after.stride());
+  const float* const rows[] = {row.data()};
+  for (std::size_t s = 0; s < kShards; ++s) {
+    const Shard& shard = *state_->shards[s];
+    std::vector<Index> indexes(shard.lower.size());
+    for (std::size_t t = 0; t < indexes.size(); ++t) indexes[t].reserve(shard.lower[t].size());
+    visit_below(s, [&](std::int64_t key, const float* old) {
+      const std::uint64_t hash = hash_key(key);
+      std::size_t t = 0;
+      while (shard.lower[t].find(hash, key) == kAbsent) ++t;
+      change(row.data(), old);
+      Slot place = kAbsent;
+      result.lower[t]->put(&key, rows, 1, &place);
+      indexes[t].insert(hash, key, place);
+    });
+    for (const auto& tier : result.lower) tier->flush();
+    result.indexes.push_back(std::move(indexes));
+  }
+  return result;
+}
+
 template <typename Predicate>
 std::size_t Table::remove_if(const Predicate& predicate) {
   const Maintenance maintenance(maintenance_);
@@ -590,6 +742,9 @@ std::size_t Table::remove_if(const Predicate& predicate) {
     shard.index.for_each([&](std::int64_t key, Slot slot) {
       if (predicate(key, static_cast<const float*>(shard.rows.row(slot)))) keys[s].push_back(key);
     });
+    visit_below(s, [&](std::int64_t key, const float* row) {
+      if (predicate(key, row)) keys[s].push_back(key);
+    });
   });
   ++epoch_;
   parallel::run(kShards, [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
@@ -599,15 +754,22 @@ std::size_t Table::remove_if(const Predicate& predicate) {
 template <typename Sink>
 void Table::snapshot(Sink&& sink) const {
   const Maintenance maintenance(maintenance_);
+  FrozenBelow below;
+  Destination to;
+  std::size_t above = 0;
+  std::shared_ptr<const Deferred> steps;
   {
     const WriteLock lock(structure_);
     std::vector<std::size_t> begins(kShards + 1);
     begin_snapshot(begins);
-    const Destination to = sink(meta(), begins[kShards]);
-    const std::shared_ptr<const Deferred> steps = state_->steps ? std::make_shared<Deferred>(*state_->steps) : nullptr;
+    below = freeze_below();
+    to = sink(meta(), begins[kShards] + below.count());
+    steps = state_->steps ? std::make_shared<Deferred>(*state_->steps) : nullptr;
+    above = begins[kShards];
     for (std::size_t s = 0; s < kShards; ++s) state_->shards[s]->capture.start(state_->layout, to, begins[s], steps);
   }
   write_snapshot();
+  write_below(below, to, above, steps);
 }
 
 }  // namespace recmigrate

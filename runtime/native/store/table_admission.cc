@@ -112,14 +112,17 @@ void Table::track(const BloomConfig& bloom) {
 void Table::lookup_and_admit(const std::int64_t* keys, std::size_t count, const Admission& admission, float* out,
                              bool* admitted) {
   check(admission);
+  make_way();
   with_room([&] {
     with_counters(admission.bloom, [&] { count_and_admit(keys, count, in_force(admission), out, admitted); });
   });
+  after_use();
 }
 
 // The table counts as the rules say; `structure_` is held.
 void Table::count_and_admit(const std::int64_t* keys, std::size_t count, const Admission& rules, float* out,
                             bool* admitted) {
+  warm(keys, count);
   raise(state_->newest, rules.now);
   const auto seen = static_cast<std::uint32_t>(state_->newest + 1);
   const std::uint32_t stamp = next_stamp();
@@ -250,8 +253,10 @@ void Table::admit_part(Batch& batch, std::size_t part, const Admission& admissio
 }
 
 void Table::lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out,
-                            bool* admitted) const {
+                            bool* admitted) {
+  make_way();
   const ReadLock lock(structure_);
+  warm(keys, count);
   const std::int64_t replaced = state_->threshold;
   const std::int64_t least = replaced >= 0 ? replaced : threshold;
   const StepsGuard steps(*this);
@@ -302,6 +307,18 @@ std::size_t Table::evict_unseen(std::int64_t age, std::int64_t now) {
     fail_invalid("table '" + name() + "' does not know when its keys were seen; give its training lookups a time");
   }
   const auto stamp = static_cast<std::uint32_t>(present + 1);
+  std::atomic<bool> unseen{false};  // rows below that were never seen
+  parallel::run(kShards, [&](std::size_t s) {
+    visit_below(s, [&](std::int64_t, const float* row) {
+      if (layout.read(row, Cell::last_seen) == 0) unseen = true;
+    });
+  });
+  if (unseen) {
+    take_over(rebuilt_below(layout, [&](float* row, const float* was) {
+      std::copy_n(was, layout.stride(), row);
+      if (layout.read(row, Cell::last_seen) == 0) layout.write(row, Cell::last_seen, stamp);
+    }));
+  }
   const auto old = [&](std::uint32_t last_seen) { return std::int64_t{stamp} - last_seen >= age; };
   std::vector<std::vector<std::int64_t>> keys(kShards);
   std::atomic<std::size_t> removed{0};
@@ -310,6 +327,9 @@ std::size_t Table::evict_unseen(std::int64_t age, std::int64_t now) {
     shard.index.for_each([&](std::int64_t key, Slot slot) {
       float* const row = shard.rows.row(slot);
       if (layout.read(row, Cell::last_seen) == 0) layout.write(row, Cell::last_seen, stamp);
+      if (old(layout.read(row, Cell::last_seen))) keys[s].push_back(key);
+    });
+    visit_below(s, [&](std::int64_t key, const float* row) {
       if (old(layout.read(row, Cell::last_seen))) keys[s].push_back(key);
     });
     shard.sightings.for_each([&](std::int64_t key, const Sighting& seen) {

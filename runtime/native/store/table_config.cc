@@ -31,6 +31,44 @@ std::vector<std::int64_t> keys_option(const std::string& owner, const std::strin
   return keys;
 }
 
+// `memory:1000,log` and the like: media with the bytes each may take.
+std::vector<TierConfig> tiers_option(const std::string& owner, const std::string& text) {
+  std::vector<TierConfig> tiers;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t colon = std::min(one.find(':'), one.size());
+    const std::string medium = one.substr(0, colon);
+    TierConfig tier;
+    if (medium == "mapped") {
+      tier.medium = Medium::mapped;
+    } else if (medium == "log") {
+      tier.medium = Medium::log;
+    } else if (medium == "leveldb") {
+      tier.medium = Medium::leveldb;
+    } else if (medium != "memory") {
+      fail_invalid(owner + " has the tier '" + one + "'; it must be memory, mapped, log or leveldb, each with :BYTES or without");
+    }
+    if (colon < one.size()) {
+      tier.bytes = static_cast<std::uint64_t>(number_option(owner, "the size of its tier " + medium, one.substr(colon + 1)));
+    }
+    tiers.push_back(tier);
+  }
+  return tiers;
+}
+
+// A path in which ';' and '%' are written %3B and %25.
+std::string path_option(const std::string& text) {
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool coded = text[i] == '%' && i + 2 < text.size();
+    path += coded ? (text.compare(i, 3, "%3B") == 0 ? ';' : '%') : text[i];
+    if (coded) i += 2;
+  }
+  return path;
+}
+
 }  // namespace
 
 void TableConfig::parse_options(const std::string& text) {
@@ -51,8 +89,21 @@ void TableConfig::parse_options(const std::string& text) {
       expansion = number_option(owner, key, value) != 0;
     } else if (key == "padding_keys") {
       padding_keys = keys_option(owner, key, value);
+    } else if (key == "tiers") {
+      tiers = tiers_option(owner, value);
+    } else if (key == "tier_folder") {
+      tier_folder = path_option(value);
+    } else if (key == "tier_policy") {
+      if (value != "lfu" && value != "lru") fail_invalid(owner + " has " + option + "; it must be lfu or lru");
+      tier_by_uses = value == "lfu";
+    } else if (key == "tier_bytes") {
+      if (value != "all" && value != "values") fail_invalid(owner + " has " + option + "; it must be all or values");
+      tier_counts_values = value == "values";
+    } else if (key == "tier_segment") {
+      tier_segment = number_option(owner, key, value);
     } else {
-      fail_invalid(owner + " has the unknown option '" + option + "'; known are max_bytes, when_full, expansion and padding_keys");
+      fail_invalid(owner + " has the unknown option '" + option + "'; known are max_bytes, when_full, expansion, padding_keys, "
+                   "tiers, tier_folder, tier_policy, tier_bytes and tier_segment");
     }
   }
 }

@@ -125,7 +125,7 @@ void Table::compact() {
 
 // A number that grows from one batch to the next: rows that it was written to were used lately.
 std::uint32_t Table::next_stamp() noexcept {
-  if (!config_.evicts) return 0;
+  if (!stamps()) return 0;
   std::uint32_t last = state_->batches;
   while (last != 0xffffffffU && !state_->batches.compare_exchange_weak(last, last + 1)) {
   }
@@ -134,10 +134,16 @@ std::uint32_t Table::next_stamp() noexcept {
 
 // Notes that the rows of a part are used; those that are null are left out. The shard is locked.
 void Table::stamp_part(const Batch& batch, std::size_t part, std::uint32_t stamp) const noexcept {
-  if (!config_.evicts) return;
+  if (!stamps()) return;
+  const RowLayout& layout = state_->layout;
   const std::size_t begin = batch.begin(part);
   for (std::size_t i = begin; i < begin + batch.distinct(part); ++i) {
-    if (batch.rows()[i] != nullptr) state_->layout.write(batch.rows()[i], Cell::used, stamp);
+    float* const row = batch.rows()[i];
+    if (row == nullptr) continue;
+    if (tiered() && layout.read(row, Cell::used) != stamp) {
+      layout.write(row, Cell::uses, add_saturated(layout.read(row, Cell::uses), 1));
+    }
+    layout.write(row, Cell::used, stamp);
   }
 }
 

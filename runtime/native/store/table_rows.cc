@@ -121,7 +121,7 @@ std::unique_ptr<Table::State> Table::filled(const TableMeta& meta, const std::in
   }
   RowLayout rows = layout(meta.kind);
   if (meta.seen.tracked) rows.present |= kSeenCells;
-  auto fresh = std::make_unique<State>(rows, meta.seed);
+  auto fresh = make_state(rows, meta.seed);
   fresh->kind = meta.kind;
   fresh->starts = meta.starts;
   fresh->restored = true;
@@ -205,6 +205,7 @@ void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::si
     evicted_ += gone;
     recount();
   }
+  if (tiered()) sweeper::threads() == 0 ? tend() : sweeper::ask(*this);
 }
 
 void Table::merge(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
@@ -231,10 +232,12 @@ void Table::merge(const TableMeta& meta, const std::int64_t* keys, std::size_t c
 }
 
 void Table::upsert(const std::int64_t* keys, std::size_t count, const float* values) {
+  make_way();
   with_room([&] {
     const ReadLock lock(structure_);
     write_rows(resolve(keys, count), [&](float* row, std::size_t from) { copy_row(row, values + from * dim_, dim_); });
   });
+  after_use();
 }
 
 // Calls write(row, i) for the i-th id of the batch, equal ones in input order, under the locks.
@@ -273,7 +276,8 @@ std::size_t Table::remove(const std::int64_t* keys, std::size_t count) {
 std::size_t Table::remove_from(Shard& shard, const std::int64_t* keys, std::size_t count) noexcept {
   std::size_t removed = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    removed += shard.remove(hash_key(keys[i]), keys[i], state_->layout) ? 1 : 0;
+    const bool above = shard.remove(hash_key(keys[i]), keys[i], state_->layout);
+    removed += above || remove_below(shard, hash_key(keys[i]), keys[i]) ? 1 : 0;
     shard.sightings.erase(hash_key(keys[i]), keys[i]);
   }
   return removed;

@@ -23,6 +23,7 @@ struct Table::Prepared {
 };
 
 void Table::apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update) {
+  make_way();
   with_room([&] {
     with_slots(update, keys, count, [&] {
       const Prepared prepared(*this, {this, keys, count, grads});
@@ -30,6 +31,7 @@ void Table::apply(const std::int64_t* keys, std::size_t count, const float* grad
       update_all(prepared.batch, prepared.sums, update);
     });
   });
+  after_use();
 }
 
 void Table::apply_together(std::vector<Gradients> all, const Update& update) {
@@ -41,8 +43,10 @@ void Table::apply_together(std::vector<Gradients> all, const Update& update) {
   if (twice != all.end()) {
     fail_invalid("table '" + twice->table->name() + "' comes twice in one update; add its gradients up first");
   }
+  for (const Gradients& one : all) one.table->make_way();
   std::vector<std::unique_ptr<Prepared>> prepared(all.size());
   with_room([&] { hold_and_apply(all, 0, update, prepared); });
+  for (const Gradients& one : all) one.table->after_use();
 }
 
 // Takes the tables from number `from` on, one after the other, then updates all.
@@ -64,7 +68,7 @@ Batch Table::sum(const Gradients& of, Sums& sums) {
     return std::move(found->batch);
   }
   const bool insert = !skips_absent();
-  if (limited()) {
+  if (limited() || tiered()) {
     Batch batch = resolve(of.keys, of.count, insert);
     batch.for_each_part([&](std::size_t part) { sum_part(batch, part, of.grads, sums); });
     return batch;
@@ -151,8 +155,13 @@ void Table::begin_steps(const Update& first) {
 }
 
 // Lets all rows take the steps that they put off.
-void Table::settle() noexcept {
+void Table::settle() {
   if (!state_->steps) return;
+  take_over(rebuilt_below(state_->layout, [this](float* row, const float* old) {
+    std::copy_n(old, state_->layout.stride(), row);
+    catch_up(row, 0);
+    state_->layout.write(row, Cell::last_step, 0);
+  }));
   parallel::run(kShards, [this](std::size_t s) {
     const Shard& shard = *state_->shards[s];
     shard.index.for_each([&](std::int64_t, Slot slot) {
@@ -178,21 +187,21 @@ void Table::widen(const RowLayout& after, bool keep_slots, const SlotStarts& sta
   const RowLayout before = state_->layout;
   auto arena = std::make_unique<Arena>(after.chunk_bytes());
   std::vector<Rows> wider(kShards, Rows(after, *arena));
+  const auto widen_row = [&](float* row, const float* old) {
+    copy_row(row, old, dim_);
+    if (keep_slots) {
+      std::copy_n(old + dim_, after.slot_width(), row + dim_);
+    } else {
+      for (std::size_t i = 0; i < after.slots; ++i) std::fill_n(row + dim_ * (1 + i), dim_, starts[i]);
+    }
+    after.copy_cells(row, before, old);
+  };
   parallel::run(kShards, [&](std::size_t s) {
     const Shard& shard = *state_->shards[s];
     wider[s].reserve(shard.used);
-    for (Slot slot = 0; slot < shard.used; ++slot) {
-      float* const row = wider[s].row(slot);
-      const float* const old = shard.rows.row(slot);
-      copy_row(row, old, dim_);
-      if (keep_slots) {
-        std::copy_n(old + dim_, after.slot_width(), row + dim_);
-      } else {
-        for (std::size_t i = 0; i < after.slots; ++i) std::fill_n(row + dim_ * (1 + i), dim_, starts[i]);
-      }
-      after.copy_cells(row, before, old);
-    }
+    for (Slot slot = 0; slot < shard.used; ++slot) widen_row(wider[s].row(slot), shard.rows.row(slot));
   });
+  take_over(rebuilt_below(after, widen_row));
   for (std::size_t s = 0; s < kShards; ++s) state_->shards[s]->rows = std::move(wider[s]);
   state_->arena = std::move(arena);
   state_->layout = after;

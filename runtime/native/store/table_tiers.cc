@@ -1,0 +1,474 @@
+// Tiers below memory: rows come up when a batch needs them, and those not used for long go down in the background.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "store/errors.h"
+#include "store/hash.h"
+#include "store/parallel.h"
+#include "store/row.h"
+#include "store/table.h"
+
+namespace recmigrate {
+namespace {
+
+// Of a large first tier, a part is freed at once, so that looking for the rows to move is shared by many steps.
+constexpr std::size_t kLarge = std::size_t{1} << 16;
+constexpr std::size_t kOneOf = 20;
+
+// What a row in memory takes besides itself: its part of the index.
+constexpr std::size_t kIndexBytes = 16;
+
+// Rows that may be in memory beyond what the tier holds before a step waits for the background.
+constexpr std::size_t kSlack = std::size_t{1} << 16;
+
+std::size_t round_up_16(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
+
+}  // namespace
+
+// A key of a part, by number, whose row lies in a lower tier.
+struct Table::Below {
+  std::uint32_t number;
+  std::uint32_t tier;
+  Slot place;
+};
+
+// A row that is to go down, and what it was chosen by.
+struct Table::Descent {
+  std::uint32_t uses;
+  std::uint32_t used;
+  std::int64_t key;
+  std::size_t shard;
+  float* row;
+};
+
+void Table::check_tiers() const {
+  if (!tiered()) return;
+  const std::string owner = "table '" + name() + "'";
+  if (config_.tiers.size() < 2 || config_.tiers.size() > 3 || config_.tiers.front().medium != Medium::memory) {
+    fail_invalid(owner + " has " + std::to_string(config_.tiers.size()) + " tiers; it must be memory and one or two below it");
+  }
+  if (config_.tiers.front().bytes == 0) fail_invalid(owner + " does not say how many bytes its tier of memory may take");
+  if (config_.tier_segment < 1 || config_.tier_segment > (1 << 30)) {
+    fail_invalid(owner + " writes " + std::to_string(config_.tier_segment) + " bytes at once; it must be 1 to 1073741824");
+  }
+  if (limited()) fail_invalid(owner + " has tiers and max_bytes; give its tiers sizes instead");
+  if (config_.expansion) {
+    fail_invalid(owner + " has tiers and dynamic expansion, whose addresses rows would lose on their way; use one of them");
+  }
+}
+
+std::unique_ptr<Table::State> Table::make_state(const RowLayout& layout, std::int64_t seed) const {
+  auto fresh = std::make_unique<State>(layout, seed);
+  fresh->lower = make_lower(layout);
+  for (const auto& shard : fresh->shards) shard->lower = std::vector<Index>(fresh->lower.size());
+  return fresh;
+}
+
+std::vector<std::unique_ptr<LowerTier>> Table::make_lower(const RowLayout& layout) const {
+  std::vector<std::unique_ptr<LowerTier>> lower;
+  for (std::size_t t = 1; t < config_.tiers.size(); ++t) {
+    lower.push_back(make_tier(config_.tiers[t].medium, {config_.tier_folder, "table '" + name() + "'", layout.stride(),
+                                                       config_.tiers[t].bytes,
+                                                       static_cast<std::size_t>(config_.tier_segment)}));
+  }
+  return lower;
+}
+
+// How many rows a tier may hold; the last one's medium says itself when it is full.
+std::size_t Table::tier_capacity(std::size_t tier) const noexcept {
+  const RowLayout& layout = state_->layout;
+  const std::uint64_t bytes = config_.tiers[tier].bytes;
+  if (bytes == 0) return std::numeric_limits<std::size_t>::max();
+  const std::size_t each = config_.tier_counts_values ? round_up_16(dim_ * sizeof(float)) * (1 + layout.slots)
+                                                      : layout.stride() * sizeof(float) + (tier == 0 ? kIndexBytes : 0);
+  return static_cast<std::size_t>(bytes / each);
+}
+
+std::size_t Table::rows_in_memory() const {
+  std::size_t rows = 0;
+  for (const auto& shard : state_->shards) {
+    const ReadLock lock(shard->mutex);
+    rows += shard->index.size();
+  }
+  return rows;
+}
+
+std::size_t Table::rows_below(const Shard& shard) const noexcept {
+  std::size_t rows = 0;
+  for (const Index& index : shard.lower) rows += index.size();
+  return rows;
+}
+
+bool Table::is_below(const Shard& shard, std::uint64_t hash, std::int64_t key) noexcept {
+  return std::any_of(shard.lower.begin(), shard.lower.end(),
+                     [&](const Index& index) { return index.find(hash, key) != kAbsent; });
+}
+
+// Gives the keys of a batch that have no row in memory theirs from the tiers below, and where `insert` says so the others
+// new ones. `structure_` is held, so rows that came up stay until the batch is done.
+void Table::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
+  std::vector<std::vector<Below>> found(kShards);
+  std::atomic<std::uint64_t> in_memory{0};
+  batch.for_each_part([&](std::size_t part) {
+    float* const* const rows = batch.rows() + batch.begin(part);
+    const auto missing = static_cast<std::size_t>(std::count(rows, rows + batch.distinct(part), nullptr));
+    in_memory += batch.distinct(part) - missing;
+    if (missing != 0) find_below(batch, part, found[part]);
+  });
+  found_[0] += in_memory;
+  std::vector<std::size_t> begins(kShards + 1);
+  for (std::size_t s = 0; s < kShards; ++s) begins[s + 1] = begins[s] + found[s].size();
+  const std::size_t width = state_->layout.stride();
+  const std::size_t count = begins[kShards];
+  Scratch memory(Scratch::bytes_of<float>(count * width));
+  float* const rows = memory.take<float>(count * width);
+  for (std::size_t t = 0; t < state_->lower.size() && count != 0; ++t) {
+    std::vector<std::int64_t> keys;
+    std::vector<Slot> places;
+    std::vector<float*> to;
+    for (std::size_t s = 0; s < kShards; ++s) {
+      for (std::size_t i = 0; i < found[s].size(); ++i) {
+        if (found[s][i].tier != t) continue;
+        keys.push_back(batch.keys()[batch.begin(s) + found[s][i].number]);
+        places.push_back(found[s][i].place);
+        to.push_back(rows + (begins[s] + i) * width);
+      }
+    }
+    found_[1 + t] += keys.size();
+    if (!keys.empty()) state_->lower[t]->get(keys.data(), places.data(), keys.size(), to.data());
+  }
+  batch.for_each_part([&](std::size_t part) {
+    if (!found[part].empty()) take_up(batch, part, found[part], rows + begins[part] * width);
+    float* const* const own = batch.rows() + batch.begin(part);
+    if (insert && std::find(own, own + batch.distinct(part), nullptr) != own + batch.distinct(part)) {
+      insert_part(*state_->shards[part], batch, part);
+    }
+    const WriteLock lock(state_->shards[part]->mutex);
+    stamp_part(batch, part, stamp);
+  });
+}
+
+void Table::find_below(const Batch& batch, std::size_t part, std::vector<Below>& found) const {
+  const Shard& shard = *state_->shards[part];
+  const std::size_t begin = batch.begin(part);
+  const ReadLock lock(shard.mutex);
+  for (std::uint32_t i = 0; i < batch.distinct(part); ++i) {
+    if (batch.rows()[begin + i] != nullptr) continue;
+    const std::int64_t key = batch.keys()[begin + i];
+    for (std::uint32_t t = 0; t < shard.lower.size(); ++t) {
+      const Slot place = shard.lower[t].find(hash_key(key), key);
+      if (place == kAbsent) continue;
+      found.push_back({i, t, place});
+      break;
+    }
+  }
+}
+
+// Puts rows that were read into memory and lets go of where they were.
+void Table::take_up(Batch& batch, std::size_t part, const std::vector<Below>& found, const float* rows) {
+  Shard& shard = *state_->shards[part];
+  const RowLayout& layout = state_->layout;
+  std::vector<std::vector<std::int64_t>> keys(shard.lower.size());
+  std::vector<std::vector<Slot>> places(shard.lower.size());
+  for (std::size_t t = 0; t < shard.lower.size(); ++t) {
+    keys[t].reserve(found.size());
+    places[t].reserve(found.size());
+  }
+  {
+    const WriteLock lock(shard.mutex);
+    shard.reserve(found.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::int64_t key = batch.keys()[batch.begin(part) + found[i].number];
+      const std::uint64_t hash = hash_key(key);
+      float*& row = batch.rows()[batch.begin(part) + found[i].number];
+      row = shard.find(hash, key);
+      if (row != nullptr) continue;  // another batch brought it up
+      row = shard.insert_empty(hash, key, layout);
+      std::memcpy(row, rows + i * layout.stride(), layout.stride() * sizeof(float));
+      keys[found[i].tier].push_back(key);
+      places[found[i].tier].push_back(shard.lower[found[i].tier].erase(hash, key));
+    }
+  }
+  for (std::size_t t = 0; t < keys.size(); ++t) state_->lower[t]->drop(keys[t].data(), places[t].data(), keys[t].size());
+}
+
+// Brings the rows of some keys into memory; no new ones are made. `structure_` is held.
+void Table::warm(const std::int64_t* keys, std::size_t count) {
+  if (tiered()) static_cast<void>(resolve(keys, count, false));
+}
+
+bool Table::remove_below(Shard& shard, std::uint64_t hash, std::int64_t key) noexcept {
+  for (std::size_t t = 0; t < shard.lower.size(); ++t) {
+    const Slot place = shard.lower[t].erase(hash, key);
+    if (place == kAbsent) continue;
+    state_->lower[t]->drop(&key, &place, 1);
+    return true;
+  }
+  return false;
+}
+
+// Before a call that brings rows into memory: it waits when far too many are there, and fails, with nothing changed, when
+// rows cannot go down.
+void Table::make_way() {
+  if (!tiered()) return;
+  bool crowded = storage_failed_;
+  if (!crowded) {
+    const ReadLock lock(structure_);
+    const std::size_t capacity = tier_capacity(0);
+    crowded = rows_in_memory() > capacity + capacity / 4 + kSlack;
+  }
+  if (crowded) trim();
+}
+
+void Table::after_use() {
+  if (!tiered()) return;
+  {
+    const ReadLock lock(structure_);
+    if (rows_in_memory() <= tier_capacity(0)) return;
+  }
+  sweeper::threads() == 0 ? tend() : sweeper::ask(*this);
+}
+
+// A failure is told to the next call that needs the tiers.
+void Table::tend() noexcept {
+  try {
+    trim();
+  } catch (...) {
+    storage_failed_ = true;
+  }
+}
+
+void Table::drain() {
+  if (tiered()) trim();
+}
+
+// Moves rows down until each tier holds no more than it may.
+void Table::trim() {
+  const std::lock_guard<std::mutex> one(trimming_);
+  const Maintenance maintenance(maintenance_);
+  for (const auto& tier : state_->lower) tier->flush();  // what an earlier attempt left
+  while (move_down() != 0) {
+    for (const auto& tier : state_->lower) tier->flush();
+  }
+  for (std::size_t t = 0; t < state_->lower.size(); ++t) move_segments(t);
+  storage_failed_ = false;
+}
+
+// Moves the coldest rows that are too many for memory to the tier below; returns how many. Looking for them goes on
+// beside batches, moving them does not. The caller holds `maintenance_`.
+std::size_t Table::move_down() {
+  std::vector<Descent> chosen;
+  {
+    const ReadLock lock(structure_);
+    const std::size_t rows = rows_in_memory();
+    const std::size_t capacity = tier_capacity(0);
+    if (rows <= capacity) return 0;
+    chosen = coldest(rows - capacity + (capacity >= kLarge ? capacity / kOneOf : 0));
+  }
+  const WriteLock lock(structure_);
+  for (const auto& tier : state_->lower) tier->settle();
+  const RowLayout& layout = state_->layout;
+  const auto changed = [&](const Descent& one) {
+    return layout.read(one.row, Cell::used) != one.used || layout.read(one.row, Cell::uses) != one.uses ||
+           layout.read_key(one.row) != one.key;
+  };
+  chosen.erase(std::remove_if(chosen.begin(), chosen.end(), changed), chosen.end());  // used since
+  put_below(0, chosen);
+  ++epoch_;
+  return chosen.size();
+}
+
+// Rows in memory that were used least, of those the ones not used for longest, of those the smallest keys.
+std::vector<Table::Descent> Table::coldest(std::size_t count) const {
+  std::vector<std::vector<Descent>> parts(kShards);
+  const RowLayout& layout = state_->layout;
+  const auto rank = [&](const float* row) {
+    const std::uint64_t uses = config_.tier_by_uses ? layout.read(row, Cell::uses) : 0;
+    return uses << 32 | layout.read(row, Cell::used);
+  };
+  std::vector<std::vector<std::uint64_t>> ranks(kShards);
+  parallel::run(kShards, [&](std::size_t s) {
+    const Shard& shard = *state_->shards[s];
+    const ReadLock lock(shard.mutex);
+    ranks[s].reserve(shard.index.size());
+    for (Slot slot = 0; slot < shard.used; ++slot) {
+      const float* const row = shard.rows.row(slot);
+      if (layout.read(row, Cell::uses) != 0) ranks[s].push_back(rank(row));
+    }
+  });
+  std::vector<std::uint64_t> all;
+  for (const auto& some : ranks) all.insert(all.end(), some.begin(), some.end());
+  if (all.empty()) return {};
+  count = std::min(count, all.size());
+  const auto last = all.begin() + static_cast<std::ptrdiff_t>(count - 1);
+  std::nth_element(all.begin(), last, all.end());
+  const std::uint64_t most = *last;
+  parallel::run(kShards, [&](std::size_t s) {
+    const Shard& shard = *state_->shards[s];
+    const ReadLock lock(shard.mutex);
+    for (Slot slot = 0; slot < shard.used; ++slot) {
+      float* const row = shard.rows.row(slot);
+      const std::uint32_t uses = layout.read(row, Cell::uses);
+      if (uses == 0 || rank(row) > most) continue;
+      parts[s].push_back({uses, layout.read(row, Cell::used), layout.read_key(row), s, row});
+    }
+  });
+  std::vector<Descent> found;
+  for (const auto& some : parts) found.insert(found.end(), some.begin(), some.end());
+  const auto before = [&](const Descent& a, const Descent& b) {
+    const std::uint32_t uses_a = config_.tier_by_uses ? a.uses : 0;
+    const std::uint32_t uses_b = config_.tier_by_uses ? b.uses : 0;
+    return std::tie(uses_a, a.used, a.key) < std::tie(uses_b, b.used, b.key);
+  };
+  if (found.size() > count) {
+    std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count - 1), found.end(), before);
+    found.resize(count);
+  }
+  return found;
+}
+
+// Moves rows from memory to a lower tier. The caller holds `structure_` for writing.
+void Table::put_below(std::size_t tier, const std::vector<Descent>& rows) {
+  std::vector<std::int64_t> keys;
+  std::vector<const float*> from;
+  std::size_t more[kShards] = {};
+  for (const Descent& one : rows) {
+    keys.push_back(one.key);
+    from.push_back(one.row);
+    ++more[one.shard];
+  }
+  for (std::size_t s = 0; s < kShards; ++s) {
+    Index& index = state_->shards[s]->lower[tier];
+    if (more[s] != 0) index.reserve(index.size() + more[s]);
+  }
+  std::vector<Slot> places(rows.size());
+  state_->lower[tier]->put(keys.data(), from.data(), rows.size(), places.data());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Shard& shard = *state_->shards[rows[i].shard];
+    const std::uint64_t hash = hash_key(keys[i]);
+    shard.remove(hash, keys[i], state_->layout);
+    shard.lower[tier].insert(hash, keys[i], places[i]);
+  }
+}
+
+// Writes parts of a tier anew of which much is not needed any more. The caller holds `maintenance_`.
+void Table::move_segments(std::size_t tier) {
+  LowerTier& below = *state_->lower[tier];
+  StoredRows found;
+  while (below.worth_moving(found)) {
+    const std::size_t width = state_->layout.stride();
+    for (std::size_t i = 0; i < found.keys.size(); ++i) {
+      const std::int64_t key = found.keys[i];
+      const std::uint64_t hash = hash_key(key);
+      Shard& shard = *state_->shards[shard_of(hash)];
+      {
+        const ReadLock lock(shard.mutex);
+        if (shard.lower[tier].find(hash, key) != found.places[i]) continue;
+      }
+      const float* const row = &found.rows[i * width];
+      Slot fresh = kAbsent;
+      below.put(&key, &row, 1, &fresh);
+      Slot old = fresh;
+      {
+        const WriteLock lock(shard.mutex);
+        if (shard.lower[tier].find(hash, key) == found.places[i]) {  // it may have come up meanwhile
+          old = shard.lower[tier].erase(hash, key);
+          shard.lower[tier].insert(hash, key, fresh);
+        }
+      }
+      below.drop(&key, &old, 1);
+    }
+    below.flush();
+    const WriteLock lock(structure_);
+    below.settle();
+  }
+}
+
+void Table::take_over(RebuiltBelow below) noexcept {
+  state_->lower = std::move(below.lower);
+  for (std::size_t s = 0; s < kShards && tiered(); ++s) state_->shards[s]->lower = std::move(below.indexes[s]);
+}
+
+Table::FrozenBelow Table::freeze_below() const {
+  FrozenBelow result;
+  result.tiers.resize(state_->lower.size());
+  for (std::size_t t = 0; t < result.tiers.size(); ++t) {
+    for (const auto& shard : state_->shards) {
+      shard->lower[t].for_each([&](std::int64_t key, Slot place) { result.tiers[t].push_back({place, key}); });
+    }
+    std::sort(result.tiers[t].begin(), result.tiers[t].end(),
+              [](const FrozenBelow::Row& a, const FrozenBelow::Row& b) { return a.place < b.place; });
+  }
+  return result;
+}
+
+// Rows that have come up meanwhile can still be read where they were: nothing settles while `maintenance_` is held.
+void Table::write_below(const FrozenBelow& rows, const Destination& to, std::size_t begin,
+                        const std::shared_ptr<const Deferred>& steps) const {
+  constexpr std::size_t kTogether = 8192;
+  const RowLayout layout = state_->layout;
+  std::vector<float> memory(std::min(kTogether, rows.count()) * layout.stride());
+  for (std::size_t t = 0; t < rows.tiers.size(); ++t) {
+    const std::vector<FrozenBelow::Row>& all = rows.tiers[t];
+    for (std::size_t at = 0; at < all.size(); at += kTogether) {
+      const std::size_t some = std::min(kTogether, all.size() - at);
+      std::vector<std::int64_t> keys;
+      std::vector<Slot> places;
+      std::vector<float*> out;
+      for (std::size_t i = 0; i < some; ++i) {
+        keys.push_back(all[at + i].key);
+        places.push_back(all[at + i].place);
+        out.push_back(&memory[i * layout.stride()]);
+      }
+      state_->lower[t]->get(keys.data(), places.data(), some, out.data());
+      for (std::size_t i = 0; i < some; ++i) {
+        to.keys[begin + i] = keys[i];
+        write_row(layout, to, begin + i, out[i], steps.get());
+      }
+      begin += some;
+    }
+  }
+}
+
+void Table::tiers_of(const std::int64_t* keys, std::size_t count, std::int32_t* out) const {
+  const ReadLock lock(structure_);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t hash = hash_key(keys[i]);
+    const Shard& shard = *state_->shards[shard_of(hash)];
+    const ReadLock shard_lock(shard.mutex);
+    out[i] = shard.find(hash, keys[i]) != nullptr ? 0 : -1;
+    for (std::size_t t = 0; t < shard.lower.size() && out[i] < 0; ++t) {
+      if (shard.lower[t].find(hash, keys[i]) != kAbsent) out[i] = static_cast<std::int32_t>(t + 1);
+    }
+  }
+}
+
+std::vector<Table::TierStatus> Table::tier_status() const {
+  std::vector<TierStatus> result;
+  if (!tiered()) return result;
+  const ReadLock lock(structure_);
+  TierUse above;
+  above.rows = rows_in_memory();
+  above.memory_bytes = above.rows * state_->layout.stride() * sizeof(float);
+  for (const auto& shard : state_->shards) {
+    const ReadLock shard_lock(shard->mutex);
+    above.memory_bytes += shard->index.bytes();
+  }
+  result.push_back({Medium::memory, tier_capacity(0), found_[0], above});
+  for (std::size_t t = 0; t < state_->lower.size(); ++t) {
+    TierUse use = state_->lower[t]->use();
+    for (const auto& shard : state_->shards) {
+      const ReadLock shard_lock(shard->mutex);
+      use.memory_bytes += shard->lower[t].bytes();
+    }
+    const std::uint64_t bytes = config_.tiers[t + 1].bytes;
+    result.push_back({config_.tiers[t + 1].medium, bytes == 0 ? 0 : tier_capacity(t + 1), found_[1 + t], use});
+  }
+  return result;
+}
+
+}  // namespace recmigrate

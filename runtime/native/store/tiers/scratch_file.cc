@@ -1,0 +1,250 @@
+#include "store/tiers/scratch_file.h"
+
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "store/errors.h"
+#include "store/memory.h"
+
+namespace recmigrate {
+namespace {
+
+// Reads under way at once from one thread: a solid-state disk reaches its rate with a hundred or more.
+constexpr std::size_t kDepth = 128;
+
+bool wants_direct() {
+  const char* const own = std::getenv("RECMIGRATE_TIER_IO");
+  if (own != nullptr) return std::string(own) != "buffered";
+  const char* const scheme = std::getenv("TF_SSDHASH_IO_SCHEME");
+  return scheme == nullptr || *scheme == '\0' || std::string(scheme).find("direct") != std::string::npos;
+}
+
+// As `mkdir -p`; 0 or an errno.
+int make_folders(const std::string& path) {
+  for (std::size_t end = path.find('/', 1); ; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (!part.empty() && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
+      struct stat known {};
+      if (stat(part.c_str(), &known) != 0 || !S_ISDIR(known.st_mode)) return errno;
+    }
+    if (end == std::string::npos) return 0;
+  }
+}
+
+// A file that no folder names, from the start or from the moment it is open; -1 and errno.
+int open_unnamed(const std::string& folder, int flags) {
+  int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
+  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
+  std::string name = folder + "/recmigrate-XXXXXX";
+  file = mkostemp(name.data(), O_CLOEXEC | flags);
+  if (file >= 0) unlink(name.c_str());
+  return file;
+}
+
+// The kernel's queue of a thread's reads; without one, reads are made one after the other.
+class Queue {
+ public:
+  Queue() noexcept { ready_ = syscall(SYS_io_setup, kDepth, &queue_) == 0; }
+  ~Queue() {
+    if (ready_) syscall(SYS_io_destroy, queue_);
+  }
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  [[nodiscard]] bool ready() const noexcept { return ready_; }
+  // How many were taken, or -1 and errno.
+  [[nodiscard]] long submit(std::size_t count, iocb** reads) const noexcept {
+    return syscall(SYS_io_submit, queue_, static_cast<long>(count), reads);
+  }
+  [[nodiscard]] long wait(io_event* events) const noexcept {
+    return syscall(SYS_io_getevents, queue_, 1L, static_cast<long>(kDepth), events, nullptr);
+  }
+
+ private:
+  aio_context_t queue_ = 0;
+  bool ready_ = false;
+};
+
+}  // namespace
+
+struct ScratchFile::Range {
+  std::uint64_t begin;
+  std::size_t bytes;
+  std::size_t before;  // of the wanted bytes
+};
+
+ScratchFile::ScratchFile(const std::string& folder, const std::string& owner) : folder_(folder), owner_(owner) {
+  const int error = make_folders(folder);
+  if (error != 0) fail("cannot make its folder", error);
+  if (wants_direct()) file_ = open_unnamed(folder, O_DIRECT);
+  direct_ = file_ >= 0;
+  if (!direct_) file_ = open_unnamed(folder, 0);
+  if (file_ < 0) fail("cannot make a file in its folder", errno);
+}
+
+ScratchFile::~ScratchFile() {
+  if (file_ >= 0) close(file_);
+}
+
+void ScratchFile::fail(const std::string& what, int error) const {
+  const std::string remedy = error == ENOSPC || error == EDQUOT
+                                 ? "free space there or give it another folder; rows that were not written stay in memory"
+                             : error == EACCES || error == EPERM || error == EROFS || error == ENOTDIR
+                                 ? "give it a folder that this process can write to"
+                                 : "check that disk, or give it another folder";
+  throw StorageFailed(owner_ + " " + what + " '" + folder_ + "': " + std::strerror(error) + "; " + remedy);
+}
+
+void ScratchFile::write(std::uint64_t at, const void* data, std::size_t bytes) {
+  const auto* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = pwrite(file_, from, bytes, static_cast<off_t>(at));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("cannot write to its folder", errno);
+    // What direct writes leave over begins anew on a block; the same bytes once more do no harm.
+    const auto done = static_cast<std::size_t>(written) < bytes ? static_cast<std::size_t>(written) / kBlock * kBlock
+                                                                : static_cast<std::size_t>(written);
+    if (done == 0) fail("cannot write to its folder", ENOSPC);
+    from += done;
+    at += done;
+    bytes -= done;
+  }
+}
+
+ScratchFile::Range ScratchFile::range(std::uint64_t at, std::size_t bytes) const noexcept {
+  if (!direct_) return {at, bytes, 0};
+  const std::uint64_t begin = at / kSector * kSector;
+  const std::uint64_t end = (at + bytes + kSector - 1) / kSector * kSector;
+  return {begin, static_cast<std::size_t>(end - begin), static_cast<std::size_t>(at - begin)};
+}
+
+void ScratchFile::read_range(const Range& range, char* to) const {
+  std::size_t done = 0;
+  while (done < range.bytes) {
+    const ssize_t got = pread(file_, to + done, range.bytes - done, static_cast<off_t>(range.begin + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("cannot read from its folder", errno);
+    if (got == 0) fail("misses rows that it wrote to its folder", EIO);
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+// Reads under way: one piece of memory each, in which the next begins when one is done.
+class ScratchFile::Window {
+ public:
+  Window(const ScratchFile& file, const std::uint64_t* at, std::size_t count, std::size_t bytes, Taker& taker)
+      : file_(file), at_(at), count_(count), bytes_(bytes), taker_(taker),
+        piece_((bytes + 2 * kSector - 1) / kSector * kSector + kSector),
+        memory_(allocate_region(std::min(kDepth, count) * piece_ + kBlock)) {
+    const auto start = reinterpret_cast<std::uintptr_t>(memory_.get());
+    first_ = static_cast<char*>(memory_.get()) + (kBlock - start % kBlock) % kBlock;
+  }
+
+  void one_by_one() {
+    for (std::size_t i = 0; i < count_; ++i) {
+      const Range wanted = file_.range(at_[i], bytes_);
+      file_.read_range(wanted, first_);
+      taker_.take(i, first_ + wanted.before);
+    }
+  }
+
+  // Waits for all that the kernel has taken, also when one failed: it writes to this memory.
+  void together(const Queue& queue) {
+    iocb reads[kDepth];
+    iocb* fresh[kDepth];
+    io_event done[kDepth];
+    std::size_t of[kDepth];
+    std::vector<std::size_t> idle;
+    for (std::size_t p = std::min(kDepth, count_); p > 0; --p) idle.push_back(p - 1);
+    std::exception_ptr failure;
+    std::size_t next = 0;
+    std::size_t running = 0;
+    while ((next < count_ && !failure) || running > 0) {
+      std::size_t more = 0;
+      for (; !idle.empty() && next < count_ && !failure; ++next, ++more) {
+        const std::size_t p = idle.back();
+        idle.pop_back();
+        of[p] = next;
+        fresh[more] = prepare(reads[p], p, next);
+      }
+      std::size_t taken = 0;
+      while (taken < more) {
+        const long some = queue.submit(more - taken, fresh + taken);
+        if (some <= 0) break;
+        taken += static_cast<std::size_t>(some);
+      }
+      running += taken;
+      for (; taken < more; ++taken) {  // the kernel has no room: read here
+        const auto p = static_cast<std::size_t>(fresh[taken]->aio_data);
+        finish(p, of[p], -EAGAIN, failure);
+        idle.push_back(p);
+      }
+      if (running == 0) continue;
+      const long events = queue.wait(done);
+      for (long e = 0; e < events; ++e) {
+        const auto p = static_cast<std::size_t>(done[e].data);
+        finish(p, of[p], done[e].res, failure);
+        idle.push_back(p);
+      }
+      running -= static_cast<std::size_t>(std::max(events, 0L));
+    }
+    if (failure) std::rethrow_exception(failure);
+  }
+
+ private:
+  iocb* prepare(iocb& read, std::size_t p, std::size_t i) const noexcept {
+    const Range wanted = file_.range(at_[i], bytes_);
+    std::memset(&read, 0, sizeof read);
+    read.aio_data = p;
+    read.aio_lio_opcode = IOCB_CMD_PREAD;
+    read.aio_fildes = static_cast<std::uint32_t>(file_.file_);
+    read.aio_buf = reinterpret_cast<std::uintptr_t>(first_ + p * piece_);
+    read.aio_nbytes = wanted.bytes;
+    read.aio_offset = static_cast<std::int64_t>(wanted.begin);
+    return &read;
+  }
+
+  void finish(std::size_t p, std::size_t i, std::int64_t result, std::exception_ptr& failure) {
+    const Range wanted = file_.range(at_[i], bytes_);
+    char* const data = first_ + p * piece_;
+    try {
+      if (result != static_cast<std::int64_t>(wanted.bytes)) file_.read_range(wanted, data);  // tells what is wrong
+      taker_.take(i, data + wanted.before);
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+
+  const ScratchFile& file_;
+  const std::uint64_t* at_;
+  const std::size_t count_;
+  const std::size_t bytes_;
+  Taker& taker_;
+  const std::size_t piece_;
+  Region memory_;
+  char* first_;
+};
+
+void ScratchFile::read(const std::uint64_t* at, std::size_t count, std::size_t bytes, Taker& taker) const {
+  if (count == 0) return;
+  Window window(*this, at, count, bytes, taker);
+  if (!direct_ || count == 1) return window.one_by_one();
+  static thread_local const Queue queue;
+  queue.ready() ? window.together(queue) : window.one_by_one();
+}
+
+void ScratchFile::release(std::uint64_t at, std::uint64_t bytes) noexcept {
+  static_cast<void>(
+      fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at), static_cast<off_t>(bytes)));
+}
+
+}  // namespace recmigrate

@@ -1,0 +1,87 @@
+#include "store/tiers/sweeper.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace recmigrate::sweeper {
+namespace {
+
+constexpr unsigned kMostThreads = 64;
+
+struct Queue {
+  std::mutex mutex;
+  std::condition_variable asked;
+  std::condition_variable done;
+  std::deque<Tended*> waiting;
+  std::vector<Tended*> tended;  // now
+  unsigned started = 0;
+};
+
+// Never destroyed: its threads outlive static objects.
+Queue& queue() {
+  static auto* const instance = new Queue;
+  return *instance;
+}
+
+bool has(const std::vector<Tended*>& all, const Tended* one) noexcept {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+// One thread does not take what another tends.
+std::deque<Tended*>::iterator next(Queue& all) noexcept {
+  return std::find_if(all.waiting.begin(), all.waiting.end(), [&](Tended* one) { return !has(all.tended, one); });
+}
+
+void work() {
+  Queue& all = queue();
+  std::unique_lock<std::mutex> lock(all.mutex);
+  for (;;) {
+    all.asked.wait(lock, [&] { return next(all) != all.waiting.end(); });
+    Tended* const one = *next(all);
+    all.waiting.erase(next(all));
+    all.tended.push_back(one);
+    lock.unlock();
+    one->tend();
+    lock.lock();
+    all.tended.erase(std::find(all.tended.begin(), all.tended.end(), one));
+    all.done.notify_all();
+    all.asked.notify_one();  // it may have been asked for again meanwhile
+  }
+}
+
+}  // namespace
+
+unsigned threads() noexcept {
+  static const unsigned count = [] {
+    const char* const text = std::getenv("TF_MULTI_TIER_EV_EVICTION_THREADS");
+    if (text == nullptr || *text == '\0') return 1U;
+    char* end = nullptr;
+    const long value = std::strtol(text, &end, 10);
+    return *end != '\0' || value < 0 ? 1U : static_cast<unsigned>(std::min<long>(value, kMostThreads));
+  }();
+  return count;
+}
+
+void ask(Tended& one) {
+  Queue& all = queue();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  if (std::find(all.waiting.begin(), all.waiting.end(), &one) != all.waiting.end()) return;
+  all.tended.reserve(threads());
+  for (; all.started < threads(); ++all.started) std::thread(work).detach();
+  all.waiting.push_back(&one);
+  all.asked.notify_one();
+}
+
+void forget(Tended& one) noexcept {
+  Queue& all = queue();
+  std::unique_lock<std::mutex> lock(all.mutex);
+  all.waiting.erase(std::remove(all.waiting.begin(), all.waiting.end(), &one), all.waiting.end());
+  all.done.wait(lock, [&] { return !has(all.tended, &one); });
+}
+
+}  // namespace recmigrate::sweeper

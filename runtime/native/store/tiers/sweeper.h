@@ -1,0 +1,29 @@
+// Threads of the process that tend tables with several tiers in the background.
+#pragma once
+
+namespace recmigrate {
+
+// What is to be tended now and then.
+class Tended {
+ public:
+  // Called by one thread at a time.
+  virtual void tend() noexcept = 0;
+
+ protected:
+  ~Tended() = default;
+};
+
+namespace sweeper {
+
+// TF_MULTI_TIER_EV_EVICTION_THREADS, 1 when it is not set; 0: tables are tended by the thread that uses them.
+[[nodiscard]] unsigned threads() noexcept;
+
+// Has `one` tended soon, once however often it was asked for; a thread that has nothing to do sleeps. Throws
+// std::system_error when no thread can be started.
+void ask(Tended& one);
+
+// Returns when nobody tends it any more, and nobody will.
+void forget(Tended& one) noexcept;
+
+}  // namespace sweeper
+}  // namespace recmigrate
