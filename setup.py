@@ -37,7 +37,8 @@ class BuildNative(build_ext):  # type: ignore[misc]
     def build_extension(self, ext: Extension) -> None:
         target = Path(self.build_lib) / NATIVE / LIBRARY
         target.parent.mkdir(parents=True, exist_ok=True)
-        sources = sorted(str(p) for part in ("store", "store/rules", "store/tiers", "ops") for p in (NATIVE / part).glob("*.cc"))
+        parts = ("store", "store/rules", "store/tiers", "ops")
+        sources = sorted(str(p) for part in parts for p in (NATIVE / part).glob("*.cc"))
         cxx = compiler().split()
         with tempfile.TemporaryDirectory() as scratch:
             stub = str(Path(scratch) / "libtensorflow_framework.so.2")

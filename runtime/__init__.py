@@ -16,12 +16,14 @@ from runtime.partitioned import partitioned_lookup
 from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.scopes import scoped_initializer, scoped_name
 from runtime.status import status
+from runtime.storage import Storage
 from runtime.table import Table, create_table, tables
 from runtime.variables import get_dense_and_sparse_variable
 
 __all__ = [
     "CountingBloom",
     "EvictHook",
+    "Storage",
     "Table",
     "checkpoint",
     "column_blocks",

@@ -15,6 +15,7 @@ from runtime import _checks, _tensorflow, native, table_arguments
 from runtime.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
 from runtime.eager import TableResource
 from runtime.initializers import initializer_text, table_seed
+from runtime.storage import Storage
 
 if TYPE_CHECKING:
     from runtime.admission import AdmissionRules
@@ -231,6 +232,28 @@ class Table(_tensorflow.Parent):
             return native.ops().rec_table_size(self.handle)
 
     @_tensorflow.as_written
+    def tier_of(self, ids: Any) -> tf.Tensor:
+        """Return the tier that the row of each id lies in, int32 like `ids`: 0 is memory, -1 says there is no row."""
+        with self.scope("tier_of"), self.written():
+            return native.ops().rec_tier_of(self.handle, tf.cast(ids, tf.int64))
+
+    @_tensorflow.as_written
+    def drain(self) -> tf.Operation:
+        """Move rows down until no tier holds more than it may, as happens in the background otherwise.
+
+        Raises:
+            tf.errors.ResourceExhaustedError: when it runs: the folder of the tiers is full or cannot be written to.
+        """
+        with self.scope("drain"), self.written():
+            return native.ops().rec_drain_tiers(self.handle)
+
+    @_tensorflow.as_written
+    def tier_status(self) -> tf.Tensor:
+        """Return what the tiers hold and did, int64 [tiers, 10]; `storage.tier_status` makes records of it."""
+        with self.scope("tier_status"), self.written():
+            return native.ops().rec_tier_status(self.handle)
+
+    @_tensorflow.as_written
     def import_rows(self, keys: Any, values: Any) -> tf.Operation:
         """Insert or overwrite rows, in a graph by the op returned: keys int64 [n], values float32 [n, dim]; slots stay.
 
@@ -311,13 +334,15 @@ def create_table(
     hashtable_threshold: int = 0,
     max_bytes: int | None = None,
     when_full: str = "error",
+    storage: Storage | None = None,
 ) -> Table:
     """Create a table of float32 rows of width `dim`, eager or in the current v1 graph; arguments are Rec SDK's.
 
     `device_vocabulary_size` is a reserve hint in rows, and the fan of initializers that need one; the table grows
     beyond it, up to `max_bytes` of rows and index, where a lookup fails with ResourceExhaustedError, or with
-    `when_full="evict"` takes the place of the rows that were not used for longest. `init_param` multiplies all initial
-    values. Under a variable scope with reuse, a known name gives the table that exists.
+    `when_full="evict"` takes the place of the rows that were not used for longest. With `storage`, rows that do not
+    fit in memory lie in tiers below it. `init_param` multiplies all initial values. Under a variable scope with reuse,
+    a known name gives the table that exists.
 
     Raises:
         ValueError: an argument of a wrong type, range or combination, or of a feature that is not there yet; a name

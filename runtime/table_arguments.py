@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _checks, config
+from runtime.storage import Storage
 
 _log = logging.getLogger("runtime")
 
@@ -37,6 +38,7 @@ class TableArguments:
     when_full: str = "error"
     #: Further options of the native table, as pairs (name, value).
     further: tuple[tuple[str, str], ...] = ()
+    storage: Storage | None = None
 
     @property
     def options(self) -> str:
@@ -47,6 +49,7 @@ class TableArguments:
             "max_bytes": str(self.max_bytes or ""),
             "when_full": "evict" if self.when_full == "evict" else "",
             **dict(self.further),
+            **({} if self.storage is None else self.storage.options),
         }
         return ";".join(f"{name}={value}" for name, value in options.items() if value)
 
@@ -77,6 +80,7 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         expands=config.use_dynamic_expansion(),
         max_bytes=None if given["max_bytes"] is None else _checks.integer("max_bytes", given["max_bytes"], 1, 2**60),
         when_full=_when_full(given),
+        storage=_storage(given),
     )
 
 
@@ -148,6 +152,21 @@ def _when_full(given: Mapping[str, Any]) -> str:
     if choice == "evict" and given["max_bytes"] is None:
         raise ValueError("`when_full='evict'` needs `max_bytes`: a table without a limit is never full")
     return choice
+
+
+def _storage(given: Mapping[str, Any]) -> Storage | None:
+    storage: Storage | None = given["storage"]
+    if storage is None:
+        return None
+    _checks.kind("storage", storage, Storage, "a runtime.Storage or None")
+    if storage.tiered and given["max_bytes"] is not None:
+        raise ValueError("`max_bytes` and `storage` exclude each other: give the tiers their `sizes` instead")
+    if storage.tiered and config.use_dynamic_expansion():
+        raise ValueError(
+            "`storage` with tiers and init(use_dynamic_expansion=True) exclude each other: rows would lose their "
+            "addresses on their way; use one of them"
+        )
+    return storage
 
 
 def _check_padding(given: Mapping[str, Any]) -> None:

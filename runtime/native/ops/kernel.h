@@ -57,5 +57,6 @@ void register_expansion_ops();
 void register_admission_ops();
 void register_counting_ops();
 void register_prepare_op();
+void register_tier_ops();
 
 }  // namespace recmigrate::ops

@@ -37,6 +37,7 @@ struct AtLoad {
     register_admission_ops();
     register_counting_ops();
     register_prepare_op();
+    register_tier_ops();
   }
 };
 

@@ -49,6 +49,11 @@ void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
 
 void no_shape(TF_ShapeInferenceContext* /*context*/, TF_Status* /*status*/) {}
 
+void matrix_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
+  const ShapePtr ranked = of_rank(context, 2, status);
+  if (ok(status)) TF_ShapeInferenceContextSetOutput(context, 0, ranked.get(), status);
+}
+
 void snapshot_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
   constexpr int kRanks[] = {1, 2, 2, 1};
   for (int i = 0; i < 4 && ok(status); ++i) {

@@ -11,6 +11,9 @@ void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 // No outputs.
 void no_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
+// One output [?, ?].
+void matrix_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+
 // keys [?], values [?, ?], slots [?, ?], meta [?]
 void snapshot_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 

@@ -19,6 +19,7 @@ typedef enum TF_Code {
   TF_INVALID_ARGUMENT = 3,
   TF_RESOURCE_EXHAUSTED = 8,
   TF_INTERNAL = 13,
+  TF_DATA_LOSS = 15,
   TF_CODE_LAST = 0x7fffffff
 } TF_Code;
 typedef struct TF_Status TF_Status;
@@ -34,7 +35,7 @@ typedef struct TF_OpKernelContext TF_OpKernelContext;
 #endif
 
 static_assert(TF_FLOAT == 1 && TF_INT32 == 3 && TF_INT64 == 9 && TF_BOOL == 10, "the numbers are part of the binary interface");
-static_assert(TF_OK == 0 && TF_INVALID_ARGUMENT == 3 && TF_RESOURCE_EXHAUSTED == 8 && TF_INTERNAL == 13,
+static_assert(TF_OK == 0 && TF_INVALID_ARGUMENT == 3 && TF_RESOURCE_EXHAUSTED == 8 && TF_INTERNAL == 13 && TF_DATA_LOSS == 15,
               "the numbers are part of the binary interface");
 
 // Status and tensors.
