@@ -63,7 +63,7 @@ bool fails_at(long allocation, Call&& call) {
 }
 
 // Neither the rows nor the way to find them has changed. (Keys that the call was to insert may be there.)
-bool unchanged(const Table& table, const fixtures::Snapshot& before) {
+bool unchanged(Table& table, const fixtures::Snapshot& before) {
   std::vector<float> found(before.values.size());
   table.lookup(before.keys.data(), before.keys.size(), found.data());
   return found == before.values;

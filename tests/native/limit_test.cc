@@ -59,7 +59,7 @@ bool has(const Table& table, const Ids& keys) {
   return std::all_of(found.get(), found.get() + keys.size(), [](bool one) { return one; });
 }
 
-std::vector<float> rows_of(const Table& table, const Ids& keys) {
+std::vector<float> rows_of(Table& table, const Ids& keys) {
   std::vector<float> out(keys.size() * kColumns);
   table.lookup(keys.data(), keys.size(), out.data());
   return out;

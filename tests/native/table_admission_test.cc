@@ -30,7 +30,7 @@ Answer train(Table& table, const std::vector<std::int64_t>& keys, const Admissio
   return answer;
 }
 
-Answer evaluate(const Table& table, const std::vector<std::int64_t>& keys, std::int64_t threshold) {
+Answer evaluate(Table& table, const std::vector<std::int64_t>& keys, std::int64_t threshold) {
   const std::size_t n = keys.size();
   Answer answer{std::vector<float>(n * table.dim(), -1.0F), std::vector<std::uint8_t>(n, 2)};
   const std::unique_ptr<bool[]> admitted(new bool[n]);

@@ -35,7 +35,7 @@ void train(Table& table, OptimizerKind kind, std::size_t begin, std::size_t end,
   }
 }
 
-std::vector<float> read(const Table& table, std::int64_t begin, std::int64_t end) {
+std::vector<float> read(Table& table, std::int64_t begin, std::int64_t end) {
   std::vector<std::int64_t> keys;
   for (std::int64_t key = begin; key < end; ++key) keys.push_back(key);
   std::vector<float> rows(keys.size() * table.dim());

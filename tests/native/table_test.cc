@@ -13,7 +13,7 @@ using recmigrate::InvalidInput;
 using recmigrate::OptimizerKind;
 using recmigrate::Table;
 
-std::vector<float> read(const Table& table, const std::vector<std::int64_t>& keys) {
+std::vector<float> read(Table& table, const std::vector<std::int64_t>& keys) {
   std::vector<float> out(keys.size() * table.dim(), NAN);
   table.lookup(keys.data(), keys.size(), out.data());
   return out;

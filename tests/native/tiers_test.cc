@@ -15,38 +15,38 @@ using recmigrate::InvalidInput;
 using recmigrate::OptimizerKind;
 using recmigrate::Table;
 
-using Ids = std::vector<std::int64_t>;
+using TierIds = std::vector<std::int64_t>;
 
-constexpr std::size_t kWide = 4;
+constexpr std::size_t kTierDim = 4;
 
-std::string folder() {
+std::string tier_folder() {
   const char* const given = std::getenv("TMPDIR");
   return std::string(given == nullptr ? "/tmp" : given) + "/recmigrate-tiers-test";
 }
 
-recmigrate::TableConfig tiers(const std::string& list, const std::string& more = "") {
-  auto config = fixtures::config(kWide);
-  config.parse_options("tiers=" + list + ";tier_folder=" + folder() + ";tier_segment=4096" + more);
+recmigrate::TableConfig with_tiers(const std::string& list, const std::string& more = "") {
+  auto config = fixtures::config(kTierDim);
+  config.parse_options("tiers=" + list + ";tier_folder=" + tier_folder() + ";tier_segment=4096" + more);
   return config;
 }
 
-std::vector<float> look_up(Table& table, const Ids& keys, bool insert) {
-  std::vector<float> out(keys.size() * kWide);
+std::vector<float> read_tiers(Table& table, const TierIds& keys, bool insert) {
+  std::vector<float> out(keys.size() * kTierDim);
   insert ? table.lookup_or_insert(keys.data(), keys.size(), out.data()) : table.lookup(keys.data(), keys.size(), out.data());
   return out;
 }
 
 // The same random calls on both; every result must have the same bits.
-void compare(Table& plain, Table& tiered, OptimizerKind kind, unsigned seed, int steps) {
+void compare_tiers(Table& plain, Table& tiered, OptimizerKind kind, unsigned seed, int steps) {
   std::mt19937_64 random(seed);
   for (int step = 0; step < steps; ++step) {
-    const Ids keys = fixtures::skewed_keys(1 + random() % 300, seed + static_cast<unsigned>(step));
+    const TierIds keys = fixtures::skewed_keys(1 + random() % 300, seed + static_cast<unsigned>(step));
     switch (random() % 8) {
       case 0:
-        CHECK(look_up(plain, keys, false) == look_up(tiered, keys, false));
+        CHECK(read_tiers(plain, keys, false) == read_tiers(tiered, keys, false));
         break;
       case 1: {
-        const std::vector<float> values = fixtures::gradients(keys.size() * kWide, seed);
+        const std::vector<float> values = fixtures::gradients(keys.size() * kTierDim, seed);
         plain.upsert(keys.data(), keys.size(), values.data());
         tiered.upsert(keys.data(), keys.size(), values.data());
         break;
@@ -58,16 +58,17 @@ void compare(Table& plain, Table& tiered, OptimizerKind kind, unsigned seed, int
         tiered.drain();
         break;
       default: {
-        CHECK(look_up(plain, keys, true) == look_up(tiered, keys, true));
-        const std::vector<float> grads = fixtures::gradients(keys.size() * kWide, seed + static_cast<unsigned>(step));
+        if (step % 2 == 0) tiered.drain();
+        CHECK(read_tiers(plain, keys, true) == read_tiers(tiered, keys, true));
+        const std::vector<float> grads = fixtures::gradients(keys.size() * kTierDim, seed + static_cast<unsigned>(step));
         plain.apply(keys.data(), keys.size(), grads.data(), fixtures::update(kind));
         tiered.apply(keys.data(), keys.size(), grads.data(), fixtures::update(kind));
       }
     }
     CHECK(plain.size() == tiered.size());
   }
-  const fixtures::Snapshot a = fixtures::sorted(fixtures::snapshot(plain), kWide);
-  const fixtures::Snapshot b = fixtures::sorted(fixtures::snapshot(tiered), kWide);
+  const fixtures::Snapshot a = fixtures::sorted(fixtures::snapshot(plain), kTierDim);
+  const fixtures::Snapshot b = fixtures::sorted(fixtures::snapshot(tiered), kTierDim);
   CHECK(a.keys == b.keys);
   CHECK(a.values == b.values);
   CHECK(a.slots == b.slots);
@@ -77,9 +78,9 @@ TEST(tiers_give_the_same_bits_as_memory_alone) {
   std::uint64_t compactions = 0;
   for (const OptimizerKind kind : {OptimizerKind::adagrad, OptimizerKind::lazy_adam}) {
     for (const char* policy : {"lfu", "lru"}) {
-      Table plain(fixtures::config(kWide));
-      Table tiered(tiers("memory:4000,log", std::string(";tier_policy=") + policy));
-      compare(plain, tiered, kind, 11, 300);
+      Table plain(fixtures::config(kTierDim));
+      Table tiered(with_tiers("memory:4000,log", std::string(";tier_policy=") + policy));
+      compare_tiers(plain, tiered, kind, 11, 300);
       tiered.drain();
       const auto status = tiered.tier_status();
       CHECK(status.size() == 2);
@@ -95,9 +96,9 @@ TEST(tiers_give_the_same_bits_as_memory_alone) {
 }
 
 TEST(tiers_restore_and_reset) {
-  Table tiered(tiers("memory:2000,log"));
-  const Ids keys = fixtures::skewed_keys(5000, 3);
-  const std::vector<float> before = look_up(tiered, keys, true);
+  Table tiered(with_tiers("memory:2000,log"));
+  const TierIds keys = fixtures::skewed_keys(5000, 3);
+  const std::vector<float> before = read_tiers(tiered, keys, true);
   tiered.drain();
   const fixtures::Snapshot saved = fixtures::snapshot(tiered);
   CHECK(saved.keys.size() == tiered.size());
@@ -106,26 +107,26 @@ TEST(tiers_restore_and_reset) {
   fixtures::import_rows(tiered, saved);
   tiered.drain();
   CHECK(tiered.tier_status()[1].use.rows > 100);
-  CHECK(look_up(tiered, keys, false) == before);
+  CHECK(read_tiers(tiered, keys, false) == before);
 }
 
 TEST(tiers_hold_what_was_used_most) {
-  Table tiered(tiers("memory:64,log", ";tier_bytes=values"));  // four rows of four floats
-  const std::vector<float> unused = look_up(tiered, {1, 2, 3, 4, 5, 6}, true);
-  static_cast<void>(look_up(tiered, {4, 5}, true));
+  Table tiered(with_tiers("memory:64,log", ";tier_bytes=values"));  // four rows of four floats
+  const std::vector<float> unused = read_tiers(tiered, {1, 2, 3, 4, 5, 6}, true);
+  static_cast<void>(read_tiers(tiered, {4, 5}, true));
   tiered.drain();
   std::int32_t found[7];
-  const Ids keys = {1, 2, 3, 4, 5, 6, 7};
+  const TierIds keys = {1, 2, 3, 4, 5, 6, 7};
   tiered.tiers_of(keys.data(), keys.size(), found);
   CHECK((std::vector<std::int32_t>(found, found + 7) == std::vector<std::int32_t>{1, 1, 0, 0, 0, 0, -1}));
 }
 
 TEST(tiers_refuse_what_they_cannot_be) {
-  CHECK_THROWS(InvalidInput, Table(tiers("memory:100")), "one or two below");
-  CHECK_THROWS(InvalidInput, Table(tiers("memory,log")), "does not say how many bytes");
-  CHECK_THROWS(InvalidInput, Table(tiers("memory:1,disk")), "tier 'disk'");
-  CHECK_THROWS(InvalidInput, Table(tiers("memory:1,log", ";max_bytes=100000")), "tiers and max_bytes");
-  auto config = tiers("memory:1,log");
+  CHECK_THROWS(InvalidInput, Table(with_tiers("memory:100")), "one or two below");
+  CHECK_THROWS(InvalidInput, Table(with_tiers("memory,log")), "does not say how many bytes");
+  CHECK_THROWS(InvalidInput, Table(with_tiers("memory:1,disk")), "tier 'disk'");
+  CHECK_THROWS(InvalidInput, Table(with_tiers("memory:1,log", ";max_bytes=100000")), "tiers and max_bytes");
+  auto config = with_tiers("memory:1,log");
   config.tier_folder = "/proc/nowhere";
   CHECK_THROWS(recmigrate::StorageFailed, Table{config}, "'/proc/nowhere'");
 }
