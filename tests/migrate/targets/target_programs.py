@@ -34,15 +34,8 @@ def network(features, labels):
 
 """
 STEP = "train_op = {optimizer}.minimize(loss, tf.train.get_or_create_global_step())"
-SESSION = (
-    HEAD
-    + """
-if __name__ == "__main__":
-    iterator = tf.data.make_initializable_iterator(input_fn())
-    features, labels = iterator.get_next()
-    loss = network(features, labels)
-    {step}
-    with tf.Session() as sess:
+#: How training goes on: in a plain session, and at the end of `main` in one with hooks.
+IN_SESSION = """    with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         sess.run(iterator.initializer)
         try:
@@ -51,6 +44,24 @@ if __name__ == "__main__":
         except tf.errors.OutOfRangeError:
             pass
 """
+IN_MONITORED = """    with tf.train.MonitoredTrainingSession() as sess:
+        while not sess.should_stop():
+            losses.append(sess.run([loss, train_op])[0])
+
+
+if __name__ == "__main__":
+    main()
+"""
+SESSION = (
+    HEAD
+    + """
+if __name__ == "__main__":
+    iterator = tf.data.make_initializable_iterator(input_fn())
+    features, labels = iterator.get_next()
+    loss = network(features, labels)
+    {step}
+"""
+    + IN_SESSION
 )
 MONITORED = (
     HEAD
@@ -59,14 +70,8 @@ def main():
     features, labels = tf.data.make_one_shot_iterator(input_fn()).get_next()
     loss = network(features, labels)
     {step}
-    with tf.train.MonitoredTrainingSession() as sess:
-        while not sess.should_stop():
-            losses.append(sess.run([loss, train_op])[0])
-
-
-if __name__ == "__main__":
-    main()
 """
+    + IN_MONITORED
 )
 ESTIMATOR = (
     HEAD

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 from standins import mx_rec
-from target_programs import CLIPPED, GRADIENTS, STEP, run_program
+from target_programs import CLIPPED, GRADIENTS, IN_MONITORED, IN_SESSION, STEP, run_program
 from target_runner import convert, words
 
 from migrate.report.model import State
@@ -52,15 +52,8 @@ if __name__ == "__main__":
     batch = iterator.get_next()
     loss = network(batch)
     {step}
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        sess.run(iterator.initializer)
-        try:
-            while True:
-                losses.append(sess.run([loss, train_op])[0])
-        except tf.errors.OutOfRangeError:
-            pass
 """
+    + IN_SESSION
 )
 #: All in one function, with a session that has hooks.
 MONITORED = (
@@ -69,14 +62,8 @@ MONITORED = (
 def main():
     batch = tf.data.make_one_shot_iterator(read()).get_next()
 {body}    {step}
-    with tf.train.MonitoredTrainingSession() as sess:
-        while not sess.should_stop():
-            losses.append(sess.run([loss, train_op])[0])
-
-
-if __name__ == "__main__":
-    main()
 """
+    + IN_MONITORED
 )
 KINDS = {"session": SESSION, "monitored": MONITORED}
 STEPS = {"minimize": STEP, "clipped": CLIPPED, "gradients": GRADIENTS}
