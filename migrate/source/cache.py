@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate import __version__
+from migrate.source.installed import has_keras_3
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 
@@ -136,4 +137,4 @@ def _installation() -> bytes:
     files = sorted(Path(__file__).parents[1].rglob("*.py"))
     files += [Path(libcst.origin)] if libcst and libcst.origin else []
     stamps = [(str(path), status.st_size, status.st_mtime_ns) for path in files for status in [path.stat()]]
-    return repr((__version__, sys.version, stamps)).encode()
+    return repr((__version__, sys.version, has_keras_3(), stamps)).encode()

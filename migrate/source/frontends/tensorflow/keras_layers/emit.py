@@ -11,6 +11,7 @@ from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.facts import Stop, refused_state
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer
 from migrate.source.frontends.tensorflow.keras_layers.judge import LayerJudgement
+from migrate.source.frontends.tensorflow.keras_layers.optimizers import SQUARES
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.placing import import_offset
 from migrate.source.frontends.tensorflow.values import is_variable
@@ -139,7 +140,7 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
     reason = "in Keras 3, Adagrad and Adam square the gradients of equal ids one by one, where a table sums them first"
-    squares = {name.lower() for name in judgement.optimizers} & {"adagrad", "adam", "adamw"} or not judgement.optimizers
+    squares = {name.lower() for name in judgement.optimizers} & SQUARES or not judgement.optimizers
     return Finding(
         RULE,
         "table",

@@ -12,7 +12,7 @@ from migrate.source.frontends.tensorflow.args import is_none, literal, string
 from migrate.source.frontends.tensorflow.choice import keep, quiet
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer, find_layers
-from migrate.source.frontends.tensorflow.keras_layers.optimizers import has_state, several
+from migrate.source.frontends.tensorflow.keras_layers.optimizers import has_state, several, squares_apart
 from migrate.source.frontends.tensorflow.keras_layers.uses import check_places, stop_at, use_stops
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.values import resolve
@@ -153,6 +153,7 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
             judgement.stateful.append(node)
         if text.lower() not in OPTIMIZERS:
             yield stop_at(file, node, "trains the layers", "this optimizer has no form for tables", KNOWN)
+        yield from squares_apart(file, node, text)
         return
     if isinstance(value, cst.Call) and _is_optimizer(file.names.of(value.func) or ""):
         return  # judged where it is made
@@ -169,6 +170,7 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
     if short.lower() not in OPTIMIZERS or ".legacy" in name or ".experimental" in name:
         yield stop_at(file, call, "trains the layers", "this optimizer has no form for tables", KNOWN)
         return
+    yield from squares_apart(file, call, short)
     for arg in call.args:
         word = arg.keyword.value if arg.keyword else ""
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:

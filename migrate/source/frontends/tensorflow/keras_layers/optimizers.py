@@ -11,8 +11,11 @@ from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.keras_layers.facts import Layer
 from migrate.source.frontends.tensorflow.keras_layers.uses import stop_at
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.installed import has_keras_3
 
 ASSUMPTION = "one optimizer trains each layer"
+#: Optimizers that Keras 3 steps with the gradient of each mention of an id, where Keras 2 and tables sum these first.
+SQUARES = {"adagrad", "adam", "adamw"}
 _LOOPS = (cst.For, cst.While, cst.CompFor, cst.ListComp, cst.GeneratorExp, cst.DictComp)
 
 
@@ -26,6 +29,14 @@ def has_state(name: str, call: cst.Call | None) -> bool:
         a for i, a in enumerate(call.args) if a.star or (a.keyword.value == "momentum" if a.keyword else i == 1)
     ]
     return any(a.star or number(a.value) != 0 for a in momentum)
+
+
+def squares_apart(file: File, node: cst.CSTNode, name: str) -> Iterator[Stop]:
+    """Yield a doubt about an optimizer of Keras 3 that squares the gradients of equal ids one by one."""
+    if name.lower() in SQUARES and has_keras_3():
+        reason = f"in Keras 3, {name} squares the gradients of equal ids one by one, where a table sums them first"
+        action = "convert with --assume if that may be, as it was in Keras 2"
+        yield stop_at(file, node, "trains the layers", reason, action, "no batch has an id twice, or it may be summed")
 
 
 def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Stop]:

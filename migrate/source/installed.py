@@ -1,0 +1,18 @@
+"""What is installed beside this program and decides what a conversion is. Nothing of it is imported."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cache
+from importlib import metadata
+
+PACKAGES = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos")
+
+
+@cache
+def has_keras_3() -> bool:
+    """True where the installed TensorFlow has Keras 3: from 2.16 on. Nothing is imported."""
+    for package in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            return tuple(int(part) for part in metadata.version(package).split(".")[:2]) >= (2, 16)
+    return False
