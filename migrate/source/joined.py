@@ -26,12 +26,18 @@ class Parts:
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
         self._homes: dict[cst.CSTNode, Tree] = {}
+        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
         for tree in trees:
             self._homes.update(dict.fromkeys(tree.nodes(), tree))
+            self._parents.update(tree.parents)
 
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file in which `node` stands; raises KeyError for a node of none of them."""
         return self._homes[node]
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """Return the node around `node`; None for a module."""
+        return self._parents.get(node)
 
     def knows(self, node: cst.CSTNode) -> bool:
         """True for a node of one of the files."""
@@ -74,7 +80,7 @@ class Joined(Tree):
         self.attributes = _merged([tree.attributes for tree in trees])
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        return self.parts.home(node).parent(node)
+        return self.parts.parent(node)
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         return self.parts.home(node).ancestors(node)

@@ -57,7 +57,7 @@ class Tree:
         self._spans = printed.found
         self.code = printed.code  #: what libcst prints for the file: its text, or the file cannot be kept
         index = Index(self.module, self._spans)
-        self._parents = index.parents
+        self.parents = index.parents  #: what each node stands in
         self.calls, self.names, self.attributes = index.calls, index.names, index.attributes
         self.imports, self.strings, self.classes = index.imports, index.strings, index.classes
 
@@ -78,7 +78,7 @@ class Tree:
 
     def nodes(self) -> Iterable[cst.CSTNode]:
         """Return every node of the file."""
-        return (self.module, *self._parents)
+        return (self.module, *self.parents)
 
     @cached_property
     def top_level(self) -> dict[str, cst.ClassDef | cst.FunctionDef]:
@@ -129,14 +129,14 @@ class Tree:
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the node around `node`."""
-        return self._parents.get(node)
+        return self.parents.get(node)
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Yield the nodes around `node`, the nearest first."""
-        current = self._parents.get(node)
+        current = self.parents.get(node)
         while current is not None:
             yield current
-            current = self._parents.get(current)
+            current = self.parents.get(current)
 
     def enclosing(self, node: cst.CSTNode, kind: type[Node]) -> Node | None:
         """Return the nearest node of that type around `node`."""

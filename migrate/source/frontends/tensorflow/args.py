@@ -23,7 +23,9 @@ def bind(call: cst.Call, parameters: Sequence[str]) -> dict[str, cst.Arg] | None
 
 def literal(node: cst.CSTNode | None) -> object:
     """Return the value of a literal expression, or Ellipsis when it is not one."""
-    if node is None:
+    if node is None or isinstance(node, cst.Attribute | cst.Subscript | cst.Lambda):
+        return ...
+    if isinstance(node, cst.Name) and node.value not in {"True", "False", "None"}:
         return ...
     try:
         value: object = ast.literal_eval(cst.Module(body=[]).code_for_node(node).strip())

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 from libcst.metadata import Assignment, FunctionScope
 
+from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
@@ -181,5 +182,9 @@ def _by_text(file: File, family: list[cst.ClassDef], name: str) -> bool:
     around = [a for text in texts for a, _ in zip(file.tree.ancestors(text), range(3), strict=False)]
     if any(isinstance(one, cst.Call) and last_name(one.func) in BY_NAME for one in around):
         return True
-    computed = [call for call in file.tree.calls if last_name(call.func) in {*BY_NAME, "vars"}]
+    computed = once(file, ("by a text",), lambda: _by_name(file))
     return any(file.tree.contains(cls, call) for call in computed for cls in family)
+
+
+def _by_name(file: File) -> list[cst.Call]:
+    return [call for call in file.tree.calls if last_name(call.func) in {*BY_NAME, "vars"}]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import ancestors, class_named, object_class, relatives, subclasses
 from migrate.source.frontends.tensorflow.values import is_target, is_variable, resolve, scope_of_name, self_class
@@ -74,8 +75,8 @@ def is_decorated(file: File, function: cst.FunctionDef) -> bool:
 def calls_itself(file: File, function: cst.FunctionDef) -> bool:
     """True for a function that calls itself, or a method that calls itself on its own object."""
     owner = _owner(file, function)
-    inside = [call.func for call in file.tree.calls if file.tree.contains(function.body, call)]
-    same = [callee for callee in inside if last_name(callee) == function.name.value]
+    named = [call for call in file.tree.calls if last_name(call.func) == function.name.value]
+    same = [call.func for call in named if file.tree.contains(function.body, call)]
     if owner is None:
         return any(isinstance(callee, cst.Name) for callee in same)
     return any(isinstance(callee, cst.Attribute) and self_class(file.tree, callee) is owner for callee in same)
@@ -174,8 +175,8 @@ def inherited_calls(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     heirs = [one for one in constructed(file, owner) if one is not owner]
     made = [c for c in file.tree.calls if any(_names(file, c.func, heir) for heir in heirs)]
     family = subclasses(file, owner)
-    outside = [c for c in file.tree.calls if not file.tree.contains(function, c)]
-    return made + [c for c in outside if last_name(c.func) == "__init__" and _within(file, c, family)]
+    inits = [c for c in file.tree.calls if last_name(c.func) == "__init__" and not file.tree.contains(function, c)]
+    return made + [c for c in inits if _within(file, c, family)]
 
 
 def object_calls(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
@@ -202,12 +203,20 @@ def _may_be_object(file: File, node: cst.BaseExpression, family: list[cst.ClassD
     if isinstance(value, cst.Lambda) or file.names.of(node) is not None or file.tree.imported_names(node)[0]:
         return False
     if isinstance(node, cst.Attribute):
-        return any(is_target(file.tree, one) for one in file.tree.attributes.get(node.attr.value, ()))
+        return once(file, ("set attribute", node.attr.value), lambda: _is_set(file, node.attr.value))
     if isinstance(node, cst.Name):
-        defined = any(not is_variable(file.tree, use) for use in file.tree.names.get(node.value, ()))
+        defined = once(file, ("defined", node.value), lambda: _is_defined(file, node.value))
         scope = file.tree.scope(node)
         return not defined and scope is not None and node.value in scope and not hasattr(builtins, node.value)
     return isinstance(node, cst.Subscript)
+
+
+def _is_set(file: File, name: str) -> bool:
+    return any(is_target(file.tree, one) for one in file.tree.attributes.get(name, ()))
+
+
+def _is_defined(file: File, name: str) -> bool:
+    return any(not is_variable(file.tree, use) for use in file.tree.names.get(name, ()))
 
 
 def _within(file: File, node: cst.CSTNode, family: list[cst.ClassDef]) -> bool:

@@ -13,15 +13,16 @@ from migrate.source.chosen import chosen
 from migrate.source.config import for_file
 from migrate.source.discover import mentions_framework
 from migrate.source.edits import apply_edits
-from migrate.source.frontends.tensorflow.facts import Table
+from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.joined_file import JoinedFile, join
-from migrate.source.frontends.tensorflow.judge import Judgement, judge
+from migrate.source.frontends.tensorflow.judge import judge
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.layer_files import LayerFiles, LayerPart, layers_alone
 from migrate.source.frontends.tensorflow.plan import Plan, Planner
 from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.references import entry_key
 from migrate.source.frontends.tensorflow.reporting import report
+from migrate.source.frontends.tensorflow.tables import looked_up
 from migrate.source.joined import Parts
 from migrate.source.links import FileLink
 from migrate.source.notebook import SUFFIX, check_result
@@ -97,12 +98,13 @@ class Conversions:
         """Return the results of files that are judged together: those of a unit, and others that use their tables."""
         if len(unit) == 1 and not (self.programs.may_be_used(unit[0]) and self._tree(unit[0])):
             return {}
-        singles, file, judgement = self._judged(unit, options)
-        users = self.programs.users(unit, _words(file, judgement.tables), _handed(judgement.tables))
+        singles, file = self._read(unit, options)
+        users = self.programs.users(unit, *_words(file))
         if len(unit) + len(users) < 2:
             return {}
         if users:
-            singles, file, judgement = self._judged((*unit, *users), options)
+            singles, file = self._read((*unit, *users), options)
+        judgement = judge(file, all(self._options(path, options).assume for path in singles))
         plans = {part.tree.path: Planner(part, judgement).run() for part in file.files}
         findings, tables = report(file, judgement, _whole(plans.values()))
         results = {}
@@ -144,7 +146,7 @@ class Conversions:
         settings = self.project.settings
         return for_file(self.project.files[path], settings) if isinstance(settings, Options) else options
 
-    def _judged(self, unit: Sequence[str], options: Options) -> tuple[dict[str, File], JoinedFile, Judgement]:
+    def _read(self, unit: Sequence[str], options: Options) -> tuple[dict[str, File], JoinedFile]:
         trees = [tree for path in unit if (tree := self._tree(path)) is not None]
         parts = Parts(self.project, trees, self.programs.related)
         asked = {tree.path: self._options(tree.path, options) for tree in trees}
@@ -152,8 +154,7 @@ class Conversions:
             names = ", ".join(sorted(asked))
             raise MigrateError(f"{names} belong together and have different targets or switches; give them the same")
         singles = {tree.path: read_file(tree, asked[tree.path]) for tree in trees}
-        file = join(parts, singles)
-        return singles, file, judge(file, all(one.assume for one in asked.values()))
+        return singles, join(parts, singles)
 
     def _tree(self, path: str) -> Tree | None:
         """Return the parsed file, or None when it cannot be read; its own conversion then says so."""
@@ -172,20 +173,24 @@ def _parsed(path: str, text: str) -> Tree | None:
     return tree if tree.code == text else None
 
 
-def _words(file: File, tables: list[Table]) -> set[str]:
-    """Return the names by which files that import those of the tables may reach them."""
+def _words(file: File) -> tuple[set[str], set[str]]:
+    """Return the names by which files that import those of the tables may reach them, and those of objects alone.
+
+    The latter are the attributes and keys under which an object holds a table.
+    """
     words: set[str] = set()
-    for table in tables:
-        words |= set(re.findall(r"[^\W\d]\w*", table.label)) - {"self"} if "(" not in table.label else set()
+    nodes: list[cst.BaseExpression] = []
+    for found in looked_up(file):
+        words |= set(re.findall(r"[^\W\d]\w*", found.label)) - {"self"} if "(" not in found.label else set()
+        words |= set(file.tree.qualname(found.call).split(".")) - {"__init__", ""}
+        nodes += found.references
+    for table in find_columns(file):
         words |= set(file.tree.qualname(table.creation.call).split(".")) - {"__init__", ""}
-    return words | _handed(tables)
-
-
-def _handed(tables: list[Table]) -> set[str]:
-    """Return the attributes and keys under which an object holds a table."""
-    nodes = [node for table in tables for node in table.references]
-    words = {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
-    return words | {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
+        words |= set(re.findall(r"[^\W\d]\w*", table.label)) - {"self"} if "(" not in table.label else set()
+        nodes += table.references
+    handed = {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
+    handed |= {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
+    return words | handed, handed
 
 
 def _whole(plans: Iterable[Plan]) -> Plan:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 
 import libcst as cst
 
@@ -18,6 +17,8 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import ancestors, class_named
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
 from migrate.source.frontends.tensorflow.variable_scopes import call_sites
+from migrate.source.syntax import children
+from migrate.source.tree import Tree
 
 #: TensorFlow functions that build a graph of their own for functions, and how many of these come first.
 RUNNERS = {
@@ -117,8 +118,12 @@ def _by_name(file: File) -> dict[str, list[cst.FunctionDef]]:
     return found
 
 
-def _methods_of(file: File, cls: cst.ClassDef) -> list[cst.FunctionDef]:
-    return [one for one in _functions(file) if file.tree.parent(file.tree.parent(one) or one) is cls]
+def _methods(file: File) -> dict[int, list[cst.FunctionDef]]:
+    """Return the methods by the id of their class."""
+    found: dict[int, list[cst.FunctionDef]] = {}
+    for one in _functions(file):
+        found.setdefault(id(file.tree.parent(file.tree.parent(one) or one)), []).append(one)
+    return found
 
 
 def _set_attributes(file: File, name: str) -> list[cst.Attribute]:
@@ -217,7 +222,7 @@ class _Search:
     def methods(self, cls: cst.ClassDef, runner: cst.BaseExpression) -> None:
         """Mark the methods of objects of `cls`, other than those that make them."""
         for member in ancestors(self.file, cls):
-            for function in once(self.file, ("methods", member), partial(_methods_of, self.file, member)):
+            for function in once(self.file, ("methods",), lambda: _methods(self.file)).get(id(member), ()):
                 if function.name.value not in {"__init__", "build"}:
                     self.code(function, runner)
 
@@ -226,7 +231,7 @@ class _Search:
         if id(function) in self.found:
             return
         self.found[id(function)] = runner
-        for mention in _mentions(function):
+        for mention in _mentions(self.tree, function):
             node: cst.BaseExpression = mention
             around = self.tree.parent(node)
             if isinstance(around, cst.Attribute) and around.attr is node:
@@ -236,18 +241,13 @@ class _Search:
             self.follow(node, runner, called=isinstance(around, cst.Call) and around.func is node)
 
 
-def _mentions(function: cst.CSTNode) -> list[cst.Name | cst.Attribute]:
-    finder = _Mentions()
-    function.visit(finder)
-    return finder.found
-
-
-class _Mentions(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.found: list[cst.Name | cst.Attribute] = []
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found.append(node)
-
-    def visit_Attribute(self, node: cst.Attribute) -> None:
-        self.found.append(node)
+def _mentions(tree: Tree, function: cst.CSTNode) -> list[cst.Name | cst.Attribute]:
+    """Return the names and attributes in a function, in source order; what holds another one comes before it."""
+    found: list[cst.Name | cst.Attribute] = []
+    pending = [function]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, cst.Name | cst.Attribute):
+            found.append(node)
+        pending += children(node)
+    return sorted(found, key=lambda node: tree.span(node)[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import libcst as cst
 
 from migrate.source.frontends.tensorflow import references
@@ -11,7 +13,7 @@ from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup
 from migrate.source.frontends.tensorflow.inner_graphs import in_branch, run_apart
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.frontends.tensorflow.measured import check_measured, measured
-from migrate.source.frontends.tensorflow.padding import find_padding, follow, pad
+from migrate.source.frontends.tensorflow.padding import Padded, find_padding, follow, pad
 from migrate.source.frontends.tensorflow.partitions import check_parts
 from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions, value_mentions
 from migrate.source.frontends.tensorflow.repeats import repeated
@@ -45,20 +47,49 @@ def find_tables(file: File) -> list[Table]:
     return found
 
 
-def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
+@dataclass
+class Found:
+    """A variable that is looked up, before anything is judged."""
+
+    label: str
+    call: cst.Call
+    known: Mentions
+    padded: Padded
+    reads: list[cst.BaseExpression]
+
+    @property
+    def references(self) -> list[cst.BaseExpression]:
+        """Every mention of the variable."""
+        return [*self.known.reads, *self.padded.more, *self.known.writes, *self.known.aliased]
+
+
+def looked_up(file: File) -> list[Found]:
+    """Return the variables that are looked up, in source order: quickly, because nothing else is asked of them."""
+    readers = {symbol for rule in rules(CreationRule) for symbol in rule.symbols}
+    found = (_find(file, call) for call, name in file.names.calls if name in readers)
+    return [one for one in found if one is not None]
+
+
+def _find(file: File, call: cst.Call) -> Found | None:
     label, known = _uses(file, call)
     if known is None:
         return None
     padded = find_padding(file, known)
     reads = [node for node in (*known.reads, *padded.more) if not padded.owns(node)]
-    if not any(_is_lookup_like(file, node) for node in reads):
+    return Found(label, call, known, padded, reads) if any(_is_lookup_like(file, node) for node in reads) else None
+
+
+def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
+    found = _find(file, call)
+    if found is None:
         return None
+    label, known, padded, reads = found.label, found.known, found.padded, found.reads
     creation = rule.read(file.part(call), call)
     table = Table(
         label,
         creation,
         stops=[*creation.stops, *known.stops, *padded.stops],
-        references=[*known.reads, *padded.more, *known.writes, *known.aliased],
+        references=found.references,
         passed=known.passed,
         followed=[*follow(file, padded, known)],
     )
