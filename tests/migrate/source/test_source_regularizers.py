@@ -148,3 +148,20 @@ def test_another_file_that_reads_them(tmp_path: Path) -> None:
     results = convert(root, assume=True)
     assert verdicts(results) == {"w": "applied"}
     assert "REGULARIZATION_LOSSES" in results["net.py"].converted
+
+
+GOT = "terms = tf.losses.get_regularization_losses()\n"
+PLACED = {
+    "an index": GOT + "loss += 2.0 * terms[0]\n",
+    "at once": "loss += tf.losses.get_regularization_losses()[0]\n",
+    "unpacked": "(first,) = tf.get_collection('regularization_losses')\nloss += first\n",
+    "with factors": GOT + "loss += tf.add_n([a * t for a, t in zip([2.0], terms)])\n",
+    "taken out": GOT + "loss += terms.pop()\n",
+}
+
+
+@pytest.mark.parametrize("read", PLACED.values(), ids=PLACED)
+def test_a_term_that_is_read_by_its_place_keeps_the_table(read: str) -> None:
+    result = converted(with_regularizer(read + TRAIN), assume=True)
+    assert "read by its place" in str([table.reasons for table in result.tables]) + reasons(result)
+    assert State.UNSUPPORTED in {table.verdict for table in result.tables}

@@ -21,6 +21,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.terms import is_branched, is_regularizer
 from migrate.source.frontends.tensorflow.training import Training
+from migrate.source.frontends.tensorflow.values import local_names, scope_of_name
 from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option, in_loop
 
 RULE = "tf-regularizer"
@@ -166,6 +167,8 @@ def _place(
         return "the regularization losses are read, and a lookup may run several times or in a branch of the graph"
     if any(map(partial(_by_scope, file), readers)):
         return "the regularization losses are read by their scope, and its term would be in another"
+    if any(_by_place(file, reader) for reader in readers):
+        return "a regularization loss is read by its place among them, and its term would be in another"
     end = tree.span(line)[1]
     early = [*readers, *_calls_of_readers(file, readers)]
     if any(tree.enclosing(one, cst.FunctionDef) is function and tree.span(one)[0] < end for one in early):
@@ -185,6 +188,29 @@ def _by_scope(file: File, reader: cst.CSTNode) -> bool:
     named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "scope"]
     plain = [arg for at, arg in enumerate(call.args) if arg.keyword is None and at == scope]
     return any(not is_none(arg) for arg in (*named, *plain))
+
+
+def _by_place(file: File, reader: cst.CSTNode) -> bool:
+    """True where one term of the collection is taken by its place: by an index, unpacked, counted or zipped."""
+    call = next((one for one in file.tree.ancestors(reader) if isinstance(one, cst.Call)), None)
+    assign = file.tree.parent(call) if call is not None else None
+    targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
+    uses: list[cst.BaseExpression] = [call] if call is not None else []
+    for target in targets:
+        scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
+        if scope is not None and isinstance(target, cst.Name):
+            uses += local_names(file.tree, target.value, scope)
+        elif isinstance(target, cst.Attribute):
+            uses += file.tree.attributes[target.attr.value]
+    return any(isinstance(one, cst.Tuple | cst.List) for one in targets) or any(_is_placed(file, one) for one in uses)
+
+
+def _is_placed(file: File, use: cst.BaseExpression) -> bool:
+    around = file.tree.parent(use)
+    if isinstance(around, cst.Subscript | cst.Attribute):
+        return around.value is use
+    outer = file.tree.parent(around) if isinstance(around, cst.Arg) else None
+    return isinstance(outer, cst.Call) and last_name(outer.func) in {"zip", "enumerate", "dict", "next", "iter"}
 
 
 def _calls_of_readers(file: File, readers: list[cst.CSTNode]) -> list[cst.Call]:
