@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import tempfile
+from typing import Any
 
-from runtime.compat.deeprec.config_pb2 import StorageType
+from runtime.compat.deeprec.config_pb2 import CacheStrategy, StorageType
 from runtime.compat.deeprec.options import StorageOption
+from runtime.storage import KINDS, Storage
 
 __all__ = ["allow_hbm_as_dram", "has_tiers", "native_options"]
 
@@ -31,21 +34,33 @@ def native_options(option: StorageOption) -> tuple[tuple[str, str], ...]:
     Raises:
         ValueError: a type with an HBM tier, unless `install(hbm_as_dram=True)` said to leave that out.
     """
-    if option.storage_type is not None:
-        name = StorageType.Name(option.storage_type)
-        if name.startswith("HBM") and not _hbm_as_dram:
+    if option.storage_type is None:
+        return ()
+    name, sizes = StorageType.Name(option.storage_type), list(option.storage_size)
+    if name.startswith("HBM"):
+        if not _hbm_as_dram:
             raise ValueError(
                 f"the storage type {name} needs a GPU, which this runtime does not use: choose a type that starts with "
                 "DRAM, or say install(hbm_as_dram=True) to keep what is for the GPU's memory in the host's"
             )
-    return _in_memory(option)
+        name = name.removeprefix("HBM").removeprefix("_") or "DRAM"
+        if name != "DRAM":  # both of its first tiers lie in the host's memory
+            sizes = [sizes[0] + sizes[1], *sizes[2:]]
+    if name.startswith("PMEM"):
+        _log.warning("storage type %s: the rows lie in memory", name)
+    return tuple(Storage(_KINDS.get(name, "dram"), **_settings(option, name, sizes)).options.items())
 
 
-def _in_memory(option: StorageOption) -> tuple[tuple[str, str], ...]:
-    """Keep all rows in memory: the one place where the tiers of the native store are to be connected."""
-    if has_tiers(option) or (option.storage_type or 0) in (StorageType.PMEM_MEMKIND, StorageType.PMEM_LIBPMEM):
-        _log.warning(
-            "storage type %s: all rows stay in memory, the tiers below it are not there yet",
-            StorageType.Name(option.storage_type or 0),
-        )
-    return ()
+# DeepRec makes the tier of memory by itself where a type names a disk alone.
+_KINDS = {"SSDHASH": "dram_ssdhash", "LEVELDB": "dram_leveldb"} | {kind.upper(): kind for kind in KINDS}
+
+
+def _settings(option: StorageOption, name: str, sizes: list[int]) -> dict[str, Any]:
+    """Sizes bound the tiers of memory; that of a disk is not bounded, as in DeepRec."""
+    tiers = KINDS[_KINDS.get(name, "dram")]
+    return {
+        "path": option.storage_path or tempfile.gettempdir(),
+        "sizes": sizes[: max(1, len(tiers) - 1) + (tiers[-1] == "mapped")],
+        "policy": "lru" if option.cache_strategy == CacheStrategy.LRU else "lfu",
+        "counts_values": True,
+    }

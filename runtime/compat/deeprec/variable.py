@@ -113,7 +113,7 @@ class EmbeddingVariable(CountedAnchor):
     def lookup_tier(self, ids: Any) -> tf.Tensor:
         """Return the tier of each id's row, int32 of their shape: 0 is the first, -1 no row."""
         with self.table.scope("lookup_tier"):
-            return tf.cast(native.ops().rec_contains(self.table.handle, int_keys(ids)), tf.int32) - 1
+            return native.ops().rec_tier_of(self.table.handle, int_keys(ids))
 
     def tensor(self) -> tf.Tensor:
         """Return what look-ups read of the variable."""

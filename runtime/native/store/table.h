@@ -192,7 +192,7 @@ class Table : private Tended {
   void apply_and_count(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update,
                        const Admission& admission);
   // As `lookup`, but a key that has no row reads zeros; permitted[i] = whether keys[i] has one.
-  void lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted) const;
+  void lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted);
   // How often each key was counted, 0 when it never was, and when it was last, kNever when no time was given.
   void sightings(const std::int64_t* keys, std::size_t count, std::int64_t* counts, std::int64_t* times) const;
   // Keys that are counted exactly and have no row yet.
@@ -350,6 +350,8 @@ class Table : private Tended {
   void move_segments(std::size_t tier);
   void tend() noexcept override;
   [[nodiscard]] static bool is_below(const Shard& shard, std::uint64_t hash, std::int64_t key) noexcept;
+  [[nodiscard]] const float* row_in_any_tier(const Shard& shard, std::uint64_t hash, std::int64_t key,
+                                             std::vector<float>& copy) const;
   bool remove_below(Shard& shard, std::uint64_t hash, std::int64_t key) noexcept;
   template <typename Visit>
   void visit_below(std::size_t s, const Visit& visit) const;

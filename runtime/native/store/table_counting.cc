@@ -14,8 +14,10 @@ void Table::apply_and_count(const std::int64_t* keys, std::size_t count, const f
   apply(keys, count, grads, update);  // which skips keys without a row, now that rows are counted
 }
 
-void Table::lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted) const {
+void Table::lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted) {
+  make_way();
   const ReadLock lock(structure_);
+  warm(keys, count);
   const StepsGuard steps(*this);
   const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
@@ -42,11 +44,12 @@ void Table::sightings(const std::int64_t* keys, std::size_t count, std::int64_t*
   const RowLayout& layout = state_->layout;
   const bool counted = layout.has(Cell::count) && layout.has(Cell::last_seen);
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> copy;
     for (std::size_t i = begin; i < end; ++i) {
       const std::uint64_t hash = hash_key(keys[i]);
       const Shard& shard = *state_->shards[shard_of(hash)];
       Sighting seen;
-      if (const float* const row = shard.find(hash, keys[i]); row != nullptr) {
+      if (const float* const row = row_in_any_tier(shard, hash, keys[i], copy); row != nullptr) {
         if (counted) seen = {layout.read(row, Cell::count), layout.read(row, Cell::last_seen)};
       } else if (shard.bloom) {
         seen.count = shard.bloom->count(hash);

@@ -108,6 +108,21 @@ bool Table::is_below(const Shard& shard, std::uint64_t hash, std::int64_t key) n
                      [&](const Index& index) { return index.find(hash, key) != kAbsent; });
 }
 
+// A row without moving it: in `copy` when it lies below memory, null when there is none. The shard is locked.
+const float* Table::row_in_any_tier(const Shard& shard, std::uint64_t hash, std::int64_t key,
+                                    std::vector<float>& copy) const {
+  const float* const row = shard.find(hash, key);
+  for (std::size_t t = 0; t < shard.lower.size() && row == nullptr; ++t) {
+    const Slot place = shard.lower[t].find(hash, key);
+    if (place == kAbsent) continue;
+    copy.resize(state_->layout.stride());
+    float* const to = copy.data();
+    state_->lower[t]->get(&key, &place, 1, &to);
+    return to;
+  }
+  return row;
+}
+
 // Gives the keys of a batch that have no row in memory theirs from the tiers below, and where `insert` says so the others
 // new ones. `structure_` is held, so rows that came up stay until the batch is done.
 void Table::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {

@@ -1,0 +1,102 @@
+"""EmbeddingVariables whose rows lie in memory and on disk: DeepRec's own cases, and the steps of a tf.Variable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runtime.compat.deeprec import config_pb2
+from runtime.compat.deeprec.config_pb2 import StorageType
+
+
+def _option(rec: Any, path: Path, size: int, kind: int = StorageType.DRAM_SSDHASH, **settings: Any) -> Any:
+    storage = rec.StorageOption(storage_type=kind, storage_path=str(path), storage_size=[size], **settings)
+    return rec.EmbeddingVariableOption(storage_option=storage)
+
+
+def _trained(rec: Any, variable: Any, optimizer: Any) -> tuple[Any, Any, Any]:
+    ids = rec.placeholder(rec.int64, [None])
+    rows = rec.nn.embedding_lookup(variable, ids)
+    loss = rec.reduce_sum(rec.multiply(rows, 2.0))
+    return ids, rows, optimizer.apply_gradients(optimizer.compute_gradients(loss))
+
+
+def test_rows_beyond_the_first_tier_lie_on_disk(rec: Any, tmp_path: Path) -> None:
+    # A row of 3 floats and an Adagrad slot counts as 32 bytes, so 4 of 6 rows fit (DeepRec refuses such a batch).
+    option = _option(rec, tmp_path, 128)
+    variable = rec.get_embedding_variable("var", 3, initializer=rec.ones_initializer(rec.float32), ev_option=option)
+    ids, _, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
+    drain, tiers = variable.table.drain(), variable.lookup_tier(np.array([0, 1, 2, 5, 6, 7, 9]))
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(3):
+            session.run(train, {ids: [0, 1, 2, 5, 6, 7]})
+        session.run(drain)
+        assert sorted(session.run(tiers).tolist()) == [-1, 0, 0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("strategy", [config_pb2.CacheStrategy.LFU, config_pb2.CacheStrategy.LRU])
+def test_sixty_steps_on_sixteen_rows_of_memory_are_those_of_a_variable(rec: Any, tmp_path: Path, strategy: int) -> None:
+    option = _option(rec, tmp_path, 16 * 256, cache_strategy=strategy)
+    one = rec.ones_initializer(rec.float32)
+    variable = rec.get_embedding_variable("var", 30, initializer=one, ev_option=option)
+    plain = rec.compat.v1.get_variable("plain", [200, 30], initializer=one)
+    ids, rows, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
+    stock_ids, stock_rows, stock_train = _trained(rec, plain, rec.train.AdagradOptimizer(0.1))
+    drain = variable.table.drain()
+    random = np.random.default_rng(4)
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for step in range(60):
+            batch = random.integers(0, 200, 40)
+            got, expected, _, _ = session.run([rows, stock_rows, train, stock_train], {ids: batch, stock_ids: batch})
+            np.testing.assert_allclose(got, expected, rtol=1e-6)
+            if step % 3 == 0:
+                session.run(drain)
+        status = session.run(variable.table.tier_status())
+    memory, log = status
+    assert memory[2] <= 16 and log[2] > 150 and log[3] > 500  # rows, rows, found below
+
+
+def test_a_key_of_the_second_tier_comes_up_and_stays_when_it_is_read_often(rec: Any, tmp_path: Path) -> None:
+    option = _option(rec, tmp_path, 512)  # two rows of 30 floats and a slot
+    one = rec.ones_initializer(rec.float32)
+    variable = rec.get_embedding_variable("var", 30, initializer=one, ev_option=option)
+    ids, rows, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
+    keys = np.arange(1, 6)
+    drain, tiers = variable.table.drain(), variable.lookup_tier(keys)
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for batch in ([1, 2, 3, 4, 5], [1, 2], [1, 2]):
+            session.run(train, {ids: batch})
+        session.run(drain)
+        assert session.run(tiers).tolist() == [0, 0, 1, 1, 1]
+        for _ in range(20):  # more often than the others were trained
+            np.testing.assert_allclose(session.run(rows, {ids: [3]}), np.full([1, 30], 0.90122706), rtol=1e-6)
+        session.run(drain)
+        found = session.run(tiers).tolist()
+        assert found[2] == 0 and sorted(found) == [0, 0, 1, 1, 1]
+        assert session.run(variable.get_frequency(keys)).tolist() == [3, 3, 1, 1, 1]
+
+
+def test_a_checkpoint_holds_the_rows_of_all_tiers(rec: Any, tmp_path: Path) -> None:
+    option = _option(rec, tmp_path / "rows", 6 * 1024)
+    one = rec.ones_initializer(rec.float32)
+    variable = rec.get_embedding_variable("var", 128, initializer=one, ev_option=option)
+    ids, rows, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
+    drain, tiers = variable.table.drain(), variable.lookup_tier(np.arange(12))
+    saver = rec.train.Saver()
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        session.run(train, {ids: np.arange(12)})
+        session.run(train, {ids: np.arange(6)})
+        session.run(drain)
+        assert session.run(tiers).tolist() == [0] * 6 + [1] * 6
+        path = saver.save(session, str(tmp_path / "model"))
+    with rec.Session() as session:
+        saver.restore(session, path)
+        got = session.run(rows, {ids: np.arange(12)})[:, 0]
+        np.testing.assert_allclose(got, [0.8309542] * 6 + [0.90122706] * 6, rtol=1e-6)
