@@ -11,7 +11,7 @@ from migrate.source.frontends.tensorflow.facts import Change, Creation, Followed
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned
 from migrate.source.frontends.tensorflow.references import Mentions
-from migrate.source.frontends.tensorflow.shapes import PURE_CALLS
+from migrate.source.frontends.tensorflow.shapes import PURE_CALLS, reads_plainly
 from migrate.source.frontends.tensorflow.training import prints
 from migrate.source.frontends.tensorflow.unchanged import holds_the_same, keeps_its_parts, sets_by_text
 from migrate.source.frontends.tensorflow.values import is_fixed, is_target, is_variable, scope_of_name, self_class
@@ -108,6 +108,8 @@ def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: 
     if scope is None and name.value in PURE_CALLS:
         return True
     around = file.tree.parent(name)
+    if isinstance(around, cst.Attribute) and not reads_plainly(file, around):
+        return False
     if isinstance(around, cst.Attribute) and self_class(file.tree, around) is not None:
         fixed = is_fixed(file.tree, around) and not sets_by_text(file)
         return fixed and (later or _of_one_object(file, around, use))

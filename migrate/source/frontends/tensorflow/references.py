@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -158,6 +159,7 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
             found.stop(one, f"`{tree.source(one)}` lists the variables of an object", reason, "list them by name")
     for node in _by_string(file, cls, target.attr.value):
         text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
+        text = "case" if isinstance(node, cst.Module) else text
         found.stop(node, f"`{text}` reaches `{target.attr.value}` by its name", "what it does with it is not followed")
     for node, known in reflections(file, cls, target.attr.value):
         text = " ".join(tree.source(node).split())
@@ -194,10 +196,17 @@ def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
         around = [node for node, _ in zip(file.tree.ancestors(text), range(4), strict=False)]
         call = next((node for node in around if isinstance(node, cst.Call)), None)
         place = next((node for node in around if isinstance(node, cst.Subscript)), None)
-        by_call = call is not None and file.tree.source(call.func).rpartition(".")[2] in BY_NAME
+        by_call = call is not None and not _names(file, call).isdisjoint(BY_NAME)
         if by_call or (place is not None and file.tree.source(place.value).endswith(("__dict__", "vars(self)"))):
             found.append(text)
-    return found
+    matched = re.compile(rf"^[ \t]*case\b.*\b{name}[ \t]*=", re.MULTILINE)
+    return found + [one.tree.module for one in file.files if matched.search(one.tree.text)]
+
+
+def _names(file: File, call: cst.Call) -> set[str]:
+    """Return the last names of what is called, here and where it comes from."""
+    names = {file.tree.source(call.func), *file.tree.imported_names(call.func)[0]}
+    return {name.rpartition(".")[2] for name in names}
 
 
 def _entry(file: File, target: cst.Subscript, found: Mentions) -> list[cst.BaseExpression]:

@@ -60,13 +60,14 @@ def shape_of(tree: Tree, node: cst.BaseExpression) -> Shape | int | None:
     return Shape(elements[0], (*elements, None)[1], texts[0], (*texts, "1")[1])
 
 
-def is_repeatable(node: cst.BaseExpression | None) -> bool:
+def is_repeatable(node: cst.CSTNode | None) -> bool:
     """True when writing the expression twice computes the same twice."""
     if node is None:
         return True
     calls = _Calls()
     node.visit(calls)
-    return all(isinstance(c.func, cst.Name) and c.func.value in PURE_CALLS for c in calls.found)
+    pure = all(isinstance(c.func, cst.Name) and c.func.value in PURE_CALLS for c in calls.found)
+    return pure and not calls.sets
 
 
 def reads_plainly(file: File, node: cst.CSTNode) -> bool:
@@ -89,6 +90,10 @@ def _gives(function: cst.FunctionDef) -> bool:
 class _Calls(cst.CSTVisitor):
     def __init__(self) -> None:
         self.found: list[cst.Call] = []
+        self.sets = False  #: whether it gives a name a value
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self.sets = True
 
     def visit_Call(self, node: cst.Call) -> None:
         self.found.append(node)

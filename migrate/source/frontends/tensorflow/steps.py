@@ -15,7 +15,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.optional import may_lack_tables
 from migrate.source.frontends.tensorflow.placing import end_of_line, line_after, line_before
-from migrate.source.frontends.tensorflow.shapes import is_repeatable
+from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
 from migrate.source.frontends.tensorflow.training import Step
 from migrate.targets.layout import Halves, apply_both, two_optimizers
 
@@ -272,8 +272,8 @@ class StepEditing(Editing):
         texts: dict[str, str] = {}
         for key, node in sorted(maker.arguments.items(), key=lambda item: tree.span(item[1])):
             texts[key] = tree.source(node)
-            if not alone and not is_repeatable(node):
-                name = self.fresh.local(key)
+            if not alone and not (is_repeatable(node) and reads_plainly(self.file, node)):
+                name = self.fresh.local(f"{key}_value" if key == maker.stock.module else key)  # a module is imported
                 hoisted.append(f"{name} = {texts[key]}")
                 left, right = (place - offset for place in tree.outer_span(node))
                 named.append(Edit(left, right, name))

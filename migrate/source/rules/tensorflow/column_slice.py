@@ -9,6 +9,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import number
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop
 from migrate.source.frontends.tensorflow.kinds import File, LookupRule
+from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.rules import Example, register
 from migrate.source.rules.tensorflow.embedding_lookup import EmbeddingLookup
 from migrate.source.rules.tensorflow.gather import Gather
@@ -82,6 +83,8 @@ def _columns(file: File, sliced: cst.Subscript) -> str | None:
     parts = [element.slice for element in sliced.slice]
     if len(parts) != 2 or not isinstance(parts[0], cst.Slice) or any((parts[0].lower, parts[0].upper, parts[0].step)):
         return None
+    if not is_repeatable(parts[1]):
+        return None  # it is read behind the ids, which would change the order of what is computed
     if isinstance(parts[1], cst.Index) and (parts[1].star or number(parts[1].value) is None):
         return None
     return file.tree.source(parts[1]).strip()
