@@ -12,6 +12,7 @@ from migrate.source.frontends.tensorflow.args import bind, is_none
 from migrate.source.frontends.tensorflow.builders import Builder, builder_of
 from migrate.source.frontends.tensorflow.called import callee
 from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.handed import handed, stored
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import relatives
 from migrate.source.frontends.tensorflow.repeats import repeated
@@ -109,6 +110,7 @@ class Optimizer:
     makers: list[Maker]
     stops: list[Stop] = field(default_factory=list)
     builders: list[Builder] = field(default_factory=list)  #: calls of functions that make it
+    handed: bool = False  #: it is an argument of the function that trains
 
     @property
     def inline(self) -> bool:
@@ -119,7 +121,8 @@ class Optimizer:
     def calls(self) -> list[cst.BaseExpression]:
         """What is called for it where it is bound, the classes or the functions that make it; or the choice of them."""
         built = {id(value) for builder in self.builders for value in builder.values}
-        own = [maker.choice or maker.call for maker in self.makers if id(maker.call) not in built]
+        makers = [] if self.handed else self.makers
+        own = [maker.choice or maker.call for maker in makers if id(maker.call) not in built]
         return [*own, *(builder.call for builder in self.builders)]
 
 
@@ -137,6 +140,8 @@ def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
             optimizer.makers[-1].choice = choices.get(id(value))
         else:
             optimizer.stops.append(_foreign(file, value, name))
+    if optimizer.handed and len(values) > 1:
+        optimizer.stops.append(_foreign(file, receiver, None))
     if not values and not optimizer.stops:
         optimizer.stops.append(_foreign(file, receiver, None))
     return optimizer
@@ -219,10 +224,17 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
     for node in _mentions(file, receiver):
         value = assigned_value(file.tree, node)
         if value is not None:
+            given = stored(file, value)
+            optimizer.handed |= given is not None
             if not (isinstance(value, cst.Name) and value.value == "None"):
-                found.append(value)
+                found.append(given or value)
         elif is_target(file.tree, node) or not _harmless(file, node):
             text = file.tree.source(file.tree.parent(node) or node).strip()
+            given = handed(file, node) if isinstance(node, cst.Name) else None
+            if given is not None:
+                optimizer.handed = True
+                found.append(given)
+                continue
             if isinstance(file.tree.parent(node), cst.Param):
                 reason = "the tables need an optimizer of their own, which its callers do not pass"
                 action = "make the optimizer in this function, or take it from a function that returns it"

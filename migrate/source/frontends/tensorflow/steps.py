@@ -187,6 +187,9 @@ class StepEditing(Editing):
             hoisted, given, table = self._maker(maker)
             return dense, sparse, [*hoisted, *two_optimizers(dense, sparse, given, table)]
         dense = self.tree.source(optimizer.receiver)
+        if optimizer.handed:
+            sparse = self.fresh.local("sparse_optimizer")
+            return dense, sparse, [f"{sparse} = {self._maker(optimizer.makers[0], alone=True)[2]}"]
         head, _, last = dense.rpartition(".")
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
         for builder in optimizer.builders:

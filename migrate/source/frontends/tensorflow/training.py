@@ -329,6 +329,12 @@ def _check_states(file: File, training: Training) -> None:
 def _check_repeated(file: File, training: Training) -> None:
     """Stop when one call makes several optimizers with state, which would share one table's slots."""
     for step in training.steps:
+        made = {id(maker.call) for maker in step.optimizer.makers}
+        same = [one for one in training.steps if made & {id(maker.call) for maker in one.optimizer.makers}]
+        if step.optimizer.handed and (len(same) > 1 or repeated(file, step.call)):
+            text = " ".join(file.tree.source(step.optimizer.receiver).split())
+            reason = "the optimizer of the tables is made where this one trains, and would be made several times"
+            training.stops.append(Stop(step.call, RULE, f"`{text}` is given to what trains several times", reason))
         for maker in step.optimizer.makers:
             if maker.stock.stateful and repeated(file, maker.call):
                 text = " ".join(file.tree.source(maker.call).split())
