@@ -18,6 +18,7 @@ from runtime.scopes import scoped_initializer, scoped_name
 from runtime.status import status
 from runtime.storage import Storage
 from runtime.table import Table, create_table, tables
+from runtime.tier_summaries import tier_summaries
 from runtime.variables import get_dense_and_sparse_variable
 
 __all__ = [
@@ -49,4 +50,5 @@ __all__ = [
     "status",
     "tables",
     "terminate_config_initializer",
+    "tier_summaries",
 ]

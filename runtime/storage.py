@@ -20,7 +20,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "dram_pmem_ssdhash": ("memory", "mapped", "log"),
     "dram_pmem_leveldb": ("memory", "mapped", "leveldb"),
 }
-_MEDIA = ("memory", "mapped", "log", "leveldb")
+#: The media, by their number in the native status.
+MEDIA = ("memory", "mapped", "log", "leveldb")
 _DEFAULT_SIZE = 1 << 30
 _COLUMNS = 10
 
@@ -111,7 +112,7 @@ class TierStatus:
 def tier_status(values: Any) -> tuple[TierStatus, ...]:
     """Return what `Table.tier_status()` evaluated to, int64 [tiers, 10], as one record for each tier."""
     lines = np.asarray(values, np.int64).reshape(-1, _COLUMNS).tolist()
-    return tuple(TierStatus(_MEDIA[medium], capacity or None, *rest) for medium, capacity, *rest in lines)
+    return tuple(TierStatus(MEDIA[medium], capacity or None, *rest) for medium, capacity, *rest in lines)
 
 
 def hit_rates(tiers: Sequence[TierStatus]) -> list[float]:

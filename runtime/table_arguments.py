@@ -36,8 +36,6 @@ class TableArguments:
     expands: bool = False
     max_bytes: int | None = None
     when_full: str = "error"
-    #: Further options of the native table, as pairs (name, value).
-    further: tuple[tuple[str, str], ...] = ()
     storage: Storage | None = None
 
     @property
@@ -48,7 +46,6 @@ class TableArguments:
             "expansion": "1" if self.expands else "",
             "max_bytes": str(self.max_bytes or ""),
             "when_full": "evict" if self.when_full == "evict" else "",
-            **dict(self.further),
             **({} if self.storage is None else self.storage.options),
         }
         return ";".join(f"{name}={value}" for name, value in options.items() if value)

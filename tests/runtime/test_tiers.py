@@ -103,6 +103,33 @@ def test_rows_below_are_removed_and_evicted_like_others(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.unique(table.tier_of(np.arange(1000))), [-1])
 
 
+def test_tiers_are_shown_in_tensorboard(graph: tf.Graph, tmp_path: Path) -> None:
+    table = make_table("shown", storage=_small(tmp_path))
+    rows = runtime.sparse_lookup(table, tf.range(2000, dtype=tf.int64))
+    drain, merged = table.drain(), runtime.tier_summaries(table)
+    with session() as opened:
+        opened.run(rows)
+        opened.run(drain)
+        opened.run(rows)
+        summary = v1.Summary.FromString(opened.run(merged))
+    scalars = {one.tag: one.simple_value for one in summary.value}
+    assert set(scalars) == {f"shown/tiers/memory/{name}" for name in ("rows", "hit_rate", "memory_bytes")} | {
+        f"shown/tiers/log/{name}" for name in ("rows", "hit_rate", "memory_bytes", "medium_bytes", "compactions")
+    }
+    assert scalars["shown/tiers/memory/hit_rate"] + scalars["shown/tiers/log/hit_rate"] == pytest.approx(1)
+    assert 0.5 < scalars["shown/tiers/log/hit_rate"] < 1
+
+
+def test_an_eager_table_writes_its_scalars_to_the_default_writer(tmp_path: Path) -> None:
+    table = make_table("written", storage=_small(tmp_path / "rows"))
+    with tf.summary.create_file_writer(str(tmp_path / "log")).as_default():
+        assert runtime.tier_summaries(table, step=1) is None
+    (events,) = (tmp_path / "log").iterdir()
+    assert b"written/tiers/log/hit_rate" in events.read_bytes()
+    with pytest.raises(ValueError, match="has one tier"):
+        runtime.tier_summaries(make_table("plain"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

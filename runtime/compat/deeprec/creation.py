@@ -95,7 +95,7 @@ def _make(
         device_vocabulary_size=1,
         is_save=True,
         init_param=1.0,
-        further=storage.native_options(option.storage_option),
+        storage=storage.tiers(option.storage_option),
     )
     with v1.name_scope(None), tf.control_dependencies(None):
         made: EmbeddingVariable = CountedTable(

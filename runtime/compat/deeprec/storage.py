@@ -1,4 +1,4 @@
-"""Where the rows of an EmbeddingVariable lie: from a `StorageOption` to the options of the native table."""
+"""Where the rows of an EmbeddingVariable lie: from a `StorageOption` to the storage of the engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.compat.deeprec.config_pb2 import CacheStrategy, StorageType
 from runtime.compat.deeprec.options import StorageOption
 from runtime.storage import KINDS, Storage
 
-__all__ = ["allow_hbm_as_dram", "has_tiers", "native_options"]
+__all__ = ["allow_hbm_as_dram", "has_tiers", "tiers"]
 
 _log = logging.getLogger("runtime")
 _hbm_as_dram = False
@@ -28,14 +28,14 @@ def has_tiers(option: StorageOption) -> bool:
     return option.storage_type not in (*_ONE_TIER, StorageType.HBM)
 
 
-def native_options(option: StorageOption) -> tuple[tuple[str, str], ...]:
-    """Return the options of the native table that give it the tiers of `option`, as pairs (name, value).
+def tiers(option: StorageOption) -> Storage | None:
+    """Return the storage of the engine that `option` comes to; None is memory alone.
 
     Raises:
         ValueError: a type with an HBM tier, unless `install(hbm_as_dram=True)` said to leave that out.
     """
     if option.storage_type is None:
-        return ()
+        return None
     name, sizes = StorageType.Name(option.storage_type), list(option.storage_size)
     if name.startswith("HBM"):
         if not _hbm_as_dram:
@@ -48,7 +48,7 @@ def native_options(option: StorageOption) -> tuple[tuple[str, str], ...]:
             sizes = [sizes[0] + sizes[1], *sizes[2:]]
     if name.startswith("PMEM"):
         _log.warning("storage type %s: the rows lie in memory", name)
-    return tuple(Storage(_KINDS.get(name, "dram"), **_settings(option, name, sizes)).options.items())
+    return Storage(_KINDS.get(name, "dram"), **_settings(option, name, sizes))
 
 
 # DeepRec makes the tier of memory by itself where a type names a disk alone.
@@ -57,10 +57,10 @@ _KINDS = {"SSDHASH": "dram_ssdhash", "LEVELDB": "dram_leveldb"} | {kind.upper():
 
 def _settings(option: StorageOption, name: str, sizes: list[int]) -> dict[str, Any]:
     """Sizes bound the tiers of memory; that of a disk is not bounded, as in DeepRec."""
-    tiers = KINDS[_KINDS.get(name, "dram")]
+    media = KINDS[_KINDS.get(name, "dram")]
     return {
         "path": option.storage_path or tempfile.gettempdir(),
-        "sizes": sizes[: max(1, len(tiers) - 1) + (tiers[-1] == "mapped")],
+        "sizes": sizes[: max(1, len(media) - 1) + (media[-1] == "mapped")],
         "policy": "lru" if option.cache_strategy == CacheStrategy.LRU else "lfu",
         "counts_values": True,
     }

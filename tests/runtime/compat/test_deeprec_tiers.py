@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runtime.compat.deeprec import config_pb2
+from runtime.compat import deeprec
+from runtime.compat.deeprec import config_pb2, storage
 from runtime.compat.deeprec.config_pb2 import StorageType
 
 
@@ -54,7 +55,7 @@ def test_sixty_steps_on_sixteen_rows_of_memory_are_those_of_a_variable(rec: Any,
             batch = random.integers(0, 200, 40)
             got, expected, _, _ = session.run([rows, stock_rows, train, stock_train], {ids: batch, stock_ids: batch})
             np.testing.assert_allclose(got, expected, rtol=1e-6)
-            if step % 3 == 0:
+            if step % 3 == 2:
                 session.run(drain)
         status = session.run(variable.table.tier_status())
     memory, log = status
@@ -100,3 +101,26 @@ def test_a_checkpoint_holds_the_rows_of_all_tiers(rec: Any, tmp_path: Path) -> N
         saver.restore(session, path)
         got = session.run(rows, {ids: np.arange(12)})[:, 0]
         np.testing.assert_allclose(got, [0.8309542] * 6 + [0.90122706] * 6, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "engine", "sizes"),
+    [
+        ("SSDHASH", "dram_ssdhash", [100]),
+        ("DRAM_LEVELDB", "dram_leveldb", [100]),
+        ("DRAM_PMEM", "dram_pmem", [100, 200]),
+        ("DRAM_PMEM_SSDHASH", "dram_pmem_ssdhash", [100, 200]),
+        ("HBM_DRAM", "dram", [100]),
+        ("HBM_DRAM_SSDHASH", "dram_ssdhash", [300]),
+        ("DRAM", "dram", [100]),
+    ],
+)
+def test_storage_types_come_to_tiers(tmp_path: Path, kind: str, engine: str, sizes: list[int]) -> None:
+    option = deeprec.StorageOption(StorageType.Value(kind), str(tmp_path), [100, 200])
+    storage.allow_hbm_as_dram(True)
+    try:
+        found = storage.tiers(option)
+    finally:
+        storage.allow_hbm_as_dram(False)
+    assert found is not None
+    assert (found.kind, found.sizes, found.counts_values) == (engine, sizes, True)
