@@ -21,6 +21,8 @@ def savers(file: File, tables: set[int]) -> Iterator[Stop]:
         if "var_list" not in bound or is_none(bound["var_list"]):
             continue
         listed = bound["var_list"].value
+        if listed_by_name(file, call) is not None:
+            continue  # each table in it is judged by itself
         if saves_all(file, call, listed) or _holds_no_table(file, listed, tables):
             continue
         text = " ".join(file.tree.source(call).split())
@@ -28,6 +30,22 @@ def savers(file: File, tables: set[int]) -> Iterator[Stop]:
         action = "use Saver() without a list, which saves tables too"
         assumption = "no checkpoint of this saver needs the tables"
         yield Stop(call, "tf-saver", f"`{text}` lists its variables", reason, action, assumption)
+
+
+def listed_by_name(file: File, saver: cst.Call) -> cst.List | cst.Tuple | cst.Dict | None:
+    """Return the list or dict of names that a saver is given where it is made; None for another saver or list."""
+    given = [
+        arg.value for i, arg in enumerate(saver.args) if (arg.keyword.value if arg.keyword else i) in {"var_list", 0}
+    ]
+    if file.names.of(saver.func) != "train.Saver" or len(given) != 1:
+        return None
+    listed = given[0]
+    if not isinstance(listed, cst.List | cst.Tuple | cst.Dict):
+        return None
+    elements = listed.elements
+    plain = all(isinstance(one, cst.Element | cst.DictElement) for one in elements)
+    names = all(isinstance(one.value, cst.Name | cst.Attribute | cst.Subscript) for one in elements)
+    return listed if plain and names else None
 
 
 def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression) -> bool:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.facts import Change, Stop
+from migrate.source.frontends.tensorflow.kinds import File, UseRule
+from migrate.source.frontends.tensorflow.savers import listed_by_name
+from migrate.source.rules import Example, register
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 ROWS = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
@@ -12,16 +17,20 @@ TABLE = (
     "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
 )
 LISTED = 'b = tf.get_variable("b", [4])\ns = tf.train.Saver({"bias": b})\n'
+BOTH = 'b = tf.get_variable("b", [4])\ns = tf.train.Saver([W, b], max_to_keep=3)\n'
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
+STATE = "what a saver of listed variables keeps of a table, its rows and the state of its optimizer, is what is wanted"
 
 
 @register
-class Saver(Rule):
-    """`Saver()` saves tables as it saves variables; a list of variables has no place for a table.
+class Saver(UseRule):
+    """`Saver()` saves tables as it saves variables; of a list, `[W, b]`, each table gives its variable.
+
+    A saver of listed variables then also keeps, and restores, the state that the optimizer has of the table, which the
+    original did not list: an assumption. Another list, which is not written where the saver is made, has no place for a
+    table: with `--assume` the tables move under the assumption that no checkpoint of this saver needs them.
 
     A literal list or dict of other variables stays as it is: the original saved no row by it either.
-
-    With `--assume` the tables move under the assumption that no checkpoint of this saver needs them.
     """
 
     id = "tf-saver"
@@ -30,4 +39,21 @@ class Saver(Rule):
     examples = (
         Example("a list", MADE + "s = tf.train.Saver(tf.trainable_variables())\n", says="lists its variables"),
         Example("of other variables", HEAD + ROWS + LISTED, HEAD + TABLE + LISTED),
+        Example("with a table", HEAD + ROWS + BOTH, HEAD + TABLE + BOTH.replace("[W", "[W.variable"), assume=True),
+        Example("not without --assume", HEAD + ROWS + BOTH, says="the state of its optimizer"),
     )
+
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+        element = file.tree.parent(reference)
+        listed = file.tree.parent(element) if isinstance(element, cst.Element | cst.DictElement) else None
+        arg = file.tree.parent(listed) if listed is not None else None
+        call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        given = listed_by_name(file, call) if isinstance(call, cst.Call) else None
+        if given is None or given is not listed or file.target.name != "runtime":
+            return None
+        text = file.tree.source(reference)
+        change = Change(reference, lambda fresh, items: f"{text}.variable")
+        message = f"`{' '.join(file.tree.source(given).split())[:60]}` lists the table for a saver"
+        reason = "a checkpoint of it holds the rows and the state of its optimizer, which the list did not have"
+        action = "use Saver() without a list, or convert with --assume"
+        return Stop(reference, self.id, message, reason, action, STATE, changes=(change,))
