@@ -213,15 +213,24 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
             restored_tensors = self._warm_start(restored_tensors[0])
         replaced = [self._import(*restored_tensors[1:])] if len(restored_tensors) > 1 else []
         # Not the restored anchor: a width that differs must fail in the import, whose message names the table.
-        with tf.control_dependencies([*replaced, self.table.filled.initializer]), tf.device(self.device):
+        with tf.control_dependencies([*replaced, self.table.filled.initializer]):
+            return self.mark_initialized()
+
+    def mark_initialized(self) -> tf.Operation:
+        """Return an op that makes the variable itself initialized."""
+        with tf.device(self.device):
             return _tensorflow.ResourceVariable.assign(self, tf.zeros([0, self.table.dim]), read_value=False)
+
+    def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor] | None:
+        """Return all tensors for `restore` from a checkpoint's prefix, or None: they are those of `specs`, by name."""
+        return None
 
     def set_rows(self, keys: tf.Tensor, values: tf.Tensor) -> tf.Operation:
         """Give rows to a table that may not be initialized yet, and is then: as `assign` does with a variable."""
         with tf.device("/device:CPU:0"):
             filled = native.ops().rec_table_upsert(self.table.created, keys, values)
-        with tf.control_dependencies([filled, self.table.filled.initializer]), tf.device(self.device):
-            return _tensorflow.ResourceVariable.assign(self, tf.zeros([0, self.table.dim]), read_value=False)
+        with tf.control_dependencies([filled, self.table.filled.initializer]):
+            return self.mark_initialized()
 
     def checkpoint_tensors(self) -> dict[str, tf.Tensor]:
         """Give tf.train.Checkpoint the tensors of `specs`, by name; the variable's own would be its zero rows only."""
@@ -278,7 +287,8 @@ def _read(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
     if readers:
         there = tables_in(prefix, [name for name, _ in readers.values()])
         first |= {at: read(prefix, one) for (at, (_, read)), one in zip(readers.items(), there, strict=True)}
-    return first
+    whole = {at: anchor.read_all(prefix) for at, anchor in anchors.items()}
+    return first | {at: tensors for at, tensors in whole.items() if tensors is not None}
 
 
 _tensorflow.extend_savers(_read)

@@ -15,12 +15,10 @@ import tensorflow as tf
 from runtime import _ids, _tensorflow, eviction, native
 from runtime.admission import CountingBloom
 from runtime.anchor import Anchor, GraphAnchor
+from runtime.checkpoint import keyed
 from runtime.optimizers import stock
 from runtime.table import Table
 from runtime.table_arguments import TableArguments
-
-#: Shards that keys are dealt to, as DeepRec's checkpoints have them: shard of n is (key mod BUCKETS) mod n.
-BUCKETS = 1000
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,15 @@ class CountedTable(Table):
         rules: UpdateRules,
         initial_rows: Callable[[], tf.Tensor],
         anchor: Callable[[CountedTable], CountedAnchor],
+        share: tuple[str, int, int] | None = None,
     ) -> None:
-        """Make handle and anchor in the current graph: row floor-mod(key, n) is where a key starts."""
+        """Make handle and anchor in the current graph: row floor-mod(key, n) is where a key starts.
+
+        `share` is the name of a partitioned variable, the number of this part and how many there are.
+        """
+        self.share = share or (arguments.name, 0, 1)
+        #: The optimizer that trains it.
+        self.slots = keyed.Slots()
         self.rules = rules
         self.initial_rows = initial_rows
         self._make_anchor = anchor
@@ -116,21 +121,65 @@ class CountedAnchor(GraphAnchor):
     """The anchor of a `CountedTable`, which the stock v1 optimizers train."""
 
     table: CountedTable
+    _saved_with: tuple[str, ...] = ()
 
     @property
     def constraint(self) -> None:
         """There is none."""
         return None
 
+    @property
+    def specs(self) -> list[_tensorflow.SaveSpec]:
+        """The tensors that a Saver writes, with the slots of the optimizer that trains the table by now."""
+        slots = self.table.slots.names
+        if self._saved_with != slots:
+            self._save_specs, self._saved_with = None, slots
+        return super().specs
+
     def saved(self, name: str) -> dict[str, tf.Tensor]:
         """Return new tensors to save, after the rows that are to be dropped went."""
         with tf.control_dependencies(self.table.dropped()):
-            return super().saved(name)
+            return keyed.saved(self.table, name, self.table.slots)
+
+    def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor]:
+        """Return the share of the table in what a checkpoint has of all parts, as many tensors as `specs`."""
+        with self.table.scope("restore"):
+            rows = keyed.read(self.table, prefix, self.table.slots)
+        flat = tf.nest.flatten(rows)
+        return [*flat, *[tf.zeros([0])] * (len(self.specs) - len(flat))]
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
-        """Replace the rows by those of the checkpoint; a matrix for further keys is drawn unless there is one."""
-        with tf.control_dependencies([self._draw(keep=True)]):
-            return super().restore(restored_tensors, restored_shapes)
+        """Replace the rows by what `read_all` gave."""
+        slots = len(self.table.slots.names)
+        like = keyed.Rows(0, 0, 0, 0, 0, (0, 0, 0), ((0, 0),) * slots)
+        size = len(tf.nest.flatten(like))
+        return self._replaced(tf.nest.pack_sequence_as(like, restored_tensors[:size]))
+
+    def restore_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
+        """Replace the rows by those of a tf.train.Checkpoint."""
+
+        def history(part: str, key: str, value: int) -> tf.Tensor:
+            return keyed.filled(restored[part], restored[key], value)
+
+        threshold, keys = max(1, self.table.rules.threshold), restored["keys"]
+        waiting = tuple(
+            history(part, "keys_filtered", value)
+            for part, value in (("keys_filtered", 0), ("freqs_filtered", 0), ("versions_filtered", -1))
+        )
+        slots = tuple((restored[f":{name}-keys"], restored[f":{name}-values"]) for name in self.table.slots.names)
+        values = restored["values"]
+        freqs, versions = history("freqs", "keys", threshold), history("versions", "keys", -1)
+        return self._replaced(keyed.Rows(keys, freqs, versions, values, tf.shape(values)[1], waiting, slots))
+
+    def _checkpoint_key(self, spec: _tensorflow.SaveSpec) -> str:
+        return super()._checkpoint_key(spec).replace("/", ":")
+
+    def _replaced(self, rows: keyed.Rows) -> tf.Operation:
+        """Replace the rows; a matrix for further keys is drawn unless there is one."""
+        with tf.control_dependencies([self._draw(keep=True)]), tf.device("/device:CPU:0"):
+            filled = keyed.restored(self.table, self.table.slots, rows)
+        with tf.control_dependencies([filled, self.table.filled.initializer]):
+            return self.mark_initialized()
 
     def _emptied(self) -> tf.Tensor:
         with tf.control_dependencies([self._draw(keep=False)]):
@@ -154,7 +203,7 @@ def lookup(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
     if len(tables) == 1:
         return _lookup(tables[0], keys)
     flat = tf.reshape(keys, [-1])
-    part = tf.cast(tf.math.floormod(tf.math.floormod(flat, BUCKETS), len(tables)), tf.int32)
+    part = tf.cast(keyed.shard(flat, len(tables)), tf.int32)
     own = tf.dynamic_partition(flat, part, len(tables))
     places = tf.dynamic_partition(tf.range(tf.size(flat)), part, len(tables))
     rows = [_lookup(table, some) for table, some in zip(tables, own, strict=True)]
@@ -183,4 +232,11 @@ def _is_counted(variable: Any) -> bool:
     return isinstance(variable, Anchor) and isinstance(variable.table, CountedTable)
 
 
-_tensorflow.extend_optimizers(_is_counted, stock.update)
+def _update(optimizer: Any, anchor: CountedAnchor, gradient: Any) -> tf.Operation:
+    form = stock.form_of(optimizer, anchor)
+    names = [optimizer.get_name() + (f"_{number}" if number else "") for number in range(len(form.starts))]
+    anchor.table.slots = keyed.Slots(form.rule, tuple(names), form.starts)
+    return stock.update(optimizer, anchor, gradient, form)
+
+
+_tensorflow.extend_optimizers(_is_counted, _update)

@@ -15,7 +15,7 @@ import tensorflow as tf
 from runtime.anchor import Anchor
 from runtime.optimizers.by_rule import record_updates, update_by_rule
 
-__all__ = ["FORMS", "Form", "update"]
+__all__ = ["FORMS", "Form", "form_of", "update"]
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ FORMS: Mapping[type, Callable[[Any], Form]] = {
 _OWN_STEP = ("_apply_sparse", "_resource_apply_sparse", "_apply_sparse_duplicate_indices")
 
 
-def update(optimizer: Any, anchor: Anchor, gradient: Any) -> tf.Operation:
-    """Return the op that updates the table of `anchor` as `optimizer`, prepared for the step, would its rows.
+def update(optimizer: Any, anchor: Anchor, gradient: Any, form: Form) -> tf.Operation:
+    """Return the op that updates the table of `anchor` as `optimizer`, whose form that is, would its rows.
 
     Raises:
-        TypeError: the optimizer has no native form, or the gradient is dense.
+        TypeError: the gradient is dense.
     """
     table = anchor.table
     if not isinstance(gradient, tf.IndexedSlices):
@@ -101,13 +101,17 @@ def update(optimizer: Any, anchor: Anchor, gradient: Any) -> tf.Operation:
             f"the gradient of the table `{table.table_name}` is dense: leave out what makes it so, or keep its "
             "`.indices` and change its `.values`"
         )
-    form = _form(optimizer, anchor)
     done = update_by_rule(table, gradient, form.rule, form.hyper, form.starts)
     record_updates([(done, table)])
     return optimizer.after_table(anchor, done) if hasattr(optimizer, "after_table") else done
 
 
-def _form(optimizer: Any, anchor: Anchor) -> Form:
+def form_of(optimizer: Any, anchor: Anchor) -> Form:
+    """Return the native form of an optimizer that is prepared for the step.
+
+    Raises:
+        TypeError: it has none.
+    """
     own, table = getattr(optimizer, "table_form", None), anchor.table.table_name
     if own is not None:
         form: Form = own(anchor)

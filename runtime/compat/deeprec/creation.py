@@ -66,8 +66,9 @@ def get_embedding_variable(
     settings = {"trainable": trainable, "collections": [*(collections or ()), variable.EMBEDDING_VARIABLES]}
     parts = _parts(partitioner or scope.partitioner, embedding_dim)
     if parts is None:
-        return make(full, settings)
-    return PartitionedEmbeddingVariable(full, [make(f"{full}/part_{i}", settings) for i in range(parts)])
+        return make(full, None, settings)
+    made = [make(f"{full}/part_{i}", (full, i, parts), settings) for i in range(parts)]
+    return PartitionedEmbeddingVariable(full, made)
 
 
 def _make(
@@ -77,6 +78,7 @@ def _make(
     rows: Callable[[], tf.Tensor],
     option: EmbeddingVariableOption,
     name: str,
+    share: tuple[str, int, int] | None,
     settings: dict[str, Any],
 ) -> EmbeddingVariable:
     with tf.init_scope():
@@ -99,7 +101,7 @@ def _make(
     )
     with v1.name_scope(None), tf.control_dependencies(None):
         made: EmbeddingVariable = CountedTable(
-            arguments, rules, rows, lambda table: EmbeddingVariable(table, ev_option=option, **settings)
+            arguments, rules, rows, lambda table: EmbeddingVariable(table, ev_option=option, **settings), share
         ).variable
     v1.add_to_collection(variable.EV_INIT_VAR_OPS, made.initializer)
     return made

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import tensorflow as tf
 
 from runtime import _tensorflow, native
+from runtime.checkpoint import keyed
 from runtime.compat.deeprec.config_pb2 import StorageType
 from runtime.compat.deeprec.options import EmbeddingVariableOption
 from runtime.counted import CountedAnchor, CountedTable, lookup
@@ -105,10 +106,10 @@ class EmbeddingVariable(CountedAnchor):
         return self.table.sightings(int_keys(ids))[1]
 
     def export(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Return keys [n], values [n, dim], versions [n] and frequencies [n] of all rows."""
-        keys, values, _, _ = self.table.snapshot()
-        frequencies, versions = self.table.sightings(keys)
-        return keys, values, versions, frequencies
+        """Return keys [n], values [n, dim], versions [n] and frequencies [n] of all rows, as a checkpoint has them."""
+        with self.table.scope("export"):
+            keys, frequencies, versions, _, values, *_ = native.ops().rec_export_rows(self.table.handle)
+            return keys, values, keyed.filled(versions, keys, -1), keyed.filled(frequencies, keys, 0)
 
     def lookup_tier(self, ids: Any) -> tf.Tensor:
         """Return the tier of each id's row, int32 of their shape: 0 is the first, -1 no row."""

@@ -56,6 +56,7 @@ void register_thread_ops();
 void register_expansion_ops();
 void register_admission_ops();
 void register_counting_ops();
+void register_keyed_row_ops();
 void register_prepare_op();
 void register_tier_ops();
 

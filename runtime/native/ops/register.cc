@@ -36,6 +36,7 @@ struct AtLoad {
     register_thread_ops();
     register_admission_ops();
     register_counting_ops();
+    register_keyed_row_ops();
     register_prepare_op();
     register_tier_ops();
   }

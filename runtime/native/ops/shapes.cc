@@ -54,13 +54,15 @@ void matrix_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
   if (ok(status)) TF_ShapeInferenceContextSetOutput(context, 0, ranked.get(), status);
 }
 
-void snapshot_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
-  constexpr int kRanks[] = {1, 2, 2, 1};
-  for (int i = 0; i < 4 && ok(status); ++i) {
-    const ShapePtr ranked = of_rank(context, kRanks[i], status);
-    if (ok(status)) TF_ShapeInferenceContextSetOutput(context, i, ranked.get(), status);
+void ranks(TF_ShapeInferenceContext* context, std::initializer_list<int> of_outputs, TF_Status* status) {
+  int output = 0;
+  for (const int rank : of_outputs) {
+    const ShapePtr ranked = of_rank(context, rank, status);
+    if (ok(status)) TF_ShapeInferenceContextSetOutput(context, output++, ranked.get(), status);
   }
 }
+
+void snapshot_shape(TF_ShapeInferenceContext* context, TF_Status* status) { ranks(context, {1, 2, 2, 1}, status); }
 
 void lookup_shape(TF_ShapeInferenceContext* context, TF_Status* status) { set_rows(context, 1, 2, 0, status); }
 

@@ -1,6 +1,8 @@
 // Shape functions. The C context reads no int attributes, so a lookup takes its width from the anchor input.
 #pragma once
 
+#include <initializer_list>
+
 #include "ops/tf_c_api.h"
 
 namespace recmigrate::ops {
@@ -13,6 +15,9 @@ void no_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
 // One output [?, ?].
 void matrix_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+
+// Outputs of these ranks and of unknown sizes.
+void ranks(TF_ShapeInferenceContext* context, std::initializer_list<int> of_outputs, TF_Status* status);
 
 // keys [?], values [?, ?], slots [?, ?], meta [?]
 void snapshot_shape(TF_ShapeInferenceContext* context, TF_Status* status);

@@ -158,3 +158,18 @@ def test_arguments_of_the_contrib_column(rec: Any) -> None:
         deeprec.categorical_column_with_embedding("item", rec.float32)
     with pytest.raises(ValueError, match="partition_num 0"):
         deeprec.sequence_categorical_column_with_embedding("item", partition_num=0)
+
+
+@pytest.mark.parametrize("make", ["AdagradOptimizer", "GradientDescentOptimizer"])
+def test_parts_of_a_column_count_their_own_keys(rec: Any, monkeypatch: pytest.MonkeyPatch, make: str) -> None:
+    monkeypatch.setenv("TF_RECORD_FREQ", "1")
+    column = rec.feature_column.categorical_column_with_embedding("item", rec.int64, 2, _option(rec))
+    ids = rec.SparseTensor([[i, 0] for i in range(6)], rec.constant([1, 1, 1, 2, 2, 3], rec.int64), [6, 1])
+    layer = rec.feature_column.input_layer({"item": ids}, [_embedded(rec, column)])
+    train = getattr(rec.train, make)(0.1).minimize(rec.reduce_sum(layer))
+    parts = rec.get_collection(rec.GraphKeys.EMBEDDING_VARIABLES)
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(2):
+            session.run(train)
+        assert [session.run(part.export()[3]).tolist() for part in parts] == [[4], [6, 2]]

@@ -1,0 +1,242 @@
+// RecExportRows and RecImportRows: all that is known of a table's keys as tensors of its own each, by ascending bucket and
+// key, for checkpoints that keep optimizer slots as tables beside the one of the values.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ops/attributes.h"
+#include "ops/kernel.h"
+#include "ops/registry.h"
+#include "ops/shapes.h"
+#include "store/errors.h"
+
+namespace recmigrate::ops {
+namespace {
+
+constexpr std::int64_t kBuckets = 1000;
+
+std::int64_t bucket(std::int64_t key) noexcept {
+  const std::int64_t rest = key % kBuckets;
+  return rest < 0 ? rest + kBuckets : rest;
+}
+
+// The numbers of the keys in the order of their buckets and of themselves.
+std::vector<std::size_t> in_order(const std::vector<std::int64_t>& keys) {
+  std::vector<std::size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&keys](std::size_t a, std::size_t b) {
+    const std::int64_t one = bucket(keys[a]);
+    const std::int64_t other = bucket(keys[b]);
+    return one != other ? one < other : keys[a] < keys[b];
+  });
+  return order;
+}
+
+std::int64_t* ints(TF_OpKernelContext* context, int index, std::size_t count) {
+  const TensorPtr tensor = allocate_output(context, index, TF_INT64, sizeof(std::int64_t), {static_cast<std::int64_t>(count)});
+  return writable<std::int64_t>(tensor);
+}
+
+// Outputs `first` to `first + 3`: keys, counts, times and the offsets of buckets. Counts and times are left out, as
+// vectors of none, when nothing was noted.
+void put_keys(TF_OpKernelContext* context, int first, const std::vector<std::int64_t>& keys,
+              const std::vector<Sighting>& seen, bool counted, bool timed, const std::vector<std::size_t>& order) {
+  const std::size_t n = keys.size();
+  std::int64_t* const to = ints(context, first, n);
+  std::int64_t* const counts = ints(context, first + 1, counted ? n : 0);
+  std::int64_t* const times = ints(context, first + 2, timed ? n : 0);
+  const TensorPtr offsets = allocate_output(context, first + 3, TF_INT32, sizeof(std::int32_t), {kBuckets + 1});
+  std::int32_t* const starts = writable<std::int32_t>(offsets);
+  std::fill_n(starts, kBuckets + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t key = keys[order[i]];
+    to[i] = key;
+    if (counted) counts[i] = seen[order[i]].count;
+    if (timed) times[i] = std::int64_t{seen[order[i]].last_seen} - 1;
+    ++starts[bucket(key) + 1];
+  }
+  std::partial_sum(starts, starts + kBuckets + 1, starts);
+}
+
+// A snapshot in memory.
+struct Taken {
+  TableMeta meta;
+  std::vector<std::int64_t> keys;
+  std::vector<float> values;
+  std::vector<float> slots;
+  std::vector<Sighting> seen;  // of the rows
+};
+
+Taken taken(const Table& table) {
+  Taken all;
+  std::vector<std::uint32_t> cells;
+  table.snapshot([&](const TableMeta& meta, std::size_t rows) {
+    all.meta = meta;
+    if (meta.seen.tracked) cells.resize(rows * meta.seen.layout.cells());
+    all.keys.resize(rows);
+    all.values.resize(rows * table.dim());
+    all.slots.resize(rows * table.dim() * slot_count(meta.kind));
+    return Destination{all.keys.data(), all.values.data(), all.slots.data(), cells.empty() ? nullptr : cells.data()};
+  });
+  all.seen.resize(all.keys.size());
+  if (!cells.empty()) {
+    SeenKeys rows;
+    rows.layout = all.meta.seen.layout;
+    rows.add_rows(all.keys.data(), cells.data(), all.keys.size());
+    all.seen = std::move(rows.sightings);
+  }
+  return all;
+}
+
+void export_rows(TF_OpKernelContext* context) {
+  const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
+  const Taken all = taken(*table);
+  const SeenKeys& seen = all.meta.seen;
+  const bool timed = seen.tracked && seen.newest != kNever;
+  const std::vector<std::size_t> order = in_order(all.keys);
+  put_keys(context, 0, all.keys, all.seen, seen.tracked, timed, order);
+  const auto put_rows = [&](int index, const std::vector<float>& from, std::size_t width) {
+    const TensorPtr to = allocate_output(context, index, TF_FLOAT, sizeof(float),
+                                         {static_cast<std::int64_t>(order.size()), static_cast<std::int64_t>(width)});
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      std::copy_n(from.data() + order[i] * width, width, writable<float>(to) + i * width);
+    }
+  };
+  put_rows(4, all.values, table->dim());
+  put_rows(5, all.slots, table->dim() * slot_count(all.meta.kind));
+  put_keys(context, 6, seen.keys, seen.sightings, seen.tracked, timed, in_order(seen.keys));
+}
+
+struct ImportKernel {
+  explicit ImportKernel(TF_OpKernelConstruction* construction)
+      : rule(&named(string_attribute(construction, "optimizer"))),
+        starts(floats_attribute(construction, "starts")),
+        tracks(bool_attribute(construction, "tracks")) {
+    if (starts.size() != rule->slots) {
+      fail_invalid("optimizer " + std::string(rule->name) + " has " + std::to_string(rule->slots) +
+                   " slots; `starts` has " + std::to_string(starts.size()) + " values");
+    }
+  }
+  [[nodiscard]] static const Rule& named(const std::string& name) {
+    return name == "none" ? rule_of(OptimizerKind::none) : rule_named(name);
+  }
+
+  const Rule* rule;
+  std::vector<float> starts;
+  bool tracks;
+};
+
+std::uint32_t cell(std::int64_t number) noexcept {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, 0xffffffff));
+}
+
+// Inputs first to first + 2: keys [n], counts [n], times [n].
+void add_sightings(TF_OpKernelContext* context, int first, SeenKeys& seen) {
+  const Input keys(context, first, "keys");
+  const Input counts(context, first + 1, "counts");
+  const Input times(context, first + 2, "times");
+  keys.require_rank(1);
+  const auto n = static_cast<std::int64_t>(keys.elements());
+  counts.require_shape({n});
+  times.require_shape({n});
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t time = std::clamp<std::int64_t>(times.data<std::int64_t>()[i], kNever, kLatestTime);
+    seen.keys.push_back(keys.data<std::int64_t>()[i]);
+    seen.sightings.push_back({cell(counts.data<std::int64_t>()[i]), cell(time + 1)});
+    seen.newest = std::max(seen.newest, time);
+  }
+}
+
+// Writes the slot of the keys at `column` of their rows; keys that it does not have keep what is there.
+void join_slot(const Input& keys, const Input& values, const std::unordered_map<std::int64_t, std::size_t>& rows,
+               std::size_t dim, std::size_t width, std::size_t column, std::vector<float>& slots) {
+  keys.require_rank(1);
+  values.require_shape({static_cast<std::int64_t>(keys.elements()), static_cast<std::int64_t>(dim)});
+  for (std::size_t i = 0; i < keys.elements(); ++i) {
+    const auto row = rows.find(keys.data<std::int64_t>()[i]);
+    if (row != rows.end()) std::copy_n(values.data<float>() + i * dim, dim, &slots[row->second * width + column]);
+  }
+}
+
+// Inputs are handle, seed, keys [n], counts [n], times [n], values [n, dim], and keys, counts and times of those that wait;
+// then keys and values [m, dim] of each slot.
+void import_rows(const ImportKernel& kernel, TF_OpKernelContext* context) {
+  const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
+  const std::size_t dim = table->dim();
+  const Input keys(context, 2, "keys");
+  const Input values(context, 5, "values");
+  values.require_shape({static_cast<std::int64_t>(keys.elements()), static_cast<std::int64_t>(dim)});
+  TableMeta meta;
+  meta.seed = Input(context, 1, "seed").scalar<std::int64_t>();
+  meta.dim = static_cast<std::int64_t>(dim);
+  meta.seen.tracked = kernel.tracks;
+  add_sightings(context, 2, meta.seen);
+  add_sightings(context, 6, meta.seen);
+  const std::size_t width = kernel.rule->slots * dim;
+  std::vector<float> slots(keys.elements() * width);
+  if (width != 0) {
+    meta.kind = kernel.rule->kind;
+    std::copy(kernel.starts.begin(), kernel.starts.end(), meta.starts.begin());
+    std::unordered_map<std::int64_t, std::size_t> rows;
+    for (std::size_t i = 0; i < keys.elements(); ++i) {
+      rows[keys.data<std::int64_t>()[i]] = i;
+      for (std::size_t s = 0; s < kernel.rule->slots; ++s) {
+        std::fill_n(&slots[i * width + s * dim], dim, kernel.starts[s]);
+      }
+    }
+    const auto count = static_cast<int>(kernel.rule->slots);
+    for (int s = 0; s < count; ++s) {
+      join_slot(Input(context, 9 + s, "slot_keys"), Input(context, 9 + count + s, "slot_values"), rows, dim, width,
+                static_cast<std::size_t>(s) * dim, slots);
+    }
+  }
+  table->import_rows(meta, keys.data<std::int64_t>(), keys.elements(), values.data<float>(), slots.data());
+}
+
+void* create(TF_OpKernelConstruction* construction) noexcept {
+  try {
+    return new ImportKernel(construction);
+  } catch (...) {
+    TF_OpKernelConstruction_Failure(construction, current_failure().get());
+    return nullptr;
+  }
+}
+
+void compute(void* kernel, TF_OpKernelContext* context) noexcept {
+  try {
+    import_rows(*static_cast<const ImportKernel*>(kernel), context);
+  } catch (...) {
+    TF_OpKernelContext_Failure(context, current_failure().get());
+  }
+}
+
+void destroy(void* kernel) noexcept { delete static_cast<ImportKernel*>(kernel); }
+
+void exported_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
+  ranks(context, {1, 1, 1, 1, 2, 2, 1, 1, 1, 1}, status);
+}
+
+}  // namespace
+
+void register_keyed_row_ops() {
+  register_op({"RecExportRows",
+               {"handle: int64"},
+               {"keys: int64", "counts: int64", "times: int64", "offsets: int32", "values: float", "slots: float",
+                "waiting_keys: int64", "waiting_counts: int64", "waiting_times: int64", "waiting_offsets: int32"},
+               {},
+               &exported_shape},
+              stateless<&export_rows>());
+  register_op({"RecImportRows",
+               {"handle: int64", "seed: int64", "keys: int64", "counts: int64", "times: int64", "values: float",
+                "waiting_keys: int64", "waiting_counts: int64", "waiting_times: int64", "slot_keys: N * int64",
+                "slot_values: N * float"},
+               {},
+               {"N: int >= 0", "optimizer: string = 'none'", "starts: list(float)", "tracks: bool = false"},
+               &no_shape},
+              {&create, &compute, &destroy});
+}
+
+}  // namespace recmigrate::ops

@@ -1,0 +1,227 @@
+"""Checkpoints have DeepRec's tensors; whole variables and parts restore each other's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+_MATRIX = np.random.default_rng(3).normal(size=(64, 3)).astype(np.float32)
+_IDS = [0, 1, 2, 1000, 1001, 1002, 5, -3, -1000, 7, 7]
+
+
+class _Model:
+    """A variable `user` in a graph of its own, trained on what is fed."""
+
+    def __init__(self, rec: Any, parts: int | None, optimizer: Any = None, dim: int = 3, **options: Any) -> None:
+        self.rec = rec
+        self.graph = tf.Graph()
+        with self.graph.as_default():
+            init = rec.InitializerOption(initializer=rec.constant_initializer(_MATRIX[:, :dim]), default_value_dim=64)
+            self.variable = rec.get_embedding_variable(
+                "user",
+                dim,
+                ev_option=rec.EmbeddingVariableOption(init_option=init, **options),
+                partitioner=None if parts is None else rec.fixed_size_partitioner(parts),
+            )
+            self.parts = [self.variable] if parts is None else list(self.variable)
+            self.ids = rec.placeholder(rec.int64, [None])
+            self.rows = rec.nn.embedding_lookup(self.variable, self.ids)
+            optimizer = optimizer or rec.train.AdagradOptimizer(0.1)
+            step = rec.train.get_or_create_global_step()
+            self.train = optimizer.minimize(rec.reduce_sum(rec.square(self.rows) + self.rows), step)
+            self.saver = rec.train.Saver()
+            self.init = rec.global_variables_initializer()
+            self.noted = [(part.get_frequency(_IDS), part.get_version(_IDS)) for part in self.parts]
+            self.counts = [part.total_count() for part in self.parts]
+        self.session = rec.Session(graph=self.graph)
+
+    def trained(self, *batches: Any) -> _Model:
+        self.session.run(self.init)
+        for batch in batches:
+            self.step(batch)
+        return self
+
+    def step(self, batch: Any) -> None:
+        self.session.run(self.train, {self.ids: batch})
+
+    def read(self, ids: Any = _IDS) -> np.ndarray:
+        return self.session.run(self.rows, {self.ids: ids})
+
+    def save(self, path: Path) -> str:
+        return self.saver.save(self.session, str(path / "model"))
+
+
+def _optimizers(rec: Any) -> dict[str, Any]:
+    return {
+        "sgd": lambda: rec.train.GradientDescentOptimizer(0.1),
+        "adagrad": lambda: rec.train.AdagradOptimizer(0.1),
+        "adam": lambda: rec.train.AdamOptimizer(0.1),
+        "ftrl": lambda: rec.train.FtrlOptimizer(0.1),
+    }
+
+
+def test_the_tensors_are_deeprecs(rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_RECORD_VERSION", "1")
+    model = _Model(rec, None, filter_option=rec.CounterFilter(2)).trained([0, 1, 2, 1000, 1001, 1002] * 2, [9, 1, 1003])
+    saved = tf.train.load_checkpoint(model.save(tmp_path))
+    found = {name: saved.get_tensor(name) for name in saved.get_variable_to_shape_map()}
+    assert found["user-keys"].tolist() == [0, 1000, 1, 1001, 2, 1002]
+    offsets = found["user-partition_offset"]
+    assert (offsets.dtype, offsets.shape) == (np.int32, (1001,))
+    assert offsets[:5].tolist() == [0, 2, 4, 6, 6] and offsets[-1] == 6
+    assert found["user-freqs"].tolist() == [2, 2, 3, 2, 2, 2]
+    assert found["user-versions"].tolist() == [0, 0, 1, 0, 0, 0]
+    assert (found["user-keys_filtered"].tolist(), found["user-freqs_filtered"].tolist()) == ([1003, 9], [1, 1])
+    assert found["user-versions_filtered"].tolist() == [1, 1]
+    assert found["user-partition_filter_offset"][[0, 3, 4, 9, 10, 1000]].tolist() == [0, 0, 1, 1, 2, 2]
+    np.testing.assert_array_equal(found["user-values"], model.read([0, 1000, 1, 1001, 2, 1002]))
+    assert found["user/Adagrad-keys"].tolist() == found["user-keys"].tolist()
+    assert np.all(found["user/Adagrad-values"] > 0.1)
+    assert "user" not in found and "user-slots" not in found
+
+
+def test_without_counting_frequencies_and_versions_are_empty(rec: Any, tmp_path: Path) -> None:
+    saved = tf.train.load_checkpoint(_Model(rec, None).trained([1, 2]).save(tmp_path))
+    assert [saved.get_tensor(f"user-{part}").shape for part in ("freqs", "versions", "keys_filtered")] == [(0,)] * 3
+
+
+def test_filtered_keys_can_be_left_out(rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = _Model(rec, None, filter_option=rec.CounterFilter(5)).trained([1, 2])
+    assert tf.train.load_checkpoint(model.save(tmp_path)).get_tensor("user-keys_filtered").tolist() == [1, 2]
+    monkeypatch.setenv("TF_EV_SAVE_FILTERED_FEATURES", "False")
+    saved = tf.train.load_checkpoint(
+        _Model(rec, None, filter_option=rec.CounterFilter(5)).trained([1, 2]).save(tmp_path)
+    )
+    assert saved.get_tensor("user-keys_filtered").tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "before", "after"),
+    [("sgd", 2, 4), ("adam", 4, 2), ("ftrl", None, 2)]
+    + [("adagrad", *parts) for parts in [(None, None), (None, 2), (2, None), (2, 4), (4, 2), (4, 1), (1, 4)]],
+)
+def test_any_number_of_parts_restores_any_other(
+    rec: Any, tmp_path: Path, optimizer: str, before: int | None, after: int | None
+) -> None:
+    make = _optimizers(rec)[optimizer]
+    with tf.Graph().as_default():
+        one = _Model(rec, before, make()).trained(_IDS, _IDS[:4])
+    path = one.save(tmp_path)
+    other = _Model(rec, after, make())
+    other.saver.restore(other.session, path)
+    np.testing.assert_array_equal(other.read(), one.read())
+    assert sum(count[0] for count in other.session.run(other.counts)) == len(set(_IDS))
+    for model in (one, other):
+        model.step([1, 2, 33, -3])
+    np.testing.assert_array_equal(other.read([*_IDS, 33, 34]), one.read([*_IDS, 33, 34]))
+
+
+def test_what_is_known_of_keys_is_restored(rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_RECORD_VERSION", "1")
+    one = _Model(rec, 2, filter_option=rec.CounterFilter(2)).trained(_IDS, [1, 0])
+    other = _Model(rec, 4, filter_option=rec.CounterFilter(2))
+    other.saver.restore(other.session, one.save(tmp_path))
+    sums = []
+    for model in (one, other):
+        noted = model.session.run(model.noted)
+        sums.append((sum(freq for freq, _ in noted), np.max([version for _, version in noted], axis=0)))
+    np.testing.assert_array_equal(sums[0], sums[1])
+    assert sums[0][0].max() == 2 and sums[0][0].min() == 1
+    for model in (one, other):
+        model.step([2])  # which was seen once before
+        assert not np.array_equal(model.read([2]), [[0.0] * 3])
+    np.testing.assert_array_equal(one.read(), other.read())
+
+
+def test_a_variable_that_counts_restores_one_that_did_not(rec: Any, tmp_path: Path) -> None:
+    path = _Model(rec, None).trained([1, 2]).save(tmp_path)
+    other = _Model(rec, None, filter_option=rec.CounterFilter(3))
+    other.saver.restore(other.session, path)
+    [(frequencies, versions)] = other.session.run(other.noted)
+    assert frequencies.tolist() == [0, 3, 3, *[0] * 8]
+    assert set(versions) == {-1}
+    assert np.all(other.read([1, 2]) != 0) and np.all(other.read([3]) == 0)
+
+
+def test_slots_that_are_not_there_start_as_those_of_new_rows(rec: Any, tmp_path: Path) -> None:
+    path = _Model(rec, None, rec.train.GradientDescentOptimizer(0.1)).trained([1, 2]).save(tmp_path)
+    other = _Model(rec, None)
+    with other.graph.as_default():
+        saver = rec.train.Saver([other.variable])
+    other.session.run(other.init)
+    saver.restore(other.session, path)
+    before = other.read([1])
+    other.step([1])
+    gradient = 2 * before + 1
+    np.testing.assert_allclose(other.read([1]), before - 0.1 * gradient / np.sqrt(0.1 + gradient**2), rtol=1e-5)
+
+
+def test_a_table_saved_before_its_first_step(rec: Any, tmp_path: Path) -> None:
+    one = _Model(rec, None, rec.train.AdamOptimizer(0.1)).trained()
+    other = _Model(rec, 2, rec.train.AdamOptimizer(0.1))
+    other.saver.restore(other.session, one.save(tmp_path))
+    assert [count[0] for count in other.session.run(other.counts)] == [0, 0]
+    other.step([1])
+    assert sum(count[0] for count in other.session.run(other.counts)) == 1
+
+
+def test_is_initialized_follows_restore(rec: Any, tmp_path: Path) -> None:
+    path = _Model(rec, None).trained([1]).save(tmp_path)
+    other = _Model(rec, None)
+    assert not other.session.run(other.variable._is_initialized_op)
+    other.saver.restore(other.session, path)
+    assert other.session.run(other.variable._is_initialized_op)
+
+
+def test_checkpoints_that_do_not_fit_are_refused(rec: Any, tmp_path: Path) -> None:
+    path = _Model(rec, None).trained([1]).save(tmp_path)
+    other = _Model(rec, None, dim=2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)`user` are not 2 wide"):
+        other.saver.restore(other.session, path)
+    with tf.Graph().as_default(), rec.Session() as session:
+        step = rec.train.get_or_create_global_step()
+        session.run(rec.global_variables_initializer())
+        bare = rec.train.Saver([step]).save(session, str(tmp_path / "bare"))
+    fresh = _Model(rec, None)
+    with fresh.graph.as_default():
+        saver = rec.train.Saver([fresh.variable])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"no rows of the EmbeddingVariable `user`"):
+        saver.restore(fresh.session, bare)
+
+
+def test_a_meta_graph_saves_and_restores(rec: Any, tmp_path: Path) -> None:
+    one = _Model(rec, None).trained(_IDS)
+    path = one.save(tmp_path)
+    with tf.Graph().as_default(), rec.Session() as session:
+        saver = rec.train.import_meta_graph(path + ".meta")
+        saver.restore(session, path)
+        found = session.run(one.rows.name, {one.ids.name: _IDS})
+        np.testing.assert_array_equal(found, one.read())
+        again = saver.save(session, str(tmp_path / "again"))
+    saved = [tf.train.load_checkpoint(one).get_tensor("user-values") for one in (path, again)]
+    np.testing.assert_array_equal(*saved)
+
+
+def test_objects_are_saved_too(rec: Any, tmp_path: Path) -> None:
+    one = _Model(rec, None).trained(_IDS)
+    other = _Model(rec, None)
+    with one.graph.as_default(), one.session.as_default():
+        path = tf.train.Checkpoint(user=one.variable).save(str(tmp_path / "objects"))
+    with other.graph.as_default(), other.session.as_default():
+        other.session.run(other.init)
+        tf.train.Checkpoint(user=other.variable).restore(path).run_restore_ops()
+    np.testing.assert_array_equal(one.read(), other.read())
+
+
+def test_a_saved_model_serves_the_rows(rec: Any, tmp_path: Path) -> None:
+    one = _Model(rec, None).trained(_IDS)
+    with one.graph.as_default():
+        rec.saved_model.simple_save(one.session, str(tmp_path / "model"), {"ids": one.ids}, {"rows": one.rows})
+    with tf.Graph().as_default(), rec.Session() as session:
+        rec.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"))
+        found = session.run(one.rows.name, {one.ids.name: [*_IDS, 60]})
+    np.testing.assert_array_equal(found, one.read([*_IDS, 60]))
