@@ -38,7 +38,7 @@ Known known(const Table& table, const std::vector<std::int64_t>& keys) {
   return result;
 }
 
-std::vector<float> permitted_rows(const Table& table, const std::vector<std::int64_t>& keys, std::vector<int>& permitted) {
+std::vector<float> permitted_rows(Table& table, const std::vector<std::int64_t>& keys, std::vector<int>& permitted) {
   std::vector<float> rows(keys.size() * table.dim(), -1.0F);
   const std::unique_ptr<bool[]> found(new bool[keys.size()]);
   table.lookup_permitted(keys.data(), keys.size(), rows.data(), found.get());
