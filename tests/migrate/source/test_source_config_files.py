@@ -146,3 +146,20 @@ def test_a_call_of_a_helper_points_to_the_table_of_the_helper(tmp_path: Path) ->
         results
     )
     assert "library.py:3" in next(f.reason for f in results["main.py"].findings if "stays as it is" in f.message)
+
+
+def test_a_function_of_the_program_that_is_called_like_a_lookup_is_named(tmp_path: Path) -> None:
+    library = LIBRARY.replace("def lookup", "def embedding_lookup")
+    other = HEAD + (
+        "from inputs import embedding_lookup, pick\n"
+        "def rows(layers, ids, rows):\n"
+        '    table = tf.get_variable("other", [8, 4])\n'
+        "    return embedding_lookup(ids, 8), pick.embedding_lookup_sparse(layers, ids)\n"
+    )
+    inputs = (
+        "from library import embedding_lookup\n\n\nclass pick:\n    embedding_lookup_sparse = staticmethod(dict.get)\n"
+    )
+    root = write(tmp_path / "p", {"library.py": library, "inputs.py": inputs, "main.py": other})
+    said = reasons(convert(root))
+    assert "`embedding_lookup` looks rows up in `table`" in said or "`embedding_lookup` is not TensorFlow's" in said
+    assert "`pick.embedding_lookup_sparse` is not TensorFlow's; this call is left alone" in said

@@ -18,7 +18,7 @@ from migrate.source.frontends.tensorflow.plan import Plan
 from migrate.source.frontends.tensorflow.tables import LOOKUP_LIKE, unfollowed
 from migrate.source.frontends.tensorflow.training import owner
 from migrate.source.frontends.tensorflow.values import resolve
-from migrate.source.frontends.tensorflow.variable_scopes import call_sites
+from migrate.source.frontends.tensorflow.variable_scopes import call_sites, calls_named
 from migrate.source.notebook import SUFFIX as NOTEBOOK
 from migrate.source.rules import rules
 
@@ -47,6 +47,7 @@ class _Reporter:
         self.judgement = judgement
         self.plan = plan
         self.moving = {id(table) for table in judgement.moving}
+        self.pointed: set[int] = set()  # calls of functions that look rows up
 
     def _makers(self, table: Table) -> list[Maker]:
         """Return the optimizers that train a table: those of its own model, or all where that is not known."""
@@ -88,6 +89,7 @@ class _Reporter:
             yield from self._steps()
         yield from self._pointers()
         yield from self._left_alone()
+        yield from self._namesakes()
 
     def _stops_of_files(self, stops: list[Stop], homes: set[str]) -> Iterator[Finding]:
         """Yield what stops tables wherever it stands; of many alike in files without a table, the first."""
@@ -252,6 +254,7 @@ class _Reporter:
                     continue
                 for call in call_sites(self.file, function):
                     apart = self.tree.module_of(call) is not self.tree.module_of(function)
+                    self.pointed.add(id(call))
                     if apart and (id(call), id(table)) not in seen:
                         seen.add((id(call), id(table)))
                         yield self._pointer(call, table)
@@ -288,6 +291,23 @@ class _Reporter:
                     message,
                     f"it may be the one{line}, which is handed on in a way that is not followed" if may_be else "",
                     "bind the variable to a name or an attribute, and look it up there" if may_be else "",
+                    before=self._text(call),
+                )
+
+    def _namesakes(self) -> Iterator[Finding]:
+        """Say of calls that are called like a lookup that they are none of TensorFlow's."""
+        for name in sorted({name.rpartition(".")[2] for name in LOOKUP_LIKE if "lookup" in name}):
+            for call in calls_named(self.file, name):
+                if id(call) in self.pointed or self.file.names.of(call.func) is not None:
+                    continue
+                message = f"`{self._text(call.func)}` is not TensorFlow's; this call is left alone"
+                yield Finding(
+                    "tf-embedding-lookup",
+                    "lookup",
+                    State.NOTED,
+                    self.tree.location(call),
+                    message,
+                    "what it reads is judged where it does so",
                     before=self._text(call),
                 )
 

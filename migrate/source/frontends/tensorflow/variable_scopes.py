@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -151,9 +151,13 @@ def _call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     owner = file.tree.enclosing(function, cst.ClassDef | cst.FunctionDef)  # type: ignore[arg-type]
     if name == "__init__" and isinstance(owner, cst.ClassDef):
         name = owner.name.value
-    named = once(file, ("calls",), lambda: _by_name(file)).get(name, ())
-    found = [call for call in named if _may_call(file, call, function)]
+    found = [call for call in calls_named(file, name) if _may_call(file, call, function)]
     return [call for call in found if not file.tree.contains(function, call)] + _renamed(file, function, name)
+
+
+def calls_named(file: File, name: str) -> Sequence[cst.Call]:
+    """Return the calls of what has this name, or is an attribute of this name, in source order."""
+    return once(file, ("calls",), lambda: _by_name(file)).get(name, ())
 
 
 def _by_name(file: File) -> dict[str, list[cst.Call]]:
