@@ -7,6 +7,7 @@ import difflib
 import hashlib
 import json
 import os
+import re
 import signal
 import stat
 import tempfile
@@ -43,8 +44,10 @@ def write_files(files: Mapping[Path, bytes]) -> None:
     """Write several files, each like `write_atomically`: first all contents beside their places, then all names.
 
     Whatever goes wrong with the contents (a full disk, Ctrl-C) leaves every file as it was; Ctrl-C while names are
-    given waits until all are.
+    given waits until all are. What a process that was killed left beside these files is removed.
     """
+    for directory in {Path(os.path.realpath(path)).parent for path in files}:
+        _remove_leftovers(directory)
     staged: list[tuple[Path, Path, Path]] = []
     try:
         for path, data in files.items():
@@ -67,11 +70,34 @@ def _stage(path: Path, data: bytes, staged: list[tuple[Path, Path, Path]]) -> No
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
         with uninterrupted():
-            handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
+            prefix = f".{target.name[:100]}.migrate-{os.getpid()}-"
+            handle, name = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=target.parent)
             staged.append((path, Path(name), target))
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
         Path(name).chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
+
+
+_LEFTOVER = re.compile(r"\..*\.migrate-(\d+)-[^.]*\.tmp")
+
+
+def _remove_leftovers(directory: Path) -> None:
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            found = _LEFTOVER.fullmatch(entry.name)
+            if found and not _lives(int(found[1])):
+                with contextlib.suppress(OSError):
+                    Path(entry.path).unlink()
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 @contextlib.contextmanager

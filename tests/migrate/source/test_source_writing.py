@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,24 @@ def test_a_failing_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest
         write_atomically(file, b"new")
     assert file.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    killed = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from migrate.source import writing\n"
+        "Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "writing.write_files({Path(sys.argv[1]) / 'a.py': b'new', Path(sys.argv[1]) / 'b.py': b'new'})\n"
+    )
+    (tmp_path / "a.py").write_text("old")
+    assert subprocess.run([sys.executable, "-c", killed, str(tmp_path)], check=False).returncode == -9
+    assert len(list(tmp_path.iterdir())) == 3
+    own = tmp_path / f".c.py.migrate-{os.getpid()}-x.tmp"  # of a process that lives
+    own.write_text("")
+    write_atomically(tmp_path / "a.py", b"next")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([own.name, "a.py"])
+    assert (tmp_path / "a.py").read_text() == "next"
 
 
 def test_a_file_in_the_way_of_a_directory(tmp_path: Path) -> None:
