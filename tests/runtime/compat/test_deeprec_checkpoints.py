@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from runtime.compat.deeprec.config_pb2 import StorageType
+
 _MATRIX = np.random.default_rng(3).normal(size=(64, 3)).astype(np.float32)
 _IDS = [0, 1, 2, 1000, 1001, 1002, 5, -3, -1000, 7, 7]
 
@@ -225,3 +227,16 @@ def test_a_saved_model_serves_the_rows(rec: Any, tmp_path: Path) -> None:
         rec.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"))
         found = session.run(one.rows.name, {one.ids.name: [*_IDS, 60]})
     np.testing.assert_array_equal(found, one.read([*_IDS, 60]))
+
+
+def test_rows_of_all_tiers_are_saved_and_restored(rec: Any, tmp_path: Path) -> None:
+    storage = rec.StorageOption(StorageType.DRAM_SSDHASH, str(tmp_path / "rows"), [128])  # 4 rows in memory
+    one = _Model(rec, None, storage_option=storage).trained(range(12), range(12), [1])
+    path = one.save(tmp_path)
+    for option in (storage, rec.StorageOption(StorageType.DRAM)):
+        other = _Model(rec, None, storage_option=option)
+        other.saver.restore(other.session, path)
+        np.testing.assert_array_equal(other.read(range(12)), one.read(range(12)))
+    saved = tf.train.load_checkpoint(path)
+    assert saved.get_tensor("user-keys").tolist() == list(range(12))
+    assert saved.get_tensor("user-freqs").tolist() == [2, 3, *[2] * 10]
