@@ -260,7 +260,9 @@ class RecordLog final : public LowerTier {
       filling_.reserve(filling_.size() + 1);
       full_.reserve(full_.size() + filling_.size() + 1);
       free_.reserve(segments_.size() + 1);
-      std::shared_ptr<Buffer> buffer = spare_ ? std::move(spare_) : std::make_shared<Buffer>(segment_bytes_);
+      // One that a reader still holds is left to it: compaction writes while others read.
+      const bool unused = spare_ && spare_.use_count() == 1;
+      std::shared_ptr<Buffer> buffer = unused ? std::move(spare_) : std::make_shared<Buffer>(segment_bytes_);
       if (free_.empty()) {
         segments_.emplace_back();
         free_.push_back(static_cast<std::uint32_t>(segments_.size() - 1));
