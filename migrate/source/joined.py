@@ -106,6 +106,9 @@ class Joined(Tree):
     def imported_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
         return self.parts.home(node).imported_names(node)
 
+    def linked_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
+        return self.parts.home(node).linked_names(node)
+
     def line_start(self, node: cst.CSTNode) -> int:
         return self.parts.home(node).line_start(node)
 

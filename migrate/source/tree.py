@@ -51,6 +51,7 @@ class Tree:
         self.path = path
         self.link = link  #: what this file's imports mean in its project
         self.text = text
+        self._linked: dict[cst.CSTNode, tuple[frozenset[str], bool]] = {}
         self.module = cst.parse_module(text)
         self._scopes = MetadataWrapper(self.module, unsafe_skip_copy=True).resolve(ScopeProvider)
         printed = Spans(self.module)
@@ -69,6 +70,7 @@ class Tree:
         """Return the same file in another project; nothing is parsed again."""
         tree = copy.copy(self)
         tree.link = link
+        tree._linked = {}
         return tree
 
     @property
@@ -196,6 +198,11 @@ class Tree:
 
     def linked_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
         """Return the qualified names as the imports of this file spell them; star imports of the project included."""
+        if node not in self._linked:
+            self._linked[node] = self._link_names(node)
+        return self._linked[node]
+
+    def _link_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
         scope = self.scope(node)
         if scope is None:
             return frozenset(), False

@@ -27,6 +27,8 @@ def literal(node: cst.CSTNode | None) -> object:
         return ...
     if isinstance(node, cst.Name) and node.value not in {"True", "False", "None"}:
         return ...
+    if isinstance(node, cst.SimpleString):
+        return node.evaluated_value
     try:
         value: object = ast.literal_eval(cst.Module(body=[]).code_for_node(node).strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

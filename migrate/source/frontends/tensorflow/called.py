@@ -178,12 +178,19 @@ def _bare(file: File, family: list[cst.ClassDef], name: str) -> Iterator[cst.Nam
 
 def _by_text(file: File, family: list[cst.ClassDef], name: str) -> bool:
     """True when some code may reach the method by its name as a string, or any attribute of its class."""
-    texts = [text for text in file.tree.strings if string(text) == name]
+    texts = once(file, ("texts",), lambda: _texts(file)).get(name, ())
     around = [a for text in texts for a, _ in zip(file.tree.ancestors(text), range(3), strict=False)]
     if any(isinstance(one, cst.Call) and last_name(one.func) in BY_NAME for one in around):
         return True
     computed = once(file, ("by a text",), lambda: _by_name(file))
     return any(file.tree.contains(cls, call) for call in computed for cls in family)
+
+
+def _texts(file: File) -> dict[str | None, list[cst.SimpleString]]:
+    found: dict[str | None, list[cst.SimpleString]] = {}
+    for text in file.tree.strings:
+        found.setdefault(string(text), []).append(text)
+    return found
 
 
 def _by_name(file: File) -> list[cst.Call]:
