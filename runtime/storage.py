@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,10 +83,22 @@ class Storage:
         folder = os.path.abspath(os.fspath(self.path or ""))  # noqa: PTH100 - of str and PathLike alike
         return {
             "tiers": ",".join(texts),
-            "tier_folder": folder.replace("%", "%25").replace(";", "%3B"),
+            "tier_folder": _coded(folder),
+            "tier_library": _coded(_leveldb_library()) if "leveldb" in tiers else "",
             "tier_policy": self.policy,
             "tier_bytes": "values" if self.counts_values else "all",
         }
+
+
+def _coded(path: str) -> str:
+    return path.replace("%", "%25").replace(";", "%3B")
+
+
+def _leveldb_library() -> str:
+    """Return the extension module of plyvel, which brings LevelDB's library with it; "" when it is not installed."""
+    found = importlib.util.find_spec("plyvel")
+    folders = [] if found is None else list(found.submodule_search_locations or [])
+    return next((str(module) for folder in folders for module in Path(folder).glob("_plyvel*.so")), "")
 
 
 @dataclasses.dataclass(frozen=True)

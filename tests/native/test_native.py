@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import subprocess
@@ -38,12 +39,23 @@ def build(folder: Path, sanitizers: str, tests: list[Path]) -> Path:
     return program
 
 
+def leveldb() -> dict[str, str]:
+    """Return the environment in which a program finds the library in plyvel's wheel, and the one that it needs."""
+    found = importlib.util.find_spec("plyvel")
+    for path in [] if found is None else Path(str(found.origin)).parents[1].glob("plyvel.libs/libleveldb*"):
+        return {"RECMIGRATE_LEVELDB": str(path), "LD_LIBRARY_PATH": str(path.parent)}
+    return {}
+
+
 def run(program: Path, part: str = "") -> str:
     """Run the tests whose name contains `part`; fail with their output when one of them does."""
     command = [str(program), part]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    environment = {**os.environ, **leveldb()}
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     if "unexpected memory mapping" in result.stderr:  # ThreadSanitizer of older compilers and a new kernel's layout
-        result = subprocess.run(["setarch", "-R", *command], capture_output=True, text=True, timeout=300)
+        result = subprocess.run(
+            ["setarch", "-R", *command], capture_output=True, text=True, timeout=300, env=environment
+        )
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 

@@ -48,6 +48,7 @@ struct TableConfig {
   std::vector<TierConfig> tiers;       // none: all rows in memory; the first one is memory
   std::string tier_folder;             // of those that are not
   bool tier_by_uses = true;            // the rows used least go down first, of those the ones not used for longest
+  std::string tier_library;            // LevelDB's, where the system has none
   std::int64_t tier_segment = 1 << 20; // bytes that are written to a medium at once
   bool tier_counts_values = false;     // only value and slots, each rounded up to 16 bytes, count as bytes of a tier
 
@@ -348,6 +349,10 @@ class Table : private Tended {
   [[nodiscard]] std::vector<Descent> coldest(std::size_t count) const;
   void put_below(std::size_t tier, const std::vector<Descent>& rows);
   void move_segments(std::size_t tier);
+  std::size_t pass_on();
+  struct Passing;
+  [[nodiscard]] std::vector<Passing> coldest_below(std::size_t tier, std::size_t count) const;
+  void read_passing(std::size_t tier, std::vector<Passing>& rows, std::vector<float>& values) const;
   void tend() noexcept override;
   [[nodiscard]] static bool is_below(const Shard& shard, std::uint64_t hash, std::int64_t key) noexcept;
   [[nodiscard]] const float* row_in_any_tier(const Shard& shard, std::uint64_t hash, std::int64_t key,

@@ -99,11 +99,13 @@ void TableConfig::parse_options(const std::string& text) {
     } else if (key == "tier_bytes") {
       if (value != "all" && value != "values") fail_invalid(owner + " has " + option + "; it must be all or values");
       tier_counts_values = value == "values";
+    } else if (key == "tier_library") {
+      tier_library = path_option(value);
     } else if (key == "tier_segment") {
       tier_segment = number_option(owner, key, value);
     } else {
       fail_invalid(owner + " has the unknown option '" + option + "'; known are max_bytes, when_full, expansion, padding_keys, "
-                   "tiers, tier_folder, tier_policy, tier_bytes and tier_segment");
+                   "tiers, tier_folder, tier_library, tier_policy, tier_bytes and tier_segment");
     }
   }
 }

@@ -22,6 +22,9 @@ constexpr std::size_t kOneOf = 20;
 // What a row in memory takes besides itself: its part of the index.
 constexpr std::size_t kIndexBytes = 16;
 
+// A tier in the middle holds at most an eighth more than it may, until rows were passed on.
+constexpr std::size_t kPart = 8;
+
 // Rows that may be in memory beyond what the tier holds before a step waits for the background.
 constexpr std::size_t kSlack = std::size_t{1} << 16;
 
@@ -52,6 +55,12 @@ void Table::check_tiers() const {
     fail_invalid(owner + " has " + std::to_string(config_.tiers.size()) + " tiers; it must be memory and one or two below it");
   }
   if (config_.tiers.front().bytes == 0) fail_invalid(owner + " does not say how many bytes its tier of memory may take");
+  if (config_.tiers.size() == 3 && (config_.tiers[1].medium != Medium::mapped || config_.tiers[2].medium == Medium::mapped)) {
+    fail_invalid(owner + " has three tiers; they must be memory, mapped, and log or leveldb");
+  }
+  if (config_.tiers.size() == 3 && config_.tiers[1].bytes == 0) {
+    fail_invalid(owner + " does not say how many bytes the second of its three tiers may take");
+  }
   if (config_.tier_segment < 1 || config_.tier_segment > (1 << 30)) {
     fail_invalid(owner + " writes " + std::to_string(config_.tier_segment) + " bytes at once; it must be 1 to 1073741824");
   }
@@ -72,8 +81,9 @@ std::vector<std::unique_ptr<LowerTier>> Table::make_lower(const RowLayout& layou
   std::vector<std::unique_ptr<LowerTier>> lower;
   for (std::size_t t = 1; t < config_.tiers.size(); ++t) {
     lower.push_back(make_tier(config_.tiers[t].medium, {config_.tier_folder, "table '" + name() + "'", layout.stride(),
-                                                       config_.tiers[t].bytes,
-                                                       static_cast<std::size_t>(config_.tier_segment)}));
+                                                       t + 1 < config_.tiers.size() ? 0 : config_.tiers[t].bytes,
+                                                       static_cast<std::size_t>(config_.tier_segment),
+                                                       config_.tier_library}));
   }
   return lower;
 }
@@ -266,7 +276,7 @@ void Table::trim() {
   const std::lock_guard<std::mutex> one(trimming_);
   const Maintenance maintenance(maintenance_);
   for (const auto& tier : state_->lower) tier->flush();  // what an earlier attempt left
-  while (move_down() != 0) {
+  while (pass_on() + move_down() != 0) {
     for (const auto& tier : state_->lower) tier->flush();
   }
   for (std::size_t t = 0; t < state_->lower.size(); ++t) move_segments(t);
@@ -292,6 +302,7 @@ std::size_t Table::move_down() {
            layout.read_key(one.row) != one.key;
   };
   chosen.erase(std::remove_if(chosen.begin(), chosen.end(), changed), chosen.end());  // used since
+  if (state_->lower.size() > 1) chosen.resize(std::min(chosen.size(), tier_capacity(1) / kPart + 1));
   put_below(0, chosen);
   ++epoch_;
   return chosen.size();

@@ -52,19 +52,26 @@ class LowerTier {
   // The rows of the part of the tier that is worth writing anew most, dead ones among them; false when none is. The
   // caller puts those that live anew and drops the places.
   [[nodiscard]] virtual bool worth_moving(StoredRows& /*found*/) { return false; }
+  // The row at a place where the medium is memory, else null. It is not checked, and may be that of another key when the
+  // place was dropped and settled. Not beside `put`.
+  [[nodiscard]] virtual const float* in_place(Slot /*place*/) const noexcept { return nullptr; }
   [[nodiscard]] virtual TierUse use() const = 0;
 };
 
-// `width` floats a row; `capacity` bytes of the medium, 0 for no limit; about `segment` bytes are written at once. Throws StorageFailed or InvalidInput that name
-// `owner`.
+// `width` floats a row; `capacity` bytes of the medium, 0 for no limit; about `segment` bytes are written at once. `library`
+// is where the library of the medium may lie besides where the system has it.
 struct TierPlace {
   std::string folder;
   std::string owner;
   std::size_t width;
   std::uint64_t capacity;
   std::size_t segment;
+  std::string library;
 };
+// Throws StorageFailed or InvalidInput that name the owner.
 [[nodiscard]] std::unique_ptr<LowerTier> make_tier(Medium medium, const TierPlace& place);
+[[nodiscard]] std::unique_ptr<LowerTier> make_mapped(const TierPlace& place);
+[[nodiscard]] std::unique_ptr<LowerTier> make_leveldb(const TierPlace& place);
 [[nodiscard]] std::unique_ptr<LowerTier> make_record_log(const TierPlace& place);
 
 }  // namespace recmigrate

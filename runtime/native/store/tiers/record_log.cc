@@ -7,18 +7,12 @@
 #include "store/errors.h"
 #include "store/memory.h"
 #include "store/parallel.h"
-#include "store/tiers/checksum.h"
 #include "store/tiers/lower_tier.h"
+#include "store/tiers/record.h"
 #include "store/tiers/scratch_file.h"
 
 namespace recmigrate {
 namespace {
-
-struct RecordHead {
-  std::int64_t key;
-  std::uint32_t checksum;  // of key and row
-  std::uint32_t unused;
-};
 
 constexpr std::size_t kLeastRecords = 16;  // of a segment, however wide they are
 constexpr std::size_t kReadGrain = 512;    // reads of one thread
@@ -30,7 +24,8 @@ class RecordLog final : public LowerTier {
  public:
   explicit RecordLog(const TierPlace& place)
       : place_(place),
-        record_((sizeof(RecordHead) + place.width * sizeof(float) + 7) / 8 * 8),
+        format_(place.width),
+        record_(format_.bytes()),
         segment_bytes_((std::max(place.segment, kLeastRecords * record_) + ScratchFile::kBlock - 1) /
                        ScratchFile::kBlock * ScratchFile::kBlock),
         per_segment_(segment_bytes_ / record_),
@@ -47,9 +42,7 @@ class RecordLog final : public LowerTier {
     for (std::size_t i = 0; i < count; ++i) {
       Segment& open = segments_[filling_.front()];
       char* const record = open.buffer->data() + open.count * record_;
-      const RecordHead head{keys[i], 0, 0};
-      std::memcpy(record, &head, sizeof head);
-      std::memcpy(record + sizeof head, rows[i], place_.width * sizeof(float));
+      format_.fill(record, keys[i], rows[i]);
       places[i] = static_cast<Slot>(filling_.front() * per_segment_ + open.count);
       ++open.count;
       ++open.live;
@@ -73,7 +66,7 @@ class RecordLog final : public LowerTier {
       }
     }
     for (std::size_t i = 0; i < count; ++i) {
-      if (held[i]) std::memcpy(out[i], held[i]->data() + in_segment(places[i]) + sizeof(RecordHead), row_bytes());
+      if (held[i]) std::memcpy(out[i], RecordFormat::row(held[i]->data() + in_segment(places[i])), format_.row_bytes());
     }
     parallel::ranges(stored.size(), kReadGrain, [&](std::size_t begin, std::size_t end) {
       std::vector<std::uint64_t> at;
@@ -111,7 +104,7 @@ class RecordLog final : public LowerTier {
         buffer = segments_[number].buffer;
         count = segments_[number].count;
       }
-      for (std::size_t i = 0; i < count; ++i) seal(buffer->data() + i * record_);
+      for (std::size_t i = 0; i < count; ++i) format_.seal(buffer->data() + i * record_);
       const std::size_t bytes = (count * record_ + ScratchFile::kBlock - 1) / ScratchFile::kBlock * ScratchFile::kBlock;
       file_.write(std::uint64_t{number} * segment_bytes_, buffer->data(), bytes);
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -202,8 +195,7 @@ class RecordLog final : public LowerTier {
         : log_(log), keys_(keys), which_(which), out_(out) {}
     void take(std::size_t i, const char* record) override {
       const std::size_t row = which_[i];
-      log_.require_sound(record, keys_[row]);
-      std::memcpy(out_[row], record + sizeof(RecordHead), log_.row_bytes());
+      log_.format_.take(record, keys_[row], log_.place_.owner, log_.place_.folder, out_[row]);
     }
 
    private:
@@ -221,27 +213,10 @@ class RecordLog final : public LowerTier {
     std::vector<char>& to_;
   };
 
-  [[nodiscard]] std::size_t row_bytes() const noexcept { return place_.width * sizeof(float); }
   [[nodiscard]] std::size_t in_segment(Slot place) const noexcept { return place % per_segment_ * record_; }
   [[nodiscard]] std::uint64_t in_file(Slot place) const noexcept {
     return std::uint64_t{place / per_segment_} * segment_bytes_ + in_segment(place);
   }
-  [[nodiscard]] std::uint32_t checksum(const char* record) const noexcept {
-    const std::uint32_t of_key = crc32c(0, record, sizeof(std::int64_t));
-    return crc32c(of_key, record + sizeof(RecordHead), row_bytes());
-  }
-  void seal(char* record) const noexcept {
-    const std::uint32_t sum = checksum(record);
-    std::memcpy(record + offsetof(RecordHead, checksum), &sum, sizeof sum);
-  }
-  void require_sound(const char* record, std::int64_t key) const {
-    RecordHead head{};
-    std::memcpy(&head, record, sizeof head);
-    if (head.key == key && head.checksum == checksum(record)) return;
-    throw StorageFailed(place_.owner + " read a damaged row for key " + std::to_string(key) + " from its folder '" +
-                        place_.folder + "'; check that disk, and restore the last checkpoint", true);
-  }
-
   [[nodiscard]] std::uint64_t most_segments() const noexcept {
     const std::uint64_t numbered = (std::uint64_t{kAbsent} - 1) / per_segment_;
     return place_.capacity == 0 ? numbered : std::min<std::uint64_t>(numbered, place_.capacity / segment_bytes_);
@@ -294,14 +269,14 @@ class RecordLog final : public LowerTier {
     found.rows.resize(count * place_.width);
     for (std::size_t i = 0; i < count; ++i) {
       const char* const record = records.data() + i * record_;
-      std::memcpy(&found.keys[i], record, sizeof(std::int64_t));
-      require_sound(record, found.keys[i]);
+      found.keys[i] = RecordFormat::key(record);
       found.places[i] = static_cast<Slot>(number * per_segment_ + i);
-      std::memcpy(&found.rows[i * place_.width], record + sizeof(RecordHead), row_bytes());
+      format_.take(record, found.keys[i], place_.owner, place_.folder, &found.rows[i * place_.width]);
     }
   }
 
   const TierPlace place_;
+  const RecordFormat format_;
   const std::size_t record_;  // bytes
   const std::size_t segment_bytes_;
   const std::size_t per_segment_;

@@ -28,28 +28,6 @@ bool wants_direct() {
   return scheme == nullptr || *scheme == '\0' || std::string(scheme).find("direct") != std::string::npos;
 }
 
-// As `mkdir -p`; 0 or an errno.
-int make_folders(const std::string& path) {
-  for (std::size_t end = path.find('/', 1); ; end = path.find('/', end + 1)) {
-    const std::string part = path.substr(0, end);
-    if (!part.empty() && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
-      struct stat known {};
-      if (stat(part.c_str(), &known) != 0 || !S_ISDIR(known.st_mode)) return errno;
-    }
-    if (end == std::string::npos) return 0;
-  }
-}
-
-// A file that no folder names, from the start or from the moment it is open; -1 and errno.
-int open_unnamed(const std::string& folder, int flags) {
-  int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
-  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
-  std::string name = folder + "/recmigrate-XXXXXX";
-  file = mkostemp(name.data(), O_CLOEXEC | flags);
-  if (file >= 0) unlink(name.c_str());
-  return file;
-}
-
 // The kernel's queue of a thread's reads; without one, reads are made one after the other.
 class Queue {
  public:
@@ -76,6 +54,38 @@ class Queue {
 
 }  // namespace
 
+void make_folders(const std::string& folder, const std::string& owner) {
+  for (std::size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
+    const std::string part = folder.substr(0, end);
+    if (!part.empty() && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
+      const int error = errno;
+      struct stat known {};
+      if (stat(part.c_str(), &known) != 0 || !S_ISDIR(known.st_mode)) {
+        fail_storage(owner, "cannot make its folder", folder, error);
+      }
+    }
+    if (end == std::string::npos) return;
+  }
+}
+
+int open_unnamed(const std::string& folder, int flags) {
+  int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
+  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
+  std::string name = folder + "/recmigrate-XXXXXX";
+  file = mkostemp(name.data(), O_CLOEXEC | flags);
+  if (file >= 0) unlink(name.c_str());
+  return file;
+}
+
+void fail_storage(const std::string& owner, const std::string& what, const std::string& folder, int error) {
+  const std::string remedy = error == ENOSPC || error == EDQUOT || error == EFBIG
+                                 ? "free space there or give it another folder; rows that were not written stay in memory"
+                             : error == EACCES || error == EPERM || error == EROFS || error == ENOTDIR
+                                 ? "give it a folder that this process can write to"
+                                 : "check that disk, or give it another folder";
+  throw StorageFailed(owner + " " + what + " '" + folder + "': " + std::strerror(error) + "; " + remedy);
+}
+
 struct ScratchFile::Range {
   std::uint64_t begin;
   std::size_t bytes;
@@ -83,8 +93,7 @@ struct ScratchFile::Range {
 };
 
 ScratchFile::ScratchFile(const std::string& folder, const std::string& owner) : folder_(folder), owner_(owner) {
-  const int error = make_folders(folder);
-  if (error != 0) fail("cannot make its folder", error);
+  make_folders(folder, owner);
   if (wants_direct()) file_ = open_unnamed(folder, O_DIRECT);
   direct_ = file_ >= 0;
   if (!direct_) file_ = open_unnamed(folder, 0);
@@ -95,14 +104,7 @@ ScratchFile::~ScratchFile() {
   if (file_ >= 0) close(file_);
 }
 
-void ScratchFile::fail(const std::string& what, int error) const {
-  const std::string remedy = error == ENOSPC || error == EDQUOT
-                                 ? "free space there or give it another folder; rows that were not written stay in memory"
-                             : error == EACCES || error == EPERM || error == EROFS || error == ENOTDIR
-                                 ? "give it a folder that this process can write to"
-                                 : "check that disk, or give it another folder";
-  throw StorageFailed(owner_ + " " + what + " '" + folder_ + "': " + std::strerror(error) + "; " + remedy);
-}
+void ScratchFile::fail(const std::string& what, int error) const { fail_storage(owner_, what, folder_, error); }
 
 void ScratchFile::write(std::uint64_t at, const void* data, std::size_t bytes) {
   const auto* from = static_cast<const char*>(data);

@@ -8,6 +8,16 @@
 
 namespace recmigrate {
 
+// As `mkdir -p`. Throws StorageFailed.
+void make_folders(const std::string& folder, const std::string& owner);
+
+// Opens a file in a folder that no folder names, from the start or from the moment it is open, with further `flags` of
+// open(2); -1 and errno.
+[[nodiscard]] int open_unnamed(const std::string& folder, int flags);
+
+// Throws StorageFailed: `owner` `what` 'folder', what `error` means, and the remedy.
+[[noreturn]] void fail_storage(const std::string& owner, const std::string& what, const std::string& folder, int error);
+
 // Reads and writes go to the medium past the page cache where the file system can do so: memory stays what the tiers
 // above were given. RECMIGRATE_TIER_IO=buffered, or TF_SSDHASH_IO_SCHEME with another value than direct_io, uses the cache.
 class ScratchFile {
