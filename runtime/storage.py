@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.util
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from runtime import _checks
+
+_log = logging.getLogger("runtime")
 
 #: The tiers of each kind of storage, as the native table names them.
 KINDS: dict[str, tuple[str, ...]] = {
@@ -121,6 +125,13 @@ class TierStatus:
     written_rows: int
     compactions: int
     moved_rows: int
+
+
+@functools.cache
+def log_compaction() -> None:
+    """Say once in the log which thread compacts the logs of the process's tables."""
+    own = os.environ.get("TF_SSDHASH_ASYNC_COMPACTION") == "1"
+    _log.info("tiers in logs are compacted by %s", "a thread of its own" if own else "the thread that moves rows down")
 
 
 def tier_status(values: Any) -> tuple[TierStatus, ...]:

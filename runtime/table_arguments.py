@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _checks, config
-from runtime.storage import Storage
+from runtime.storage import KINDS, Storage, log_compaction
 
 _log = logging.getLogger("runtime")
 
@@ -163,6 +163,8 @@ def _storage(given: Mapping[str, Any]) -> Storage | None:
             "`storage` with tiers and init(use_dynamic_expansion=True) exclude each other: rows would lose their "
             "addresses on their way; use one of them"
         )
+    if "log" in KINDS[storage.kind]:
+        log_compaction()
     return storage
 
 

@@ -66,12 +66,14 @@ def test_engine_under_address_and_undefined_behaviour_sanitizers(tmp_path: Path)
 
 
 @pytest.mark.parametrize("part", ["threads", "parallel"])
-def test_engine_under_thread_sanitizer(thread_program: Path, part: str) -> None:
+def test_engine_under_thread_sanitizer(thread_program: Path, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_SSDHASH_ASYNC_COMPACTION", "1")
     assert ", 0 failed" in run(thread_program, part)
 
 
 @pytest.fixture(scope="module")
 def thread_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The concurrency tests, built with ThreadSanitizer."""
-    tests = [HERE / "parallel_test.cc", HERE / "threads_test.cc", HERE / "admission_threads_test.cc"]
+    names = ("parallel_test.cc", "threads_test.cc", "admission_threads_test.cc", "tiers_threads_test.cc")
+    tests = [HERE / name for name in names]
     return build(tmp_path_factory.mktemp("threads"), "thread", tests)

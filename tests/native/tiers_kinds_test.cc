@@ -58,12 +58,12 @@ TEST(tiers_of_every_kind_give_the_same_bits) {
 
 // What a medium has to do, checked against a map.
 void exercise(LowerTier& tier, unsigned seed) {
-  constexpr std::size_t kWidth = 7;
+  constexpr std::size_t kFloats = 7;
   std::mt19937_64 random(seed);
   std::map<std::int64_t, std::pair<Slot, std::vector<float>>> held;
   std::vector<std::pair<std::int64_t, std::pair<Slot, std::vector<float>>>> dropped;
   const auto check = [&](std::int64_t key, const std::pair<Slot, std::vector<float>>& row) {
-    std::vector<float> out(kWidth);
+    std::vector<float> out(kFloats);
     float* const to = out.data();
     tier.get(&key, &row.first, 1, &to);
     CHECK(out == row.second);
@@ -77,7 +77,7 @@ void exercise(LowerTier& tier, unsigned seed) {
         dropped.emplace_back(key, known->second);
         held.erase(known);
       }
-      std::vector<float> row(kWidth);
+      std::vector<float> row(kFloats);
       for (float& value : row) value = static_cast<float>(random());
       const float* const from = row.data();
       Slot place = recmigrate::kAbsent;
@@ -120,6 +120,35 @@ TEST(tiers_of_a_size_are_full_at_it) {
     const std::vector<float> rest = read_tiers(tiered, TierIds(keys.begin() + 4700, keys.end()), false);
     CHECK(std::equal(rest.begin(), rest.end(), rows.begin() + 4700 * kTierDim));
   }
+}
+
+TEST(tiers_in_a_small_log_compact_it_and_say_when_it_is_full) {
+  Table plain(fixtures::config(kTierDim));
+  Table tiered(with_tiers("memory:4000,log:450000"));
+  compare_tiers(plain, tiered, OptimizerKind::adagrad, 31, 150);
+  std::mt19937_64 random(3);
+  TierIds keys(500);
+  std::uint64_t written = 0;
+  for (int step = 0; step < 60; ++step) {  // 1500 rows of 72 bytes, rewritten again and again
+    for (std::int64_t& key : keys) key = static_cast<std::int64_t>(random() % 1500);
+    read_tiers(tiered, keys, true);
+    tiered.drain();
+    const recmigrate::TierUse use = tiered.tier_status()[1].use;
+    CHECK(use.medium_bytes <= 450000);
+    written = use.written_rows;
+  }
+  CHECK(written > 5000 && tiered.tier_status()[1].use.compactions > 10);
+  TierIds many(8000);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<std::int64_t>(100000 + i);
+  const std::vector<float> rows = read_tiers(tiered, many, true);
+  CHECK_THROWS(StorageFailed, tiered.drain(), "may use 450000 bytes");
+  CHECK_THROWS(StorageFailed, tiered.drain(), "may use 450000 bytes");
+  CHECK(read_tiers(plain, many, true) == rows);
+  tiered.remove(many.data(), 7900);
+  tiered.drain();
+  CHECK(tiered.tier_status()[0].use.rows <= tiered.tier_status()[0].capacity);
+  CHECK(read_tiers(tiered, TierIds(many.begin() + 7900, many.end()), false) ==
+        std::vector<float>(rows.begin() + 7900 * kTierDim, rows.end()));
 }
 
 TEST(tiers_leave_no_folder_behind) {

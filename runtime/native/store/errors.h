@@ -30,6 +30,12 @@ class StorageFailed : public std::runtime_error {
   bool damaged_;
 };
 
+// As much as it may take of its medium is taken.
+class StorageFull : public StorageFailed {
+ public:
+  using StorageFailed::StorageFailed;
+};
+
 // Out of line and cold, so that the checks in hot loops cost a compare and nothing else.
 [[noreturn, gnu::cold, gnu::noinline]] inline void fail_invalid(const std::string& message) {
   throw InvalidInput(message);

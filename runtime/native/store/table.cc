@@ -83,7 +83,10 @@ Table::Table(const TableConfig& config)
   recount();
 }
 
-Table::~Table() { sweeper::forget(*this); }
+Table::~Table() {
+  sweeper::forget(*this);
+  sweeper::forget(compactor_, sweeper::Work::compact);
+}
 
 RowLayout Table::layout(OptimizerKind kind) const noexcept {
   const unsigned cells = (config_.expansion ? RowLayout::bit(Cell::generation) : 0U) |

@@ -348,7 +348,10 @@ class Table : private Tended {
   struct Descent;
   [[nodiscard]] std::vector<Descent> coldest(std::size_t count) const;
   void put_below(std::size_t tier, const std::vector<Descent>& rows);
-  void move_segments(std::size_t tier);
+  void lower_rows();
+  void compact_tiers(bool scarce);
+  void compact_in_background() noexcept;
+  bool move_segment(std::size_t tier, bool scarce);
   std::size_t pass_on();
   struct Passing;
   [[nodiscard]] std::vector<Passing> coldest_below(std::size_t tier, std::size_t count) const;
@@ -483,6 +486,16 @@ class Table : private Tended {
 
   mutable std::atomic<std::uint64_t> found_[4] = {};  // distinct keys of batches, by the tier that had them
   std::atomic<bool> storage_failed_{false};           // when rows were moved in the background
+  // What a thread of its own compacts.
+  class Compactor final : public Tended {
+   public:
+    explicit Compactor(Table& table) noexcept : table_(table) {}
+    void tend() noexcept override { table_.compact_in_background(); }
+
+   private:
+    Table& table_;
+  };
+  Compactor compactor_{*this};
   std::mutex trimming_;                               // one thread moves rows down at a time
 
   std::mutex recent_mutex_;

@@ -276,11 +276,21 @@ void Table::trim() {
   const std::lock_guard<std::mutex> one(trimming_);
   const Maintenance maintenance(maintenance_);
   for (const auto& tier : state_->lower) tier->flush();  // what an earlier attempt left
+  try {
+    lower_rows();
+  } catch (const StorageFull&) {
+    compact_tiers(true);
+    lower_rows();
+  }
+  sweeper::threads(sweeper::Work::compact) == 0 ? compact_tiers(false) : sweeper::ask(compactor_, sweeper::Work::compact);
+  storage_failed_ = false;
+}
+
+// Until each tier but the last holds no more than it may. The caller holds `maintenance_`.
+void Table::lower_rows() {
   while (pass_on() + move_down() != 0) {
     for (const auto& tier : state_->lower) tier->flush();
   }
-  for (std::size_t t = 0; t < state_->lower.size(); ++t) move_segments(t);
-  storage_failed_ = false;
 }
 
 // Moves the coldest rows that are too many for memory to the tier below; returns how many. Looking for them goes on
@@ -378,39 +388,6 @@ void Table::put_below(std::size_t tier, const std::vector<Descent>& rows) {
     const std::uint64_t hash = hash_key(keys[i]);
     shard.remove(hash, keys[i], state_->layout);
     shard.lower[tier].insert(hash, keys[i], places[i]);
-  }
-}
-
-// Writes parts of a tier anew of which much is not needed any more. The caller holds `maintenance_`.
-void Table::move_segments(std::size_t tier) {
-  LowerTier& below = *state_->lower[tier];
-  StoredRows found;
-  while (below.worth_moving(found)) {
-    const std::size_t width = state_->layout.stride();
-    for (std::size_t i = 0; i < found.keys.size(); ++i) {
-      const std::int64_t key = found.keys[i];
-      const std::uint64_t hash = hash_key(key);
-      Shard& shard = *state_->shards[shard_of(hash)];
-      {
-        const ReadLock lock(shard.mutex);
-        if (shard.lower[tier].find(hash, key) != found.places[i]) continue;
-      }
-      const float* const row = &found.rows[i * width];
-      Slot fresh = kAbsent;
-      below.put(&key, &row, 1, &fresh);
-      Slot old = fresh;
-      {
-        const WriteLock lock(shard.mutex);
-        if (shard.lower[tier].find(hash, key) == found.places[i]) {  // it may have come up meanwhile
-          old = shard.lower[tier].erase(hash, key);
-          shard.lower[tier].insert(hash, key, fresh);
-        }
-      }
-      below.drop(&key, &old, 1);
-    }
-    below.flush();
-    const WriteLock lock(structure_);
-    below.settle();
   }
 }
 

@@ -87,8 +87,9 @@ class Database {
   }
   [[nodiscard]] std::string text(char* error) const {
     if (error == nullptr) return "";
-    const std::string result = error;
+    std::string result = error;
     library_.free(error);
+    for (char& letter : result) letter = letter >= ' ' && letter <= '~' ? letter : '?';  // it may quote a damaged key
     return result;
   }
 
@@ -215,7 +216,7 @@ class LevelDbTier final : public LowerTier {
                         "in memory");
   }
   [[noreturn]] void refuse() const {
-    throw StorageFailed(place_.owner + " may use " + std::to_string(place_.capacity) + " bytes of '" + place_.folder +
+    throw StorageFull(place_.owner + " may use " + std::to_string(place_.capacity) + " bytes of '" + place_.folder +
                         "' and they are full; raise that size, or evict rows first");
   }
 

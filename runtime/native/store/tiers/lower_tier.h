@@ -38,7 +38,8 @@ class LowerTier {
  public:
   virtual ~LowerTier() = default;
 
-  // places[i] = where rows[i] is kept from now on. Throws LimitReached or StorageFailed, and then nothing has changed.
+  // places[i] = where rows[i] is kept from now on. Throws LimitReached, StorageFull or
+  // StorageFailed, and then nothing has changed.
   virtual void put(const std::int64_t* keys, const float* const* rows, std::size_t count, Slot* places) = 0;
   // out[i] = where the row at places[i], which is that of keys[i], is to go. Throws StorageFailed that names the key of a
   // row that is damaged or cannot be read.
@@ -50,8 +51,8 @@ class LowerTier {
   // What `put` kept in memory goes to the medium. Throws StorageFailed; what was not written stays in memory.
   virtual void flush() = 0;
   // The rows of the part of the tier that is worth writing anew most, dead ones among them; false when none is. The
-  // caller puts those that live anew and drops the places.
-  [[nodiscard]] virtual bool worth_moving(StoredRows& /*found*/) { return false; }
+  // caller puts those that live anew, drops the places, and settles. `scarce`: space is needed, so less is worth it.
+  [[nodiscard]] virtual bool worth_moving(StoredRows& /*found*/, bool /*scarce*/) { return false; }
   // The row at a place where the medium is memory, else null. It is not checked, and may be that of another key when the
   // place was dropped and settled. Not beside `put`.
   [[nodiscard]] virtual const float* in_place(Slot /*place*/) const noexcept { return nullptr; }

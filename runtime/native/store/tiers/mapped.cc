@@ -195,7 +195,7 @@ class Mapped final : public LowerTier {
 
   [[noreturn]] void refuse() const {
     if (place_.capacity == 0) fail_limit(place_.owner + " holds at most 4294967294 rows in a tier");
-    throw StorageFailed(place_.owner + " may use " + std::to_string(place_.capacity) + " bytes of '" + place_.folder +
+    throw StorageFull(place_.owner + " may use " + std::to_string(place_.capacity) + " bytes of '" + place_.folder +
                         "' and they are full; raise that size, or evict rows first");
   }
 

@@ -20,19 +20,25 @@ constexpr std::size_t kReadGrain = 512;    // reads of one thread
 // A log is compacted while more than a third of it is dead, beyond some segments that a small one may waste.
 constexpr std::uint64_t kSpareSegments = 2;
 
+// Where space is scarce, from this part of a segment on that is dead.
+constexpr std::uint32_t kScarcePart = 8;
+
+// Of a limited log: one is filled, one is kept for those that compaction moves, and one holds rows.
+constexpr std::uint64_t kLeastSegments = 3;
+
 class RecordLog final : public LowerTier {
  public:
   explicit RecordLog(const TierPlace& place)
       : place_(place),
         format_(place.width),
         record_(format_.bytes()),
-        segment_bytes_((std::max(place.segment, kLeastRecords * record_) + ScratchFile::kBlock - 1) /
+        segment_bytes_((std::max(limited_segment(place), kLeastRecords * record_) + ScratchFile::kBlock - 1) /
                        ScratchFile::kBlock * ScratchFile::kBlock),
         per_segment_(segment_bytes_ / record_),
         file_(place.folder, place.owner) {
-    if (place.capacity != 0 && place.capacity < 2 * segment_bytes_) {
+    if (place.capacity != 0 && place.capacity < kLeastSegments * segment_bytes_) {
       fail_invalid(place.owner + " may use " + std::to_string(place.capacity) + " bytes of its folder; it needs " +
-                   std::to_string(2 * segment_bytes_) + " or more");
+                   std::to_string(kLeastSegments * segment_bytes_) + " or more");
     }
   }
 
@@ -85,6 +91,7 @@ class RecordLog final : public LowerTier {
 
   void settle() noexcept override {
     const std::lock_guard<std::mutex> lock(mutex_);
+    moving_ = false;
     for (std::size_t s = 0; s < segments_.size(); ++s) {
       if (segments_[s].state != State::stored || segments_[s].live != 0) continue;
       segments_[s] = Segment();
@@ -116,7 +123,7 @@ class RecordLog final : public LowerTier {
     }
   }
 
-  bool worth_moving(StoredRows& found) override {
+  bool worth_moving(StoredRows& found, bool scarce) override {
     std::uint32_t number = 0;
     std::size_t count = 0;
     {
@@ -133,7 +140,9 @@ class RecordLog final : public LowerTier {
       }
       if (worst == nullptr || worst->live == worst->count) return false;
       const std::uint64_t allowed = live_ + live_ / 2 + kSpareSegments * per_segment_;
-      if (records <= allowed && !short_of_space()) return false;
+      const bool thin = (worst->count - worst->live) * std::uint64_t{kScarcePart} >= worst->count;
+      if (records <= allowed && !(thin && (scarce || short_of_space()))) return false;
+      moving_ = true;
       count = worst->count;
       ++compactions_;
       moved_ += worst->live;
@@ -213,6 +222,10 @@ class RecordLog final : public LowerTier {
     std::vector<char>& to_;
   };
 
+  // A small log has small segments, so that few are half full.
+  [[nodiscard]] static std::size_t limited_segment(const TierPlace& place) noexcept {
+    return place.capacity == 0 ? place.segment : std::min<std::uint64_t>(place.segment, place.capacity / 16);
+  }
   [[nodiscard]] std::size_t in_segment(Slot place) const noexcept { return place % per_segment_ * record_; }
   [[nodiscard]] std::uint64_t in_file(Slot place) const noexcept {
     return std::uint64_t{place / per_segment_} * segment_bytes_ + in_segment(place);
@@ -223,15 +236,19 @@ class RecordLog final : public LowerTier {
   }
   // Whether most of what the tier may take is taken. Locked.
   [[nodiscard]] bool short_of_space() const noexcept {
-    return place_.capacity != 0 && free_.empty() && segments_.size() + 1 >= most_segments();
+    return place_.capacity != 0 && segments_left() <= 1;
+  }
+  [[nodiscard]] std::uint64_t segments_left() const noexcept {
+    return free_.size() + (most_segments() - segments_.size());
   }
 
   // Room for `count` records. Locked.
   void make_segments(std::size_t count) {
     std::size_t room = 0;
     for (const std::uint32_t s : filling_) room += per_segment_ - segments_[s].count;
+    const std::uint64_t missing = room > count ? 0 : (count + 1 - room + per_segment_ - 1) / per_segment_;
+    if (missing + (moving_ ? 0 : 1) > segments_left()) refuse();
     while (room < count + 1) {  // one more: there is always a segment to fill
-      if (free_.empty() && segments_.size() >= most_segments()) refuse();
       filling_.reserve(filling_.size() + 1);
       full_.reserve(full_.size() + filling_.size() + 1);
       free_.reserve(segments_.size() + 1);
@@ -253,7 +270,7 @@ class RecordLog final : public LowerTier {
 
   [[noreturn]] void refuse() const {
     if (place_.capacity != 0) {
-      throw StorageFailed(place_.owner + " may use " + std::to_string(place_.capacity) + " bytes of '" + place_.folder +
+      throw StorageFull(place_.owner + " may use " + std::to_string(place_.capacity) + " bytes of '" + place_.folder +
                           "' and they are full; raise that size, or evict rows first");
     }
     fail_limit(place_.owner + " holds at most 4294967294 rows on disk");
@@ -288,6 +305,7 @@ class RecordLog final : public LowerTier {
   std::vector<std::uint32_t> full_;     // to be written, in this order
   std::vector<std::uint32_t> free_;
   std::shared_ptr<Buffer> spare_;
+  bool moving_ = false;  // rows that `worth_moving` found: they may take the segment kept for them
   std::uint64_t live_ = 0;
   std::uint64_t written_ = 0;
   std::uint64_t compactions_ = 0;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,9 +24,9 @@ struct Queue {
 };
 
 // Never destroyed: its threads outlive static objects.
-Queue& queue() {
-  static auto* const instance = new Queue;
-  return *instance;
+Queue& queue(Work work) {
+  static auto* const instances = new Queue[2];
+  return instances[static_cast<unsigned>(work)];
 }
 
 bool has(const std::vector<Tended*>& all, const Tended* one) noexcept {
@@ -37,8 +38,7 @@ std::deque<Tended*>::iterator next(Queue& all) noexcept {
   return std::find_if(all.waiting.begin(), all.waiting.end(), [&](Tended* one) { return !has(all.tended, one); });
 }
 
-void work() {
-  Queue& all = queue();
+void tend_all(Queue& all) {
   std::unique_lock<std::mutex> lock(all.mutex);
   for (;;) {
     all.asked.wait(lock, [&] { return next(all) != all.waiting.end(); });
@@ -56,7 +56,12 @@ void work() {
 
 }  // namespace
 
-unsigned threads() noexcept {
+unsigned threads(Work work) noexcept {
+  static const bool compacts = [] {
+    const char* const text = std::getenv("TF_SSDHASH_ASYNC_COMPACTION");
+    return text != nullptr && std::string(text) == "1";
+  }();
+  if (work == Work::compact) return compacts ? 1 : 0;
   static const unsigned count = [] {
     const char* const text = std::getenv("TF_MULTI_TIER_EV_EVICTION_THREADS");
     if (text == nullptr || *text == '\0') return 1U;
@@ -67,18 +72,18 @@ unsigned threads() noexcept {
   return count;
 }
 
-void ask(Tended& one) {
-  Queue& all = queue();
+void ask(Tended& one, Work work) {
+  Queue& all = queue(work);
   const std::lock_guard<std::mutex> lock(all.mutex);
   if (std::find(all.waiting.begin(), all.waiting.end(), &one) != all.waiting.end()) return;
-  all.tended.reserve(threads());
-  for (; all.started < threads(); ++all.started) std::thread(work).detach();
+  all.tended.reserve(threads(work));
+  for (; all.started < threads(work); ++all.started) std::thread([&all] { tend_all(all); }).detach();
   all.waiting.push_back(&one);
   all.asked.notify_one();
 }
 
-void forget(Tended& one) noexcept {
-  Queue& all = queue();
+void forget(Tended& one, Work work) noexcept {
+  Queue& all = queue(work);
   std::unique_lock<std::mutex> lock(all.mutex);
   all.waiting.erase(std::remove(all.waiting.begin(), all.waiting.end(), &one), all.waiting.end());
   all.done.wait(lock, [&] { return !has(all.tended, &one); });

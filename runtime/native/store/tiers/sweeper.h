@@ -15,15 +15,19 @@ class Tended {
 
 namespace sweeper {
 
-// TF_MULTI_TIER_EV_EVICTION_THREADS, 1 when it is not set; 0: tables are tended by the thread that uses them.
-[[nodiscard]] unsigned threads() noexcept;
+// What for. Each has threads of its own.
+enum class Work : unsigned { trim, compact };
+
+// TF_MULTI_TIER_EV_EVICTION_THREADS, 1 when it is not set; 0: tables are tended by the thread that uses them. For `compact`
+// one when TF_SSDHASH_ASYNC_COMPACTION is 1; else none: the thread that trims compacts.
+[[nodiscard]] unsigned threads(Work work = Work::trim) noexcept;
 
 // Has `one` tended soon, once however often it was asked for; a thread that has nothing to do sleeps. Throws
 // std::system_error when no thread can be started.
-void ask(Tended& one);
+void ask(Tended& one, Work work = Work::trim);
 
 // Returns when nobody tends it any more, and nobody will.
-void forget(Tended& one) noexcept;
+void forget(Tended& one, Work work = Work::trim) noexcept;
 
 }  // namespace sweeper
 }  // namespace recmigrate
