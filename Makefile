@@ -12,7 +12,7 @@ PYTEST  := -m pytest --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadfile 
 NATIVE := runtime/native/librecmigrate.so
 NATIVE_SOURCES := $(wildcard runtime/native/store/*.h runtime/native/store/*.cc runtime/native/store/rules/*.h runtime/native/store/rules/*.cc runtime/native/store/tiers/*.h runtime/native/store/tiers/*.cc runtime/native/ops/*.h runtime/native/ops/*.cc)
 
-.PHONY: help setup demo test test-tf221 wheel-test lint types bench clean
+.PHONY: help setup demo test test-tf221 wheel-test lint types bench matrix clean
 
 # TensorFlow 2.15.1's oneDNN thread pool was seen to die at random in batch matmuls (migrate/verify/workers.py has the trace).
 demo: export TF_ENABLE_ONEDNN_OPTS = 0
@@ -23,6 +23,7 @@ help:
 	@echo "make test-tf221  the native, runtime, rewriter and property tests again on TensorFlow 2.21, same compiled library"
 	@echo "make lint types  ruff, mypy --strict"
 	@echo "make bench       the yardstick benchmarks (see benchmarks/README.md)"
+	@echo "make matrix      every kind of storage, policy, compaction and optimizer: 1,000 training steps give the bits of memory alone"
 	@echo "make clean       remove the environments and everything built"
 
 $(VENV)/.locked: constraints/tf215.txt
@@ -88,6 +89,9 @@ bench: setup
 	@$(BIN)/python -m benchmarks.cold_step --keys 1000000 --dim 8,16,64,128 --ids uniform --batches 200 --systems ours,stock,bare-prefetch
 	@$(BIN)/python -m benchmarks.criteo_step --optimizer adam
 	@$(BIN)/python -m benchmarks.engine --keys 1000000,10000000
+
+matrix: setup
+	@$(BIN)/python tests/runtime/tier_matrix.py 1000
 
 clean:
 	rm -rf $(VENV) $(TF221) build dist *.egg-info $(NATIVE) demo-output
