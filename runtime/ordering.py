@@ -36,6 +36,11 @@ _REF_WRITES = ("Apply", "SparseApply", "Assign", "ScatterAdd", "ScatterSub", "Sc
 _READING = frozenset({"RecLookup", "RecPooledLookup", "RecLookupPermitted"})
 
 
+# Ops that count a variable up. Those that set one are of an init op or a Saver, which must not depend on anything.
+_COUNTS = frozenset({"AssignAdd", "AssignAddVariableOp"})
+_VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
+
+
 class _Reads(NamedTuple):
     """What an op depends on: sources of data and updates of tables, each a bit of the graph's numbering."""
 
@@ -79,6 +84,25 @@ def updates_added(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> N
 def admission_added(lookup: tf.Operation, earlier: list[tf.Operation]) -> None:
     """Let a new lookup that counts its keys wait for those of its table that exist, so that runs are alike."""
     _wait([(lookup, earlier)])
+
+
+def rate_computed(rate: tf.Tensor) -> None:
+    """Let what counts the steps up wait for a learning rate that is computed from their number.
+
+    The optimizer of the other variables adds 1 to the global step once these are updated. A rate that the tables have
+    for themselves could otherwise be that of the next step. Where a rate needs a feed or data, nothing waits for it:
+    counting alone must not ask for them.
+    """
+    if _tensorflow.in_control_flow(rate.op):
+        return
+    _, ordered, _ = _inputs_first([rate.op])
+    if any(op.type in _PLACEHOLDERS or "Iterator" in op.type for op in ordered):
+        return
+    needed = set(ordered)
+    for variable in (op for op in ordered if op.type in _VARIABLES):
+        for op in variable.outputs[0].consumers():
+            if op.type in _COUNTS and op not in needed and not _tensorflow.in_control_flow(op):
+                _tensorflow.add_control_inputs(op, [rate.op])
 
 
 def _wait(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> None:

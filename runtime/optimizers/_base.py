@@ -121,6 +121,8 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         self._prepare()
         with tf.name_scope(name or self.get_name()) as scope, tf.device("/device:CPU:0"):
             rate = self._rate(global_step)
+            if slices[0][1].graph is not None:
+                ordering.rate_computed(rate)
             updates = self._update_tables(slices, rate)
             done = self._end(updates, global_step, scope)
         if slices[0][1].graph is not None:

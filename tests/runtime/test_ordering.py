@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -174,3 +176,36 @@ def test_what_an_op_reads_is_what_a_search_from_it_finds() -> None:
             pending += fresh
         wanted = {one.name for one in ancestors if one.type in ("Placeholder", "RandomUniform")}
         assert {name for name, bit in bits.items() if found.sources & bit} == wanted
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_a_rate_of_the_tables_own_is_that_of_the_step_that_runs(use_resource: bool) -> None:
+    v1 = tf.compat.v1
+    table = make_table(initializer=tf.constant_initializer(0.0))
+    step = v1.get_variable("step", initializer=np.int64(0), trainable=False, use_resource=use_resource)
+    scale = v1.get_variable("scale", initializer=1.0)
+    loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1], tf.int64))) + scale
+    dense = v1.train.GradientDescentOptimizer(0.1)
+    with tf.control_dependencies([tf.numpy_function(lambda: time.sleep(0.02), [], [])]):
+        late = tf.cast(tf.identity(step), tf.float32)  # read long after the dense half could have counted
+    sparse = gradient_descent.create_hash_optimizer(1.0 + late)
+    train = tf.group(
+        dense.apply_gradients(dense.compute_gradients(loss, [scale]), step),
+        sparse.apply_gradients(sparse.compute_gradients(loss, [table.variable])),
+    )
+    with session() as opened:
+        for _ in range(3):
+            opened.run(train)
+        np.testing.assert_array_equal(rows_of(opened, table, [1]), np.full([1, 4], -(1.0 + 2.0 + 3.0)))
+
+
+def test_counting_alone_asks_for_no_feed_and_initializing_for_no_rate() -> None:
+    v1 = tf.compat.v1
+    table = make_table()
+    step = v1.train.create_global_step()
+    rate = v1.placeholder(tf.float32, [])
+    sparse = gradient_descent.create_hash_optimizer(rate / tf.cast(step + 1, tf.float32))
+    count = v1.assign_add(step, 1)
+    sparse.minimize(tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1], tf.int64))))
+    with session() as opened:
+        assert opened.run(count) == 1
