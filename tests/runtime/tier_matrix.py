@@ -31,8 +31,8 @@ def differences(kind: str, policy: str, optimizer: str, steps: int) -> str:
     with tf.Graph().as_default(), tempfile.TemporaryDirectory() as folder:
         ids = v1.placeholder(tf.int64, [None])
         tables, rows, trains = [], [], []
-        tiers = len(storage.KINDS[kind])
-        cold = storage.Storage(kind, path=folder, sizes=[20_000, 40_000, 600_000][:tiers], policy=policy)
+        sizes = [[20_000], [20_000, 600_000], [20_000, 40_000, 600_000]][len(storage.KINDS[kind]) - 1]
+        cold = storage.Storage(kind, path=folder, sizes=sizes, policy=policy)
         for name, given in (("cold", cold), ("warm", None)):
             table = runtime.create_table(tf.int64, 4, name, v1.constant_initializer(0.25), storage=given)
             found = runtime.sparse_lookup(table, ids)
