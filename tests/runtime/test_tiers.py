@@ -137,6 +137,7 @@ def test_tiers_are_shown_in_tensorboard(graph: tf.Graph, tmp_path: Path) -> None
 
 
 def test_an_eager_table_writes_its_scalars_to_the_default_writer(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")  # which tf.summary needs, and not every TensorFlow brings
     table = make_table("written", storage=_small(tmp_path / "rows"))
     with tf.summary.create_file_writer(str(tmp_path / "log")).as_default():
         assert runtime.tier_summaries(table, step=1) is None
