@@ -81,7 +81,7 @@ def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
                 "looked_up_rows after the last lookup, or look up with is_train=False"
             )
         if table.graph is not None and result.graph is table.graph:
-            ordering.lookup_added(result.op, table.updates)
+            ordering.lookup_added(result.op, table.updates, table.reads_each_step)
             table.lookups.append(result.op)
         elif table.graph is not None:
             table.inner_lookups.append(result.op)

@@ -49,6 +49,8 @@ class UpdateRules:
 class CountedTable(Table):
     """A table of a v1 graph with `UpdateRules`; its rows start from the matrix [n, dim] that `initial_rows` makes."""
 
+    reads_each_step = True
+
     def __init__(
         self,
         arguments: TableArguments,

@@ -3,7 +3,7 @@
 A v1 graph has no automatic order, so the update gets control edges. A control edge also *forces* the lookup to run,
 therefore a lookup counts as part of the step only when it reads a placeholder, an iterator or another source, and none
 that the update does not read itself: training must not demand the feed, eat the data or insert the ids of another
-branch of the graph. A lookup that inserts nothing may also have constant ids.
+branch of the graph. One of a table whose lookups change nothing, and are read often, may also have constant ids.
 """
 
 from __future__ import annotations
@@ -32,10 +32,6 @@ _INERT = frozenset(
 _REF_WRITES = ("Apply", "SparseApply", "Assign", "ScatterAdd", "ScatterSub", "ScatterUpdate")
 
 
-# Lookups of tables that leave them as they are.
-_READING = frozenset({"RecLookup", "RecPooledLookup", "RecLookupPermitted"})
-
-
 # Ops that count a variable up. Those that set one are of an init op or a Saver, which must not depend on anything.
 _COUNTS = frozenset({"AssignAdd", "AssignAddVariableOp"})
 _VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
@@ -58,6 +54,7 @@ class _Known:
 
     bits: dict[str, int] = field(default_factory=dict)  # of sources and updates
     reads: dict[str, _Reads] = field(default_factory=dict)  # of lookups and updates
+    steady: set[str] = field(default_factory=set)  # lookups that belong to every step
 
     def bit(self, op: tf.Operation) -> int:
         return self.bits.setdefault(op.name, 1 << len(self.bits))
@@ -66,13 +63,18 @@ class _Known:
 _known: WeakKeyDictionary[tf.Graph, _Known] = WeakKeyDictionary()
 
 
-def lookup_added(lookup: tf.Operation, updates: list[tf.Operation]) -> None:
-    """Let the updates that exist already wait for a new lookup of their table."""
+def lookup_added(lookup: tf.Operation, updates: list[tf.Operation], steady: bool = False) -> None:
+    """Let the updates that exist already wait for a new lookup of their table.
+
+    A `steady` one changes nothing and may run in every step: it needs no data of the step to belong to it.
+    """
+    if steady:
+        _known.setdefault(lookup.graph, _Known()).steady.add(lookup.name)
     if not updates or _tensorflow.in_control_flow(lookup):
         return
     own, *others = _reads_of([lookup, *updates])
     for update, reads in zip(updates, others, strict=True):
-        if not own.updates & _known[lookup.graph].bit(update) and own.is_step_of(reads, lookup.type in _READING):
+        if not own.updates & _known[lookup.graph].bit(update) and own.is_step_of(reads, steady):
             _tensorflow.add_control_inputs(update, [lookup])
 
 
@@ -115,7 +117,8 @@ def _wait(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> None:
     ops = list(dict.fromkeys(one for op, earlier in free for one in (op, *earlier)))
     reads = dict(zip(ops, _reads_of(ops), strict=True))
     for op, earlier in free:
-        own = [one for one in earlier if reads[one].is_step_of(reads[op], one.type in _READING)]
+        steady = _known[op.graph].steady
+        own = [one for one in earlier if reads[one].is_step_of(reads[op], one.name in steady)]
         _tensorflow.add_control_inputs(op, own)
 
 

@@ -36,6 +36,9 @@ class Table(_tensorflow.Parent):
     `tf.function`, and is saved by `tf.train.Checkpoint(table=table)`.
     """
 
+    #: Whether its lookups change nothing, and an update waits for those with constant ids, too.
+    reads_each_step = False
+
     def __init__(
         self,
         arguments: table_arguments.TableArguments,

@@ -61,6 +61,7 @@ def test_tables_have_the_names_of_the_variables_and_are_shared_as_they_are() -> 
 )
 def test_rows_begin_as_those_of_the_variable(made: Any) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
         with tf.variable_scope("a", initializer=made):
             table, variable = _table(), tf.get_variable("v", [50, 4])
         rows = runtime.sparse_lookup(table, np.arange(50))
