@@ -1,7 +1,7 @@
 """`tf.train.Saver({"table": table})`.
 
-verdict: stays
-says: table; the checkpoint names this variable
+verdict: assumed
+becomes: `tf.train.Saver({"table": table.variable})`; the rows' optimizer slots are saved, too
 """
 
 import tensorflow.compat.v1 as tf
