@@ -143,11 +143,6 @@ def mentions_framework(data: bytes) -> bool:
     return any(name.encode() in data for name in FRAMEWORKS)
 
 
-def names_framework(text: str) -> bool:
-    """Return the same for a text."""
-    return any(name in text for name in FRAMEWORKS)
-
-
 def framework_of(text: str) -> str:
     """Second filter: `tensorflow`, `paddle` or `other`, by the imports (with both, Paddle)."""
     return framework_in(ast.parse(text), text)

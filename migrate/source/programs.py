@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from migrate.source.discover import names_framework
+from migrate.source.discover import FRAMEWORKS
 from migrate.source.project import Project
 
+FRAMEWORK = re.compile("|".join(FRAMEWORKS))
 MAKES = re.compile(r"get_variable|\bVariable\s*\(|add_weight|embedding_column")
 READS = re.compile(
     r"embedding_lookup|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul"
@@ -77,16 +78,14 @@ class Programs:
         if len(self.project.files) < 2:
             return frozenset()
         # Most files of a repository fail the first question, which is much the cheaper one.
-        found = [
-            p for p in self.project.files if self._is_framework(p) and self.words.concerns.search(self.project.text(p))
-        ]
-        if not any(self.words.makes.search(self.project.text(path)) for path in found):
+        found = [p for p in self.project.files if self._is_framework(p) and self._concerns(p)]
+        if not any(self.project.holds(path, self.words.makes) for path in found):
             return frozenset()
         return frozenset(found)
 
     def _is_framework(self, path: str) -> bool:
         """True for a file that may have to do with a framework: it names one, or others of the project run with it."""
-        return names_framework(self.project.text(path)) or bool(self.project.edges(path)) or path in self._importers
+        return self.project.holds(path, FRAMEWORK) or bool(self.project.edges(path)) or path in self._importers
 
     @cached_property
     def _importers(self) -> dict[str, set[str]]:
@@ -136,14 +135,14 @@ class Programs:
             if path in self.concerned:
                 units.setdefault(root(path), []).append(path)
         for unit in units.values():
-            texts = [self.project.text(path) for path in unit]
-            whole = (
-                len(unit) > 1 and any(map(self.words.makes.search, texts)) and any(map(self.words.reads.search, texts))
-            )
-            if whole and sum(map(len, texts)) <= LIMIT:
+            whole = len(unit) > 1 and all(self._any_holds(unit, one) for one in (self.words.makes, self.words.reads))
+            if whole and sum(len(self.project.text(path)) for path in unit) <= LIMIT:
                 yield tuple(unit)
             elif whole:
                 self._crowded |= set(unit)
+
+    def _any_holds(self, paths: Sequence[str], words: re.Pattern[str]) -> bool:
+        return any(self.project.holds(path, words) for path in paths)
 
     def is_crowded(self, path: str) -> bool:
         """True for a file that is judged alone because too much text would be judged with it."""
@@ -157,7 +156,7 @@ class Programs:
         return tuple(one for one in found if self._concerns(one) or any(map(self._brought, self.entries(one))))
 
     def _concerns(self, path: str) -> bool:
-        return self.words.concerns.search(self.project.text(path)) is not None
+        return self.project.holds(path, self.words.concerns)
 
     def opened(self, path: str) -> tuple[str, ...]:
         """Return the files that import what may be any module, and so `path` or code that runs with it."""
@@ -199,7 +198,8 @@ class Programs:
         """Return the names, attributes and keys that a file which makes variables gives a value to."""
         if path not in self._writes:
             text = self.project.text(path)
-            self._writes[path] = frozenset(ASSIGNED.findall(text) if self.words.makes.search(text) else ())
+            makes = self.project.holds(path, self.words.makes)
+            self._writes[path] = frozenset(ASSIGNED.findall(text) if makes else ())
         return self._writes[path]
 
     def users(self, unit: Sequence[str], words: set[str], handed: set[str]) -> tuple[str, ...]:
@@ -221,16 +221,15 @@ class Programs:
             else:
                 uses = path in beside and not self._read(path).isdisjoint(handed)
             if handed and not uses and path in beside:
-                uses = REFLECTS.search(self.project.text(path)) is not None
+                uses = self.project.holds(path, REFLECTS)
             if uses:
                 found.append(path)
         return tuple(found)
 
     def may_be_used(self, path: str) -> bool:
         """True for a file that makes and looks up variables and runs with others, which may use them."""
-        text = self.project.text(path)
         others = len(self.entries(path)) > 1 or len(self.project.closure(path)) > 1
-        return others and self.words.makes.search(text) is not None and self.words.reads.search(text) is not None
+        return others and self.project.holds(path, self.words.makes) and self.project.holds(path, self.words.reads)
 
     def group(self, path: str) -> str:
         """Return a name that files have in common which are judged together; empty when it is judged alone."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,6 +68,7 @@ class Project:
         self._public: dict[str, frozenset[str]] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._origins: dict[tuple[str, str], Origin | None] = {}
+        self._held: dict[str, dict[str, bool]] = {}
         self.memory: dict[str, Any] = {}  #: what a frontend found out, by a key of its own
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -101,8 +103,27 @@ class Project:
             return ()
 
     def replaced(self, texts: Mapping[str, str]) -> Project:
-        """Return the same project with other texts for some files."""
-        return Project(self.files, {**self._given, **texts}, self.settings, self.named)
+        """Return the same project with other texts for some files; what the texts of the others say is not asked again.
+
+        Neither is what they import, unless one of the new texts binds what its old one bound in another way.
+        """
+        found = Project(self.files, {**self._given, **texts}, self.settings, self.named)
+        found.modules = self.modules
+        found._texts = {**self._texts, **texts}
+        for name in ("_imports", "_exports", "_dynamic"):
+            setattr(found, name, {path: known for path, known in getattr(self, name).items() if path not in texts})
+        for words, held in self._held.items():
+            found._held[words] = {path: known for path, known in held.items() if path not in texts}
+        if all(self.exports(path).items() <= found.exports(path).items() for path in texts):
+            found._edges = {path: known for path, known in self._edges.items() if path not in texts}
+        return found
+
+    def holds(self, path: str, words: re.Pattern[str]) -> bool:
+        """True when the text of a file has what `words` look for; a text is searched once."""
+        held = self._held.setdefault(words.pattern, {})
+        if path not in held:
+            held[path] = words.search(self.text(path)) is not None
+        return held[path]
 
     def digest(self, path: str) -> str:
         """Return a digest of a file's text."""

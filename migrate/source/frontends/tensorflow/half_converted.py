@@ -26,18 +26,18 @@ def half_converted(path: str, text: str, project: Project | None) -> list[Findin
     if MAKES.search(text) or TRAINS.search(text):
         return []
     programs = programs_of(project)
-    others = [one for one in project.files if one != path and MAKES.search(project.text(one))]
+    others = [one for one in project.files if one != path and project.holds(one, MAKES)]
     made = next((one for one in others if programs.related(path, one)), None)
     line = _step(text)
-    if made is None or not line or any(_trains(project, one) for one in project.files if programs.related(path, one)):
+    if (
+        made is None
+        or not line
+        or any(project.holds(one, TRAINS) and programs.related(path, one) for one in project.files)
+    ):
         return []
     message = "this step trains no table, and its program makes some"
     reason = f"`{made}` was converted, and the files that train what it makes were not: the conversion is not whole"
     return [Finding(RULE, "optimizer", State.UNSUPPORTED, Location(path, line, line), message, reason, REMEDY)]
-
-
-def _trains(project: Project, path: str) -> bool:
-    return TRAINS.search(project.text(path)) is not None
 
 
 def _step(text: str) -> int:
