@@ -65,6 +65,15 @@ USES = {
     "        return self.read(self.item, ids)\n    @static") + OBJECT + "    rows = model.out(ids)\n" + END,
     "only by position": HEAD + START + UNIT.replace("(table, ids, weight)", "(table, /, ids, *, weight)").replace(
         ", 1.0", ", weight=1.0").replace(", 0.1", ", weight=0.1") + END,
+    "default": HEAD + START + UNIT.replace("(table, ids, weight)", "(ids, weight, table=item)").replace(
+        "unit(item, ", "unit(") + END,
+    "default of some calls": HEAD + START + UNIT.replace("(table, ids, weight)", "(ids, weight, *, table=item)")
+    .replace("unit(item, ids, 1.0)", "unit(ids, 1.0)")
+    .replace("unit(item, ids[::-1], ", "unit(table=item, ids=ids, weight=")
+    + END,
+    "default that makes it": HEAD + START.replace('    item = tf.get_variable("item", [8, 4])\n', "") + UNIT.replace(
+        "(table, ids, weight)", '(ids, weight, table=tf.get_variable("item", [8, 4]))').replace("unit(item, ", "unit(")
+    + END,
     "constructor": HEAD + TOWER + START + "    rows = Tower(item, 1.0).rows(ids)"
     " + Half(item, 0.5).rows(ids[::-1])\n" + END,
 }  # fmt: skip
@@ -103,7 +112,11 @@ STAYS = {
     "bound again": ("    rows =", "    unit = wrap(unit)\n    rows ="),
     "decorated": ("    def unit", "    @wrap\n    def unit"),
     "starred": (CALL, "unit(*[item, ids, 0.1])"),
-    "default": ("(table, ids, weight)", "(table, ids, weight=1.0, more=item)"),
+    "default": ("(table, ids, weight):\n", "(table, ids, weight, more=item):\n        tf.norm(more, axis=1)\n"),
+    "another default": (
+        "(table, ids, weight):\n",
+        "(table, ids, weight, t=item, s=tf.ones([8, 4])):\n        tf.gather(t, ids)\n        t = s\n",
+    ),
     "used whole": ("        return", "        tf.norm(table, axis=1)\n        return"),
     "rebound": ("        return", "        table = table * 1.0\n        return"),
     "in a graph loop": (CALL, "tf.map_fn(lambda one: unit(item, one, 0.1), ids, tf.float32)"),

@@ -22,6 +22,7 @@ class JoinedNames(TfNames):
         self._names = dict(names)
         listed = [names[focus]] if focus else list(names.values())
         self.calls = [found for one in listed for found in one.calls]
+        self._aliases = {name for one in listed for name in one._aliases}
         self.v1_prefix = listed[0].v1_prefix if focus else ""
 
     def of(self, node: cst.CSTNode) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import libcst as cst
 
@@ -36,6 +37,8 @@ ALIASES = {
     "train.global_step": "train.get_global_step",
     "pow": "math.pow",
 }
+#: Modules that hold symbols which make variables, look them up or train them.
+MODULES = re.compile(r"(tensorflow|tensorflow_core)(\.compat\.v[12]|\._api\.v[12])*(\.nn|\.train|\.python\.ops\.\w+)?")
 #: Symbols that exist only in the v1 API: their spelling shows how this file reaches it.
 V1_ONLY = re.compile(
     r"(get_variable|placeholder|Session|InteractiveSession|variable_scope|global_variables_initializer|trainable_variables"
@@ -101,14 +104,33 @@ class TfNames:
         found = {name if name in self._foreign else _canonical(name) for name in imported}
         return found.pop() if len(found) == 1 else None
 
+    def mentions(self, word: Callable[[str], bool]) -> list[cst.Name | cst.Attribute]:
+        """Return the mentions of names that `word` accepts, and of all that imports and assignments give otherwise.
+
+        They are in the order of the source; the names of parameters, keywords and definitions are not among them.
+        """
+        given = self.tree.aliases | self._aliases
+        found: list[cst.Name | cst.Attribute] = []
+        for name, uses in self.tree.names.items():
+            found += [use for use in uses if self._stands_alone(use)] if word(name) or name in given else []
+        for name, attributes in self.tree.attributes.items():
+            found += attributes if word(name) else []
+        return sorted(found, key=lambda node: self.tree.span(node)[0])
+
+    def _stands_alone(self, use: cst.Name) -> bool:
+        around = self.tree.parent(use)
+        part = isinstance(around, cst.Attribute)
+        keyword = isinstance(around, cst.Arg) and around.keyword is use
+        kinds = cst.ImportAlias | cst.AsName | cst.FunctionDef | cst.ClassDef | cst.Param
+        named = isinstance(around, cst.Param) and around.name is not use
+        return not part and not keyword and (named or not isinstance(around, kinds))
+
     def is_module(self, node: cst.CSTNode) -> bool:
         """True when `node` is TensorFlow itself or one of its modules that hold symbols."""
         if not isinstance(node, cst.Name | cst.Attribute):
             return False
         imported, _ = self.tree.imported_names(node)
-        return bool(imported) and all(
-            n in {*ROOTS, "tensorflow.compat.v1", "tensorflow.nn", "tensorflow.train"} for n in imported
-        )
+        return bool(imported) and all(MODULES.fullmatch(name) for name in imported)
 
     def _find_v1_prefix(self) -> str:
         """Return how this file spells the v1 API, e.g. `tf` or `tf.compat.v1`; empty when it has no name for it."""

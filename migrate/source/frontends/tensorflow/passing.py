@@ -15,8 +15,13 @@ from migrate.source.frontends.tensorflow.returned import calls_that_get
 
 
 def parameter_of(file: File, node: cst.BaseExpression) -> tuple[cst.Name, list[cst.BaseExpression]] | None:
-    """Return the parameter that takes `node` in a call, and what every call passes there; None when not followed."""
+    """Return the parameter that takes `node`, and all that it may be given; None when that is not followed.
+
+    It takes the argument of a call, or its default in the calls that leave it out.
+    """
     arg = file.tree.parent(node)
+    if isinstance(arg, cst.Param):
+        return _by_default(file, arg)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
     function = callee(file, call) if isinstance(call, cst.Call) else None
     if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call) or function is None:
@@ -28,9 +33,31 @@ def parameter_of(file: File, node: cst.BaseExpression) -> tuple[cst.Name, list[c
     calls = calls_of(file, function)
     if taken is None or calls is None or arg.star or not any(one is call for one in calls):
         return None
-    passed = [argument_of(known, one, name) for one in calls]
+    values = _given(known, taken, calls)
+    return (taken.name, values) if values is not None else None
+
+
+def _by_default(file: File, taken: cst.Param) -> tuple[cst.Name, list[cst.BaseExpression]] | None:
+    function = file.tree.enclosing(taken, cst.FunctionDef)
+    if function is None or not any(one is taken for one in (*_of(function), *function.params.kwonly_params)):
+        return None  # of a lambda
+    calls = calls_of(file, function)
+    values = _given(parameters(file, function), taken, calls) if calls else None
+    return (taken.name, values) if values is not None else None
+
+
+def _of(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
+    return (*function.params.posonly_params, *function.params.params)
+
+
+def _given(known: list[cst.Param], taken: cst.Param, calls: list[cst.Call]) -> list[cst.BaseExpression] | None:
+    """Return what calls pass to a parameter, with its default where one leaves it out; None when that is not seen."""
+    passed = [argument_of(known, one, taken.name.value) for one in calls]
     values = [value for value in passed if value is not None]
-    return (taken.name, values) if len(values) == len(passed) else None
+    if len(values) == len(passed):
+        return values
+    starred = any(arg.star for call in calls for arg in call.args)
+    return [*values, taken.default] if taken.default is not None and not starred else None
 
 
 def receivers_of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:

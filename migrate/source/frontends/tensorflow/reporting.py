@@ -7,19 +7,17 @@ from dataclasses import replace
 
 import libcst as cst
 
-from migrate.report.model import Applicability, Finding, Location, State, TableRecord, with_ids
+from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
 from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table, refused_state
 from migrate.source.frontends.tensorflow.judge import Judgement, concerns
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
+from migrate.source.frontends.tensorflow.lost import left_alone, namesakes, of_line
 from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.partitions import OTHER_ORDER
 from migrate.source.frontends.tensorflow.plan import Plan
-from migrate.source.frontends.tensorflow.tables import LOOKUP_LIKE, unfollowed
 from migrate.source.frontends.tensorflow.training import owner
-from migrate.source.frontends.tensorflow.values import resolve
-from migrate.source.frontends.tensorflow.variable_scopes import call_sites, calls_named
-from migrate.source.notebook import SUFFIX as NOTEBOOK
+from migrate.source.frontends.tensorflow.variable_scopes import call_sites
 from migrate.source.rules import rules
 
 #: More statements than this that stop tables of other files alike are one finding.
@@ -31,13 +29,6 @@ def report(file: File, judgement: Judgement, plan: Plan) -> tuple[tuple[Finding,
     reporter = _Reporter(file, judgement, plan)
     findings = sorted(reporter.findings(), key=lambda f: (f.location.line, f.rule))
     return with_ids(findings), tuple(reporter.records())
-
-
-def _of(made: Location, here: Location) -> str:
-    """Return ` of line …`, or of the other file; nothing in a notebook, whose cells number their lines themselves."""
-    if made.path.endswith(NOTEBOOK):
-        return ""
-    return f" of line {made.line}" if made.path == here.path else f" of {made.path}:{made.line}"
 
 
 class _Reporter:
@@ -88,8 +79,8 @@ class _Reporter:
             yield from self._followed()
             yield from self._steps()
         yield from self._pointers()
-        yield from self._left_alone()
-        yield from self._namesakes()
+        yield from left_alone(self.file, self.judgement.tables)
+        yield from namesakes(self.file, self.pointed)
 
     def _stops_of_files(self, stops: list[Stop], homes: set[str]) -> Iterator[Finding]:
         """Yield what stops tables wherever it stands; of many alike in files without a table, the first."""
@@ -161,7 +152,7 @@ class _Reporter:
                     "lookup",
                     State.NOTED,
                     place,
-                    f"this lookup stays, with `{table.label}`{_of(made, place)}",
+                    f"this lookup stays, with `{table.label}`{of_line(made, place)}",
                     before=self._text(lookup.call),
                     table=table.creation.name or table.label,
                 )
@@ -266,56 +257,6 @@ class _Reporter:
         reason = f"it is made in {place.path}:{place.line}"
         where = self.tree.location(call)
         return Finding("tf-embedding-lookup", "lookup", State.NOTED, where, message, reason, before=self._text(call))
-
-    def _left_alone(self) -> Iterator[Finding]:
-        """Say which lookups read something that is no variable of this file."""
-        known = {id(node) for table in self.judgement.tables for node in table.references}
-        read = {id(lookup.call) for table in self.judgement.tables for lookup in table.lookups}
-        lost = unfollowed(self.file, self.judgement.tables)
-        for call, name in self.file.names.calls:
-            if name not in LOOKUP_LIKE or "lookup" not in name or not call.args or id(call) in read:
-                continue
-            first = next((a for a in call.args if a.keyword and a.keyword.value == "params"), call.args[0]).value
-            parts = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
-            if not any(id(part) in known for part in parts):
-                message = (
-                    f"`{self._text(first)}` is not proven to be a variable made in this file; the lookup is left alone"
-                )
-                may_be = lost and not self._is_tensor(first)
-                line = _of(self.tree.location(lost[0]), self.tree.location(call)) if may_be else ""
-                yield Finding(
-                    "tf-embedding-lookup",
-                    "lookup",
-                    State.OPAQUE if may_be else State.NOTED,
-                    self.tree.location(call),
-                    message,
-                    f"it may be the one{line}, which is handed on in a way that is not followed" if may_be else "",
-                    "bind the variable to a name or an attribute, and look it up there" if may_be else "",
-                    before=self._text(call),
-                )
-
-    def _namesakes(self) -> Iterator[Finding]:
-        """Say of calls that are called like a lookup that they are none of TensorFlow's."""
-        for name in sorted({name.rpartition(".")[2] for name in LOOKUP_LIKE if "lookup" in name}):
-            for call in calls_named(self.file, name):
-                if id(call) in self.pointed or self.file.names.of(call.func) is not None:
-                    continue
-                message = f"`{self._text(call.func)}` is not TensorFlow's; this call is left alone"
-                yield Finding(
-                    "tf-embedding-lookup",
-                    "lookup",
-                    State.NOTED,
-                    self.tree.location(call),
-                    message,
-                    "what it reads is judged where it does so",
-                    before=self._text(call),
-                )
-
-    def _is_tensor(self, node: cst.BaseExpression) -> bool:
-        """True for what a TensorFlow call computed, other than a variable."""
-        value = resolve(self.tree, node)
-        name = self.file.names.of(value.func) if isinstance(value, cst.Call) else None
-        return name is not None and name not in {"get_variable", "Variable"}
 
     def _text(self, node: cst.CSTNode) -> str:
         return "" if isinstance(node, cst.Module) else self.tree.source(node)

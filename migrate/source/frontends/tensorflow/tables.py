@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -12,6 +13,7 @@ from migrate.source.frontends.tensorflow.callers import repeats_function
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.inner_graphs import in_branch, run_apart
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
+from migrate.source.frontends.tensorflow.loose_lookups import is_lookup, may_look_up
 from migrate.source.frontends.tensorflow.measured import check_measured, measured
 from migrate.source.frontends.tensorflow.padding import Padded, find_padding, follow, pad
 from migrate.source.frontends.tensorflow.partitions import check_parts
@@ -22,18 +24,6 @@ from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop, runs
 from migrate.source.rules import rules
-
-#: Calls that read rows by ids, whether or not this version can convert them.
-LOOKUP_LIKE = {
-    "nn.embedding_lookup",
-    "gather",
-    "nn.embedding_lookup_sparse",
-    "nn.safe_embedding_lookup_sparse",
-    "contrib.layers.safe_embedding_lookup_sparse",
-    "sparse_tensor_dense_matmul",
-    "sparse.sparse_dense_matmul",
-    "sparse.matmul",
-}
 
 
 def find_tables(file: File) -> list[Table]:
@@ -158,7 +148,7 @@ def _target_in_place(file: File, call: cst.Call, element: cst.Element) -> cst.Ba
     return next((e.value for e in elements if assigned_value(file.tree, e.value) is call), None)
 
 
-def unfollowed(file: File, tables: list[Table]) -> list[cst.Call]:
+def unfollowed(file: File, tables: Sequence[Table]) -> list[cst.Call]:
     """Return the calls that make variables of which the file does not show what is done with them."""
     readers = {symbol for rule in rules(CreationRule) for symbol in rule.symbols}
     known = {id(table.creation.call) for table in tables}
@@ -166,10 +156,19 @@ def unfollowed(file: File, tables: list[Table]) -> list[cst.Call]:
     for call, name in file.names.calls:
         if name in readers and id(call) not in known:
             _, uses = _uses(file, call)
-            handed_on = uses is None or any(isinstance(file.tree.parent(read), cst.Return) for read in uses.reads)
-            if handed_on or (uses is not None and uses.stops):
+            if uses is None or uses.stops or any(_is_handed_on(file, read) for read in uses.reads):
                 found.append(call)
     return found
+
+
+def _is_handed_on(file: File, read: cst.BaseExpression) -> bool:
+    """True for a value that is returned, given to code which is not TensorFlow's, or put into something."""
+    around = file.tree.parent(read)
+    if isinstance(around, cst.Arg):
+        call = file.tree.parent(around)
+        return isinstance(call, cst.Call) and file.names.of(call.func) is None
+    kinds = cst.Return | cst.Yield | cst.Element | cst.DictElement | cst.Param | cst.IfExp | cst.NamedExpr
+    return isinstance(around, kinds)
 
 
 def _dict_element(file: File, element: cst.DictElement) -> tuple[str, Mentions | None]:
@@ -197,8 +196,8 @@ def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
     if isinstance(arg, cst.Element):
         arg = file.tree.parent(file.tree.parent(arg) or arg)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or file.names.of(call.func) not in LOOKUP_LIKE:
-        return False
+    if not isinstance(call, cst.Call) or not is_lookup(file.names.of(call.func)):
+        return may_look_up(file, node)
     return call.args[0] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None)
 
 

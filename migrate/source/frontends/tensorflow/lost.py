@@ -1,0 +1,124 @@
+"""Lookups that are not known to read a table of this analysis: each is said, with what may be behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from migrate.report.model import Finding, Location, State
+from migrate.source.frontends.tensorflow.answers import once
+from migrate.source.frontends.tensorflow.called import argument_of, calls_of, parameters
+from migrate.source.frontends.tensorflow.callers import last_name
+from migrate.source.frontends.tensorflow.facts import Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.loose_lookups import WORD, is_lookup
+from migrate.source.frontends.tensorflow.possible import possible
+from migrate.source.frontends.tensorflow.tables import unfollowed
+from migrate.source.notebook import SUFFIX as NOTEBOOK
+
+#: Lookups that index ordinary tensors more often than variables.
+GATHERS = {"gather", "gather_nd"}
+
+
+def of_line(made: Location, here: Location) -> str:
+    """Return ` of line …`, or of the other file; nothing in a notebook, whose cells number their lines themselves."""
+    if made.path.endswith(NOTEBOOK):
+        return ""
+    return f" of line {made.line}" if made.path == here.path else f" of {made.path}:{made.line}"
+
+
+def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
+    """Say which lookups read something that is no variable of this file, as far as it shows."""
+    known = {id(node) for table in tables for node in table.references}
+    read = {id(lookup.call) for table in tables for lookup in table.lookups}
+    lost = unfollowed(file, tables)
+    for call, name in file.names.calls:
+        if not is_lookup(name) or not call.args or id(call) in read:
+            continue
+        if WORD not in name and name not in GATHERS:
+            continue
+        first = next((a for a in call.args if a.keyword and a.keyword.value == "params"), call.args[0]).value
+        parts = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
+        if not any(id(part) in known for part in parts):
+            near = _near(file, call, lost, alone=name in GATHERS)
+            yield _left_alone(file, call, name, first, near if near and _may_be_variable(file, first) else [])
+
+
+def _near(file: File, call: cst.Call, lost: Sequence[cst.Call], *, alone: bool) -> list[cst.Call]:
+    """Return the variables that a lookup may read: those of its own file, else of those that run with it.
+
+    With `alone` the others are left out: a gather rather reads a tensor.
+    """
+    own = [one for one in lost if file.tree.module_of(one) is file.tree.module_of(call)]
+    return own if own or alone else [one for one in lost if file.tree.related(one, call)]
+
+
+def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression, lost: Sequence[cst.Call]) -> Finding:
+    message = f"`{file.tree.source(first)}` is not proven to be a variable made in this file; the lookup is left alone"
+    reason = action = ""
+    if lost:
+        line = of_line(file.tree.location(lost[0]), file.tree.location(call))
+        reason = f"it may be the one{line}, which is handed on in a way that is not followed"
+        if len(lost) > 1:
+            reason = f"it may be one of {len(lost)} that are handed on in ways that are not followed"
+            reason += f", the first{line}" if line else ""
+        action = "bind the variable to a name or an attribute, and look it up there"
+    return Finding(
+        "tf-gather" if name in GATHERS else "tf-embedding-lookup",
+        "lookup",
+        State.OPAQUE if lost else State.NOTED,
+        file.tree.location(call),
+        message,
+        reason,
+        action,
+        before=file.tree.source(call),
+    )
+
+
+def namesakes(file: File, told: set[int]) -> Iterator[Finding]:
+    """Say of calls that are called like a lookup that they are none of TensorFlow's, but of those `told` of already."""
+    for call in once(file, ("namesakes",), lambda: [c for c in file.tree.calls if WORD in last_name(c.func)]):
+        if id(call) in told or file.names.of(call.func) is not None:
+            continue
+        yield Finding(
+            "tf-embedding-lookup",
+            "lookup",
+            State.NOTED,
+            file.tree.location(call),
+            f"`{file.tree.source(call.func)}` is not TensorFlow's; this call is left alone",
+            "what it reads is judged where it does so",
+            before=file.tree.source(call),
+        )
+
+
+def _may_be_variable(file: File, node: cst.BaseExpression, depth: int = 3) -> bool:
+    """False for what is computed, wherever it comes from, as far as its names and the callers of its function tell."""
+    return any(_is_open(file, value, depth) for value in possible(file, node))
+
+
+def _is_open(file: File, value: cst.BaseExpression, depth: int) -> bool:
+    if isinstance(value, cst.Call):
+        name = file.names.of(value.func)
+        if name is not None:
+            return name in {"get_variable", "Variable"}
+        imported, _ = file.tree.imported_names(value.func)
+        return not imported or file.tree.is_inside(value.func)
+    if isinstance(value, cst.Subscript):
+        return _may_be_variable(file, value.value, depth - 1) if depth else True
+    if isinstance(value, cst.Name) and isinstance(file.tree.parent(value), cst.Param):
+        given = _given(file, value) if depth else None
+        return given is None or any(_may_be_variable(file, one, depth - 1) for one in given)
+    return isinstance(value, cst.Name | cst.Attribute | cst.NamedExpr | cst.Dict | cst.List | cst.Tuple)
+
+
+def _given(file: File, parameter: cst.Name) -> list[cst.BaseExpression] | None:
+    """Return all that a parameter is given; None when that is not seen."""
+    function = file.tree.enclosing(parameter, cst.FunctionDef)
+    calls = calls_of(file, function) if function is not None else None
+    if function is None or not calls:
+        return None
+    known = parameters(file, function)
+    values = [argument_of(known, call, parameter.value) for call in calls]
+    found = [value for value in values if value is not None]
+    return found if len(found) == len(values) else None

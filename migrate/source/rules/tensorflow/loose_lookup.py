@@ -1,0 +1,62 @@
+"""Lookup functions that are named and not called: what they read is not followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.report.model import State
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark, UseRule
+from migrate.source.frontends.tensorflow.loose_lookups import loose_lookups, may_look_up
+from migrate.source.rules import Example, register
+
+MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\n'
+
+
+@register
+class LooseLookup(FileRule, UseRule):
+    """A lookup function that is stored, handed on or chosen is a finding, and keeps the variables that it is given."""
+
+    id = "tf-loose-lookup"
+    title = "A lookup function that is handed on, not called, is named"
+    applicability = None
+    examples = (
+        Example(
+            "bound to its table",
+            "from functools import partial\n" + MADE + "look = partial(tf.nn.embedding_lookup, W)\ne = look(ids)\n",
+            says="handed to `partial`",
+        ),
+        Example("mapped", MADE + "e = list(map(tf.nn.embedding_lookup, [W], [ids]))\n", says="handed to `map`"),
+        Example(
+            "one of several",
+            MADE + 'HOW = {"a": tf.nn.embedding_lookup, "b": tf.gather}\ne = HOW[kind](W, ids)\n',
+            says="decided at run time",
+        ),
+        Example(
+            "the default of a parameter",
+            MADE + "def read(ids, lookup=tf.nn.embedding_lookup):\n    return lookup(W, ids)\n",
+            says="the default of the parameter `lookup`",
+        ),
+        Example(
+            "another function in its place",
+            MADE + "tf.nn.embedding_lookup = mine\n",
+            says="replaced by another function",
+        ),
+    )
+
+    def remarks(self, file: File) -> Iterator[Remark]:
+        for loose in loose_lookups(file):
+            state = State.NOTED if loose.known else State.OPAQUE
+            yield Remark(loose.node, self.id, state, loose.message, loose.reason, loose.action)
+
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+        if not may_look_up(file, reference):
+            return None
+        call = file.tree.enclosing(reference, cst.Call)
+        assert call is not None, "it is given to a call"
+        text = " ".join(file.tree.source(call).split())
+        reason = "whether this looks its rows up, and by which ids, is decided at run time"
+        action = "call the lookup function itself where rows are read, with the variable as its argument"
+        return Stop(call, self.id, f"`{text if len(text) <= 80 else text[:77] + '...'}`", reason, action)
