@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
+from tensorflow.python.client.session import SessionInterface
 from tensorflow.python.eager import context
 from tensorflow.python.framework import auto_control_deps, op_def_registry
 from tensorflow.python.ops import control_flow_util
@@ -33,6 +34,7 @@ __all__ = [
     "ResourceVariable",
     "SaveSpec",
     "SaveableObject",
+    "SessionInterface",
     "Trackable",
     "add_control_inputs",
     "as_written",

@@ -287,7 +287,7 @@ def _read(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
     if readers:
         there = tables_in(prefix, [name for name, _ in readers.values()])
         first |= {at: read(prefix, one) for (at, (_, read)), one in zip(readers.items(), there, strict=True)}
-    whole = {at: anchor.read_all(prefix) for at, anchor in anchors.items()}
+    whole = {at: item.read_all(prefix) for at, item in enumerate(items) if at in anchors or hasattr(item, "read_all")}
     return first | {at: tensors for at, tensors in whole.items() if tensors is not None}
 
 

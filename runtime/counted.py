@@ -16,6 +16,7 @@ from runtime import _ids, _tensorflow, eviction, native
 from runtime.admission import CountingBloom
 from runtime.anchor import Anchor, GraphAnchor
 from runtime.checkpoint import keyed
+from runtime.checkpoint.keyed_reading import filled
 from runtime.optimizers import stock
 from runtime.table import Table
 from runtime.table_arguments import TableArguments
@@ -155,13 +156,13 @@ class CountedAnchor(GraphAnchor):
         slots = len(self.table.slots.names)
         like = keyed.Rows(0, 0, 0, 0, 0, (0, 0, 0), ((0, 0),) * slots)
         size = len(tf.nest.flatten(like))
-        return self._replaced(tf.nest.pack_sequence_as(like, restored_tensors[:size]))
+        return self.replaced(tf.nest.pack_sequence_as(like, restored_tensors[:size]))
 
     def restore_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
         """Replace the rows by those of a tf.train.Checkpoint."""
 
         def history(part: str, key: str, value: int) -> tf.Tensor:
-            return keyed.filled(restored[part], restored[key], value)
+            return filled(restored[part], restored[key], value)
 
         threshold, keys = max(1, self.table.rules.threshold), restored["keys"]
         waiting = tuple(
@@ -171,12 +172,12 @@ class CountedAnchor(GraphAnchor):
         slots = tuple((restored[f":{name}-keys"], restored[f":{name}-values"]) for name in self.table.slots.names)
         values = restored["values"]
         freqs, versions = history("freqs", "keys", threshold), history("versions", "keys", -1)
-        return self._replaced(keyed.Rows(keys, freqs, versions, values, tf.shape(values)[1], waiting, slots))
+        return self.replaced(keyed.Rows(keys, freqs, versions, values, tf.shape(values)[1], waiting, slots))
 
     def _checkpoint_key(self, spec: _tensorflow.SaveSpec) -> str:
         return super()._checkpoint_key(spec).replace("/", ":")
 
-    def _replaced(self, rows: keyed.Rows) -> tf.Operation:
+    def replaced(self, rows: keyed.Rows) -> tf.Operation:
         """Replace the rows; a matrix for further keys is drawn unless there is one."""
         with tf.control_dependencies([self._draw(keep=True)]), tf.device("/device:CPU:0"):
             filled = keyed.restored(self.table, self.table.slots, rows)

@@ -14,7 +14,7 @@ import tensorflow as tf
 from runtime.checkpoint.increments import Increments
 from runtime.checkpoint.seen import mergeable
 
-__all__ = ["NOTHING", "Baseline", "History", "Writer"]
+__all__ = ["NOTHING", "Baseline", "History", "Writer", "remove_bundle"]
 
 
 class Baseline(NamedTuple):
@@ -72,7 +72,7 @@ class History:
             index.write()
             self._note(index, write_state, state_file)
             for name in names - {entry.name for entry in index.entries}:
-                _remove(index.directory / name, meta_suffix)
+                remove_bundle(index.directory / name, meta_suffix)
 
         name, before = Path(path).name, {entry.name for entry in index.entries}
         builds_on = self._base(owner, name, index)
@@ -92,7 +92,7 @@ class History:
         now = write(path, before)
         if before and any(not mergeable(a.meta, b.meta) for a, b in zip(before, now, strict=True)):
             # The layout of a table's rows changed: no increment can be merged into the old ones.
-            _remove(Path(path), "")
+            remove_bundle(Path(path), "")
             builds_on, now = None, write(path, None)
         self._since_full = 1 if builds_on is None else self._since_full + 1
         self._last = (weakref.ref(owner), Path(path).name, now)
@@ -112,7 +112,7 @@ class History:
             tf.compat.v1.train.update_checkpoint_state(str(index.directory), paths[-1], paths, state_file)
 
 
-def _remove(prefix: Path, meta_suffix: str) -> None:
+def remove_bundle(prefix: Path, meta_suffix: str) -> None:
     """Remove the files of a checkpoint, its index first: what is left of a killed removal is no checkpoint."""
     Path(f"{prefix}.index").unlink(missing_ok=True)
     for file in prefix.parent.glob(f"{prefix.name}.data-?????-of-?????"):

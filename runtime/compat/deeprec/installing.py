@@ -9,7 +9,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.compat.deeprec import columns, config_pb2, creation, lookups, options, storage, variable
+from runtime.compat.deeprec import (
+    columns,
+    config_pb2,
+    creation,
+    incremental,
+    lookups,
+    monitored,
+    options,
+    storage,
+    variable,
+)
 from runtime.optimizers import deeprec as optimizers
 
 __all__ = ["install", "uninstall"]
@@ -20,6 +30,7 @@ _ABSENT = object()
 _INITIALIZERS = ("constant", "ones", "random_normal", "random_uniform", "zeros")
 #: Subpackages with a life of their own.
 _LEFT_ALONE = {"app", "compat", "contrib", "estimator", "keras", "lite"}
+_TRAINING = "tensorflow.python.training"
 _FRAMEWORK = "tensorflow.core.framework"
 _LAYERS = "tensorflow.contrib.layers.python.layers"
 
@@ -133,6 +144,9 @@ def _add_names(changes: _Changes, module: Any) -> None:
     changes.set(module, "get_embedding_variable", creation.get_embedding_variable)
     for name in optimizers.__all__:
         changes.set(module.train, name, getattr(optimizers, name))
+    changes.set(module.train, "Saver", incremental.Saver)
+    for name in monitored.__all__:
+        changes.set(module.train, name, getattr(monitored, name))
     for name, ours in lookups.LOOKUPS.items():
         changes.set(module.nn, name, lookups.extended(getattr(module.nn, name), ours))
     _add_columns(changes, module.feature_column)
@@ -152,6 +166,9 @@ def _add_columns(changes: _Changes, module: Any) -> None:
 
 
 def _add_modules(changes: _Changes) -> None:
+    names = ("IncrementalSaver", "_get_incremental_saver")
+    saver = changes.add_module(f"{_TRAINING}.incremental_saver", {name: getattr(incremental, name) for name in names})
+    changes.set(sys.modules[_TRAINING], "incremental_saver", saver)
     enums = changes.add_module(
         f"{_FRAMEWORK}.embedding.config_pb2", {name: getattr(config_pb2, name) for name in config_pb2.__all__}
     )

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import tensorflow as tf
 
 from runtime import _tensorflow, native
-from runtime.checkpoint import keyed
+from runtime.checkpoint.keyed_reading import filled
 from runtime.compat.deeprec.config_pb2 import StorageType
 from runtime.compat.deeprec.options import EmbeddingVariableOption
 from runtime.counted import CountedAnchor, CountedTable, lookup
@@ -109,7 +109,7 @@ class EmbeddingVariable(CountedAnchor):
         """Return keys [n], values [n, dim], versions [n] and frequencies [n] of all rows, as a checkpoint has them."""
         with self.table.scope("export"):
             keys, frequencies, versions, _, values, *_ = native.ops().rec_export_rows(self.table.handle)
-            return keys, values, keyed.filled(versions, keys, -1), keyed.filled(frequencies, keys, 0)
+            return keys, values, filled(versions, keys, -1), filled(frequencies, keys, 0)
 
     def lookup_tier(self, ids: Any) -> tf.Tensor:
         """Return the tier of each id's row, int32 of their shape: 0 is the first, -1 no row."""

@@ -1,0 +1,239 @@
+"""DeepRec's incremental checkpoints: a `Saver`, and the `IncrementalSaver` that goes with it.
+
+Whole checkpoints are TensorFlow's. An increment is a bundle of its own, as a rule in the folder
+`.incremental_checkpoint` beside them, with the rows of EmbeddingVariables that changed since the last whole checkpoint,
+and all other variables. It says which whole checkpoint it builds on, so that it is never applied to another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Mapping
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tensorflow
+from runtime.checkpoint.bundle import CheckpointError
+from runtime.checkpoint.history import remove_bundle
+from runtime.checkpoint.increments import index_crc
+from runtime.checkpoint.keyed_increments import ChangedRows
+from runtime.counted import CountedAnchor
+
+__all__ = ["FOLDER", "IncrementalSaver", "Saver"]
+
+v1: Any = tf.compat.v1
+#: Where increments lie, in the folder of the whole checkpoints.
+FOLDER = ".incremental_checkpoint"
+_BASE = "incremental_checkpoint_base"
+
+
+class Saver(v1.train.Saver):  # type: ignore[misc]
+    """TensorFlow's Saver with DeepRec's arguments; what it saved last is what an `IncrementalSaver` builds on."""
+
+    def __init__(
+        self,
+        var_list: Any = None,
+        *args: Any,
+        incremental_save_restore: bool = False,
+        incremental_include_normal_var: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Take the arguments of TensorFlow's.
+
+        `incremental_save_restore` alone changes nothing: the increments are an `IncrementalSaver`'s. They hold all
+        other variables, as if `incremental_include_normal_var` was always true.
+        """
+        del incremental_save_restore, incremental_include_normal_var
+        self.items = var_list
+        self.noted_by: IncrementalSaver | None = None
+        super().__init__(var_list, *args, **kwargs)
+
+    def save(self, sess: Any, save_path: Any, *args: Any, **kwargs: Any) -> str:
+        """Write a whole checkpoint; arguments and result are those of TensorFlow's Saver."""
+        if self.noted_by is None:
+            return str(super().save(sess, save_path, *args, **kwargs))
+        with self.noted_by.noting(sess) as session:
+            path = str(super().save(session, save_path, *args, **kwargs))
+        self.noted_by.note(sess, path)
+        return path
+
+
+class IncrementalSaver:
+    """Writes what changed since the last whole checkpoint of a `Saver`, and restores both together.
+
+    It keeps 16 bytes for each row. Every increment holds all changes since the whole checkpoint, so that the last one
+    is enough; the last two are kept.
+    """
+
+    def __init__(self, saver: Saver) -> None:
+        """Make the ops in the current v1 graph, after the optimizer's and before the graph is final.
+
+        Raises:
+            TypeError: `saver` is no Saver of this module.
+        """
+        if not isinstance(saver, Saver):
+            raise TypeError(
+                f"incremental checkpoints need tf.train.Saver as runtime.compat.deeprec.install() puts it there, not "
+                f"{type(saver).__module__}.{type(saver).__name__}: make the Saver after install()"
+            )
+        saver.build()
+        saver.noted_by = self
+        self._saver = saver
+        self._noted: Any = None
+        #: Session, name and CRC of the last whole checkpoint, keys and fingerprints of its rows.
+        self._last: tuple[Any, str, int, list[Any]] | None = None
+        items = saver.items
+        if items is None:
+            items = [*v1.global_variables(), *v1.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS)]
+        with tf.name_scope("incr_save/"), tf.device("/device:CPU:0"):
+            self._whole = v1.placeholder(tf.string, [], name="whole")
+            self._base = v1.placeholder_with_default(tf.constant(["", ""]), [2], name="base")
+        given = items.values() if isinstance(items, Mapping) else items
+        self._rows = {id(item): ChangedRows(item, self._whole) for item in given if isinstance(item, CountedAnchor)}
+        self._increments = v1.train.Saver(self._replaced(items), max_to_keep=0, name="incr_save")
+
+    def _replaced(self, items: Any) -> Any:
+        base = _Text(self._base, _BASE)
+        if isinstance(items, Mapping):
+            return {name: self._rows.get(id(item), item) for name, item in items.items()} | {_BASE: base}
+        return [*(self._rows.get(id(item), item) for item in items), base]
+
+    @contextlib.contextmanager
+    def noting(self, session: Any) -> Any:
+        """Give a session that fetches what is to be noted in the run that saves."""
+        self._noted = None
+        yield _Noting(session, self)
+
+    def run_and_note(self, session: Any, fetches: Any, feeds: Any) -> Any:
+        """Run a fetch; where it is the one that saves, take the fingerprints of the same snapshot with it."""
+        if fetches != self._saver.saver_def.save_tensor_name:
+            return session.run(fetches, feeds)
+        for rows in self._rows.values():
+            feeds = {**feeds, **rows.feeds(None)}
+        self._noted, result = session.run([[rows.noted for rows in self._rows.values()], fetches], feeds)
+        return result
+
+    def note(self, session: Any, path: str) -> None:
+        """Remember what was saved as the checkpoint that increments of `session` build on."""
+        self._last = (weakref.ref(session), Path(path).name, index_crc(Path(path)), self._noted)
+
+    def incremental_save(
+        self,
+        sess: Any,
+        save_path: Any,
+        global_step: Any = None,
+        meta_graph_suffix: str = "meta",
+        write_state: bool = True,
+    ) -> str:
+        """Write the increment `<save_path>-<global_step>` and return its path.
+
+        Where this session has saved no whole checkpoint yet, the increment holds every row.
+        """
+        del meta_graph_suffix
+        path = str(save_path)
+        if global_step is not None:
+            number = global_step if isinstance(global_step, Integral) else v1.train.global_step(sess, global_step)
+            path = f"{path}-{int(number)}"
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        last = self._last if self._last is not None and self._last[0]() is sess else None
+        definition = self._increments.as_saver_def()
+        feeds: dict[Any, Any] = {definition.filename_tensor_name: path}
+        if last is not None:
+            feeds[self._base] = [last[1], str(last[2])]
+        for number, rows in enumerate(self._rows.values()):
+            feeds |= rows.feeds(None if last is None else last[3][number])
+        sess.run(definition.save_tensor_name, feeds)
+        if write_state:
+            _keep(Path(path))
+        return path
+
+    def incremental_restore(self, sess: Any, save_path: Any, incr_save_path: Any) -> None:
+        """Restore the whole checkpoint `save_path` with the changes of the increment `incr_save_path`.
+
+        Raises:
+            CheckpointError: the increment builds on another checkpoint.
+        """
+        whole = Path(str(save_path))
+        if not _fits(str(incr_save_path), whole):
+            raise CheckpointError(
+                f"the increment {incr_save_path} builds on another checkpoint than {whole}: restore it with the one "
+                f"that its tensor `{_BASE}` names, or restore {whole} alone"
+            )
+        definition = self._increments.as_saver_def()
+        feeds = {definition.filename_tensor_name: str(incr_save_path), self._whole: str(whole)}
+        sess.run(definition.restore_op_name, feeds)
+        self._last = None
+
+    def recover_incr_checkpoints(self, sess: Any, checkpoint_dir: Any) -> str | None:
+        """Add to the last whole checkpoint of a folder its last increment, and return the path of that.
+
+        What the session holds is replaced; nothing happens where there is no increment later than the checkpoint.
+        """
+        whole = tf.train.latest_checkpoint(str(checkpoint_dir))
+        state = tf.train.get_checkpoint_state(str(Path(str(checkpoint_dir)) / FOLDER))
+        if whole is None or state is None:
+            return None
+        for path in reversed(state.all_model_checkpoint_paths):
+            if tf.train.checkpoint_exists(path) and _step(path) > _step(whole) and _fits(path, Path(whole)):
+                self.incremental_restore(sess, whole, path)
+                return str(path)
+        return None
+
+
+def _get_incremental_saver(incremental_save_restore: bool, full_saver: Saver) -> IncrementalSaver | None:
+    """Return the saver of the increments of `full_saver`, or None; programs written for DeepRec import this name."""
+    return IncrementalSaver(full_saver) if incremental_save_restore else None
+
+
+class _Noting(_tensorflow.SessionInterface):  # type: ignore[misc]
+    """A session for one `Saver.save`."""
+
+    def __init__(self, session: Any, owner: IncrementalSaver) -> None:
+        self._session, self._owner = session, owner
+
+    @property
+    def graph(self) -> Any:
+        """The graph of the session."""
+        return self._session.graph
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Run as the session does."""
+        del options, run_metadata
+        return self._owner.run_and_note(self._session, fetches, feed_dict or {})
+
+
+class _Text(_tensorflow.SaveableObject):  # type: ignore[misc]
+    """A tensor that is saved, and not restored."""
+
+    def __init__(self, tensor: tf.Tensor, name: str) -> None:
+        super().__init__(tensor, [_tensorflow.SaveSpec(tensor, "", name, device="/device:CPU:0")], name)
+
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> tf.Operation:
+        return tf.no_op()
+
+
+def _fits(increment: str, whole: Path) -> bool:
+    """Whether an increment builds on this checkpoint; one that was written without any holds all rows."""
+    name, crc = (part.decode() for part in tf.train.load_variable(increment, _BASE))
+    return not name or (name == whole.name and crc == str(index_crc(whole)))
+
+
+def _keep(path: Path) -> None:
+    """Note an increment as the last one of its folder, and remove those before the one before it."""
+    state = tf.train.get_checkpoint_state(str(path.parent))
+    before = [] if state is None else [Path(one) for one in state.all_model_checkpoint_paths]
+    before = [one for one in before if one.name != path.name]
+    kept = [str(path.parent / one.name) for one in (*before[-1:], path)]
+    v1.train.update_checkpoint_state(str(path.parent), kept[-1], kept)
+    for one in before[:-1]:
+        remove_bundle(path.parent / one.name, "")
+
+
+def _step(path: str) -> int:
+    """Return the number that the name of a checkpoint ends with, -1 where it has none."""
+    number = path.rpartition("-")[2]
+    return int(number) if number.isdigit() else -1
