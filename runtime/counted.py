@@ -125,6 +125,8 @@ class CountedAnchor(GraphAnchor):
 
     table: CountedTable
     _saved_with: tuple[str, ...] = ()
+    #: A checkpoint's path and the name of the variable there, that every restore takes the rows from instead.
+    source: tuple[str, str] | None = None
 
     @property
     def constraint(self) -> None:
@@ -147,7 +149,8 @@ class CountedAnchor(GraphAnchor):
     def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor]:
         """Return the share of the table in what a checkpoint has of all parts, as many tensors as `specs`."""
         with self.table.scope("restore"):
-            rows = keyed.read(self.table, prefix, self.table.slots)
+            path, name = self.source or (None, None)
+            rows = keyed.read(self.table, prefix if path is None else tf.constant(path), self.table.slots, name)
         flat = tf.nest.flatten(rows)
         return [*flat, *[tf.zeros([0])] * (len(self.specs) - len(flat))]
 
@@ -183,6 +186,11 @@ class CountedAnchor(GraphAnchor):
             filled = keyed.restored(self.table, self.table.slots, rows)
         with tf.control_dependencies([filled, self.table.filled.initializer]):
             return self.mark_initialized()
+
+    def start_from(self, path: str, name: str) -> None:
+        """Let the init op fill the table with the rows of the variable `name` in a checkpoint, with new slots."""
+        with tf.control_dependencies(None), self.table.scope("start"):
+            self.start_by(self.replaced(keyed.read(self.table, tf.constant(path), keyed.Slots(), name)))
 
     def _emptied(self) -> tf.Tensor:
         with tf.control_dependencies([self._draw(keep=False)]):

@@ -82,15 +82,12 @@ def _named(
 
 
 def restored(table: CountedTable, slots: Slots, rows: Rows) -> tf.Operation:
-    """Return the op that replaces the rows of `table`; it also begins with `slots` where a key has none there."""
-    message = (
-        f"the checkpoint's rows of the EmbeddingVariable `{table.table_name}` are not {table.dim} wide: create it with "
-        "the dim it was saved with"
-    )
-    fits = tf.logical_or(tf.equal(tf.size(rows.keys), 0), tf.equal(rows.width, table.dim))
-    with tf.control_dependencies([checked(fits, message, rows.width)]):
-        values = tf.reshape(rows.values, [-1, table.dim])
-        states = [tf.reshape(one, [-1, table.dim]) for _, one in rows.slots]
+    """Return the op that replaces the rows of `table`; it also begins with `slots` where a key has none there.
+
+    With `TF_EV_RESTORE_CUSTOM_DIM` rows of another width are cut, or go on with what a new row begins with.
+    """
+    fit = _adapted if os.environ.get("TF_EV_RESTORE_CUSTOM_DIM", "").lower() in ("true", "1") else _required
+    values, states = fit(table, slots, rows)
     return native.ops().rec_import_rows(
         table.created,
         tf.constant(table.seed, tf.int64),
@@ -107,22 +104,52 @@ def restored(table: CountedTable, slots: Slots, rows: Rows) -> tf.Operation:
     )
 
 
-def read(table: CountedTable, prefix: tf.Tensor, slots: Slots) -> Rows:
-    """Return the share of `table` in the rows that the checkpoint `prefix` has of all parts.
+def _required(table: CountedTable, slots: Slots, rows: Rows) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    """Return values and slots [n, dim] as they were saved."""
+    del slots
+    message = (
+        f"the checkpoint's rows of the EmbeddingVariable `{table.table_name}` are not {table.dim} wide: create it with "
+        "the dim it was saved with, or set TF_EV_RESTORE_CUSTOM_DIM=True to cut them, or fill them up"
+    )
+    fits = tf.logical_or(tf.equal(tf.size(rows.keys), 0), tf.equal(rows.width, table.dim))
+    with tf.control_dependencies([checked(fits, message, rows.width)]):
+        return tf.reshape(rows.values, [-1, table.dim]), [tf.reshape(one, [-1, table.dim]) for _, one in rows.slots]
+
+
+def _adapted(table: CountedTable, slots: Slots, rows: Rows) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    """Return values and slots [n, dim], whatever their width was."""
+    width, dim = tf.maximum(rows.width, 1), table.dim
+
+    def fitted(saved: tf.Tensor, fresh: tf.Tensor) -> tf.Tensor:
+        return tf.concat([tf.reshape(saved, [-1, width])[:, :dim], fresh[:, width:]], 1)
+
+    with tf.control_dependencies([native.ops().rec_table_reset(table.created)]):
+        fresh = native.ops().rec_lookup(table.created, tf.zeros([0, dim]), rows.keys)
+    states = [
+        fitted(state, tf.fill([tf.size(keys), dim], tf.constant(start)))
+        for (keys, state), start in zip(rows.slots, slots.starts, strict=True)
+    ]
+    return fitted(rows.values, fresh), states
+
+
+def read(table: CountedTable, prefix: tf.Tensor, slots: Slots, base: str | None = None) -> Rows:
+    """Return the share of `table` in the rows that the checkpoint `prefix` has of all parts of its variable, or `base`.
 
     Frequencies that were not saved are such that they admit a key, versions that were not are -1.
     """
-    return _read_share(table, prefix, slots, False)[0]
+    return _read_share(table, prefix, slots, base or table.share[0], False)[0]
 
 
 def read_increment(table: CountedTable, prefix: tf.Tensor, slots: Slots) -> tuple[Rows, tf.Tensor]:
     """Return the same of an increment, and the keys, those of other parts with them, that it says were removed."""
-    return _read_share(table, prefix, slots, True)
+    return _read_share(table, prefix, slots, table.share[0], True)
 
 
 @_tensorflow.as_written
-def _read_share(table: CountedTable, prefix: tf.Tensor, slots: Slots, increment: bool) -> tuple[Rows, tf.Tensor]:
-    base, part, parts = table.share
+def _read_share(
+    table: CountedTable, prefix: tf.Tensor, slots: Slots, base: str, increment: bool
+) -> tuple[Rows, tf.Tensor]:
+    _, part, parts = table.share
     message = (
         f"the checkpoint has no rows of the EmbeddingVariable `{base}`: restore one that was saved with it, or leave "
         "it out of the Saver"

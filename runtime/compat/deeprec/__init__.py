@@ -8,6 +8,12 @@ from runtime.compat.deeprec.columns import (
     sequence_categorical_column_with_embedding,
     sparse_column_with_embedding,
 )
+from runtime.compat.deeprec.composed import (
+    DynamicEmbeddingVariable,
+    MultiHashVariable,
+    get_dynamic_dimension_embedding_variable,
+    get_multihash_variable,
+)
 from runtime.compat.deeprec.creation import get_embedding_variable
 from runtime.compat.deeprec.installing import install, uninstall
 from runtime.compat.deeprec.lookups import embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse
@@ -27,18 +33,22 @@ __all__ = [
     "CBFFilter",
     "CheckpointOption",
     "CounterFilter",
+    "DynamicEmbeddingVariable",
     "EmbeddingVariable",
     "EmbeddingVariableOption",
     "GlobalStepEvict",
     "InitializerOption",
     "L2WeightEvict",
+    "MultiHashVariable",
     "PartitionedEmbeddingVariable",
     "StorageOption",
     "categorical_column_with_embedding",
     "config_pb2",
     "embedding_lookup",
     "embedding_lookup_sparse",
+    "get_dynamic_dimension_embedding_variable",
     "get_embedding_variable",
+    "get_multihash_variable",
     "install",
     "safe_embedding_lookup_sparse",
     "sequence_categorical_column_with_embedding",

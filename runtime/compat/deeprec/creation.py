@@ -13,7 +13,13 @@ import tensorflow as tf
 from runtime import _checks
 from runtime.admission import CountingBloom
 from runtime.compat.deeprec import storage, variable
-from runtime.compat.deeprec.options import CBFFilter, EmbeddingVariableOption, GlobalStepEvict, L2WeightEvict
+from runtime.compat.deeprec.options import (
+    CBFFilter,
+    CheckpointOption,
+    EmbeddingVariableOption,
+    GlobalStepEvict,
+    L2WeightEvict,
+)
 from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable
 from runtime.counted import CountedTable, UpdateRules
 from runtime.table import tables
@@ -103,8 +109,24 @@ def _make(
         made: EmbeddingVariable = CountedTable(
             arguments, rules, rows, lambda table: EmbeddingVariable(table, ev_option=option, **settings), share
         ).variable
+        if option.ckpt is not None and option.ckpt.ckpt_to_load_from is not None:
+            _start_from(made, option.ckpt)
     v1.add_to_collection(variable.EV_INIT_VAR_OPS, made.initializer)
     return made
+
+
+def _start_from(made: EmbeddingVariable, option: CheckpointOption) -> None:
+    """Let the init op take the rows from a checkpoint, and where it is always to be so restoring a Saver's as well."""
+    given, name = str(option.ckpt_to_load_from), option.tensor_name_in_ckpt or made.table.share[0]
+    path = tf.train.latest_checkpoint(given) or given
+    if not tf.train.checkpoint_exists(path):
+        raise ValueError(
+            f"CheckpointOption of the EmbeddingVariable `{made.table.table_name}`: there is no checkpoint {given!r}; "
+            "give the path of one, or of a folder with some"
+        )
+    made.start_from(path, name)
+    if option.always_load_from_specific_ckpt:
+        made.source = (path, name)
 
 
 def _check(name: Any, dim: Any, key_dtype: Any, value_dtype: Any, option: Any) -> None:
@@ -126,7 +148,10 @@ def _refuse(
         "constraint": (constraint, "leave it out: sparse updates know none"),
         "custom_getter": (custom_getter, "leave it out"),
         "init_data_source": (source, "leave it out and restore a checkpoint"),
-        "ckpt": (option.ckpt, "leave it out and restore the checkpoint with a Saver"),
+        "CheckpointOption.init_data_source": (
+            option.ckpt and option.ckpt.init_data_source,
+            "leave it out and give ckpt_to_load_from",
+        ),
     }
     for argument, (value, remedy) in absent.items():
         if value is not None:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from runtime.compat.deeprec import (
     columns,
+    composed,
     config_pb2,
     creation,
     incremental,
@@ -142,6 +143,8 @@ def _add_names(changes: _Changes, module: Any) -> None:
     for name in options.__all__:
         changes.set(module, name, getattr(options, name))
     changes.set(module, "get_embedding_variable", creation.get_embedding_variable)
+    for name in ("get_dynamic_dimension_embedding_variable", "get_multihash_variable"):
+        changes.set(module, name, getattr(composed, name))
     for name in optimizers.__all__:
         changes.set(module.train, name, getattr(optimizers, name))
     changes.set(module.train, "Saver", incremental.Saver)

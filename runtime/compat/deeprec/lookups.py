@@ -4,39 +4,29 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from runtime import counted, counted_pooled
-from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable, int_keys
+from runtime.compat.deeprec.composed import Composed
+from runtime.compat.deeprec.variable import int_keys, tables_of
 
-__all__ = ["LOOKUPS", "embedding_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "tables_of"]
+__all__ = ["LOOKUPS", "embedding_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"]
 
 
-def tables_of(params: Any) -> list[counted.CountedTable] | None:
-    """Return the tables of an EmbeddingVariable or of its parts; None for anything else.
+def embedding_lookup(
+    params: Any, ids: Any, name: str | None = None, max_norm: Any = None, blocknums: Any = None
+) -> tf.Tensor:
+    """Return the rows of ids of any shape: float32, ids.shape + [dim]. Nothing is created by it.
 
-    Raises:
-        ValueError: a list of EmbeddingVariables of several dims, or with other variables among them.
+    `blocknums` says how many blocks a row of a `DynamicEmbeddingVariable` has.
     """
-    given: Sequence[Any] = params if isinstance(params, (list, tuple, PartitionedEmbeddingVariable)) else [params]
-    if len(given) == 1 and isinstance(given[0], PartitionedEmbeddingVariable):
-        given = given[0]
-    ours = [one for one in given if isinstance(one, EmbeddingVariable)]
-    if not ours:
-        return None
-    if len(ours) < len(given) or len({one.table.dim for one in ours}) > 1:
-        raise ValueError(f"params {params!r} must all be EmbeddingVariables of one dim: look each up by itself")
-    return [one.table for one in ours]
-
-
-def embedding_lookup(params: Any, ids: Any, name: str | None = None, max_norm: Any = None) -> tf.Tensor:
-    """Return the rows of ids of any shape: float32, ids.shape + [dim]. Nothing is created by it."""
     with tf.name_scope(name or "embedding_lookup"):
         keys = int_keys(ids)
-        rows = counted.lookup(_tables(params), keys)
+        composed = isinstance(params, Composed)
+        rows = params.rows(keys, blocknums) if composed else counted.lookup(_tables(params), keys)
         if max_norm is None:
             return rows
         return tf.clip_by_norm(rows, max_norm, axes=[keys.shape.rank])
@@ -79,6 +69,11 @@ def safe_embedding_lookup_sparse(
 
 
 def _tables(params: Any) -> list[counted.CountedTable]:
+    if isinstance(params, Composed):
+        raise ValueError(
+            f"the variable `{params.name}` has no sparse look-up: look its ids up with tf.nn.embedding_lookup and "
+            "combine the rows with tf.math.segment_sum"
+        )
     found = tables_of(params)
     if found is None:
         raise ValueError(f"params {params!r} are no EmbeddingVariable: make one with get_embedding_variable")
@@ -109,7 +104,8 @@ def extended(stock: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..
 
     @functools.wraps(stock)
     def lookup(*args: Any, **kwargs: Any) -> Any:
-        if tables_of(args[0] if args else kwargs.get(first)) is None:
+        given = args[0] if args else kwargs.get(first)
+        if not isinstance(given, Composed) and tables_of(given) is None:
             return stock(*args, **kwargs)
         own = {name: value for name, value in kwargs.items() if name not in signature.parameters}
         bound = signature.bind(*args, **{name: value for name, value in kwargs.items() if name not in own})

@@ -88,7 +88,12 @@ class InitializerOption:
 
 
 class CheckpointOption:
-    """Which checkpoint to load from."""
+    """A checkpoint that the init op takes the rows from, with their frequencies and versions, but with new slots.
+
+    `ckpt_to_load_from` is its path, or a folder of which the latest is taken; `tensor_name_in_ckpt` the name that the
+    variable has there, its own where it is None. With `always_load_from_specific_ckpt` a Saver that restores another
+    checkpoint takes the rows from this one, too.
+    """
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from runtime.compat.deeprec.config_pb2 import StorageType
 from runtime.compat.deeprec.options import EmbeddingVariableOption
 from runtime.counted import CountedAnchor, CountedTable, lookup
 
-__all__ = ["EmbeddingVariable", "PartitionedEmbeddingVariable", "int_keys"]
+__all__ = ["EmbeddingVariable", "PartitionedEmbeddingVariable", "int_keys", "tables_of"]
 
 #: Collections under DeepRec's names.
 EMBEDDING_VARIABLES = "embedding_variables"
@@ -178,3 +178,20 @@ class PartitionedEmbeddingVariable(Sequence[EmbeddingVariable]):
 
     def __repr__(self) -> str:
         return f"<PartitionedEmbeddingVariable {self.name!r}, {len(self)} parts>"
+
+
+def tables_of(params: Any) -> list[CountedTable] | None:
+    """Return the tables of an EmbeddingVariable or of its parts; None for anything else.
+
+    Raises:
+        ValueError: a list of EmbeddingVariables of several dims, or with other variables among them.
+    """
+    given: Sequence[Any] = params if isinstance(params, (list, tuple, PartitionedEmbeddingVariable)) else [params]
+    if len(given) == 1 and isinstance(given[0], PartitionedEmbeddingVariable):
+        given = given[0]
+    ours = [one for one in given if isinstance(one, EmbeddingVariable)]
+    if not ours:
+        return None
+    if len(ours) < len(given) or len({one.table.dim for one in ours}) > 1:
+        raise ValueError(f"params {params!r} must all be EmbeddingVariables of one dim: look each up by itself")
+    return [one.table for one in ours]

@@ -240,3 +240,53 @@ def test_rows_of_all_tiers_are_saved_and_restored(rec: Any, tmp_path: Path) -> N
     saved = tf.train.load_checkpoint(path)
     assert saved.get_tensor("user-keys").tolist() == list(range(12))
     assert saved.get_tensor("user-freqs").tolist() == [2, 3, *[2] * 10]
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 2)])
+def test_rows_of_another_width_are_cut_or_filled_up(
+    rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, after: int
+) -> None:
+    saved = _Model(rec, None, dim=before).trained(_IDS, [5, 7])
+    path, rows, kept = saved.save(tmp_path), saved.read(), min(before, after)
+    model = _Model(rec, 2, dim=after)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="TF_EV_RESTORE_CUSTOM_DIM"):
+        model.saver.restore(model.session, path)
+    monkeypatch.setenv("TF_EV_RESTORE_CUSTOM_DIM", "True")
+    model = _Model(rec, 2, dim=after)
+    model.trained(_IDS).saver.restore(model.session, path)  # rows that are there take no part
+    np.testing.assert_array_equal(model.read()[:, :kept], rows[:, :kept])
+    np.testing.assert_array_equal(model.read()[:, kept:], _MATRIX[np.mod(_IDS, 64)][:, kept:after])
+    if after < before:
+        return
+    # Slots went with the values, and the new columns start as a new row does.
+    fresh = _Model(rec, None, dim=after).trained([5])
+    for one in (saved, model):
+        one.step([5])
+    np.testing.assert_array_equal(model.read([5])[:, :kept], saved.read([5]))
+    np.testing.assert_array_equal(model.read([5])[:, kept:], fresh.read([5])[:, kept:])
+
+
+def test_an_option_says_which_checkpoint_to_begin_with(rec: Any, tmp_path: Path) -> None:
+    saved = _Model(rec, 2).trained(_IDS)
+    path, rows = saved.save(tmp_path), saved.read()
+    for always in (False, True):
+        with tf.Graph().as_default():
+            option = rec.CheckpointOption(str(tmp_path), "user", always_load_from_specific_ckpt=always)
+            item = rec.get_embedding_variable("item", 3, ev_option=rec.EmbeddingVariableOption(ckpt=option))
+            read, saver = rec.nn.embedding_lookup(item, _IDS), rec.train.Saver()
+            train = rec.train.AdagradOptimizer(0.1).minimize(rec.reduce_sum(read))
+            with rec.Session() as session:
+                session.run(rec.global_variables_initializer())
+                np.testing.assert_array_equal(session.run(read), rows)
+                session.run(train)
+                trained = session.run(read)
+                other = saver.save(session, str(tmp_path / f"other{always}" / "model"))
+                saver.restore(session, other)
+                np.testing.assert_array_equal(session.run(read), rows if always else trained)
+    assert path and np.all(trained != rows)
+
+
+def test_a_checkpoint_to_begin_with_that_is_not_there(rec: Any, tmp_path: Path) -> None:
+    option = rec.EmbeddingVariableOption(ckpt=rec.CheckpointOption(str(tmp_path / "none")))
+    with pytest.raises(ValueError, match="there is no checkpoint"):
+        rec.get_embedding_variable("user", 3, ev_option=option)

@@ -110,7 +110,10 @@ def test_values_that_only_warn(caplog: pytest.LogCaptureFixture) -> None:
         ({"custom_getter": print}, "`custom_getter`"),
         ({"init_data_source": "x"}, "`init_data_source`"),
         ({"ev_option": 3}, "ev_option"),
-        ({"ev_option": deeprec.EmbeddingVariableOption(ckpt=deeprec.CheckpointOption("x"))}, "`ckpt`"),
+        (
+            {"ev_option": deeprec.EmbeddingVariableOption(ckpt=deeprec.CheckpointOption(init_data_source="x"))},
+            "init_data_source",
+        ),
         (
             {"steps_to_live": 3, "ev_option": deeprec.EmbeddingVariableOption(evict_option=deeprec.L2WeightEvict(0.1))},
             "steps_to_live and l2_weight_threshold",
