@@ -6,10 +6,12 @@ from runtime import checkpoint, initializers, optimizers
 from runtime import gradients as _gradients  # noqa: F401 - importing registers them
 from runtime.admission import CountingBloom, set_threshold
 from runtime.config import init, terminate_config_initializer
+from runtime.counted_tables import create_counted_table
 from runtime.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
 from runtime.grouped import grouped_lookup
 from runtime.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
 from runtime.initializers import column_blocks
+from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules
 from runtime.looked_up import looked_up_rows
 from runtime.lookup import sparse_lookup
 from runtime.partitioned import partitioned_lookup
@@ -22,12 +24,17 @@ from runtime.tier_summaries import tier_summaries
 from runtime.variables import get_dense_and_sparse_variable
 
 __all__ = [
+    "Admission",
     "CountingBloom",
     "EvictHook",
+    "Eviction",
+    "InitialRows",
+    "KeyRules",
     "Storage",
     "Table",
     "checkpoint",
     "column_blocks",
+    "create_counted_table",
     "create_table",
     "embedding_lookup_sparse",
     "evict_by_age",

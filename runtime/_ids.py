@@ -103,6 +103,20 @@ def movable(tables: Iterable[Table], modify_graph: bool | None) -> Iterator[None
             table.movable.update(table.lookups[lookups:], table.inner_lookups[inner:])
 
 
+def refuse_counted(tables: Iterable[Table]) -> None:
+    """Refuse tables that only updates change, for lookups that insert.
+
+    Raises:
+        ValueError: there is such a table.
+    """
+    for table in tables:
+        if table.reads_each_step:
+            raise ValueError(
+                f"the counted table `{table.table_name}` has no grouped lookup: look it up by itself with "
+                "sparse_lookup, embedding_lookup_sparse or safe_embedding_lookup_sparse"
+            )
+
+
 def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> None:
     """Refuse a lookup that would train an expanding table, but for which there are no rows and addresses to train.
 

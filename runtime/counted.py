@@ -200,6 +200,29 @@ class CountedAnchor(GraphAnchor):
         return native.ops().rec_initial_rows(self.table.created, self.table.initial_rows(), keep=keep)
 
 
+def int_keys(ids: Any) -> tf.Tensor:
+    """Return ids of int32, int64 or string as int64 keys; strings are hashed.
+
+    Raises:
+        ValueError: ids of another type.
+    """
+    ids = tf.convert_to_tensor(ids)
+    if ids.dtype == tf.string:
+        return tf.strings.to_hash_bucket_fast(ids, 2**63 - 1)
+    if ids.dtype not in (tf.int32, tf.int64):
+        raise ValueError(f"the ids of a counted table are {ids.dtype.name}: they must be int64, int32 or string")
+    return tf.cast(ids, tf.int64)
+
+
+def with_int_keys(ids: Any) -> Any:
+    """Return sparse or ragged ids with values of `int_keys`; anything else as it is."""
+    if isinstance(ids, tf.RaggedTensor):
+        return ids.with_flat_values(int_keys(ids.flat_values))
+    if isinstance(ids, tf.SparseTensor):
+        return tf.SparseTensor(ids.indices, int_keys(ids.values), ids.dense_shape)
+    return ids
+
+
 def global_step() -> tf.Tensor:
     """Return the global step of the graph, made where it has none, as an int64 scalar that is read here."""
     with tf.init_scope():

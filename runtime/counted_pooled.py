@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tensorflow, pooled
-from runtime.counted import CountedTable, lookup
+from runtime.counted import CountedTable, lookup, with_int_keys
 
 
 @_tensorflow.as_written
@@ -25,11 +25,9 @@ def lookup_sparse(
     name: str | None = None,
 ) -> tf.Tensor:
     """Return what `runtime.embedding_lookup_sparse` does, but leave the tables as they are; negative ids are keys."""
-    table = tables[0]
+    table, ids = tables[0], with_int_keys(ids)
     if len(tables) == 1 and not table.rules.tracks:
-        return pooled.embedding_lookup_sparse(
-            table, ids, weights, combiner, max_norm, name, is_train=False, negative_keys=True
-        )
+        return pooled.fused(table, ids, weights, combiner, max_norm, name, False, negative_keys=True)
     with tf.name_scope(name or "embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         return _combined(tables, pooled.plain(table, ids, weights, combiner, max_norm), None, None)
 
@@ -45,11 +43,9 @@ def safe_lookup_sparse(
     name: str | None = None,
 ) -> tf.Tensor:
     """Return what `runtime.safe_embedding_lookup_sparse` does, but leave the tables as they are."""
-    table = tables[0]
+    table, ids = tables[0], with_int_keys(ids)
     if len(tables) == 1 and not table.rules.tracks:
-        return pooled.safe_embedding_lookup_sparse(
-            table, ids, weights, combiner, default_id, max_norm, name, is_train=False
-        )
+        return pooled.fused_safe(table, ids, weights, combiner, default_id, max_norm, name, False)
     settings = pooled.safe_settings(default_id)
     with tf.name_scope(name or "safe_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         one = pooled.safe(table, ids, weights, combiner, max_norm)

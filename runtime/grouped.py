@@ -35,6 +35,7 @@ def grouped_lookup(
     if not pairs:
         raise ValueError("grouped_lookup has nothing to look up: give it at least one pair (table, ids)")
     members = [table for table, _ in pairs]
+    _ids.refuse_counted(members)
     for table in members:
         admission.agree(table, admission.OFF)
     _ids.refuse_expanding(members, is_train, is_grad)

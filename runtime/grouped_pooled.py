@@ -105,6 +105,7 @@ def _run(
     requests: list[Pooling], is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
 ) -> list[tf.Tensor]:
     members = [one.table for one in requests]
+    _ids.refuse_counted(members)
     bags = [one.bags for one in requests]
     _ids.refuse_expanding(members, is_train, is_grad)
     trains = _ids.with_gradient(members, is_grad)

@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, admission, expansion, native
+from runtime import _checks, _ids, _tensorflow, admission, counted, expansion, native
+from runtime.counted import CountedTable
 from runtime.table import Table
 
 
@@ -51,6 +52,9 @@ def sparse_lookup(
             table, or an `eviction_threshold` while nothing tells the time.
     """
     _check_arguments(hashtable, send_count, name, batch, kwargs)
+    if isinstance(hashtable, CountedTable):
+        _refuse_options(hashtable, access_and_evict_config, serving_default_value)
+        return _counted_rows(hashtable, ids, _checks.boolean("is_grad", is_grad), name)
     rules = admission.rules_for(hashtable, access_and_evict_config, is_train)
     trains = _ids.with_gradient([hashtable], is_grad)
     scope = tf.name_scope(name or f"{hashtable.table_name}_lookup")
@@ -64,6 +68,26 @@ def sparse_lookup(
         rows.set_shape(keys.shape.concatenate([hashtable.dim]))
         rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
+
+
+def _counted_rows(table: CountedTable, ids: Any, trains: bool, name: str | None) -> tf.Tensor | tf.RaggedTensor:
+    """Return rows of a table that no lookup changes, whether it trains or not."""
+    if isinstance(ids, tf.SparseTensor):
+        dense_keys(ids, table)  # raises
+    with tf.name_scope(name or "sparse_lookup"):
+        keys = counted.int_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids)
+        rows = counted.lookup([table], keys)
+        rows = rows if trains else tf.stop_gradient(rows)
+        return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
+
+
+def _refuse_options(table: CountedTable, config: Any, default: Any) -> None:
+    for argument, value in (("access_and_evict_config", config), ("serving_default_value", default)):
+        if value is not None:
+            raise ValueError(
+                f"`{argument}` does not go with the counted table `{table.table_name}`: give create_counted_table "
+                "its `rules` instead"
+            )
 
 
 def _rows(table: Table, keys: tf.Tensor, is_train: Any, default: tf.Tensor | None) -> tf.Tensor:

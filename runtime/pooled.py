@@ -89,9 +89,22 @@ def embedding_lookup_sparse(
     _ids.require_table(table, "table")
     if name is not None:
         _checks.text("name", name)
-    with tf.name_scope(name or f"{table.table_name}_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
-        settings = {"negative_keys": _checks.boolean("negative_keys", negative_keys)}
-        return _pooled(plain(table, sp_ids, sp_weights, combiner, max_norm), is_train, is_grad, modify_graph, settings)
+    _checks.boolean("negative_keys", negative_keys)
+    if table.reads_each_step:
+        counted = _counted().lookup_sparse([table], sp_ids, sp_weights, combiner, max_norm, name)
+        return counted if _checks.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
+    return fused(
+        table,
+        sp_ids,
+        sp_weights,
+        combiner,
+        max_norm,
+        name,
+        is_train,
+        is_grad,
+        negative_keys=negative_keys,
+        modify_graph=modify_graph,
+    )
 
 
 def safe_embedding_lookup_sparse(
@@ -123,11 +136,68 @@ def safe_embedding_lookup_sparse(
     _ids.require_table(table, "table")
     if name is not None:
         _checks.text("name", name)
+    if table.reads_each_step:
+        counted = _counted().safe_lookup_sparse(
+            [table], sparse_ids, sparse_weights, combiner, default_id, max_norm, name
+        )
+        return counted if _checks.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
+    return fused_safe(
+        table,
+        sparse_ids,
+        sparse_weights,
+        combiner,
+        default_id,
+        max_norm,
+        name,
+        is_train,
+        is_grad,
+        modify_graph=modify_graph,
+    )
+
+
+def fused(
+    table: Table,
+    ids: Any,
+    weights: Any,
+    combiner: str | None,
+    max_norm: Any,
+    name: str | None,
+    is_train: Any,
+    is_grad: bool = True,
+    *,
+    negative_keys: bool,
+    modify_graph: bool | None = False,
+) -> tf.Tensor:
+    """Return what `embedding_lookup_sparse` does, by one op whatever the table is."""
+    with tf.name_scope(name or f"{table.table_name}_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
+        one = plain(table, ids, weights, combiner, max_norm)
+        return _pooled(one, is_train, is_grad, modify_graph, {"negative_keys": negative_keys})
+
+
+def fused_safe(
+    table: Table,
+    ids: Any,
+    weights: Any,
+    combiner: str | None,
+    default_id: int | None,
+    max_norm: Any,
+    name: str | None,
+    is_train: Any,
+    is_grad: bool = True,
+    *,
+    modify_graph: bool | None = False,
+) -> tf.Tensor:
+    """Return what `safe_embedding_lookup_sparse` does, by one op whatever the table is."""
     settings = safe_settings(default_id)
     with tf.name_scope(name or f"{table.table_name}_embedding_lookup"), tf.device("/device:CPU:0"):
-        return _pooled(
-            safe(table, sparse_ids, sparse_weights, combiner, max_norm), is_train, is_grad, modify_graph, settings
-        )
+        return _pooled(safe(table, ids, weights, combiner, max_norm), is_train, is_grad, modify_graph, settings)
+
+
+def _counted() -> Any:
+    """Return the pooled lookups of counted tables, which are made of this module's."""
+    from runtime import counted_pooled
+
+    return counted_pooled
 
 
 def plain(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:

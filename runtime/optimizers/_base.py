@@ -76,7 +76,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             ValueError: no `var_list`, and the graph has no table that it could be; or a table that expands.
         """
         if var_list is None:
-            known = tables()
+            known = [table for table in tables() if not table.reads_each_step]
             if not known:
                 raise ValueError(f"{self.get_name()} has nothing to train: the graph has no table, create one first")
             var_list = [table.variable for table in known if table.is_grad is not False]
@@ -232,6 +232,11 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             raise ValueError(
                 f"{self.get_name()} updates tables only and `{getattr(variable, 'name', variable)}` is none: apply its "
                 "gradient with the dense optimizer (get_dense_and_sparse_variable() tells them apart)"
+            )
+        if variable.table.reads_each_step:
+            raise ValueError(
+                f"{self.get_name()} does not train the counted table `{variable.table.table_name}`: train it with the "
+                "variables, by an optimizer of tf.compat.v1.train or of runtime.optimizers.deeprec"
             )
         if variable.table.expands:
             other = (

@@ -10,6 +10,7 @@ import pytest
 NAMES = [
     "init",
     "terminate_config_initializer",
+    "create_counted_table",
     "create_table",
     "sparse_lookup",
     "status",

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from runtime import _checks, counted
 from runtime.compat.deeprec.creation import get_embedding_variable
-from runtime.compat.deeprec.variable import int_keys, tables_of
+from runtime.compat.deeprec.variable import tables_of
+from runtime.counted import int_keys
 
 __all__ = [
     "Composed",

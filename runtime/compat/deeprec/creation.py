@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import logging
 import os
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -21,9 +20,8 @@ from runtime.compat.deeprec.options import (
     L2WeightEvict,
 )
 from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable
-from runtime.counted import CountedTable, UpdateRules
-from runtime.table import tables
-from runtime.table_arguments import TableArguments
+from runtime.counted_tables import counted_table
+from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules
 
 __all__ = ["get_embedding_variable"]
 
@@ -65,9 +63,10 @@ def get_embedding_variable(
         _log.warning("get_embedding_variable(%r): steps_to_live is deprecated, use GlobalStepEvict", name)
     scope = v1.get_variable_scope()
     full = f"{scope.name}/{name}" if scope.name else name
-    rows = _initial_rows(embedding_dim, initializer or scope.initializer, option)
+    if option.init.initializer is not None:
+        _log.info("InitializerOption.initializer takes the place of the variable's own")
     make = functools.partial(
-        _make, embedding_dim, tf.as_dtype(key_dtype), _rules(name, steps_to_live, option), rows, option
+        _make, embedding_dim, key_dtype, initializer or scope.initializer, _rules(name, steps_to_live, option), option
     )
     settings = {"trainable": trainable, "collections": [*(collections or ()), variable.EMBEDDING_VARIABLES]}
     parts = _parts(partitioner or scope.partitioner, embedding_dim)
@@ -79,37 +78,25 @@ def get_embedding_variable(
 
 def _make(
     dim: int,
-    key_dtype: tf.DType,
-    rules: UpdateRules,
-    rows: Callable[[], tf.Tensor],
+    key_dtype: Any,
+    initializer: Any,
+    rules: KeyRules,
     option: EmbeddingVariableOption,
     name: str,
     share: tuple[str, int, int] | None,
     settings: dict[str, Any],
 ) -> EmbeddingVariable:
-    with tf.init_scope():
-        if tf.executing_eagerly():
-            raise ValueError(
-                f"the EmbeddingVariable `{name}` would be made in eager mode: make it in a v1 graph "
-                "(tf.compat.v1.disable_v2_behavior(), or with tf.Graph().as_default())"
-            )
-    if any(table.table_name == name for table in tables()):
-        raise ValueError(f"the EmbeddingVariable `{name}` exists already: give the second another name")
-    arguments = TableArguments(
-        key_dtype=key_dtype,
-        dim=dim,
-        name=name,
-        emb_initializer=tf.compat.v1.zeros_initializer(),
-        device_vocabulary_size=1,
-        is_save=True,
-        init_param=1.0,
-        storage=storage.tiers(option.storage_option),
-    )
-    with v1.name_scope(None), tf.control_dependencies(None):
-        made: EmbeddingVariable = CountedTable(
-            arguments, rules, rows, lambda table: EmbeddingVariable(table, ev_option=option, **settings), share
-        ).variable
-        if option.ckpt is not None and option.ckpt.ckpt_to_load_from is not None:
+    made: EmbeddingVariable = counted_table(
+        name,
+        dim,
+        key_dtype,
+        initializer,
+        rules,
+        lambda table: EmbeddingVariable(table, ev_option=option, **settings),
+        share,
+    ).variable
+    if option.ckpt is not None and option.ckpt.ckpt_to_load_from is not None:
+        with v1.name_scope(None), tf.control_dependencies(None):
             _start_from(made, option.ckpt)
     v1.add_to_collection(variable.EV_INIT_VAR_OPS, made.initializer)
     return made
@@ -158,8 +145,8 @@ def _refuse(
             raise ValueError(f"`{argument}` of the EmbeddingVariable {name!r} is not supported: {remedy}")
 
 
-def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption) -> UpdateRules:
-    """Return what updates are to note, by the options and DeepRec's environment variables.
+def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption) -> KeyRules:
+    """Return the rules of the table, by the options and DeepRec's environment variables.
 
     Raises:
         ValueError: rows would be dropped by step and by norm.
@@ -172,14 +159,14 @@ def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption
     if steps_to_live is not None and norm is not None:
         raise ValueError(f"the EmbeddingVariable `{name}` has steps_to_live and l2_weight_threshold: give one of them")
     threshold = 0 if option.filter_strategy is None else int(option.filter_strategy.filter_freq)
-    return UpdateRules(
-        threshold=threshold,
-        bloom=_bloom(option.filter_strategy) if threshold else None,
-        refused=float(option.init.default_value_no_permission),
+    init = option.init
+    return KeyRules(
+        admission=Admission(threshold, _bloom(option.filter_strategy) if threshold else None),
+        eviction=Eviction(steps_to_live, norm),
+        storage=storage.tiers(option.storage_option),
+        initial=InitialRows(init.initializer, init.default_value_dim, init.default_value_no_permission),
         counts=storage.has_tiers(option.storage_option) or os.environ.get("TF_RECORD_FREQ") == "1",
-        notes_step=steps_to_live is not None or os.environ.get("TF_RECORD_VERSION") == "1",
-        steps_to_live=steps_to_live,
-        least_norm=norm,
+        notes_step=os.environ.get("TF_RECORD_VERSION") == "1",
     )
 
 
@@ -188,23 +175,6 @@ def _bloom(filter_option: Any) -> CountingBloom | None:
         return None
     rate = min(0.5, filter_option.false_positive_probability)
     return CountingBloom(filter_option.max_element_size, rate, filter_option.counter_bits)
-
-
-def _initial_rows(dim: int, initializer: Any, option: EmbeddingVariableOption) -> Callable[[], tf.Tensor]:
-    """Return what makes the matrix [n, dim] of initial rows."""
-    if option.init.initializer is not None:
-        _log.info("InitializerOption.initializer takes the place of the variable's own")
-        initializer = option.init.initializer
-    initializer = v1.truncated_normal_initializer() if initializer is None else initializer
-    rows = option.init.default_value_dim
-
-    def drawn() -> tf.Tensor:
-        made = initializer() if isinstance(initializer, type) else initializer
-        if callable(made):
-            return tf.cast(made([rows, dim], dtype=tf.float32), tf.float32)
-        return tf.reshape(tf.cast(made, tf.float32), [1, dim])
-
-    return drawn
 
 
 def _parts(partitioner: Any, dim: int) -> int | None:

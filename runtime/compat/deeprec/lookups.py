@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from runtime import counted, counted_pooled
 from runtime.compat.deeprec.composed import Composed
-from runtime.compat.deeprec.variable import int_keys, tables_of
+from runtime.compat.deeprec.variable import tables_of
+from runtime.counted import int_keys
 
 __all__ = ["LOOKUPS", "embedding_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"]
 
@@ -41,8 +42,7 @@ def embedding_lookup_sparse(
     name: str | None = None,
 ) -> tf.Tensor:
     """Return float32 [rows, dim] as the stock function."""
-    ids = _with_int_keys(sp_ids)
-    return counted_pooled.lookup_sparse(_tables(params), ids, sp_weights, combiner, max_norm, name)
+    return counted_pooled.lookup_sparse(_tables(params), sp_ids, sp_weights, combiner, max_norm, name)
 
 
 def safe_embedding_lookup_sparse(
@@ -62,9 +62,8 @@ def safe_embedding_lookup_sparse(
     """
     if prune is not True:
         raise ValueError("safe_embedding_lookup_sparse with prune=False is not supported: use embedding_lookup_sparse")
-    ids = _with_int_keys(sparse_ids)
     return counted_pooled.safe_lookup_sparse(
-        _tables(embedding_weights), ids, sparse_weights, combiner, default_id, max_norm, name
+        _tables(embedding_weights), sparse_ids, sparse_weights, combiner, default_id, max_norm, name
     )
 
 
@@ -78,14 +77,6 @@ def _tables(params: Any) -> list[counted.CountedTable]:
     if found is None:
         raise ValueError(f"params {params!r} are no EmbeddingVariable: make one with get_embedding_variable")
     return found
-
-
-def _with_int_keys(ids: Any) -> Any:
-    if isinstance(ids, tf.RaggedTensor):
-        return ids.with_flat_values(int_keys(ids.flat_values))
-    if isinstance(ids, tf.SparseTensor):
-        return tf.SparseTensor(ids.indices, int_keys(ids.values), ids.dense_shape)
-    return ids
 
 
 #: By name in tf.nn. Arguments of the stock functions that are not theirs have no meaning here.

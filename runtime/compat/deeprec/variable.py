@@ -11,28 +11,14 @@ from runtime import _tensorflow, native
 from runtime.checkpoint.keyed_reading import filled
 from runtime.compat.deeprec.config_pb2 import StorageType
 from runtime.compat.deeprec.options import EmbeddingVariableOption
-from runtime.counted import CountedAnchor, CountedTable, lookup
+from runtime.counted import CountedAnchor, CountedTable, int_keys, lookup
 
-__all__ = ["EmbeddingVariable", "PartitionedEmbeddingVariable", "int_keys", "tables_of"]
+__all__ = ["EmbeddingVariable", "PartitionedEmbeddingVariable", "tables_of"]
 
 #: Collections under DeepRec's names.
 EMBEDDING_VARIABLES = "embedding_variables"
 EV_INIT_VAR_OPS = "ev_init_var_ops"
 EV_INIT_SLOT_OPS = "ev_init_slot_ops"
-
-
-def int_keys(ids: Any) -> tf.Tensor:
-    """Return ids of int32, int64 or string as int64 keys; strings are hashed.
-
-    Raises:
-        ValueError: ids of another type.
-    """
-    ids = tf.convert_to_tensor(ids)
-    if ids.dtype == tf.string:
-        return tf.strings.to_hash_bucket_fast(ids, 2**63 - 1)
-    if ids.dtype not in (tf.int32, tf.int64):
-        raise ValueError(f"the ids of an EmbeddingVariable are {ids.dtype.name}: they must be int64, int32 or string")
-    return tf.cast(ids, tf.int64)
 
 
 class EmbeddingVariable(CountedAnchor):
