@@ -23,7 +23,11 @@ _log = logging.getLogger("rewriter")
 
 
 def modify_graph_and_start_emb_cache(
-    full_graph: tf.Graph | None = None, dump_graph: bool = False, tables: Any = "auto", move_ids: bool = True
+    full_graph: tf.Graph | None = None,
+    dump_graph: bool = False,
+    tables: Any = "auto",
+    move_ids: bool = True,
+    prefetch: bool = True,
 ) -> Plan:
     """Rewrite a graph (default: the current one) before its session, as GraphModifierHook does.
 
@@ -33,14 +37,14 @@ def modify_graph_and_start_emb_cache(
     Raises:
         ValueError, RuntimeError, RewriteError: see `rewriter.rewrite`.
     """
-    return _modify(full_graph or tf.compat.v1.get_default_graph(), dump_graph, tables, move_ids)[0]
+    return _modify(full_graph or tf.compat.v1.get_default_graph(), dump_graph, tables, move_ids, prefetch)[0]
 
 
 @uncollected()
-def _modify(graph: tf.Graph, dump: bool, tables: Any, ids: bool) -> tuple[Plan, PipelinePlan]:
+def _modify(graph: tf.Graph, dump: bool, tables: Any, ids: bool, prefetch: bool) -> tuple[Plan, PipelinePlan]:
     _write(graph, "before", dump)
     plan, view = rewrite_and_view(graph, tables)
-    pipeline = move_ids(graph, view=view) if ids else PipelinePlan()
+    pipeline = move_ids(graph, view=view, prefetch=prefetch) if ids else PipelinePlan()
     for line in [*plan.summary().splitlines(), *pipeline.summary().splitlines()]:
         _log.info("%s", line)
     _write(graph, "after", dump)
@@ -63,11 +67,13 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         move_ids: bool = True,
         report: str | None = None,
         verify: int = 0,
+        prefetch: bool = True,
     ) -> None:
         """Take what to move: `tables` is "auto" or a list of variables' names.
 
         `modify_graph=False` leaves the graph as it is; `dump_graph=True` writes it to `./export_graph` as pbtxt before
-        and after; `move_ids=False` leaves the computation of ids in the graph; `report` names a .json
+        and after; `move_ids=False` leaves the computation of ids in the graph; `prefetch=False` does not let
+        datasets have the rows of their ids read ahead, where a table has tiers below memory; `report` names a .json
         file for what was done, which `migrate report html` makes a page of.
 
         `verify=N` proves the rewrite by the first N steps that look rows up, or those that there are at the end: what
@@ -79,7 +85,7 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         """
         self._report = check_record_path(report) if report else None
         self._dump, self._modify, self._tables, self._move_ids = dump_graph, modify_graph, tables, move_ids
-        self._verify = verify
+        self._verify, self._prefetch = verify, prefetch
         self._recorder: Recorder | None = None
         #: What was done to the graph of the last session.
         self.plan: Plan | None = None
@@ -91,7 +97,7 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         if self._modify:
             graph = tf.compat.v1.get_default_graph()
             self._recorder = Recorder(graph, self._verify) if self._verify else None
-            self.plan, self.pipeline = _modify(graph, self._dump, self._tables, self._move_ids)
+            self.plan, self.pipeline = _modify(graph, self._dump, self._tables, self._move_ids, self._prefetch)
             if self._report:
                 write_record(self._report, self.plan, self.pipeline)
             if self._recorder:

@@ -16,6 +16,7 @@ from runtime.looked_up import looked_up_rows
 from runtime.lookup import sparse_lookup
 from runtime.partitioned import partitioned_lookup
 from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
+from runtime.prefetching import prefetch
 from runtime.scopes import scoped_initializer, scoped_name
 from runtime.status import status
 from runtime.storage import Storage
@@ -49,6 +50,7 @@ __all__ = [
     "looked_up_rows",
     "optimizers",
     "partitioned_lookup",
+    "prefetch",
     "safe_embedding_lookup_sparse",
     "scoped_initializer",
     "scoped_name",

@@ -258,6 +258,7 @@ def _lookup(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
             rows = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
         _ids.with_gradient([table], True)
         _ids.recorded([table], rows)
+    table.movable.update([*table.lookups[-1:], *table.inner_lookups[-1:]])  # it changes nothing, so it may
     rows.set_shape(keys.shape.concatenate([table.dim]))
     return rows
 

@@ -29,7 +29,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 #: The media, by their number in the native status.
 MEDIA = ("memory", "mapped", "log", "leveldb")
 _DEFAULT_SIZE = 1 << 30
-_COLUMNS = 10
+_COLUMNS = 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,6 +125,10 @@ class TierStatus:
     written_rows: int
     compactions: int
     moved_rows: int
+    #: Of `found`, those whose row had been read ahead (`runtime.prefetch`); the others were read while a batch waited.
+    prefetched: int
+    #: Of the first tier: rows that were read ahead in vain, since no batch came for them in time.
+    prefetched_unused: int
 
 
 @functools.cache
@@ -135,7 +139,7 @@ def log_compaction() -> None:
 
 
 def tier_status(values: Any) -> tuple[TierStatus, ...]:
-    """Return what `Table.tier_status()` evaluated to, int64 [tiers, 10], as one record for each tier."""
+    """Return what `Table.tier_status()` evaluated to, int64 [tiers, 12], as one record for each tier."""
     lines = np.asarray(values, np.int64).reshape(-1, _COLUMNS).tolist()
     return tuple(TierStatus(MEDIA[medium], capacity or None, *rest) for medium, capacity, *rest in lines)
 

@@ -68,6 +68,8 @@ class Table(_tensorflow.Parent):
         #: Holds the rows of an eager table.
         self.resource: TableResource | None = None
         graph_seed = _tensorflow.global_seed() if self.graph is None else self.graph.seed
+        #: Names the op that makes the native table, also to datasets, which can be made before it and outlive it.
+        self.instance = str(next(_instances))
         self.seed = table_seed(arguments.emb_initializer, arguments.name, graph_seed)
         self.lookups: list[tf.Operation] = []
         self.inner_lookups: list[tf.Operation] = []  # those inside functions of the graph
@@ -89,7 +91,7 @@ class Table(_tensorflow.Parent):
             ),
             "reserve": arguments.device_vocabulary_size,
             "options": arguments.options,
-            "instance": str(next(_instances)),
+            "instance": self.instance,
         }
         if self.graph is None:
             with tf.device("/device:CPU:0"):
@@ -175,6 +177,11 @@ class Table(_tensorflow.Parent):
         return self.arguments.expands
 
     @property
+    def tiered(self) -> bool:
+        """Whether rows may lie in tiers below memory."""
+        return self.arguments.storage is not None and self.arguments.storage.tiered
+
+    @property
     def emb_size(self) -> int:
         """Rec SDK's name of `dim`."""
         return self.arguments.dim
@@ -252,7 +259,7 @@ class Table(_tensorflow.Parent):
 
     @_tensorflow.as_written
     def tier_status(self) -> tf.Tensor:
-        """Return what the tiers hold and did, int64 [tiers, 10]; `storage.tier_status` makes records of it."""
+        """Return what the tiers hold and did, int64 [tiers, 12]; `storage.tier_status` makes records of it."""
         with self.scope("tier_status"), self.written():
             return native.ops().rec_tier_status(self.handle)
 

@@ -25,7 +25,7 @@ def tier_summaries(table: Table, step: Any = None) -> tf.Tensor | None:
     """
     _checks.kind("table", table, Table, "a table made by create_table")
     storage = table.arguments.storage
-    if storage is None or not storage.tiered:
+    if storage is None or not table.tiered:
         raise ValueError(
             f"the table `{table.table_name}` has one tier: give create_table a `storage` with tiers below memory"
         )

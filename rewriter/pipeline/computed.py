@@ -59,6 +59,9 @@ class Computed:
         for tensor in self._family.prepared:
             number = tensor.output if tensor.op in getters else places[str(tensor)]
             element[number] = native.ops().rec_prepare_keys(element[number])
+        for tensor, instances in self._family.prefetched:
+            number = tensor.output if tensor.op in getters else places[str(tensor)]
+            element[number] = native.ops().rec_prefetch_keys(element[number], instances=instances)
         return tuple(element)
 
     @functools.cached_property

@@ -11,12 +11,16 @@ __all__ = ["IdsOf", "Inputs", "Staying"]
 
 @dataclass(frozen=True)
 class IdsOf:
-    """The ids that a lookup of a table reads: data input number `input` of `op`; `inserts` where it trains."""
+    """The ids that a lookup of a table reads: data input number `input` of `op`; `inserts` where it trains.
+
+    `tiered` is the `instance` of a table whose rows may lie in tiers below memory; empty for others.
+    """
 
     table: str
     op: str
     input: int
     inserts: bool = False
+    tiered: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class Inputs:
     `handles` those that take one by its string handle. `cuts` are the tensors that the elements bring along; each is
     computed from what the getter of the same place in `readers` reads, by ops of `computed`, which move into the
     datasets. Of `prepared`, cuts or tensors of the element that tables look up for training, the datasets de-duplicate
-    the ids, too. `tables` look them up.
+    the ids, too; of the tensors in `prefetched` they have the rows read ahead, in the tables of these instances.
+    `tables` look them up.
     """
 
     getters: tuple[str, ...]
@@ -54,4 +59,5 @@ class Inputs:
     readers: tuple[str, ...]
     computed: tuple[str, ...]
     prepared: tuple[Tensor, ...] = ()
+    prefetched: tuple[tuple[Tensor, tuple[str, ...]], ...] = ()
     tables: tuple[str, ...] = ()

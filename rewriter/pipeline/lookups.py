@@ -77,11 +77,12 @@ def _seen_outside(graph: tf.Graph, table: Table, op: tf.Operation, number: int) 
     while op.graph is not graph and tensor.op.type in ("Cast", "Identity"):
         tensor = tensor.op.inputs[0]
     inserts = "OrInsert" in op.type and tensor.dtype == tf.int64
+    tiered = table.instance if table.tiered else ""
     if op.graph is graph:
-        return IdsOf(table.table_name, op.name, number, inserts)
+        return IdsOf(table.table_name, op.name, number, inserts, tiered)
     outside = _tensorflow.captured_from(tensor, graph)
     for user in outside.consumers() if outside is not None else ():
         if _tensorflow.calls(user, op.graph):
             place = next(i for i, one in enumerate(user.inputs) if one is outside)
-            return IdsOf(table.table_name, user.name, place, inserts)
+            return IdsOf(table.table_name, user.name, place, inserts, tiered)
     return IdsOf(table.table_name, f"{op.graph.name}/{op.name}", -1)

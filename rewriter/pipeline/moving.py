@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 from collections.abc import Collection
 
@@ -22,15 +23,22 @@ __all__ = ["move_ids"]
 
 @uncollected()
 def move_ids(
-    graph: tf.Graph | None = None, dry_run: bool = False, view: GraphView | None = None, op_types: Collection[str] = ()
+    graph: tf.Graph | None = None,
+    dry_run: bool = False,
+    view: GraphView | None = None,
+    op_types: Collection[str] = (),
+    prefetch: bool = True,
 ) -> PipelinePlan:
     """Let the datasets of `graph` (default: the current one) compute the ids that tables look up, ahead of the step.
+
+    Where rows of a table lie in tiers below memory (`create_table(storage=...)`), they also have those of the ids read.
 
     Args:
         graph: a v1 graph before its first session.
         dry_run: plan, and change nothing.
         view: of the graph as it is now, where one is at hand: making it takes time.
         op_types: move only ids that an op of one of these types is upstream of; none given, all that can move.
+        prefetch: whether rows are read ahead.
 
     Returns:
         The plan, with the lookups whose ids moved, and why those of others did not.
@@ -41,6 +49,8 @@ def move_ids(
     """
     graph = graph or tf.compat.v1.get_default_graph()
     lookups, staying = lookups_of(graph)
+    if not prefetch:
+        lookups = [dataclasses.replace(one, tiered="") for one in lookups]
     lines = functools.partial(sources_of, graph)
     if not lookups:
         return PipelinePlan(staying=tuple(staying)).with_sources(lines)

@@ -144,24 +144,30 @@ def _extended(
     """Return the families of iterators that moved or passing ids come from, with what their elements bring along."""
     computed: dict[Family, list[str]] = {}
     prepared: dict[Family, list[Tensor]] = {}
+    prefetched: dict[Family, dict[Tensor, dict[str, None]]] = {}
     for op in cone.computed(tensors[one] for one in ids.moved):
         computed.setdefault(found[_one(cone.origin(Tensor(op)).getters)], []).append(op)
-    for one in (one for one in (*ids.moved, *ids.passing) if one.inserts):
+    for one in (one for one in (*ids.moved, *ids.passing) if one.inserts or one.tiered):
         getters = cone.origin(tensors[one]).getters
         family = found[min(getters)]
-        if len(getters) == 1 and not (one in ids.passing and _prepares(view, family)):
+        if len(getters) != 1 or (one in ids.passing and _prepares(view, family)):
+            continue
+        if one.inserts:
             prepared.setdefault(family, []).append(tensors[one])
+        if one.tiered:
+            prefetched.setdefault(family, {}).setdefault(tensors[one], {})[one.tiered] = None
     tables: dict[Family, dict[str, None]] = {}
     for one in (*ids.moved, *ids.passing):
         for getter in cone.origin(tensors[one]).getters:
             tables.setdefault(found[getter], {})[one.table] = None
     extended = []
-    for family in dict.fromkeys((*computed, *prepared)):
+    for family in dict.fromkeys((*computed, *prepared, *prefetched)):
         cuts = _cuts(view, computed.get(family, []), carried)
         readers = tuple(_one(cone.origin(cut).getters) for cut in cuts)
         moved, ahead = tuple(computed.get(family, [])), tuple(prepared.get(family, []))
         own = (family.getters, family.sources, family.handles)
-        extended.append(Inputs(*own, cuts, readers, moved, ahead, tuple(tables[family])))
+        rows = tuple((tensor, tuple(names)) for tensor, names in prefetched.get(family, {}).items())
+        extended.append(Inputs(*own, cuts, readers, moved, ahead, rows, tuple(tables[family])))
     return tuple(extended)
 
 

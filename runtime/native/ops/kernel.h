@@ -59,5 +59,6 @@ void register_counting_ops();
 void register_keyed_row_ops();
 void register_prepare_op();
 void register_tier_ops();
+void register_prefetch_op();
 
 }  // namespace recmigrate::ops

@@ -39,6 +39,7 @@ struct AtLoad {
     register_keyed_row_ops();
     register_prepare_op();
     register_tier_ops();
+    register_prefetch_op();
   }
 };
 

@@ -16,6 +16,7 @@ namespace {
 struct Registry {
   std::shared_mutex mutex;
   std::unordered_map<std::int64_t, std::shared_ptr<Table>> tables;
+  std::unordered_multimap<std::string, std::int64_t> handles;  // by instance
   // Starts anywhere, so that a handle from another process or run finds nothing instead of a wrong table.
   std::int64_t next = (std::int64_t{std::random_device{}()} << 30) + 1;
 };
@@ -28,10 +29,11 @@ Registry& registry() {
 
 }  // namespace
 
-std::int64_t register_table(std::shared_ptr<Table> table) {
+std::int64_t register_table(std::shared_ptr<Table> table, const std::string& instance) {
   Registry& all = registry();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
   all.tables.emplace(all.next, std::move(table));
+  all.handles.emplace(instance, all.next);
   return all.next++;
 }
 
@@ -43,6 +45,11 @@ void unregister_table(std::int64_t handle) noexcept {
   if (found == all.tables.end()) return;
   last = std::move(found->second);
   all.tables.erase(found);
+  for (auto one = all.handles.begin(); one != all.handles.end(); ++one) {
+    if (one->second != handle) continue;
+    all.handles.erase(one);
+    break;
+  }
 }
 
 std::shared_ptr<Table> find_table(std::int64_t handle) {
@@ -55,6 +62,15 @@ std::shared_ptr<Table> find_table(std::int64_t handle) {
                  "checkpoint in this session");
   }
   return found->second;
+}
+
+std::vector<std::shared_ptr<Table>> tables_of(const std::string& instance) {
+  Registry& all = registry();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  std::vector<std::shared_ptr<Table>> tables;
+  const auto [begin, end] = all.handles.equal_range(instance);
+  for (auto one = begin; one != end; ++one) tables.push_back(all.tables.at(one->second));
+  return tables;
 }
 
 std::vector<std::shared_ptr<Table>> live_tables() {

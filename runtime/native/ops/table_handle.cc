@@ -1,5 +1,6 @@
 // RecTableHandle: its kernel owns the table, so a table lives as long as the session that made it.
 // RecTableCreate: each run makes a table, which lives until RecTableDestroy; for eager mode, where kernels are shared.
+#include "ops/attributes.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
@@ -8,8 +9,16 @@
 namespace recmigrate::ops {
 namespace {
 
+// What a table is made from.
+struct Source {
+  TableConfig config;
+  std::string instance;
+
+  [[nodiscard]] std::int64_t make() const { return register_table(std::make_shared<Table>(config), instance); }
+};
+
 struct HandleKernel {
-  explicit HandleKernel(const TableConfig& config) : handle(register_table(std::make_shared<Table>(config))) {}
+  explicit HandleKernel(const Source& source) : handle(source.make()) {}
   ~HandleKernel() { unregister_table(handle); }
   HandleKernel(const HandleKernel&) = delete;
   HandleKernel& operator=(const HandleKernel&) = delete;
@@ -17,41 +26,22 @@ struct HandleKernel {
   const std::int64_t handle;
 };
 
-std::int64_t int_attr(TF_OpKernelConstruction* construction, const char* name) {
-  std::int64_t value = 0;
-  checked([&](TF_Status* status) { TF_OpKernelConstruction_GetAttrInt64(construction, name, &value, status); });
-  return value;
-}
-
-std::string string_attr(TF_OpKernelConstruction* construction, const char* name) {
-  std::int32_t list_size = 0;
-  std::int32_t bytes = 0;
-  checked([&](TF_Status* status) {
-    TF_OpKernelConstruction_GetAttrSize(construction, name, &list_size, &bytes, status);
-  });
-  std::string value(static_cast<std::size_t>(bytes), '\0');
-  checked([&](TF_Status* status) {
-    TF_OpKernelConstruction_GetAttrString(construction, name, value.data(), value.size(), status);
-  });
-  return value;
-}
-
-TableConfig table_config(TF_OpKernelConstruction* construction) {
+Source source_of(TF_OpKernelConstruction* construction) {
   TableConfig config;
-  config.name = string_attr(construction, "table_name");
-  config.dim = int_attr(construction, "dim");
-  config.seed = int_attr(construction, "seed");
-  config.initializer = string_attr(construction, "initializer");
-  config.reserve = int_attr(construction, "reserve");
-  config.parse_options(string_attr(construction, "options"));
-  return config;
+  config.name = string_attribute(construction, "table_name");
+  config.dim = int_attribute(construction, "dim");
+  config.seed = int_attribute(construction, "seed");
+  config.initializer = string_attribute(construction, "initializer");
+  config.reserve = int_attribute(construction, "reserve");
+  config.parse_options(string_attribute(construction, "options"));
+  return {config, string_attribute(construction, "instance")};
 }
 
 // A kernel that keeps a `State` made from the table's attributes.
 template <typename State>
 void* create(TF_OpKernelConstruction* construction) noexcept {
   try {
-    return new State(table_config(construction));
+    return new State(source_of(construction));
   } catch (...) {
     TF_OpKernelConstruction_Failure(construction, current_failure().get());
     return nullptr;
@@ -59,7 +49,7 @@ void* create(TF_OpKernelConstruction* construction) noexcept {
 }
 
 std::int64_t handle_of(const HandleKernel& owner) { return owner.handle; }
-std::int64_t handle_of(const TableConfig& config) { return register_table(std::make_shared<Table>(config)); }
+std::int64_t handle_of(const Source& source) { return source.make(); }
 
 template <typename State>
 void compute(void* kernel, TF_OpKernelContext* context) noexcept {
@@ -96,7 +86,7 @@ void register_source(const char* name) {
 
 void register_handle_op() {
   register_source<HandleKernel>("RecTableHandle");
-  register_source<TableConfig>("RecTableCreate");
+  register_source<Source>("RecTableCreate");
   register_op({"RecTableDestroy", {"handle: int64"}, {}, {}, &no_shape}, stateless<&forget_table>());
 }
 

@@ -19,9 +19,9 @@ void tier_of(TF_OpKernelContext* context) {
 void drain(TF_OpKernelContext* context) { table_of(context)->drain(); }
 
 // A line for each tier: medium, capacity, rows, found, bytes on the medium, bytes of memory, rows read, rows written,
-// compactions, rows that those moved.
+// compactions, rows that those moved, rows found that had been read ahead, rows read ahead in vain.
 void tier_status(TF_OpKernelContext* context) {
-  constexpr std::int64_t kColumns = 10;
+  constexpr std::int64_t kColumns = 12;
   const std::vector<Table::TierStatus> tiers = table_of(context)->tier_status();
   const TensorPtr output =
       allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), {static_cast<std::int64_t>(tiers.size()), kColumns});
@@ -29,7 +29,8 @@ void tier_status(TF_OpKernelContext* context) {
   for (const Table::TierStatus& tier : tiers) {
     const std::uint64_t line[] = {static_cast<std::uint64_t>(tier.medium), tier.capacity, tier.use.rows, tier.found,
                                   tier.use.medium_bytes, tier.use.memory_bytes, tier.use.read_rows,
-                                  tier.use.written_rows, tier.use.compactions, tier.use.moved_rows};
+                                  tier.use.written_rows, tier.use.compactions, tier.use.moved_rows,
+                                  tier.prefetched, tier.unused};
     static_assert(sizeof line / sizeof *line == kColumns, "a number for each column");
     for (const std::uint64_t number : line) *to++ = static_cast<std::int64_t>(number);
   }

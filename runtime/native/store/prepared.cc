@@ -29,6 +29,20 @@ struct Kept {
   std::atomic<std::size_t> count{0};
 };
 
+bool is_of(const Prepared& one, const std::int64_t* ids, std::size_t count) noexcept {
+  return one.batch.count() == count && std::memcmp(one.ids.get(), ids, count * sizeof *ids) == 0;
+}
+
+std::vector<std::int64_t> distinct_keys(const Batch& batch) {
+  std::vector<std::int64_t> keys;
+  keys.reserve(batch.distinct());
+  for (std::size_t part = 0; part < kShards; ++part) {
+    const std::int64_t* const first = batch.keys() + batch.begin(part);
+    keys.insert(keys.end(), first, first + batch.distinct(part));
+  }
+  return keys;
+}
+
 // Never destroyed: threads of a pipeline may outlive the end of main.
 Kept& kept() {
   static Kept* const all = new Kept;
@@ -53,12 +67,24 @@ void prepare(const std::int64_t* ids, std::size_t count) {
   all.count = all.batches.size();
 }
 
+std::vector<std::int64_t> distinct(const std::int64_t* ids, std::size_t count) {
+  Kept& all = kept();
+  if (all.count != 0) {
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    const auto found = std::find_if(all.batches.rbegin(), all.batches.rend(), [&](const Prepared& one) {
+      return is_of(one, ids, count);
+    });
+    if (found != all.batches.rend()) return distinct_keys(found->batch);
+  }
+  return distinct_keys(Batch(ids, count, IdKind::key, [](Batch&, std::size_t) {}));
+}
+
 std::optional<Batch> take(const std::int64_t* ids, std::size_t count) {
   Kept& all = kept();
   if (all.count == 0) return std::nullopt;
   const std::lock_guard<std::mutex> lock(all.mutex);
   const auto found = std::find_if(all.batches.begin(), all.batches.end(), [&](const Prepared& one) {
-    return one.batch.count() == count && std::memcmp(one.ids.get(), ids, count * sizeof *ids) == 0;
+    return is_of(one, ids, count);
   });
   if (found == all.batches.end()) return std::nullopt;
   std::optional<Batch> batch(std::move(found->batch));

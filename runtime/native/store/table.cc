@@ -12,6 +12,7 @@
 #include "store/prepared.h"
 #include "store/row.h"
 #include "store/simd.h"
+#include "store/table_prefetch.h"
 
 namespace recmigrate {
 namespace {
@@ -76,6 +77,7 @@ Table::Table(const TableConfig& config)
     fail_invalid("table '" + name() + "' is to evict rows when it is full and has no max_bytes; give it one");
   }
   check_tiers();
+  if (tiered()) prefetcher_ = std::make_unique<Prefetcher>(*this);
   state_ = make_state(layout(OptimizerKind::none), config.seed);
   for (const std::int64_t key : config.padding_keys) padding_[shard_of(hash_key(key))].push_back({key, nullptr});
   const auto expected = static_cast<std::size_t>(std::min(config.reserve, kReserveAtMost)) / kShards;
@@ -84,6 +86,7 @@ Table::Table(const TableConfig& config)
 }
 
 Table::~Table() {
+  if (prefetcher_) prefetcher_->close();
   sweeper::forget(*this);
   sweeper::forget(compactor_, sweeper::Work::compact);
 }

@@ -24,6 +24,7 @@
 #include "store/rows.h"
 #include "store/seen.h"
 #include "store/shard.h"
+#include "store/staged.h"
 #include "store/tiers/lower_tier.h"
 #include "store/tiers/sweeper.h"
 
@@ -230,6 +231,13 @@ class Table : private Tended {
 
   // out[i] = the number of the tier that the row of keys[i] lies in, 0 for memory; -1 when there is none.
   void tiers_of(const std::int64_t* keys, std::size_t count, std::int32_t* out) const;
+  // Has the rows of distinct keys that lie below memory read in the background, for a batch that will need them soon; best
+  // with the keys of a shard one after the other. Nothing else changes: no key is inserted, counted or moved.
+  void prefetch(std::vector<std::int64_t> keys);
+  // Whether it does.
+  [[nodiscard]] bool prefetches() const noexcept {
+    return tiered() && sweeper::threads(sweeper::Work::prefetch) != 0;
+  }
   // Returns once no tier holds more than it may and what is to be on a medium is there. Throws StorageFailed.
   void drain();
   // What the tiers hold and did, from the first to the last; empty for a table without.
@@ -238,6 +246,8 @@ class Table : private Tended {
     std::uint64_t capacity;  // rows; 0 is no limit
     std::uint64_t found;     // distinct keys of batches whose rows were here
     TierUse use;
+    std::uint64_t prefetched;  // of those found, whose rows had been read ahead
+    std::uint64_t unused;      // rows that were read ahead in vain, from whichever tier below; 0 for all but memory
   };
   [[nodiscard]] std::vector<TierStatus> tier_status() const;
 
@@ -266,6 +276,7 @@ class Table : private Tended {
     std::atomic<bool> thinned{false};          // keys were evicted
     std::atomic<std::uint32_t> batches{0};     // that were stamped
     std::vector<std::unique_ptr<LowerTier>> lower;  // the tiers below memory, as the shards' indexes have them
+    std::unique_ptr<Staged> staged;                 // copies of rows there, where there are such tiers
   };
 
   // The gradients of a batch by distinct key; those of a part start where its keys do.
@@ -335,6 +346,10 @@ class Table : private Tended {
   [[nodiscard]] std::unique_ptr<State> make_state(const RowLayout& layout, std::int64_t seed) const;
   [[nodiscard]] std::size_t tier_capacity(std::size_t tier) const noexcept;
   [[nodiscard]] std::size_t rows_in_memory() const;
+  [[nodiscard]] std::size_t rows_held() const;
+  [[nodiscard]] std::size_t most_copies() const noexcept;
+  class Prefetcher;
+  class Needing;
   [[nodiscard]] std::size_t rows_below(const Shard& shard) const noexcept;
   struct Below;
   void bring_up(Batch& batch, bool insert, std::uint32_t stamp);
@@ -485,6 +500,8 @@ class Table : private Tended {
   std::atomic<std::size_t> evicted_{0};
 
   mutable std::atomic<std::uint64_t> found_[4] = {};  // distinct keys of batches, by the tier that had them
+  std::atomic<std::uint64_t> prefetched_[4] = {};     // those of them whose rows had been read ahead
+  std::unique_ptr<Prefetcher> prefetcher_;
   std::atomic<bool> storage_failed_{false};           // when rows were moved in the background
   // What a thread of its own compacts.
   class Compactor final : public Tended {
@@ -723,12 +740,13 @@ void Table::visit_below(std::size_t s, const Visit& visit) const {
 struct Table::RebuiltBelow {
   std::vector<std::unique_ptr<LowerTier>> lower;
   std::vector<std::vector<Index>> indexes;  // of each shard
+  std::size_t width;                        // of a row
 };
 
 // Rows of another layout, as change(row, old) fills them in. The table stays as it is. Throws StorageFailed.
 template <typename Change>
 Table::RebuiltBelow Table::rebuilt_below(const RowLayout& after, const Change& change) const {
-  RebuiltBelow result{make_lower(after), {}};
+  RebuiltBelow result{make_lower(after), {}, after.stride()};
   std::vector<float> row(after.stride());
   const float* const rows[] = {row.data()};
   for (std::size_t s = 0; s < kShards; ++s) {

@@ -11,6 +11,7 @@
 #include "store/parallel.h"
 #include "store/row.h"
 #include "store/table.h"
+#include "store/table_prefetch.h"
 
 namespace recmigrate {
 namespace {
@@ -73,6 +74,7 @@ void Table::check_tiers() const {
 std::unique_ptr<Table::State> Table::make_state(const RowLayout& layout, std::int64_t seed) const {
   auto fresh = std::make_unique<State>(layout, seed);
   fresh->lower = make_lower(layout);
+  if (tiered()) fresh->staged = std::make_unique<Staged>(layout.stride());
   for (const auto& shard : fresh->shards) shard->lower = std::vector<Index>(fresh->lower.size());
   return fresh;
 }
@@ -136,6 +138,7 @@ const float* Table::row_in_any_tier(const Shard& shard, std::uint64_t hash, std:
 // Gives the keys of a batch that have no row in memory theirs from the tiers below, and where `insert` says so the others
 // new ones. `structure_` is held, so rows that came up stay until the batch is done.
 void Table::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
+  Needing needing(*this);
   std::vector<std::vector<Below>> found(kShards);
   std::atomic<std::uint64_t> in_memory{0};
   batch.for_each_part([&](std::size_t part) {
@@ -163,8 +166,7 @@ void Table::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
         to.push_back(rows + (begins[s] + i) * width);
       }
     }
-    found_[1 + t] += keys.size();
-    if (!keys.empty()) state_->lower[t]->get(keys.data(), places.data(), keys.size(), to.data());
+    if (!keys.empty()) needing.get(t, keys.data(), places.data(), keys.size(), to.data());
   }
   batch.for_each_part([&](std::size_t part) {
     if (!found[part].empty()) take_up(batch, part, found[part], rows + begins[part] * width);
@@ -244,7 +246,7 @@ void Table::make_way() {
   if (!crowded) {
     const ReadLock lock(structure_);
     const std::size_t capacity = tier_capacity(0);
-    crowded = rows_in_memory() > capacity + capacity / 4 + kSlack;
+    crowded = rows_held() > capacity + capacity / 4 + kSlack;
   }
   if (crowded) trim();
 }
@@ -253,7 +255,7 @@ void Table::after_use() {
   if (!tiered()) return;
   {
     const ReadLock lock(structure_);
-    if (rows_in_memory() <= tier_capacity(0)) return;
+    if (rows_held() <= tier_capacity(0)) return;
   }
   sweeper::threads() == 0 ? tend() : sweeper::ask(*this);
 }
@@ -299,7 +301,7 @@ std::size_t Table::move_down() {
   std::vector<Descent> chosen;
   {
     const ReadLock lock(structure_);
-    const std::size_t rows = rows_in_memory();
+    const std::size_t rows = rows_held();
     const std::size_t capacity = tier_capacity(0);
     if (rows <= capacity) return 0;
     chosen = coldest(rows - capacity + (capacity >= kLarge ? capacity / kOneOf : 0));
@@ -382,6 +384,7 @@ void Table::put_below(std::size_t tier, const std::vector<Descent>& rows) {
     if (more[s] != 0) index.reserve(index.size() + more[s]);
   }
   std::vector<Slot> places(rows.size());
+  state_->staged->forget(keys.data(), keys.size());
   state_->lower[tier]->put(keys.data(), from.data(), rows.size(), places.data());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Shard& shard = *state_->shards[rows[i].shard];
@@ -393,6 +396,7 @@ void Table::put_below(std::size_t tier, const std::vector<Descent>& rows) {
 
 void Table::take_over(RebuiltBelow below) noexcept {
   state_->lower = std::move(below.lower);
+  if (state_->staged) state_->staged->restart(below.width);
   for (std::size_t s = 0; s < kShards && tiered(); ++s) state_->shards[s]->lower = std::move(below.indexes[s]);
 }
 
@@ -456,12 +460,12 @@ std::vector<Table::TierStatus> Table::tier_status() const {
   const ReadLock lock(structure_);
   TierUse above;
   above.rows = rows_in_memory();
-  above.memory_bytes = above.rows * state_->layout.stride() * sizeof(float);
+  above.memory_bytes = above.rows * state_->layout.stride() * sizeof(float) + state_->staged->bytes();
   for (const auto& shard : state_->shards) {
     const ReadLock shard_lock(shard->mutex);
     above.memory_bytes += shard->index.bytes();
   }
-  result.push_back({Medium::memory, tier_capacity(0), found_[0], above});
+  result.push_back({Medium::memory, tier_capacity(0), found_[0], above, 0, state_->staged->unused()});
   for (std::size_t t = 0; t < state_->lower.size(); ++t) {
     TierUse use = state_->lower[t]->use();
     for (const auto& shard : state_->shards) {
@@ -469,7 +473,8 @@ std::vector<Table::TierStatus> Table::tier_status() const {
       use.memory_bytes += shard->lower[t].bytes();
     }
     const std::uint64_t bytes = config_.tiers[t + 1].bytes;
-    result.push_back({config_.tiers[t + 1].medium, bytes == 0 ? 0 : tier_capacity(t + 1), found_[1 + t], use});
+    result.push_back({config_.tiers[t + 1].medium, bytes == 0 ? 0 : tier_capacity(t + 1), found_[1 + t], use,
+                      prefetched_[1 + t], 0});
   }
   return result;
 }

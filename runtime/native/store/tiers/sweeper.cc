@@ -25,7 +25,7 @@ struct Queue {
 
 // Never destroyed: its threads outlive static objects.
 Queue& queue(Work work) {
-  static auto* const instances = new Queue[2];
+  static auto* const instances = new Queue[3];
   return instances[static_cast<unsigned>(work)];
 }
 
@@ -54,6 +54,15 @@ void tend_all(Queue& all) {
   }
 }
 
+// Of threads, as a variable of the environment says; 1 when it does not.
+unsigned number(const char* variable) noexcept {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return 1U;
+  char* end = nullptr;
+  const long value = std::strtol(text, &end, 10);
+  return *end != '\0' || value < 0 ? 1U : static_cast<unsigned>(std::min<long>(value, kMostThreads));
+}
+
 }  // namespace
 
 unsigned threads(Work work) noexcept {
@@ -61,15 +70,10 @@ unsigned threads(Work work) noexcept {
     const char* const text = std::getenv("TF_SSDHASH_ASYNC_COMPACTION");
     return text != nullptr && std::string(text) == "1";
   }();
+  static const unsigned trims = number("TF_MULTI_TIER_EV_EVICTION_THREADS");
+  static const unsigned prefetches = number("RECMIGRATE_PREFETCH_THREADS");
   if (work == Work::compact) return compacts ? 1 : 0;
-  static const unsigned count = [] {
-    const char* const text = std::getenv("TF_MULTI_TIER_EV_EVICTION_THREADS");
-    if (text == nullptr || *text == '\0') return 1U;
-    char* end = nullptr;
-    const long value = std::strtol(text, &end, 10);
-    return *end != '\0' || value < 0 ? 1U : static_cast<unsigned>(std::min<long>(value, kMostThreads));
-  }();
-  return count;
+  return work == Work::trim ? trims : prefetches;
 }
 
 void ask(Tended& one, Work work) {

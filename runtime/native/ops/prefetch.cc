@@ -1,0 +1,73 @@
+// RecPrefetchKeys: passes keys on, and has their rows read ahead for the look-up of a later step where they lie in tiers
+// below memory. A table is named by the `instance` of the op that makes it, since a pipeline may be built before the table is
+// there, in a function that can take no handle, and may outlive it: then nothing is read.
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+#include "ops/attributes.h"
+#include "ops/kernel.h"
+#include "ops/registry.h"
+#include "ops/shapes.h"
+#include "store/prepared.h"
+
+namespace recmigrate::ops {
+namespace {
+
+struct PrefetchKernel {
+  std::vector<std::string> instances;
+};
+
+void* create(TF_OpKernelConstruction* construction) noexcept {
+  try {
+    return new PrefetchKernel{strings_attribute(construction, "instances")};
+  } catch (...) {
+    TF_OpKernelConstruction_Failure(construction, current_failure().get());
+    return nullptr;
+  }
+}
+
+void destroy(void* kernel) noexcept { delete static_cast<PrefetchKernel*>(kernel); }
+
+void prefetch(const std::vector<std::shared_ptr<Table>>& tables, const std::int64_t* keys, std::size_t count) {
+  const std::vector<std::int64_t> distinct = prepared::distinct(keys, count);
+  for (const auto& table : tables) table->prefetch(distinct);
+}
+
+template <typename Key>
+void compute(void* kernel, TF_OpKernelContext* context) noexcept {
+  try {
+    const Input keys(context, 0, "keys");
+    keys.pass_to(context, 0);
+    std::vector<std::shared_ptr<Table>> tables;
+    for (const std::string& instance : static_cast<const PrefetchKernel*>(kernel)->instances) {
+      for (auto& table : tables_of(instance)) {
+        if (table->prefetches()) tables.push_back(std::move(table));
+      }
+    }
+    if (tables.empty()) return;
+    if constexpr (std::is_same_v<Key, std::int64_t>) {
+      prefetch(tables, keys.data<Key>(), keys.elements());
+    } else {
+      const std::vector<std::int64_t> wide(keys.data<Key>(), keys.data<Key>() + keys.elements());
+      prefetch(tables, wide.data(), wide.size());
+    }
+  } catch (...) {
+    TF_OpKernelContext_Failure(context, current_failure().get());
+  }
+}
+
+}  // namespace
+
+void register_prefetch_op() {
+  // Without a state of its own as far as a graph is concerned: what it has read changes nobody's results.
+  register_keyed_op({"RecPrefetchKeys",
+                     {"keys: Tkey"},
+                     {"same: Tkey"},
+                     {"Tkey: {int32, int64} = DT_INT64", "instances: list(string)"},
+                     &like_first_shape,
+                     false},
+                    {&create, &compute<std::int32_t>, &destroy}, {&create, &compute<std::int64_t>, &destroy});
+}
+
+}  // namespace recmigrate::ops

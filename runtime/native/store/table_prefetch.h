@@ -1,0 +1,72 @@
+// What reads rows of a table's lower tiers ahead of the batches that will need them, in the background.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "store/table.h"
+
+namespace recmigrate {
+
+class Table::Prefetcher final : public Tended {
+ public:
+  explicit Prefetcher(Table& table) noexcept : table_(table) {}
+
+  // Reads the rows of these keys in turn; a batch that comes when far too many wait is left out.
+  void add(std::vector<std::int64_t> keys);
+  // Goes on, if there is something to do. Batches that need rows themselves come first: it stops for them.
+  void go_on() noexcept;
+  // Stops for good.
+  void close() noexcept;
+
+  void tend() noexcept override;
+
+ private:
+  friend class Table::Needing;
+
+  [[nodiscard]] bool next();
+  [[nodiscard]] bool read_some();
+  void find_below(std::size_t most);
+  void read(std::size_t count);
+
+  struct Found {
+    std::int64_t key;
+    std::size_t tier;
+    Slot place;
+  };
+
+  Table& table_;
+  std::atomic<bool> closed_{false};
+  std::atomic<int> needing_{0};            // batches that have their rows found and read now
+  std::atomic<std::size_t> waiting_{0};    // keys, those of the present request included
+  std::mutex mutex_;                       // guards what follows
+  std::deque<std::vector<std::int64_t>> requests_;
+
+  // Of the thread that tends it.
+  std::vector<std::int64_t> keys_;  // of the present request
+  std::size_t done_ = 0;            // of them
+  std::uint64_t request_ = 0;       // its number
+  std::vector<Found> found_;
+};
+
+// While a batch has its rows found and read.
+class Table::Needing {
+ public:
+  explicit Needing(Table& table) noexcept : table_(table) { ++table_.prefetcher_->needing_; }
+  ~Needing();
+  Needing(const Needing&) = delete;
+  Needing& operator=(const Needing&) = delete;
+
+  // Reads rows of a tier, or takes their copies.
+  void get(std::size_t tier, const std::int64_t* keys, const Slot* places, std::size_t count, float* const* out);
+
+ private:
+  Table& table_;
+  bool used_ = false;
+};
+
+}  // namespace recmigrate
