@@ -22,8 +22,8 @@ def prefetch(table: Any, ids: Any) -> Any:
     rows are not there yet reads them itself. `rewriter.GraphModifierHook` puts it into datasets by itself.
 
     Args:
-        table: a table, its variable (also a DeepRec EmbeddingVariable, whole or in parts), or a list of such. One without
-            tiers below memory has nothing to read.
+        table: a table, its variable (also a DeepRec EmbeddingVariable, whole or in parts), or a list of such. One
+            without tiers below memory has nothing to read.
         ids: an int32 or int64 tensor of any shape, a SparseTensor or a RaggedTensor.
 
     Raises:

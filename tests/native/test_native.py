@@ -74,6 +74,12 @@ def test_engine_under_thread_sanitizer(thread_program: Path, part: str, monkeypa
 @pytest.fixture(scope="module")
 def thread_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The concurrency tests, built with ThreadSanitizer."""
-    names = ("parallel_test.cc", "threads_test.cc", "admission_threads_test.cc", "tiers_threads_test.cc")
+    names = (
+        "parallel_test.cc",
+        "threads_test.cc",
+        "admission_threads_test.cc",
+        "tiers_threads_test.cc",
+        "prefetch_test.cc",
+    )
     tests = [HERE / name for name in names]
     return build(tmp_path_factory.mktemp("threads"), "thread", tests)

@@ -13,6 +13,7 @@ NAMES = [
     "create_counted_table",
     "create_table",
     "sparse_lookup",
+    "prefetch",
     "status",
     "get_dense_and_sparse_variable",
     "checkpoint.check",
