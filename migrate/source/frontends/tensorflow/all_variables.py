@@ -11,7 +11,7 @@ from migrate.source.frontends.tensorflow.collection_keys import RULE
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.savers import saves_all
-from migrate.source.frontends.tensorflow.training import prints
+from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
 from migrate.source.frontends.tensorflow.variable_lists import collected
 from migrate.source.frontends.tensorflow.walks import METADATA

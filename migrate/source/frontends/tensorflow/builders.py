@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import libcst as cst
+import libcst.matchers as m
 
-from migrate.source.frontends.tensorflow.called import callee, owner_of
+from migrate.source.frontends.tensorflow.called import callee, overridden, owner_of
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
+from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
 
 #: Functions of Python that compute the same when they are called twice.
@@ -24,16 +28,22 @@ TRAIN = {
     "exponential_decay", "inverse_time_decay", "natural_exp_decay", "piecewise_constant", "polynomial_decay",
     "cosine_decay", "get_global_step", "get_or_create_global_step",
 }  # fmt: skip
-STATEMENTS = (cst.Assign, cst.AnnAssign, cst.Return, cst.Raise, cst.Assert, cst.Pass)
+STATEMENTS = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Raise, cst.Assert, cst.Pass)
 
 
 @dataclass(frozen=True)
 class Builder:
     """A function that only makes optimizers, and a call of it."""
 
-    function: cst.FunctionDef
+    functions: tuple[cst.FunctionDef, ...]  #: several are methods of which the object's class has one
     call: cst.Call
+    spoken: tuple[cst.CSTNode, ...]  #: statements that print or log, once for both optimizers
     values: tuple[cst.BaseExpression, ...]  #: what it may return: calls, when it is understood
+
+    @property
+    def function(self) -> cst.FunctionDef:
+        """The function, or one of the methods of its name."""
+        return self.functions[0]
 
     @property
     def twin(self) -> str:
@@ -43,23 +53,57 @@ class Builder:
 
 def builder_of(file: File, call: cst.Call) -> Builder | None:
     """Return the builder that `call` runs; None when it is none, or may do more than make an optimizer."""
-    function = callee(file, call)
-    if function is None or not _is_open(file, function) or function.decorators or function.asynchronous:
+    found = callee(file, call)
+    functions = [found] if found is not None else [one for one in overridden(file, call) if not _only_raises(one)]
+    if not functions or not all(is_repeatable(arg.value) for arg in call.args) or not reads_plainly(file, call):
         return None
-    twin = f"sparse_{function.name.value}"
-    if not all(is_repeatable(arg.value) for arg in call.args) or twin in file.tree.identifiers():
+    if f"sparse_{functions[0].name.value}" in file.tree.identifiers():
         return None
-    if not all(is_repeatable(one.default) for one in _parameters(function)):
+    made = [_made(file, function) for function in functions]
+    values = [value for one in made for value in one or ()]
+    if not all(made) or not _is_named(file, functions[0], call):
         return None
-    if not all(reads_plainly(file, one) for one in [call, function.body]):
-        return None
-    body = _Body()
+    return Builder(tuple(functions), call, tuple(_said(file, functions)), tuple(values))
+
+
+def _made(file: File, function: cst.FunctionDef) -> list[cst.BaseExpression]:
+    """Return what a function may return; nothing when it may do more than make that."""
+    if not _is_open(file, function) or function.decorators or function.asynchronous:
+        return []
+    if not all(is_repeatable(one.default) for one in _parameters(function)) or not reads_plainly(file, function.body):
+        return []
+    body = _Body(_said(file, [function]), partial(_is_fresh, file))
     function.body.visit(body)
     values = [value for one in body.returns for value in _returned(file, one)]
     made = {id(value) for value in values}
-    if not values or body.others or not all(id(c) in made or _is_pure(file, c) for c in body.calls):
-        return None
-    return Builder(function, call, tuple(values)) if _is_named(file, function, call) else None
+    return values if not body.others and all(id(c) in made or _is_pure(file, c) for c in body.calls) else []
+
+
+def _is_fresh(file: File, name: cst.Name) -> bool:
+    """True for a name whose values are all computed in its function: changing one changes no object from outside."""
+    scope = scope_of_name(file.tree, name)
+    targets = [use for use in local_names(file.tree, name.value, scope) if is_target(file.tree, use)] if scope else []
+    values = [
+        None if isinstance(file.tree.parent(one), cst.Param) else assigned_value(file.tree, one)
+        for one in targets
+        if not isinstance(file.tree.parent(one), cst.AugAssign)
+    ]
+    kinds = cst.BinaryOperation | cst.UnaryOperation | cst.BaseNumber | cst.BaseString
+    fresh = [isinstance(v, kinds) or (isinstance(v, cst.Call) and last_name(v.func) != "get") for v in values]
+    return bool(fresh) and all(fresh)
+
+
+def _only_raises(function: cst.FunctionDef) -> bool:
+    """True for a method that its heirs must give: it only raises, below its documentation."""
+    lines = (line.body if isinstance(line, cst.SimpleStatementLine) else [line] for line in function.body.body)
+    code = [one for line in lines for one in line if not m.matches(one, m.Expr(m.SimpleString()))]
+    return len(code) == 1 and isinstance(code[0], cst.Raise)
+
+
+def _said(file: File, functions: Sequence[cst.FunctionDef]) -> list[cst.CSTNode]:
+    """Return the statements of functions that only print or log."""
+    lines = [one for function in functions for one in m.findall(function, m.SimpleStatementLine())]
+    return [line for line in lines if prints(file, line)]
 
 
 def _is_pure(file: File, call: cst.Call) -> bool:
@@ -148,7 +192,10 @@ def imported(file: File, call: cst.Call) -> cst.ImportFrom | None:
 class _Body(cst.CSTVisitor):
     """Collects what a function does."""
 
-    def __init__(self) -> None:
+    def __init__(self, said: Sequence[cst.CSTNode], is_number: Callable[[cst.Name], bool]) -> None:
+        """Take the statements that are left out, and what tells whether a name stands for a new value only."""
+        self.is_number = is_number
+        self.said = {id(one) for one in said}
         self.returns: list[cst.Return] = []
         self.calls: list[cst.Call] = []
         self.others: list[cst.CSTNode] = []
@@ -165,6 +212,10 @@ class _Body(cst.CSTVisitor):
     def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
         self._target(node.target)
 
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        if not isinstance(node.target, cst.Name) or not self.is_number(node.target):
+            self.others.append(node)  # an array changes where it is, once for each call
+
     def _target(self, node: cst.BaseExpression) -> None:
         """Note a target that is no name of the function's own: a second call would set it again."""
         if isinstance(node, cst.Tuple | cst.List):
@@ -174,6 +225,8 @@ class _Body(cst.CSTVisitor):
             self.others.append(node)
 
     def on_visit(self, node: cst.CSTNode) -> bool:
+        if id(node) in self.said:
+            return False
         text = isinstance(node, cst.Expr) and isinstance(node.value, cst.SimpleString | cst.ConcatenatedString)
         small = isinstance(node, cst.BaseSmallStatement) and not isinstance(node, STATEMENTS) and not text
         compound = isinstance(node, cst.BaseCompoundStatement) and not isinstance(node, cst.If)

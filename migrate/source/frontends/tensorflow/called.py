@@ -37,6 +37,23 @@ def callee(file: File, call: cst.Call) -> cst.FunctionDef | None:
     return methods[0] if len(methods) == 1 else None
 
 
+def overridden(file: File, call: cst.Call) -> list[cst.FunctionDef]:
+    """Return the methods of which `call` runs one, by the class of the object: a base's own and those of its heirs."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value == "__init__":
+        return []
+    holder = _holder(file, call.func)
+    if holder is None or class_named(file, call.func.value) is not None:
+        return []
+    family, name = relatives(file, holder), call.func.attr.value
+    if any(is_target(file.tree, one) for one in _bare(file, family, name)):
+        return []
+    for node in file.tree.attributes.get(name, ()):
+        cls = _holder(file, node) if is_target(file.tree, node) else None
+        if is_target(file.tree, node) and (cls is None or any(cls is one for one in family)):
+            return []
+    return [m for cls in family for m in _methods(cls, name)]
+
+
 def calls_of(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
     """Return all calls of a function; None when it may be called in other ways."""
     owner = owner_of(file, function)

@@ -8,7 +8,7 @@ import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
 
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.training import prints
+from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
     is_target,

@@ -12,7 +12,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned
 from migrate.source.frontends.tensorflow.references import Mentions
 from migrate.source.frontends.tensorflow.shapes import PURE_CALLS, reads_plainly
-from migrate.source.frontends.tensorflow.training import prints
+from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.unchanged import holds_the_same, keeps_its_parts, sets_by_text
 from migrate.source.frontends.tensorflow.values import is_fixed, is_target, is_variable, scope_of_name, self_class
 from migrate.source.frontends.tensorflow.variable_scopes import prefix

@@ -238,7 +238,7 @@ def _read_as_a_whole(file: File, stop: Stop) -> Stop:
 
 def _optimizers(file: File, training: Training) -> Iterator[Stop]:
     known = file.target.optimizers(file.switches)
-    for maker in {id(m.call): m for step in training.steps for m in step.optimizer.makers}.values():
+    for maker in {(id(m.call), m.name): m for step in training.steps for m in step.optimizer.makers}.values():
         follows = known.get(maker.stock.module)
         text = " ".join(file.tree.source(maker.call.func).split())
         if follows is None:

@@ -10,7 +10,9 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none
 from migrate.source.frontends.tensorflow.builders import Builder, builder_of
-from migrate.source.frontends.tensorflow.called import callee
+from migrate.source.frontends.tensorflow.called import callee, overridden
+from migrate.source.frontends.tensorflow.callers import last_name
+from migrate.source.frontends.tensorflow.classes import chosen_classes
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.handed import handed, stored
 from migrate.source.frontends.tensorflow.kinds import File
@@ -95,6 +97,9 @@ class Maker:
         default_factory=dict
     )  #: those carried over to the table's optimizer
     choice: cst.IfExp | None = None  #: `a if c else b`, of which it is a branch
+    others: list[Maker] = field(
+        default_factory=list
+    )  #: all that the call may make, where it calls one of several classes
 
     @property
     def stock(self) -> Stock:
@@ -135,9 +140,12 @@ def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
     values = [one for value in values for one in (_branches(file, value) or [value])]
     for value in _built(file, values, optimizer):
         name = file.names.of(value.func) if isinstance(value, cst.Call) else None
+        classes = chosen_classes(file, value, STOCK) if isinstance(value, cst.Call) and name is None else []
         if isinstance(value, cst.Call) and name in STOCK:
             optimizer.makers.append(_maker(file, value, name, optimizer))
             optimizer.makers[-1].choice = choices.get(id(value))
+        elif isinstance(value, cst.Call) and classes:
+            optimizer.makers += _of_classes(file, value, classes, optimizer)
         else:
             optimizer.stops.append(_foreign(file, value, name))
     if optimizer.handed and len(values) > 1:
@@ -181,6 +189,14 @@ def _built(file: File, values: Sequence[cst.BaseExpression], optimizer: Optimize
     return list({id(value): value for value in found}.values())
 
 
+def _of_classes(file: File, call: cst.Call, classes: Sequence[str], optimizer: Optimizer) -> list[Maker]:
+    """Return what a call makes that calls one of several classes."""
+    found = [_maker(file, call, name, optimizer) for name in classes]
+    for maker in found:
+        maker.others = found
+    return found
+
+
 def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Stop:
     text = " ".join(file.tree.source(node.func if isinstance(node, cst.Call) else node).split())
     if name is not None and OPTIMIZER.fullmatch(name):
@@ -202,11 +218,26 @@ def _unknown(file: File, node: cst.BaseExpression) -> tuple[str, str]:
     if isinstance(node, cst.IfExp):
         reason = "it is chosen inside an expression, of which a part is no stock optimizer or cannot be computed twice"
         return reason, "choose it by `if` and `else`, on lines of their own"
-    if isinstance(node, cst.Call) and callee(file, node) is not None:
+    if isinstance(node, cst.Call) and (callee(file, node) is not None or overridden(file, node)):
         reason = "what makes it does more than that, or cannot be called a second time for the tables"
         return reason, "make a stock optimizer where the model is trained, or in a function that does nothing else"
+    if isinstance(node, cst.Subscript):
+        reason = "it is one of several objects, and that of the tables would have to be chosen with it"
+        return reason, "choose the class, as in `CLASSES[name](rate)`, or choose by `if` and `else`"
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Call) and last_name(node.func.func) == "getattr":
+        reason = "its class is found by a name that is decided at run time"
+        return reason, "choose the class from a dict, as in `CLASSES[name](rate)`, or by `if` and `else`"
+    cls = self_class(file.tree, node) if isinstance(node, cst.Attribute) else None
+    if isinstance(node, cst.Attribute) and cls is not None and _is_property(file, cls, node.attr.value):
+        reason = "it is a property, which makes an optimizer whenever it is read"
+        return reason, "make the optimizer once, where the object is made, or in a method"
     reason = "it is not a stock optimizer made in this file, so what it does to a table is not known"
     return reason, "make the optimizer in this file"
+
+
+def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:
+    methods = [one for member in relatives(file, cls) for one in member.body.body if isinstance(one, cst.FunctionDef)]
+    return any(one.name.value == name and one.decorators for one in methods)
 
 
 def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:

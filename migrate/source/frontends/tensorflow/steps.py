@@ -216,14 +216,15 @@ class StepEditing(Editing):
         """Write the functions that make the optimizers of tables beside those of this file that make the others."""
         tree = self.tree
         for step in self.judgement.steps:
-            for builder in step.optimizer.builders:
-                function = builder.function
+            for builder, function in [(b, f) for b in step.optimizer.builders for f in b.functions]:
                 if not self._is_mine(function) or id(function) in self._made:
                     continue
                 self._made.add(id(function))
                 start, end = tree.line_start(function), end_of_line(tree, function)
                 inside = [Edit(*tree.span(function.name), builder.twin)]
-                for maker in step.optimizer.makers:
+                inside += [self._unsaid(line) for line in builder.spoken if tree.contains(function, line)]
+                made = {id(m.call): m for m in step.optimizer.makers if tree.contains(function, m.call)}
+                for maker in made.values():
                     inside.append(Edit(*tree.outer_span(maker.call), self._maker(maker, alone=True)[2]))
                     self.plan.after.setdefault(id(maker.call), inside[-1].text)
                 moved = [Edit(one.start - start, one.end - start, one.text) for one in inside]
@@ -236,6 +237,13 @@ class StepEditing(Editing):
                     f"`{builder.twin}` makes the optimizer of the tables, as `{function.name.value}` makes the other"
                 )
                 self.plan.notes.append(Followed(function.name, "tf-optimizer", message))
+
+    def _unsaid(self, line: cst.CSTNode) -> Edit:
+        """Leave out a line that prints or logs, or pass where it is all of its block."""
+        block = self.tree.parent(line)
+        if isinstance(block, cst.IndentedBlock) and len(block.body) > 1:
+            return Edit(self.tree.line_start(line), end_of_line(self.tree, line), "")
+        return Edit(*self.tree.span(line), "pass")
 
     def _is_new(self, made: cst.BaseExpression, sparse: str) -> bool:
         """False when the table's optimizer is made already beside `made`; another name that it has gets it as well."""
@@ -269,6 +277,23 @@ class StepEditing(Editing):
         """
         tree = self.tree
         source = tree.source(maker.call)
+        if maker.others and not self.target.wrapper:
+            return [], source, self._by_class(maker)
+        return self._one_maker(maker, source, alone)
+
+    def _by_class(self, maker: Maker) -> str:
+        """Return the table optimizer of a class that is chosen: the class itself tells which one it is."""
+        texts = [self._one_maker(one, "", alone=True)[2] for one in maker.others]
+        func = self.tree.source(maker.call.func)
+        func = f"({func})" if isinstance(maker.call.func, cst.IfExp) and not func.startswith("(") else func
+        last = texts.pop()
+        for one, text in reversed(list(zip(maker.others, texts, strict=False))):
+            last = f"{text} if {func} is {self.tf}.{one.name} else {last}"
+        return f"({last})" if texts else last
+
+    def _one_maker(self, maker: Maker, source: str, alone: bool) -> tuple[list[str], str, str]:
+        """Do this for one class, given the stock optimizer's text."""
+        tree = self.tree
         offset = tree.outer_span(maker.call)[0]
         hoisted: list[str] = []
         named: list[Edit] = []

@@ -13,6 +13,7 @@ from migrate.source.frontends.tensorflow.gradients import Flow, Kind, tuple_name
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import TRAINING, Optimizer, optimizer_of
 from migrate.source.frontends.tensorflow.repeats import exclusive, repeated
+from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.values import is_target, local_names, resolve, scope_of_name
 
 RULE = "tf-training-step"
@@ -275,15 +276,6 @@ def _pairs_only(file: File, loop: cst.For, variable: str) -> bool:
     inside = [use for use in file.tree.names[variable] if file.tree.contains(loop.body, use)]
     elements = [file.tree.parent(use) for use in inside]
     return all(isinstance(e, cst.Element) and isinstance(file.tree.parent(e), cst.Tuple) for e in elements)
-
-
-def prints(file: File, use: cst.CSTNode) -> bool:
-    """True when the statement only prints or logs."""
-    line = file.tree.statement(use)
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
-        return False
-    expression = line.body[0].value if isinstance(line.body[0], cst.Expr) else None
-    return isinstance(expression, cst.Call) and file.tree.source(expression.func) in {"print", "logging.info"}
 
 
 def _check_unseen(file: File, training: Training, seen: set[int]) -> None:

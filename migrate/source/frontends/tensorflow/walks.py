@@ -6,8 +6,8 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.facts import Change, Stop
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.terms import sum_over
-from migrate.source.frontends.tensorflow.training import prints
 from migrate.source.frontends.tensorflow.values import is_target, is_variable
 
 RULE = "tf-table-container"

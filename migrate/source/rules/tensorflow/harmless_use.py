@@ -1,0 +1,58 @@
+"""Uses of a table that compute nothing with its rows: it is printed, logged, or compared with None."""
+
+from __future__ import annotations
+
+import libcst as cst
+import libcst.matchers as m
+
+from migrate.source.frontends.tensorflow.facts import Followed, Stop
+from migrate.source.frontends.tensorflow.kinds import File, UseRule
+from migrate.source.frontends.tensorflow.talk import is_shown
+from migrate.source.rules import Example, register
+
+HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
+AFTER = (
+    HEAD + "from runtime import create_table, sparse_lookup\n"
+    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+    "emb_initializer=tf.zeros_initializer())\n{0}e = sparse_lookup(W, ids)\n"
+)
+PRINTED = 'print("made", W)\n'
+ASKED = "assert W is not None\n"
+IS_NONE = m.Comparison(comparisons=[m.ComparisonTarget(m.Is() | m.IsNot(), m.Name("None"))])
+
+
+@register
+class HarmlessUse(UseRule):
+    """What only shows a table, or asks whether there is one, is no reason to keep it."""
+
+    id = "tf-harmless-use"
+    title = "A table that is printed, logged or compared with None moves"
+    examples = (
+        Example("printed", HEAD + MADE + PRINTED + LOOKUP, AFTER.format(PRINTED), says="shows the table"),
+        Example("compared with None", HEAD + MADE + ASKED + LOOKUP, AFTER.format(ASKED), says="is not None"),
+        Example(
+            "asked for its class", HEAD + MADE + "assert isinstance(W, tf.Variable)\n" + LOOKUP, says="no instance"
+        ),
+    )
+
+    def read(self, file: File, reference: cst.BaseExpression) -> Stop | Followed | None:
+        call = is_shown(file, reference)
+        if call is not None:
+            message = f"`{_short(file, call)}` shows the table in place of the variable"
+            return Followed(call, self.id, message, "the text is another one; nothing else changes")
+        around = file.tree.parent(reference)
+        if isinstance(around, cst.Comparison) and around.left is reference and m.matches(around, IS_NONE):
+            return Followed(around, self.id, f"`{_short(file, around)}` is for a table what it is for a variable")
+        asked = file.tree.parent(around) if isinstance(around, cst.Arg) else None
+        if isinstance(asked, cst.Call) and m.matches(asked.func, m.Name("isinstance")) and asked.args[0] is around:
+            message = f"`{_short(file, asked)}` asks what the table is"
+            reason = "a table is no instance of a class of TensorFlow, so the answer would be another"
+            return Stop(asked, self.id, message, reason, "leave the question out")
+        return None
+
+
+def _short(file: File, node: cst.CSTNode) -> str:
+    text = " ".join(file.tree.source(node).split())
+    return text if len(text) <= 60 else text[:57] + "..."
