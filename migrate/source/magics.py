@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 MAGIC = re.compile(r"^(?P<indent>[ \t]*)(?:(?P<call>[%!?].*|[\w.\[\]'\"%*]+\?\??\s*)|(?P<target>[\w.,\s]+=\s*)[%!].*)$")
 RUNS_CODE = re.compile(r"^[ \t]*%(?:time|timeit|prun|memit)[ \t]+(?P<code>[^-\s].*)$")
 CELL = re.compile(r"\s*%%(?P<name>\w+)")
+WRITES = re.compile(r"\s*%%(?:writefile|file)\b[^\n]*")
 PYTHON_CELLS = {"time", "timeit", "capture", "prun", "memit"}  #: their bodies are Python of the notebook
 _TOKEN = re.compile(
     r"#[^\n]*|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import bisect
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from migrate.report.model import Finding, Location, State, with_ids
-from migrate.source.magics import Masks
+from migrate.source.magics import WRITES, Masks
 from migrate.source.notebook_json import Cell, code_cells, with_sources
 from migrate.source.result import SourceResult
 from migrate.source.text import parsed
@@ -18,6 +18,8 @@ SUFFIX = ".ipynb"
 RULE = "notebook"
 #: `%run file.py`, also without its end, and `%load file.py`, which becomes the text of the file when it is run.
 RUN = re.compile(r"\s*%(?:run|load)\s+(?:-\w+\s+)*[\"']?(?:\.{0,2}/)*(?P<name>[\w./-]+)")
+#: A line of code with a lookup function in it.
+LOOKUP = re.compile(r"^[^#]*(embedding_lookup|\bgather\s*\(|\bEmbedding\s*\()")
 Convert = Callable[[str, str], SourceResult]
 Fail = Callable[[str, str, str, str], SourceResult]
 
@@ -84,6 +86,7 @@ def convert_notebook(path: str, data: bytes, convert: Convert, failed: Fail) -> 
     if problem is not None:
         return replace(failed(path, module.text, "", ""), findings=with_ids([problem])), data
     result = convert(path, module.text)
+    result = replace(result, findings=with_ids([*result.findings, *module.written()]))
     if result.kind == "paddle":
         message = "a Paddle model in a notebook is not converted"
         return failed(path, module.text, message, "export it: jupyter nbconvert --to script"), data
@@ -156,6 +159,22 @@ class _Module:
                 action = "repair the cell; the notebook is left as it is"
                 return Finding(RULE, "file", State.FAILED, location, message, action=action)
         return None
+
+    def written(self) -> Iterator[Finding]:
+        """Yield a finding for each cell that is written to a file and names lookups, which are not seen here."""
+        for index, cell in enumerate(self.cells):
+            head = WRITES.match(cell.source) if self.parts[index] is None else None
+            lines = [number for number, line in enumerate(cell.source.split("\n"), 1) if LOOKUP.search(line)]
+            if head is not None and lines:
+                yield Finding(
+                    RULE,
+                    "lookup",
+                    State.OPAQUE,
+                    Location(self.name(index), lines[0], lines[-1]),
+                    f"`{head[0].strip()}` writes a program that looks rows up",
+                    "it is no code of the notebook, so it is not judged with it",
+                    "write the file, and give it to this command",
+                )
 
     def split(self, text: str) -> list[str]:
         """Return the sources of the cells from the converted text; raises ValueError when they cannot be told apart."""

@@ -188,3 +188,19 @@ def test_a_cell_that_is_indented_as_a_whole_runs_in_jupyter_and_is_read() -> Non
     kept, _ = convert_bytes("a.ipynb", json.dumps(notebook(*MODEL[:2], bad)).encode(), Options(), {})
     assert "cell three" in kept.findings[0].location.path
     assert "unexpected indent" in kept.findings[0].message
+
+
+@pytest.mark.parametrize("head", ["%%writefile model.py", "%%file -a model.py"])
+def test_a_cell_that_writes_a_program_with_lookups_is_opaque(head: str) -> None:
+    text = (
+        f"{head}\nimport tensorflow as tf\n# embedding_lookup\ne = tf.nn.embedding_lookup(W, ids)\ny = tf.gather(e, i)"
+    )
+    data = json.dumps(
+        notebook(*MODEL, cell(lines(text), id="file"), cell("%%writefile a.py\nx = 1", id="other"))
+    ).encode()
+    result, _ = converted(data)
+    [finding] = [f for f in result.findings if f.state is State.OPAQUE]
+    place = finding.location
+    assert (place.path, place.line, place.end_line) == ("a.ipynb:cell file", 4, 5)
+    assert f"`{head}` writes a program" in finding.message
+    assert result.changed

@@ -204,7 +204,15 @@ def check_categories(file: File, table: Table) -> None:
         reader.read(node)
     if len({" ".join(text.split()) for text in reader.vocabularies}) > 1:
         reason = "values of two vocabularies shared a row by their places, and each gets a row of its own"
-        table.stops.append(Stop(table.creation.call, RULE, "the vocabularies of these columns differ", reason))
+        table.stops.append(
+            Stop(
+                table.creation.call,
+                RULE,
+                "the vocabularies of these columns differ",
+                reason,
+                "make the columns that share a table of one vocabulary",
+            )
+        )
 
 
 def check_shared_categories(judgement: Judgement) -> None:

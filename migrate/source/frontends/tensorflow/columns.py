@@ -136,7 +136,13 @@ def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Stop]:
     known = rowwise(file, initializer.value)
     if known is False:
         reason = "a row is made alone, so its initial values cannot depend on other rows"
-        yield Stop(initializer, RULE, "the initial values of this column cannot be made row by row", reason)
+        yield Stop(
+            initializer,
+            RULE,
+            "the initial values of this column cannot be made row by row",
+            reason,
+            "give it a constant, uniform or normal initializer",
+        )
     elif known is None:
         reason = "what they are is decided at run time, and the runtime refuses some"
         assumption = "the initializer is constant, uniform, normal or variance scaling"
@@ -164,9 +170,21 @@ def _consumers(file: File) -> Iterator[Stop]:
             for arg in call.args:
                 word = arg.keyword.value if arg.keyword else ""
                 if word in {"cols_to_vars", "weight_collections"} and not is_none(arg):
-                    yield Stop(call, RULE, f"`{word}` lists variables of columns", "tables are not in that list")
+                    yield Stop(
+                        call,
+                        RULE,
+                        f"`{word}` lists variables of columns",
+                        "tables are not in that list",
+                        "list the variables that are meant",
+                    )
                 if word == "trainable" and literal(arg.value) is not True:
-                    yield Stop(call, RULE, "an input layer may not train its columns", "a table is trained")
+                    yield Stop(
+                        call,
+                        RULE,
+                        "an input layer may not train its columns",
+                        "a table is trained",
+                        "let it train its columns, or keep them dense",
+                    )
     if not read:
         message = "no input layer in this file reads the columns"
         assumption = "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split"

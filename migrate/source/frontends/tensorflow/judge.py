@@ -150,7 +150,13 @@ def _kept(file: File, training: Training) -> Iterator[Stop]:
     for step in training.steps if comment is not None else ():
         if file.tree.module_of(step.call) is file.tree.module:
             reason = "a comment keeps the file in which these tables are trained"
-            yield Stop(step.call, "tf-training-step", "this training step stays as it is", reason)
+            yield Stop(
+                step.call,
+                "tf-training-step",
+                "this training step stays as it is",
+                reason,
+                "take the comment away, or keep the tables too",
+            )
 
 
 def _converted(file: File) -> Iterator[Stop]:
@@ -160,7 +166,13 @@ def _converted(file: File) -> Iterator[Stop]:
     if made is not None:
         reason = "its tables were made by hand or by an earlier conversion"
         shown = "create_table" if made == "sparse_lookup" else made
-        yield Stop(file.tree.module, "tf-already-converted", f"this file already calls `{shown}`", reason)
+        yield Stop(
+            file.tree.module,
+            "tf-already-converted",
+            f"this file already calls `{shown}`",
+            reason,
+            "convert the original file anew, or move the rest by hand",
+        )
 
 
 def _other_runtime(file: File) -> Iterator[Stop]:
@@ -191,7 +203,13 @@ def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:
                 _trains(file, first, home) and _trains(file, second, home) for home in homes
             ):
                 reason = "each optimizer keeps state of its own, but a table has one state"
-                yield Stop(second.call, "tf-training-step", "two optimizers train the same variables", reason)
+                yield Stop(
+                    second.call,
+                    "tf-training-step",
+                    "two optimizers train the same variables",
+                    reason,
+                    "train the tables by one of them: give the other its variables by `var_list`",
+                )
 
 
 def _check_dense(file: File, judgement: Judgement) -> Iterator[Stop]:

@@ -30,7 +30,13 @@ def make_lookup(
     of the lookup.
     """
     if ids not in bound:
-        return Stop(call, rule, "the ids of this lookup cannot be read", "its arguments are incomplete")
+        return Stop(
+            call,
+            rule,
+            "the ids of this lookup cannot be read",
+            "its arguments are incomplete",
+            "pass the table and the ids as two arguments",
+        )
     table = next(iter(keywords))
     drop = tuple(arg for name, arg in bound.items() if name not in {table, ids, *keep})
     renames = tuple(

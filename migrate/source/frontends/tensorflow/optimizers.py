@@ -185,7 +185,9 @@ def _built(file: File, values: Sequence[cst.BaseExpression], optimizer: Optimize
             reason = (
                 "it is called several times, and each optimizer keeps a state of its own, but a table has one state"
             )
-            optimizer.stops.append(Stop(builder.call, RULE, f"`{text}` makes an optimizer", reason))
+            optimizer.stops.append(
+                Stop(builder.call, RULE, f"`{text}` makes an optimizer", reason, "call it once, and keep what it makes")
+            )
     return list({id(value): value for value in found}.values())
 
 
@@ -244,7 +246,15 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker
     bound = bind(call, STOCK[name].parameters)
     if bound is None:
         reason = "its arguments cannot be read"
-        optimizer.stops.append(Stop(call, RULE, f"`{file.tree.source(call)}` trains the tables of this file", reason))
+        optimizer.stops.append(
+            Stop(
+                call,
+                RULE,
+                f"`{file.tree.source(call)}` trains the tables of this file",
+                reason,
+                "write its arguments out, without stars",
+            )
+        )
         return Maker(call, name)
     return Maker(call, name, {k: arg.value for k, arg in bound.items() if k not in NOT_CARRIED and not is_none(arg)})
 
@@ -275,7 +285,15 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
             what = "hands the optimizer on"
             if text.endswith(".variables"):
                 reason, what = "the slots of a table are not among these variables", "lists the optimizer's variables"
-            optimizer.stops.append(Stop(node, RULE, f"`{text}` {what}", reason))
+            optimizer.stops.append(
+                Stop(
+                    node,
+                    RULE,
+                    f"`{text}` {what}",
+                    reason,
+                    "train where the optimizer is made, and hand the loss on instead",
+                )
+            )
     return found
 
 

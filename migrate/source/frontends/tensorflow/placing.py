@@ -56,6 +56,11 @@ def kept_comments(tree: Tree, call: cst.Call) -> list[str]:
     return _comments(tree.text[start:end])
 
 
+def comments_of(tree: Tree, start: cst.BaseExpression, whole: cst.BaseExpression) -> list[str]:
+    """Return the comments behind `start` in an expression that begins with it."""
+    return _comments(tree.text[tree.outer_span(start)[1] : tree.span(whole)[1]])
+
+
 def without_arguments(tree: Tree, call: cst.Call, dropped: Sequence[cst.Arg]) -> Iterator[Edit]:
     """Take arguments out of a call, but for the comments between them; the first argument always stays."""
     ends = [tree.outer_span(arg.value)[1] for arg in call.args]

@@ -16,6 +16,7 @@ from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optional import may_lack_dense
 from migrate.source.frontends.tensorflow.placing import (
+    comments_of,
     import_offset,
     kept_comments,
     line_after,
@@ -163,6 +164,8 @@ class Planner(AroundEditing):
         if after:
             edits.append(Edit(tree.span(call)[1], tree.span(call)[1], after))
         self.plan.edits += edits
+        if lookup.sliced is not None and (comments := comments_of(tree, lookup.sliced.value, lookup.sliced)):
+            self.plan.edits.append(line_before(tree, call, comments))
         self.plan.after[id(call)] = f"{before}{function}(...){after}"
 
     def _write(self, lookup: Lookup, rank: int, write: Callable[[Spelling, LookupText], str]) -> None:

@@ -110,14 +110,24 @@ def _direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst
     if isinstance(target, cst.Name):
         scope = scope_of_name(file.tree, target)
         if scope is None or isinstance(scope, ClassScope):
-            found.stop(target, f"`{target.value}` is bound in a way that cannot be followed", "its uses are not known")
+            found.stop(
+                target,
+                f"`{target.value}` is bound in a way that cannot be followed",
+                "its uses are not known",
+                "bind it to a name or an attribute of `self`",
+            )
             return [target]
         return [*local_names(file.tree, target.value, scope), *file.tree.elsewhere(target, scope)]
     if isinstance(target, cst.Attribute):
         return list(_attribute(file, target, found))
     if isinstance(target, cst.Subscript):
         return _entry(file, target, found)
-    found.stop(target, "the variable is bound in a way that cannot be followed", "its uses are not known")
+    found.stop(
+        target,
+        "the variable is bound in a way that cannot be followed",
+        "its uses are not known",
+        "bind it to a name or an attribute of `self`",
+    )
     return [target]
 
 
@@ -141,7 +151,10 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
     cls = self_class(tree, target)
     if cls is None:
         found.stop(
-            target, f"`{tree.source(target)}` belongs to an object that cannot be followed", "its uses are not known"
+            target,
+            f"`{tree.source(target)}` belongs to an object that cannot be followed",
+            "its uses are not known",
+            "keep the variable in a name or an attribute of `self`",
         )
         return [target]
     result = list(mentions_of(file, target, cls, found.stop))
@@ -160,7 +173,12 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
     for node in _by_string(file, cls, target.attr.value):
         text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
         text = "case" if isinstance(node, cst.Module) else text
-        found.stop(node, f"`{text}` reaches `{target.attr.value}` by its name", "what it does with it is not followed")
+        found.stop(
+            node,
+            f"`{text}` reaches `{target.attr.value}` by its name",
+            "what it does with it is not followed",
+            "write the attribute out",
+        )
     for node, known in reflections(file, cls, target.attr.value):
         text = " ".join(tree.source(node).split())
         found.stop(
@@ -213,7 +231,12 @@ def _entry(file: File, target: cst.Subscript, found: Mentions) -> list[cst.BaseE
     """Return the mentions of `container["key"]`."""
     key = entry_key(target)
     if key is None or not isinstance(target.value, cst.Name | cst.Attribute):
-        found.stop(target, f"`{file.tree.source(target)}` has a computed key", "its uses are not known")
+        found.stop(
+            target,
+            f"`{file.tree.source(target)}` has a computed key",
+            "its uses are not known",
+            'write the key out, as in `weights["user"]`',
+        )
         return [target]
     return entries(file, target.value, key, found)
 
@@ -234,7 +257,12 @@ def entries(file: File, container: cst.BaseExpression, key: str, found: Mentions
         elif entry_key(around) == key:
             result.append(around)
         elif not _other_key(around, key):
-            found.stop(around, f"`{file.tree.source(around)}` has a computed key", f"it may be `{key}`")
+            found.stop(
+                around,
+                f"`{file.tree.source(around)}` has a computed key",
+                f"it may be `{key}`",
+                'write the key out, as in `weights["user"]`',
+            )
     return result
 
 
@@ -295,7 +323,12 @@ class _Dict:
         for other in self.passed:
             if id(other) not in self.seen | self.makers:
                 text = " ".join(self.file.tree.source(other).split())
-                self.found.stop(other, f"`{text}` is passed where the dict is", "its entries are not known")
+                self.found.stop(
+                    other,
+                    f"`{text}` is passed where the dict is",
+                    "its entries are not known",
+                    "pass the same dict everywhere",
+                )
         for node in writes:
             value = assigned_value(self.file.tree, node)
             if id(node) in self.parameters:
@@ -306,7 +339,12 @@ class _Dict:
             )
             if not (fresh or id(value) in self.makers or id(value) in self.seen):
                 text = self.file.tree.source(node)
-                self.found.stop(node, f"`{text}` is bound to something else here", "its uses are not known")
+                self.found.stop(
+                    node,
+                    f"`{text}` is bound to something else here",
+                    "its uses are not known",
+                    "give the other value a name of its own",
+                )
 
 
 def entry_key(node: cst.Subscript) -> str | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Calls that may be written twice: they have no effect and always give the same.
 PURE_CALLS = {"int", "len", "max", "min", "round", "float", "abs"}
+#: What classes define that compute an entry when it is read.
+ENTRIES = ("__getitem__", "__missing__", "__class_getitem__", "defaultdict")
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,10 @@ def is_repeatable(node: cst.CSTNode | None) -> bool:
 
 
 def reads_plainly(file: File, node: cst.CSTNode) -> bool:
-    """True when no attribute in `node` is seen to be a property that does more than give a value."""
+    """True when nothing read in `node` is seen to be a property, or an entry, that does more than give a value."""
     tree = file.tree
+    if m.findall(node, m.Subscript()) and any(name in tree.names for name in ENTRIES):
+        return False
     names = {one.attr.value for one in m.findall(node, m.Attribute()) if isinstance(one, cst.Attribute)}
     made = [tree.parent(use) for name in names for use in tree.names.get(name, ())]
     return all(_gives(one) for one in made if isinstance(one, cst.FunctionDef) and one.decorators)

@@ -33,7 +33,13 @@ def check_shared_names(judgement: Judgement) -> None:
                     reason = "another call makes or reuses the same variable and stays as it is"
                     rule = known[id(call)].creation.rule
                     state = refused_state([s for one in stuck if id(one) in known for s in known[id(one)].stops])
-                    stop = Stop(call, rule, f"variable `{name}` is made twice", reason)
+                    stop = Stop(
+                        call,
+                        rule,
+                        f"variable `{name}` is made twice",
+                        reason,
+                        "give each its own name, or make it once and pass it on",
+                    )
                     asked = state is State.NOTED and all(id(one) in known for one in stuck)
                     known[id(call)].stops.append(replace(stop, state=State.NOTED) if asked else stop)
                     changed = True

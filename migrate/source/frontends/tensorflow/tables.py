@@ -270,12 +270,26 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
         several = in_loop(file, call) or (function is not None and _runs_often(file, function))
         if several:
             reason = "each run makes another variable, but a table's name is unique"
-            table.stops.append(Stop(call, creation.rule, "this creation may run several times", reason))
+            table.stops.append(
+                Stop(
+                    call,
+                    creation.rule,
+                    "this creation may run several times",
+                    reason,
+                    "make the variable once, and pass it on",
+                )
+            )
     else:
         check_scope(file, table)
     if any(isinstance(around, cst.Lambda) for around in file.tree.ancestors(call)):
         table.stops.append(
-            Stop(call, creation.rule, "this variable is made inside a lambda", "it may run several times")
+            Stop(
+                call,
+                creation.rule,
+                "this variable is made inside a lambda",
+                "it may run several times",
+                "make it outside, and look its rows up inside",
+            )
         )
 
 
@@ -285,13 +299,29 @@ def _check_inner_graphs(file: File, table: Table) -> None:
         if (runner := run_apart(file, lookup.call)) is not None:
             text = file.tree.source(runner)
             reason = f"`{text}` runs it in a graph of its own, where a table cannot be trained"
-            table.stops.append(Stop(lookup.call, lookup.rule, f"this lookup is run by `{text}`", reason))
+            table.stops.append(
+                Stop(
+                    lookup.call,
+                    lookup.rule,
+                    f"this lookup is run by `{text}`",
+                    reason,
+                    "look all rows up before, outside of it",
+                )
+            )
     creation = table.creation
     runner = run_apart(file, creation.call) or in_branch(file, creation.call)
     if runner is not None:
         text = file.tree.source(runner)
         reason = f"`{text}` runs it in a graph of its own, in which a table is not made"
-        table.stops.append(Stop(creation.call, creation.rule, f"this variable is made by `{text}`", reason))
+        table.stops.append(
+            Stop(
+                creation.call,
+                creation.rule,
+                f"this variable is made by `{text}`",
+                reason,
+                "make it outside, and look its rows up inside",
+            )
+        )
 
 
 def _runs_often(file: File, function: cst.FunctionDef) -> bool:

@@ -89,7 +89,15 @@ def find_training(file: File, tables: set[int]) -> Training:
         name = file.names.of(call.func)
         if name in HELPERS or (_method(call) == "compile" and any(a.keyword for a in call.args)):
             text = file.tree.source(call.func)
-            training.stops.append(Stop(call, RULE, f"`{text}` trains the model by itself", UNCLEAR))
+            training.stops.append(
+                Stop(
+                    call,
+                    RULE,
+                    f"`{text}` trains the model by itself",
+                    UNCLEAR,
+                    "train by `minimize`, or by `compute_gradients` and `apply_gradients`",
+                )
+            )
         if _method(call) not in TRAINING or _elsewhere(file, call) or not isinstance(call.func, cst.Attribute):
             continue
         optimizer = optimizer_of(file, call.func.value)
@@ -137,7 +145,9 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer, tables: 
     bound = bind(call, MINIMIZE if method == "minimize" else APPLY)
     text = " ".join(file.tree.source(call).split())
     if bound is None:
-        return Stop(call, RULE, f"`{text}` has arguments that cannot be read", UNCLEAR)
+        return Stop(
+            call, RULE, f"`{text}` has arguments that cannot be read", UNCLEAR, "write its arguments out, without stars"
+        )
     if method == "minimize":
         if "loss" not in bound or not flow.covers_all(bound.get("var_list")):
             return None if _dense_only(bound.get("var_list"), tables) else _unknown_list(call, text)
@@ -149,7 +159,13 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer, tables: 
     sources = list(flow.sources.values())
     if kind is not Kind.PAIRS or not sources:
         reason = "between the gradients and this call, pairs may be dropped or reordered"
-        return Stop(call, RULE, f"`{text}` applies gradients whose order is not known", reason)
+        return Stop(
+            call,
+            RULE,
+            f"`{text}` applies gradients whose order is not known",
+            reason,
+            "apply the pairs of `compute_gradients` in their order",
+        )
     return _placed(file, Step(call, optimizer, bound, sources, list(flow.filters.values())), text)
 
 
@@ -177,13 +193,23 @@ def _placed(file: File, step: Step, text: str) -> Step | Stop:
         shown = " ".join(file.tree.source(call).split())
         if _conditional(file, call):
             return Stop(
-                call, RULE, f"`{shown}` stands inside a larger expression", "it cannot be split where it stands"
+                call,
+                RULE,
+                f"`{shown}` stands inside a larger expression",
+                "it cannot be split where it stands",
+                "give it a line of its own",
             )
         if not _own_line(line, only_made=call is not step.call and all(call is not one for one in step.sources)):
             reason = "other code stands on its line, so nothing can be put before it"
             return Stop(call, RULE, f"`{shown}` has no line of its own", reason, "give it a line of its own")
     if any(file.tree.enclosing(source, cst.FunctionDef) is not function for source in step.sources):
-        return Stop(step.call, RULE, f"`{text}` applies gradients of another function", "it cannot be split")
+        return Stop(
+            step.call,
+            RULE,
+            f"`{text}` applies gradients of another function",
+            "it cannot be split",
+            "take and apply the gradients in one function",
+        )
     return step
 
 
@@ -218,7 +244,15 @@ def _check_consumed(file: File, training: Training, consumed: set[int], tables: 
             continue
         text = " ".join(file.tree.source(call).split())
         reason = "what becomes of these gradients is not followed"
-        training.stops.append(Stop(call, RULE, f"`{text}` takes gradients", reason))
+        training.stops.append(
+            Stop(
+                call,
+                RULE,
+                f"`{text}` takes gradients",
+                reason,
+                "apply them by `apply_gradients`, or list the variables they are taken of",
+            )
+        )
 
 
 COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth", "name")
@@ -247,7 +281,15 @@ def _check_carriers(file: File, flow: Flow, training: Training) -> None:
                 continue
             text = " ".join(file.tree.source(file.tree.statement(use) or use).split())[:80]
             reason = "it would also see the tables, or stop seeing them"
-            training.stops.append(Stop(use, RULE, f"`{node.value}` is used in `{text}`", reason))
+            training.stops.append(
+                Stop(
+                    use,
+                    RULE,
+                    f"`{node.value}` is used in `{text}`",
+                    reason,
+                    "list the variables that are meant by their names",
+                )
+            )
 
 
 def _in_place(file: File, flow: Flow, use: cst.Name) -> bool:
@@ -315,7 +357,15 @@ def _check_states(file: File, training: Training) -> None:
                 continue
             if not exclusive(file, first.call, second.call):
                 reason = "each optimizer keeps state of its own, but a table has one state"
-                training.stops.append(Stop(second.call, RULE, "two optimizers train the same variables", reason))
+                training.stops.append(
+                    Stop(
+                        second.call,
+                        RULE,
+                        "two optimizers train the same variables",
+                        reason,
+                        "train the tables by one of them: give the other its variables by `var_list`",
+                    )
+                )
 
 
 def _check_repeated(file: File, training: Training) -> None:
@@ -326,7 +376,15 @@ def _check_repeated(file: File, training: Training) -> None:
         if step.optimizer.handed and (len(same) > 1 or repeated(file, step.call)):
             text = " ".join(file.tree.source(step.optimizer.receiver).split())
             reason = "the optimizer of the tables is made where this one trains, and would be made several times"
-            training.stops.append(Stop(step.call, RULE, f"`{text}` is given to what trains several times", reason))
+            training.stops.append(
+                Stop(
+                    step.call,
+                    RULE,
+                    f"`{text}` is given to what trains several times",
+                    reason,
+                    "make the optimizer in the function that trains",
+                )
+            )
         for maker in step.optimizer.makers:
             if maker.stock.stateful and repeated(file, maker.call):
                 text = " ".join(file.tree.source(maker.call).split())

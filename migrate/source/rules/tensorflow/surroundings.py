@@ -32,6 +32,15 @@ CALLS = {
     "import_graph_def": "a graph that is imported brings variables that are not in the file",
     "train.import_meta_graph": "a graph that is imported brings variables that are not in the file",
 }
+#: What to do about such a call, by its reason.
+REMEDIES = {
+    SHARED: "run one process without it, or keep the file as it is",
+    EAGER: "build a v1 graph and run it in a session",
+    CALLS["train.ExponentialMovingAverage"]: "list the variables that are averaged",
+    CALLS["variable_creator_scope"]: "make the tables outside of it",
+    CALLS["make_template"]: "write the function out, or make its tables outside of it",
+    CALLS["import_graph_def"]: "build the model by its code, or move the graph by `migrate graph`",
+}
 STRATEGIES = re.compile(r"(contrib\.)?distribute\.(\w+\.)*\w*Strategy\w*|(contrib\.|estimator\.)?tpu\..*")
 #: Functions, wherever they come from, that put the values of variables into a graph.
 FREEZES = {
@@ -44,7 +53,7 @@ FREEZES = {
     "from_session",
     "toco_convert",
 }
-FROZEN = "the rows of a table cannot be frozen into a constant; export a SavedModel"
+FROZEN = "the rows of a table cannot be frozen into a constant"
 #: Libraries that run a program as several processes.
 PARALLEL = {"horovod", "byteps", "bluefog"}
 #: Methods of a scope that change how every later variable is made.
@@ -118,17 +127,30 @@ class Surroundings(FileRule):
                 continue
             reason = CALLS.get(name) or (SHARED if STRATEGIES.fullmatch(name) else "")
             if reason:
-                yield Stop(call, self.id, f"`{file.tree.source(call.func)}` is used in this file", reason)
+                text = f"`{file.tree.source(call.func)}` is used in this file"
+                yield Stop(call, self.id, text, reason, REMEDIES.get(reason, ""))
             elif name == "variable_scope":
                 yield from self._scope(file, call)
         for setter in SETTERS:
             for node in file.tree.attributes.get(setter, ()):
                 reason = "it changes how every later variable is made"
-                yield Stop(node, self.id, f"`{setter}` is called on a variable scope", reason)
+                yield Stop(
+                    node,
+                    self.id,
+                    f"`{setter}` is called on a variable scope",
+                    reason,
+                    "give it to the variables themselves",
+                )
         for decorated in file.tree.names.get("function", ()):
             around = file.tree.parent(decorated)
             if isinstance(around, cst.Attribute) and isinstance(file.tree.parent(around), cst.Decorator):
-                yield Stop(around, self.id, f"`@{file.tree.source(around)}` is used in this file", EAGER)
+                yield Stop(
+                    around,
+                    self.id,
+                    f"`@{file.tree.source(around)}` is used in this file",
+                    EAGER,
+                    "build a v1 graph and run it in a session",
+                )
         if not any(self._is_graph_code(other) for other in file.program):
             message = "nothing in this file says that it builds a v1 graph"
             yield Stop(file.tree.module, self.id, message, EAGER, "disable eager execution and use sessions")
@@ -136,7 +158,13 @@ class Surroundings(FileRule):
         for call in file.tree.calls:
             last = call.func.attr.value if isinstance(call.func, cst.Attribute) else file.tree.source(call.func)
             if last in FREEZES:
-                yield Stop(call, self.id, f"`{file.tree.source(call.func)}` is used in this file", FROZEN)
+                yield Stop(
+                    call,
+                    self.id,
+                    f"`{file.tree.source(call.func)}` is used in this file",
+                    FROZEN,
+                    "export a SavedModel",
+                )
             elif {name.split(".")[0] for name in file.tree.imported_names(call.func)[0]} & PARALLEL:
                 text = f"`{file.tree.source(call.func)}` is used in this file"
                 yield Stop(call, self.id, text, SHARED, "keep the file as it is, or run one process without it")
@@ -157,7 +185,13 @@ class Surroundings(FileRule):
         for option in ("custom_getter", "constraint"):
             if option in bound and not is_none(bound[option]):
                 reason = f"`{option}` of a variable scope acts on every variable made inside"
-                yield Stop(bound[option], self.id, f"a variable scope has a {option}", reason)
+                yield Stop(
+                    bound[option],
+                    self.id,
+                    f"a variable scope has a {option}",
+                    reason,
+                    "give it to the variables that need it",
+                )
         if not is_float32(file.names, bound.get("dtype")):
             reason = "tables hold float32, and the scope makes its variables of another type"
             yield Stop(bound["dtype"], self.id, "a variable scope has a dtype", reason, "give float32 to the variable")

@@ -60,4 +60,10 @@ class ZeroPadding(UseRule):
         padding = padding_of(file, reference)
         if padding is None:
             return None
-        return Stop(padding.call, RULE, "a row of zeros is put next to this table", "its use is not followed")
+        return Stop(
+            padding.call,
+            RULE,
+            "a row of zeros is put next to this table",
+            "its use is not followed",
+            "look rows up in what the concatenation gives, or keep the table dense",
+        )

@@ -84,7 +84,12 @@ def _layer(file: File, call: cst.Call) -> Layer:
     )
     if strange is not None or given.count("") > len(PARAMETERS):
         where = strange if strange is not None else call.args[len(PARAMETERS)]
-        layer.stop(where, "the arguments of this layer cannot be read", "they are starred, unknown, or not named")
+        layer.stop(
+            where,
+            "the arguments of this layer cannot be read",
+            "they are starred, unknown, or not named",
+            "write them out, by their names",
+        )
         return layer
     layer.arguments = bind(call, [*PARAMETERS, *sorted(NAMED)]) or {}
     if "name" in layer.arguments:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import libcst as cst
+import libcst.matchers as m
 
 from migrate.source.frontends.tensorflow.args import literal, string
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, SYMBOL, Layer
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.values import (
     is_target,
     is_variable,
@@ -34,6 +36,7 @@ def use_stops(file: File, layers: list[Layer]) -> Iterator[Stop]:
     yield from _class_uses(file)
     yield from _matrices(file, followed)
     yield from _lists(file, followed)
+    yield from _counts(file, followed)
     yield from _dense_gradients(file)
     for call, name in file.names.calls:
         if name in LOADERS:
@@ -101,6 +104,20 @@ def _lists(file: File, followed: set[int]) -> Iterator[Stop]:
             if not _trains(file, read):
                 reason = "the list of a model's variables lacks the rows of its tables"
                 yield stop_at(file, read, "is used for more than training", reason, KEEP)
+
+
+def _counts(file: File, followed: set[int]) -> Iterator[Stop]:
+    """Doubt numbers of variables or parameters that are used: those of tables are not among them."""
+    counts = [one for one in file.tree.calls if _called(one) == "count_params" and file.names.of(one.func) is None]
+    found = [c for c in counts if isinstance(c.func, cst.Attribute) and not _is_other(file, c.func.value)]
+    for word in LISTS:
+        around = [file.tree.parent(file.tree.parent(read) or read) for read in _reads(file, word, followed)]
+        found += [one for one in around if isinstance(one, cst.Call) and m.matches(one.func, m.Name("len"))]
+    for call in found:
+        if not prints(file, call) and not isinstance(file.tree.parent(call), cst.Expr):
+            reason = "the rows of tables are not counted among the variables of a model"
+            assumption = f"nobody needs the tables in `{file.tree.source(call)}`"
+            yield stop_at(file, call, "counts", reason, "convert with --assume if nobody needs them there", assumption)
 
 
 def _reads(file: File, word: str, followed: set[int]) -> Iterator[cst.Attribute]:
@@ -203,7 +220,12 @@ def check_places(file: File, layer: Layer) -> None:
     for node in (layer.call, *layer.uses):
         around = next((a for a in file.tree.ancestors(node) if isinstance(a, cst.Call) and _wraps(file, a)), None)
         if around is not None:
-            layer.stop(around, "an `Embedding` in a wrapper stays dense", "a table looked up there gets no gradients")
+            layer.stop(
+                around,
+                "an `Embedding` in a wrapper stays dense",
+                "a table looked up there gets no gradients",
+                "look the rows up outside of the wrapper",
+            )
     for call in layer.calls:
         loop = next((a for a in file.tree.ancestors(call) if _is_graph_loop(file, a)), None)
         if loop is not None:
