@@ -83,7 +83,8 @@ def test_a_function_that_another_model_uses_stays_as_it_was(tmp_path: Path) -> N
 
 
 STAYS = {
-    "does more": (BUILDER.replace("    if name", "    print(name)\n    if name"), MAIN),
+    "does more": (BUILDER.replace("    if name", "    SEEN.append(name)\n    if name"), MAIN),
+    "binds while it prints": (BUILDER.replace("    if name", "    print(rate := rate * 2)\n    if name"), MAIN),
     "calls what is not known": (BUILDER.replace("    if name", "    rate = tune(rate)\n    if name"), MAIN),
     "in a loop": (BUILDER.replace("    if name", "    for _ in name:\n        pass\n    if name"), MAIN),
     "another optimizer": (BUILDER.replace("AdagradOptimizer", "ProximalAdagradOptimizer"), MAIN),

@@ -103,7 +103,7 @@ def _only_raises(function: cst.FunctionDef) -> bool:
 def _said(file: File, functions: Sequence[cst.FunctionDef]) -> list[cst.CSTNode]:
     """Return the statements of functions that only print or log."""
     lines = [one for function in functions for one in m.findall(function, m.SimpleStatementLine())]
-    return [line for line in lines if prints(file, line)]
+    return [line for line in lines if prints(file, line) and not m.findall(line, m.NamedExpr())]
 
 
 def _is_pure(file: File, call: cst.Call) -> bool:
