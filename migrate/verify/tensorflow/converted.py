@@ -9,7 +9,7 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow import measure, sources
+from migrate.verify.tensorflow import measure, parted, sources
 from migrate.verify.tensorflow.initial import variable_law
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, v1
 from migrate.verify.tensorflow.match import match_tables
@@ -44,18 +44,19 @@ def _measured(
         raise MigrateError(
             f"{job['path']}: creates no table, so there is nothing converted to compare; convert the file first"
         )
-    matched = match_tables(
-        job["path"], {t.name: t.dim for t in program.tables.values()}, original.trained, set(program.trained)
-    )
+    parts = {name: one for name, one in original.parts.items() if program.trained.keys().isdisjoint(one.names)}
+    theirs = parted.joined_shapes(original.trained, parts)
+    matched = match_tables(job["path"], {t.name: t.dim for t in program.tables.values()}, theirs, set(program.trained))
     _check_feeds(job, session.graph, watcher)
     initial = natural_state(stock, program)
     stock([table.reset for table in program.tables.values()])
-    drawn = {name: _peek(stock, program.tables[name], original.trained[source]) for name, source in matched.items()}
+    drawn = {name: _peek(stock, program.tables[name], theirs[source]) for name, source in matched.items()}
     trainable = session.graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
-    state = _state(job, program, initial, matched)
+    state = _state(parted.joined_values(job["state"], parts), initial, matched)
     return {
         "program": program,
         "matched": matched,
+        "parts": parts,
         "initial": {name: initial[name] for name in program.trained},
         "laws": {v.op.name: variable_law(stock, v) for v in trainable},
         "rows": drawn,
@@ -67,11 +68,8 @@ def _peek(stock: Callable[..., Any], table: measure.TableNames, shape: tuple[int
     return stock(table.peek, {table.keys: np.arange(shape[0], dtype=np.int64)})
 
 
-def _state(
-    job: Mapping[str, Any], program: measure.Program, initial: Mapping[str, Any], matched: Mapping[str, str]
-) -> measure.State:
+def _state(theirs: Mapping[str, Any], initial: Mapping[str, Any], matched: Mapping[str, str]) -> measure.State:
     """The original's values wherever a variable of the same name and shape exists, and its tables as rows."""
-    theirs = job["state"]
     shared = {n: theirs[n] for n, own in initial.items() if n in theirs and np.shape(theirs[n]) == np.shape(own)}
     rows = {name: theirs[source].reshape(len(theirs[source]), -1) for name, source in matched.items()}
     return measure.State({**initial, **shared}, rows)

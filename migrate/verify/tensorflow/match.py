@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 from migrate.errors import MigrateError
 
-_PART = re.compile(r"/part_\d+$")
 #: how a variable's name may appear as a table's
 _SPELLINGS: tuple[Callable[[str], str], ...] = (str, lambda n: n.replace("/", "_"), lambda n: n.rpartition("/")[2])
 
@@ -32,12 +30,6 @@ def match_tables(
     if extra:
         raise MigrateError(f"{path}: trains `{extra[0]}`, which the original does not have; the two are not a pair")
     candidates = {n: _dim(shape) for n, shape in trained.items() if n not in kept}
-    parts = [name for name in candidates if _PART.search(name)]
-    if parts:
-        raise MigrateError(
-            f"{path}: the original's `{_PART.sub('', parts[0])}` is partitioned, and its parts are not put together "
-            "here; leave the partitioner out of a copy of the original and verify that"
-        )
     matched: dict[str, str] = {}
     for spelling in _SPELLINGS:
         for table, dim in tables.items():

@@ -57,6 +57,7 @@ class Program:
     lookups: Mapping[str, Sequence[str]]  #: trainable variable -> tensors looked up in it
     optimizers: Mapping[str, str] = field(default_factory=dict)  #: variable -> class name
     tables: Mapping[str, TableNames] = field(default_factory=dict)
+    parts: Mapping[str, Any] = field(default_factory=dict)  #: partitioned variable -> `parted.Parted`
 
 
 @dataclass(frozen=True)

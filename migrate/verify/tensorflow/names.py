@@ -11,6 +11,7 @@ import tensorflow as tf
 from migrate.verify.tensorflow.initial import initial_value, table_law
 from migrate.verify.tensorflow.interceptor import Watcher
 from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames
+from migrate.verify.tensorflow.parted import Parted, by_blocks, by_turns
 from migrate.verify.tensorflow.sources import ancestors
 from runtime import Table, native, tables
 
@@ -38,7 +39,36 @@ def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableName
         lookups={v.op.name: _lookups(v, before_loss) for v in trainable},
         optimizers={v.op.name: watcher.optimizer_of(v) for _, v in pairs},
         tables=table_names,
+        parts=_parts(trainable, before_loss),
     )
+
+
+def _parts(trainable: Iterable[tf.Variable], before_loss: set[tf.Operation]) -> dict[str, Parted]:
+    """Return the variables that lie in parts of their first dimension, by their own names."""
+    groups: dict[str, list[tuple[int, tf.Variable]]] = {}
+    for variable in trainable:
+        info = variable._get_save_slice_info()
+        if info is not None and not any(info.var_offset[1:]) and info.var_shape[1:] == info.full_shape[1:]:
+            groups.setdefault(info.full_name, []).append((info.var_offset[0], variable))
+    found = {}
+    for name, members in groups.items():
+        parts = [variable for _, variable in sorted(members, key=lambda one: one[0])]
+        names, rows = [part.op.name for part in parts], [part.shape.as_list()[0] for part in parts]
+        turns = any(_goes_round(op, before_loss) for part in parts for op in _readers(part))
+        found[name] = (by_turns if turns else by_blocks)(names, rows)
+    return found
+
+
+def _goes_round(lookup: tf.Operation, wanted: set[tf.Operation]) -> bool:
+    """True for a lookup in one part whose ids were dealt out by their remainder."""
+    dealt = [op for op in ancestors([lookup]) if op.type == "DynamicPartition"] if lookup in wanted else []
+    nearest = max(dealt, key=lambda op: len(ancestors([op])), default=None)
+    if nearest is None:
+        return False
+    place = nearest.inputs[1].op
+    while place.type in _PASS:
+        place = place.inputs[0].op
+    return bool(place.type == "FloorMod")
 
 
 def _variable(graph: tf.Graph, variable: tf.Variable) -> VariableNames:
@@ -59,20 +89,26 @@ def _gradients(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
 
 def _lookups(variable: tf.Variable, wanted: set[tf.Operation]) -> tuple[str, ...]:
     """Return the tensors gathered straight from a variable, in order of creation, that the loss depends on."""
+    found = [op for op in _readers(variable) if op in wanted]
+    order = {op: i for i, op in enumerate(variable.graph.get_operations())}
+    ends = [_end(op, wanted) for op in sorted(found, key=order.__getitem__) if op.outputs[0].dtype.is_floating]
+    return tuple(op.outputs[0].name for op in ends)
+
+
+def _readers(variable: tf.Variable) -> list[tf.Operation]:
+    """Return the lookups in a variable itself."""
     found = []
     pending = list((variable.handle if hasattr(variable, "handle") else variable.op.outputs[0]).consumers())
     seen = set(pending)
     while pending:
         op = pending.pop()
-        if op.type in _LOOKUPS and op in wanted:
+        if op.type in _LOOKUPS:
             found.append(op)
         elif op.type in _PASS:
             fresh = {user for out in op.outputs for user in out.consumers()} - seen
             seen |= fresh
             pending += fresh
-    order = {op: i for i, op in enumerate(variable.graph.get_operations())}
-    ends = [_end(op, wanted) for op in sorted(found, key=order.__getitem__) if op.outputs[0].dtype.is_floating]
-    return tuple(op.outputs[0].name for op in ends)
+    return found
 
 
 def _end(lookup: tf.Operation, wanted: set[tf.Operation]) -> tf.Operation:

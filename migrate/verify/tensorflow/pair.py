@@ -13,6 +13,7 @@ from migrate.report.model import Comparison, Verification
 from migrate.verify import compare, laws, workers
 from migrate.verify.keras import pair as keras
 from migrate.verify.settings import Settings
+from migrate.verify.tensorflow import parted
 from migrate.verify.tensorflow.measure import Program
 from migrate.verify.tensorflow.training import Training
 
@@ -52,6 +53,7 @@ class Pair:
 
     def __init__(self, first: Result, second: Result) -> None:
         """Take what the workers returned."""
+        first = parted.joined(first, second.get("parts", {}))
         self.first, self.second = first, second
         self.double: Result = first["double"] if isinstance(first["double"], Mapping) else first
         self.matched: Mapping[str, str] = second["matched"]

@@ -87,6 +87,8 @@ IN_PLACE = {
     + "x = look(ids)\ne = tf.map_fn(lambda i: x[i] * 2.0, tf.range(3), tf.float32)\n",
     "rows that a loop's body reads": LOOK + "x = look(ids)\ndef body(i, a):\n    return i + 1, a + x[i]\n"
     "_, e = tf.while_loop(lambda i, a: i < 3, body, [0, tf.zeros([4])])\n",
+    "an attribute with the name of a method": "class M:\n    def shape(self, i):\n"
+    "        return tf.nn.embedding_lookup(W, i)\ne = M().shape(ids)\nx = tf.reshape(e, e.shape)\n",
     "a branch": LOOK
     + "p = tf.placeholder_with_default(True, [])\ne = tf.cond(p, lambda: look(ids), lambda: x)\n".replace(
         "x", "tf.zeros([3, 4])"

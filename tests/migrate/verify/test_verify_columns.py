@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import MigrateError
 from migrate.report.model import Comparison
 from migrate.source.convert import convert_text
 from migrate.source.options import Options
@@ -115,13 +114,15 @@ PARTS = (
     + """
 tf.disable_v2_behavior()
 ids = tf.placeholder(tf.int64, [None], "ids")
-table = tf.get_variable("table", [30, 4], partitioner=tf.fixed_size_partitioner(2))
-out = tf.matmul(tf.nn.embedding_lookup(table, ids), tf.get_variable("kernel", [4, 1]))
-train = tf.train.AdagradOptimizer(0.3).minimize(tf.reduce_mean(out**2))
+with tf.variable_scope("net", partitioner=tf.fixed_size_partitioner(3)):
+    table = tf.get_variable("table", [31, 4], initializer=tf.random_normal_initializer(stddev=0.1))
+    kernel = tf.get_variable("kernel", [4, 1], initializer=tf.ones_initializer())
+out = tf.matmul(tf.nn.embedding_lookup(table, ids, partition_strategy="mod"), kernel)
+train = tf.train.MomentumOptimizer(0.3, 0.9).minimize(tf.reduce_mean(out**2))
 with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     for _ in range(5):
-        session.run(train, {ids: random.randint(30, size=16)})
+        session.run(train, {ids: random.randint(31, size=16)})
 """
 )
 
@@ -181,6 +182,12 @@ def test_products_are_compared_by_loss_and_gradients(tmp_path: Path) -> None:
     assert broken(found, text, "squares.values", "wide.values", tmp_path) >= {"loss", "gradient"}
 
 
-def test_a_partitioned_variable_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MigrateError, match="`table` is partitioned"):
-        pair(PARTS, tmp_path)
+@pytest.mark.parametrize("strategy", ["mod", "div"])
+def test_the_parts_of_a_variable_are_put_together(strategy: str, tmp_path: Path) -> None:
+    found, text = pair(PARTS.replace('"mod"', f'"{strategy}"'), tmp_path)
+    assert failures(found) == []
+    names = {comparison.name for comparison in found.comparisons()}
+    assert {"net_table [table]", "net_table [slots]", "net/kernel/part_0"} <= names
+    assert broken(found, text, "0.3, 0.9", "0.3, 0.8", tmp_path) == {"optimizer"}
+    assert broken(found, text, "stddev=0.1", "stddev=0.2", tmp_path) == {"initial"}
+    assert broken(found, text, "sparse_lookup(table, ids", "sparse_lookup(table, ids // 2", tmp_path) >= {"gradient"}

@@ -45,6 +45,12 @@ ELEMENTS = {"map", "flat_map", "interleave", "filter", "apply"}
 BRANCHES = ("cond", "case", "switch_case")
 #: Namespaces whose functions call what they are given once, in a graph that is built as usual, or outside of graphs.
 OUTSIDE = ("app.", "estimator.", "flags.", "logging.", "test.", "train.", "contrib.learn.", "contrib.training.")
+#: Ops and scopes that take no function, by their namespace and for want of such a word at the end of the name.
+PLAIN = re.compile(
+    r"(python\.(ops|framework)\.\w+\.|(bitwise|image|io|linalg|losses|math|metrics|nn|random|sets|sparse|strings|summary)\.)?"
+    r"(?!\w*(map|scan|fold|loop|func|fn|rnn|cell|grad|template|cond|case|register))\w+",
+    re.IGNORECASE,
+)
 #: Functions that only name functions, or run them where they are given.
 IN_PLACE = re.compile(r"(.*\.)?(\w*arg_scope|repeat|stack)")
 DECORATORS = re.compile(r"(.*\.)?(custom_gradient|recompute_grad|[Dd]efun)")
@@ -79,9 +85,9 @@ def _apart(file: File) -> Reached:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         if name is None and method not in ELEMENTS:
             continue
-        if name is not None and (name in BRANCHES or name.startswith(OUTSIDE) or IN_PLACE.fullmatch(name)):
-            continue
         first = RUNNERS.get(name, 0) if name is not None else 0
+        if name is not None and not first and (name in BRANCHES or name.startswith(OUTSIDE) or _runs_nothing(name)):
+            continue
         for position, arg in enumerate(call.args):
             named = arg.keyword is not None and arg.keyword.value in FUNCTION_ARGUMENTS
             is_function = bool(first) and (named or (arg.keyword is None and position < first))
@@ -92,6 +98,10 @@ def _apart(file: File) -> Reached:
             if DECORATORS.fullmatch(file.names.of(decorator) or ""):
                 search.code(function, decorator)
     return search.found
+
+
+def _runs_nothing(name: str) -> bool:
+    return (PLAIN.fullmatch(name) or IN_PLACE.fullmatch(name)) is not None
 
 
 def _branches(file: File) -> Reached:

@@ -27,7 +27,7 @@ METHODS = {
 FUNCTIONS = {"train.load_variable", "contrib.framework.load_variable"}
 #: The names that TensorFlow gives to lookups, by the end of the function.
 DEFAULTS = {"gather": "Gather(V2)?"}
-OUTPUT = re.compile(r".*:\d+")
+OUTPUT = re.compile(r"(?!/).*:\d+")  # `/CPU:0` is a device
 Read = tuple[cst.BaseExpression, cst.BaseExpression]
 
 
