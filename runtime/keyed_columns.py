@@ -23,6 +23,7 @@ __all__ = [
     "KeyColumn",
     "Keys",
     "categorical_column_with_keys",
+    "is_of_keys",
     "key_column",
     "keyed_embedding_column",
     "keyed_shared_embedding_columns",
@@ -149,6 +150,11 @@ def shared_over_keys(stock: Any, categorical_columns: Sequence[Any], *args: Any,
         return made
     stock_class: Any = type(made[0])
     return [_sharing(stock_class)(**one._asdict()) for one in made]
+
+
+def is_of_keys(column: Any) -> bool:
+    """Whether a column is a `KeyColumn` or wraps one."""
+    return _keys(column) is not None
 
 
 def _keys(column: Any) -> Keys | None:

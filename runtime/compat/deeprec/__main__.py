@@ -27,6 +27,7 @@ def main(arguments: list[str]) -> int:
     import tensorflow as tf
 
     from runtime.compat.deeprec import install
+    from runtime.compat.deeprec.tensorflow_1 import served
 
     tf.compat.v1.disable_v2_behavior()
     install()
@@ -35,13 +36,14 @@ def main(arguments: list[str]) -> int:
     module = ModuleType("__main__")
     module.__dict__.update({"__file__": str(path), "__builtins__": __builtins__})
     sys.modules["__main__"] = module
-    try:
-        exec(compile(source, str(path), "exec"), module.__dict__)
-    except Exception as error:
-        # The first entry is the line above.
-        error.__traceback__ = None if error.__traceback__ is None else error.__traceback__.tb_next
-        sys.excepthook(type(error), error, error.__traceback__)
-        return 1
+    with served(estimator=b"estimator" in source):
+        try:
+            exec(compile(source, str(path), "exec"), module.__dict__)
+        except Exception as error:
+            # The first entry is the line above.
+            error.__traceback__ = None if error.__traceback__ is None else error.__traceback__.tb_next
+            sys.excepthook(type(error), error, error.__traceback__)
+            return 1
     return 0
 
 

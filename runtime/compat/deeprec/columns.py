@@ -14,11 +14,12 @@ from runtime.compat.deeprec.creation import get_embedding_variable
 from runtime.compat.deeprec.options import EmbeddingVariableOption
 from runtime.compat.deeprec.variable import EmbeddingVariable
 from runtime.counted import CountedTable
-from runtime.keyed_columns import KeyColumn, key_column, over_keys, sequence_of, shared_over_keys
+from runtime.keyed_columns import KeyColumn, is_of_keys, key_column, over_keys, sequence_of, shared_over_keys
 
 __all__ = [
     "categorical_column_with_embedding",
     "embedding_column",
+    "linear_model",
     "sequence_categorical_column_with_embedding",
     "shared_embedding_columns",
     "sparse_column_with_embedding",
@@ -105,3 +106,32 @@ def embedding_column(stock: Any, categorical_column: Any, *args: Any, do_fusion:
 
 
 shared_embedding_columns = shared_over_keys
+
+
+def linear_model(
+    stock: Any,
+    features: Any,
+    feature_columns: Any,
+    units: int = 1,
+    sparse_combiner: str = "sum",
+    weight_collections: Any = None,
+    trainable: bool = True,
+    cols_to_vars: Any = None,
+) -> tf.Tensor:
+    """Return what the stock function does, float32 [batch, units], with variables for columns over them."""
+    listed = list(feature_columns) if isinstance(feature_columns, (list, tuple, set)) else [feature_columns]
+    own = [column for column in listed if is_of_keys(column) and not hasattr(column, "dimension")]
+    others = [column for column in listed if column not in own]
+    settings = (units, sparse_combiner, weight_collections, trainable, cols_to_vars)
+    if not own:
+        return stock(features, others, *settings)
+    zeros = v1.zeros_initializer()
+    sums = [stock(features, others, *settings)] if others else []
+    with v1.variable_scope(None, default_name="linear_model"):
+        made = [
+            v1.feature_column.embedding_column(one, units, sparse_combiner, zeros, trainable=trainable) for one in own
+        ]
+        sums += [v1.feature_column.input_layer(features, [one]) for one in made]
+        if others:
+            return tf.add_n(sums)
+        return tf.add_n(sums) + v1.get_variable("bias_weights", [units], initializer=zeros, trainable=trainable)

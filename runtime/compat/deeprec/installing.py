@@ -14,6 +14,7 @@ from runtime.compat.deeprec import (
     composed,
     config_pb2,
     creation,
+    grouped,
     incremental,
     lookups,
     monitored,
@@ -33,6 +34,7 @@ _INITIALIZERS = ("constant", "ones", "random_normal", "random_uniform", "zeros")
 _LEFT_ALONE = {"app", "compat", "contrib", "estimator", "keras", "lite"}
 _TRAINING = "tensorflow.python.training"
 _FRAMEWORK = "tensorflow.core.framework"
+_MADE = ("embedding_variable", "multihash_variable")
 _LAYERS = "tensorflow.contrib.layers.python.layers"
 
 
@@ -152,6 +154,9 @@ def _add_names(changes: _Changes, module: Any) -> None:
         changes.set(module.train, name, getattr(monitored, name))
     for name, ours in lookups.LOOKUPS.items():
         changes.set(module.nn, name, lookups.extended(getattr(module.nn, name), ours))
+    for name in ("group_embedding_lookup", "group_embedding_lookup_sparse"):
+        changes.set(module.nn, name, getattr(grouped, name))
+    changes.set(module.feature_column, "group_embedding_column_scope", grouped.group_embedding_column_scope)
     _add_columns(changes, module.feature_column)
     if module is v1:
         for name in ("EMBEDDING_VARIABLES", "EV_INIT_VAR_OPS", "EV_INIT_SLOT_OPS"):
@@ -161,6 +166,8 @@ def _add_names(changes: _Changes, module: Any) -> None:
 def _add_columns(changes: _Changes, module: Any) -> None:
     for name in ("categorical_column_with_embedding", "sequence_categorical_column_with_embedding"):
         changes.set(module, name, getattr(columns, name))
+    linear = v1.feature_column.linear_model
+    changes.set(module, "linear_model", functools.wraps(linear)(functools.partial(columns.linear_model, linear)))
     for name in ("embedding_column", "shared_embedding_columns"):
         # Shared columns of TensorFlow 2 are of another kind, which v1's input layers do not know.
         stock = getattr(v1.feature_column if name.startswith("shared") else module, name)
@@ -186,6 +193,27 @@ def _add_modules(changes: _Changes) -> None:
     inner = changes.add_module(_LAYERS, {"feature_column": column})
     python = changes.add_module("tensorflow.contrib.layers.python", {"layers": inner})
     layers = changes.add_module("tensorflow.contrib.layers", {"python": python, **own})
-    contrib = changes.add_module("tensorflow.contrib", {"layers": layers})
+    framework = changes.add_module(
+        "tensorflow.contrib.framework",
+        {name: getattr(v1.train, name) for name in ("list_variables", "load_variable", "get_or_create_global_step")},
+    )
+    contrib = changes.add_module("tensorflow.contrib", {"layers": layers, "framework": framework})
+    _add_to_inner_modules(changes)
     for module in (tf, v1):
         changes.set(module, "contrib", contrib)
+
+
+def _add_to_inner_modules(changes: _Changes) -> None:
+    """Put names where programs that import TensorFlow's inner modules look for them."""
+    made = {name: getattr(v1, name) for name in vars(v1) if name.startswith("get_") and name.endswith(_MADE)}
+    added = {
+        "ops.variable_scope": made,
+        "ops.variables": {name: getattr(options, name) for name in options.__all__},
+        "feature_column.feature_column_v2": {
+            name: getattr(columns, name)
+            for name in ("categorical_column_with_embedding", "sequence_categorical_column_with_embedding")
+        },
+    }
+    for module, names in added.items():
+        for name, value in names.items():
+            changes.set(sys.modules[f"tensorflow.python.{module}"], name, value)

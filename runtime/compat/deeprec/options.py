@@ -28,6 +28,7 @@ _Types = config_pb2.StorageType
 # DeepRec checks those without a second memory tier only, and could not open the others.
 _ON_DISK = [number for name, number in _Types.items() if "SSDHASH" in name or "LEVELDB" in name]
 _COUNTERS = {tf.uint8: 8, tf.uint16: 16, tf.uint32: 32, tf.uint64: 64}
+_COUNTERS |= {tf.int8: 8, tf.int16: 16, tf.int32: 32, tf.int64: 64}  # programs give those, too
 
 
 class StorageOption:
@@ -149,7 +150,7 @@ class CBFFilter:
 
         Raises:
             ValueError: a probability that is not above 0, one without elements, elements without one, or counters that
-                are no unsigned ints.
+                are no ints.
         """
         if false_positive_probability != -1.0:
             if false_positive_probability <= 0.0:
@@ -159,7 +160,7 @@ class CBFFilter:
         elif max_element_size != 0:
             raise ValueError("max_element_size can't be set when false_positive_probability is not set")
         if counter_type not in _COUNTERS:
-            raise ValueError(f"counter_type {counter_type!r} must be tf.uint8, tf.uint16, tf.uint32 or tf.uint64")
+            raise ValueError(f"counter_type {counter_type!r} must be an int type of TensorFlow")
         self.filter_freq = filter_freq
         self.max_element_size = max_element_size
         self.false_positive_probability = false_positive_probability

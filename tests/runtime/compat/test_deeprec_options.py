@@ -83,7 +83,7 @@ def test_storage_options_that_are_refused(settings: dict[str, Any], message: str
         ({"false_positive_probability": 0.0}, "false_positive_probability must larger than 0"),
         ({"false_positive_probability": 0.1}, "max_element_size must larger than 0"),
         ({"max_element_size": 5}, "max_element_size can't be set"),
-        ({"counter_type": tf.int8}, "counter_type"),
+        ({"counter_type": tf.float32}, "counter_type"),
     ],
 )
 def test_bloom_filters_that_are_refused(settings: dict[str, Any], message: str) -> None:

@@ -1,0 +1,60 @@
+"""The module that a script written for TensorFlow 1 imports as `tensorflow`: `tf.compat.v1`, and what only `tf` has."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import tensorflow as tf
+
+import runtime
+
+__all__ = ["served"]
+
+#: What no script for DeepRec needs, and what takes long to import.
+_LEFT_OUT = (("keras",), ("compat", "mx_rec"), ("compat", "sok"))
+
+
+class _TensorFlow1(ModuleType):
+    """Has each name as TensorFlow 1 means it; names of TensorFlow 2 alone are there as well."""
+
+    def __getattr__(self, name: str) -> Any:
+        for module in (tf.compat.v1, tf):
+            try:
+                return getattr(module, name)
+            except AttributeError:
+                continue
+        raise AttributeError(f"module 'tensorflow' has no attribute {name!r}, neither in version 1 nor in version 2")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(tf.compat.v1), *dir(tf)})
+
+
+@contextlib.contextmanager
+def served(estimator: bool) -> Iterator[ModuleType]:
+    """Let `import tensorflow` give this module; what was imported before keeps TensorFlow 2.
+
+    With `estimator` that is imported before, where TensorFlow has it.
+    """
+    top = Path(runtime.__file__).parent
+    for path in sorted(top.rglob("*.py")):
+        parts = path.relative_to(top).with_suffix("").parts
+        if parts[:1] not in _LEFT_OUT and parts[:2] not in _LEFT_OUT and parts[-1] not in ("__init__", "__main__"):
+            importlib.import_module(".".join(("runtime", *parts)))
+    if estimator:
+        with contextlib.suppress(AttributeError, ImportError):
+            _ = tf.compat.v1.estimator.Estimator
+    shim = _TensorFlow1("tensorflow", tf.__doc__)
+    for name in ("__path__", "__file__", "__spec__", "__version__"):
+        setattr(shim, name, getattr(tf, name))
+    before = sys.modules["tensorflow"]
+    sys.modules["tensorflow"] = shim
+    try:
+        yield shim
+    finally:
+        sys.modules["tensorflow"] = before
