@@ -25,6 +25,10 @@ class FileLink:
             self._outside[qualified] = frozenset(names)
         return self._outside[qualified]
 
+    def given(self, qualified: str) -> bool:
+        """True for a name of a file of the project."""
+        return any(one is not None and bool(one.path) for one in self._project.origins(self._path, qualified))
+
     def starred(self, name: str) -> str:
         """Return the qualified name behind a name that star imports of the project bring, else an empty string."""
         for imported in self._project.imports(self._path):

@@ -22,6 +22,9 @@ class Link(Protocol):
     def outside(self, qualified: str) -> frozenset[str]:
         """Return the names that `qualified` may have outside the project; itself where it is of the project."""
 
+    def given(self, qualified: str) -> bool:
+        """True for a name of a file of the project."""
+
     def starred(self, name: str) -> str:
         """Return the qualified name behind a name that star imports of the project bring, else an empty string."""
 

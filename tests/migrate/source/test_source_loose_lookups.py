@@ -102,3 +102,18 @@ COMPUTED = {
 def test_what_is_computed_is_no_variable(text: str) -> None:
     text = HEAD + MADE + "use(W)\n" + text + ("" if "def" in text else "e = tf.nn.embedding_lookup(y, ids)\n")
     assert {f.state for f in converted(text).findings} == {State.NOTED}
+
+
+WHOLE = {
+    "a product": "X = W * 2\n",
+    "normalised": "X = tf.nn.l2_normalize(W, 1)\n",
+    "one of two": "X = tf.tanh(W) if a else x\n",
+}
+
+
+@pytest.mark.parametrize("lines", WHOLE.values(), ids=WHOLE)
+def test_a_lookup_in_what_is_computed_from_a_variable_says_so(lines: str) -> None:
+    result = converted(HEAD + MADE + lines + "e = tf.nn.embedding_lookup(X, ids)\n")
+    [finding] = [f for f in result.findings if f.state is State.UNSUPPORTED]
+    assert finding.location.line == 4
+    assert "computed from the whole variable `W`" in finding.message

@@ -41,6 +41,11 @@ CASES = {
     "append to a list of another module": (TABLE + "params.append(W)\n", "params.append"),
     "saver with names": (TABLE + 's = tf.train.Saver({"w": W})\n', "checkpoint"),
     "fetched": (TABLE + "v = sess.run([W, loss])\n", "sess.run"),
+    "fetched alone": (TABLE + "v = sess.run(W)\n", "reads all rows at once"),
+    "evaluated": (TABLE + "v = W.eval()\n", "reads all rows at once"),
+    "computed with by TensorFlow": (TABLE + "y = tf.einsum('bd,vd->bv', u, W)\n", "whole [rows, dim] matrix"),
+    "single numbers": (HEAD + MADE + "e = tf.gather_nd(W, ids)\n", "by tuples of indices"),
+    "returned with its rows": (HEAD + "def f():\n    " + MADE + "    return W, tf.gather(W, i)\n", "is returned"),
     "rebound": (HEAD + MADE + "W = tf.nn.embedding_lookup(W, ids)\n", "bound more than once"),
     "two creations": (HEAD + f"if a:\n    {MADE}else:\n    {MADE}" + LOOKUP, "bound more than once"),
     "returned": (HEAD + "def f():\n    " + MADE + "    " + LOOKUP + "    return W, e\n", "not understood"),
@@ -446,3 +451,11 @@ whole = v1.nn.l2_loss(V)
     found = {at for at, line in enumerate(text.split("\n"), 1) if re.search(r"(?i)embedding\w*\(", line)}
     assert len(found) == 8
     assert found <= told
+
+
+@pytest.mark.parametrize("made", ["tf.train.ProximalAdagradOptimizer(0.1)", "wrap(tf.train.AdamOptimizer(0.1))"])
+def test_an_optimizer_is_refused_once_and_for_its_own_reason(made: str) -> None:
+    result = converted(TABLE + "loss = d * e\n" + f"op = {made}.minimize(loss)\n")
+    refused = [f for f in result.findings if f.state is State.UNSUPPORTED]
+    assert [f.rule for f in refused] == ["tf-optimizer"]
+    assert refused[0].action

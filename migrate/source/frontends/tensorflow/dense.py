@@ -5,12 +5,11 @@ A model of nothing but tables (matrix factorisation) has no dense half: a stock 
 
 from __future__ import annotations
 
-import sys
-
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.libraries import LIBRARIES
 from migrate.source.frontends.tensorflow.objects import relatives
 from migrate.source.frontends.tensorflow.training import owner
 from migrate.source.frontends.tensorflow.values import is_variable
@@ -20,8 +19,6 @@ MAKERS = ("layers.", "keras.", "contrib.", "nn.rnn_cell.", "nn.dynamic_rnn", "nn
 #: What is in them and makes none.
 _PLAIN = tuple(f"keras.{part}." for part in ("activations", "constraints", "initializers", "losses", "regularizers"))
 _PLAIN_ENDS = ("_initializer", "_regularizer")
-#: Libraries that make no TensorFlow variable.
-LIBRARIES = sys.stdlib_module_names | {"absl", "matplotlib", "numpy", "pandas", "scipy", "six", "sklearn", "tqdm"}
 
 
 def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:

@@ -22,6 +22,7 @@ from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.half_converted import REMEDY
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.libraries import library_calls
 from migrate.source.frontends.tensorflow.named_reads import check_named_reads
 from migrate.source.frontends.tensorflow.on_target import check_step, check_target
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
@@ -138,6 +139,8 @@ def _file_stops(file: File, training: Training, tables: Sequence[Table], mention
         trained = [*(step.call for step in training.steps), *(stop.node for stop in training.stops)]
         if not any(file.tree.related(node, part.tree.module) for node in trained):
             yield from untrained(part)
+        else:
+            yield from library_calls(part, tables)
     yield from trainables(file, training)
     yield from all_variables(file)
     yield from handed_on(file)

@@ -15,6 +15,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.loose_lookups import WORD, is_lookup
 from migrate.source.frontends.tensorflow.possible import possible
 from migrate.source.frontends.tensorflow.tables import unfollowed
+from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.notebook import SUFFIX as NOTEBOOK
 
 #: Lookups that index ordinary tensors more often than variables.
@@ -40,9 +41,51 @@ def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
             continue
         first = next((a for a in call.args if a.keyword and a.keyword.value == "params"), call.args[0]).value
         parts = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
-        if not any(id(part) in known for part in parts):
+        if any(id(part) in known for part in parts):
+            continue
+        whole = _computed_from(file, first)
+        if whole is not None:
+            yield _of_whole(file, call, name, first, whole)
+        else:
             near = _near(file, call, lost, alone=name in GATHERS)
             yield _left_alone(file, call, name, first, near if near and _may_be_variable(file, first) else [])
+
+
+def _of_whole(
+    file: File, call: cst.Call, name: str, first: cst.BaseExpression, whole: cst.Name | cst.Attribute
+) -> Finding:
+    text = " ".join(file.tree.source(first).split())
+    return Finding(
+        _rule(name),
+        "lookup",
+        State.UNSUPPORTED,
+        file.tree.location(call),
+        f"`{text}` is computed from the whole variable `{file.tree.source(whole)}`; the lookup is left alone",
+        "every row is needed at every step, which a growing table does not give",
+        "look rows up first and compute with those, or keep the variable dense",
+        before=file.tree.source(call),
+    )
+
+
+def _computed_from(file: File, first: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
+    """Return the mention of a variable of which all rows go into what is looked up."""
+    for value in possible(file, first):
+        if not isinstance(value, cst.Call | cst.BinaryOperation) or _makes(file, value):
+            continue
+        known = isinstance(value, cst.BinaryOperation) or file.names.of(value.func) is not None
+        parts = [value.left, value.right] if isinstance(value, cst.BinaryOperation) else [a.value for a in value.args]
+        for part in parts if known else ():
+            if isinstance(part, cst.Name | cst.Attribute) and _makes(file, resolve(file.tree, part)):
+                return part
+    return None
+
+
+def _makes(file: File, value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable", "Variable"}
+
+
+def _rule(name: str) -> str:
+    return "tf-gather" if name in GATHERS else "tf-embedding-lookup"
 
 
 def _near(file: File, call: cst.Call, lost: Sequence[cst.Call], *, alone: bool) -> list[cst.Call]:
@@ -65,7 +108,7 @@ def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression
             reason += f", the first{line}" if line else ""
         action = "bind the variable to a name or an attribute, and look it up there"
     return Finding(
-        "tf-gather" if name in GATHERS else "tf-embedding-lookup",
+        _rule(name),
         "lookup",
         State.OPAQUE if lost else State.NOTED,
         file.tree.location(call),

@@ -322,9 +322,12 @@ def _pairs_only(file: File, loop: cst.For, variable: str) -> bool:
 
 def _check_unseen(file: File, training: Training, seen: set[int]) -> None:
     """Stop on optimizers that are used in another way than by calling their methods, as a bound method is."""
+    refused = {id(stop.node) for stop in training.stops}
     for call, name in file.names.calls:
         if not STEPPING.fullmatch(name) or id(call) in seen or _is_idle(file, call):
             continue
+        if any(id(one) in refused for one in (call, *file.tree.ancestors(call)) if isinstance(one, cst.Call)):
+            continue  # why is said there
         text = " ".join(file.tree.source(call).split())
         reason = "no call of its methods is seen, so how it trains the tables is not known"
         action = "call its `minimize` where it is made, or keep the tables dense"

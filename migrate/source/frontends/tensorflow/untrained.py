@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.dense import LIBRARIES
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.libraries import LIBRARIES
 from migrate.source.frontends.tensorflow.possible import bindings
 
 #: What runs a model: a program with one of these, and no step, only uses what is trained elsewhere.

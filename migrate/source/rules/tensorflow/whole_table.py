@@ -30,8 +30,13 @@ REASONS = {
     "scatter_sub": (WRITE, "import the rows into the table"),
     "summary.histogram": ("a histogram needs every row", "log the looked-up rows"),
     "train.Saver": ("the checkpoint names this variable", "use Saver() without a list; it saves tables too"),
+    "gather_nd": ("it takes rows or single numbers by tuples of indices", "look rows up by `tf.gather`"),
+    "add_to_collection": ("what reads the collection is not followed", "keep the table out of the collection"),
+    "colocate_with": ("a table is no op of the graph beside which others can be placed", "leave it out"),
     "gradients": ("a gradient with respect to the whole table", "take the gradient through compute_gradients"),
 }
+SIZES = {"shape", "get_shape", "dtype"}
+FETCHED = "it reads all rows at once, and a table grows"
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 
 
@@ -61,6 +66,8 @@ class WholeTable(UseRule):
             return self._stop(file, around, "rows of the table are taken by position", "look their ids up instead")
         if isinstance(around, cst.BinaryOperation | cst.UnaryOperation):
             return self._stop(file, around, MATRIX, "keep this table dense")
+        listed = file.tree.parent(around) if isinstance(around, cst.Element) else None
+        around = file.tree.parent(listed) if isinstance(listed, cst.Tuple | cst.List) else around
         if isinstance(around, cst.Return):
             reason = "the table is returned, and what the caller does with it is not followed"
             return self._stop(file, around, reason, "return the looked-up rows instead")
@@ -74,6 +81,10 @@ class WholeTable(UseRule):
         if name in REASONS:
             return self._stop(file, call, *REASONS[name])
         callee = file.tree.source(call.func)
+        if name is not None:
+            return self._stop(file, call, MATRIX, "compute with the looked-up rows instead, or keep this table dense")
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "run":
+            return self._stop(file, call, FETCHED, "run a lookup of the ids that are wanted, or export the rows")
         reason = f"the table is passed to `{callee}`, and what it does there is not followed"
         return self._stop(file, call, reason, "pass the looked-up rows instead, or keep the table dense")
 
@@ -82,8 +93,12 @@ class WholeTable(UseRule):
         shown = file.tree.parent(attribute) if isinstance(file.tree.parent(attribute), cst.Call) else attribute
         if name in {"assign", "assign_add", "assign_sub", "scatter_update", "load"}:
             return self._stop(file, shown or attribute, WRITE, "import the rows into the table")
+        if name in {"eval", "read_value", "value", "numpy", "initialized_value"}:
+            return self._stop(file, shown or attribute, FETCHED, "look the ids up that are wanted, or export the rows")
         reason = f"`.{name}` of a variable is read, which a table does not have"
-        return self._stop(file, shown or attribute, reason, "use the sizes the table was made with")
+        action = "use the sizes the table was made with" if name in SIZES else "leave it out, or keep this table dense"
+        action = "write the name out" if name in {"name", "op"} else action
+        return self._stop(file, shown or attribute, reason, action)
 
     def _collection(self, file: File, reference: cst.BaseExpression) -> Stop | None:
         for around in file.tree.ancestors(reference):

@@ -1,0 +1,84 @@
+"""Libraries that are called beside tables and whose code is not read: one may list or train variables by itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.possible import bindings, possible
+
+#: Libraries that know nothing of variables of TensorFlow.
+LIBRARIES = sys.stdlib_module_names | {
+    "absl", "boto3", "click", "cv2", "dateutil", "faiss", "fire", "gensim", "google", "h5py", "jieba", "joblib",
+    "kafka", "lightgbm", "matplotlib", "msgpack", "networkx", "nltk", "numba", "numpy", "pandas", "PIL", "plotly",
+    "psutil", "pyarrow", "pymysql", "pyspark", "pytest", "pytz", "redis", "requests", "scipy", "seaborn", "simplejson",
+    "six", "sklearn", "sqlalchemy", "statsmodels", "tabulate", "termcolor", "tqdm", "ujson", "xgboost", "yaml",
+}  # fmt: skip
+RULE = "tf-surroundings"
+REASON = "if it lists or trains variables by itself, it no longer reaches the tables"
+
+
+def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Stop]:
+    """Yield a doubt for each library that a file calls where its tables are: once for what is called."""
+    made = [table.creation.call for table in tables]
+    own = [call for call in made if file.tree.module_of(call) is file.tree.module]
+    told: set[str] = set()
+    for call in file.tree.calls if own else ():
+        name = _library(file, call)
+        if name and name not in told and _is_beside(file, call, own):
+            told.add(name)
+            text = " ".join(file.tree.source(call.func).split())
+            message = f"`{text}` is called beside the tables, and its code is not read"
+            action = "read it; if it does neither, convert with --assume"
+            assumption = f"`{text}` neither lists variables nor trains them"
+            yield Stop(call, RULE, message, REASON, action, assumption)
+
+
+def _library(file: File, call: cst.Call) -> str:
+    """Return the full name of a function of a library that is not read; empty for any other call."""
+    if file.names.of(call.func) is not None or file.tree.is_inside(call.func):
+        return ""
+    imported, shadowed = file.tree.imported_names(call.func)
+    name = next(iter(imported), "") if len(imported) == 1 and not shadowed else ""
+    parts = name.strip(".").split(".")
+    if not name or name.startswith(".") or parts[0] in {*LIBRARIES, "tensorflow"}:
+        return ""
+    link = file.part(call).tree.link
+    if link is not None and link.given(name):
+        return ""
+    places = [Path(place).with_suffix("") for place in (link.not_given() if link is not None else ())]
+    return "" if any({place.name, place.parent.name} & set(parts) for place in places) else name
+
+
+def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:
+    """True for a call that is given a part of the graph, or whose effect or result is wanted after a table is made."""
+    if any(_is_of_graph(file, arg.value) for arg in call.args):
+        return True
+    function, start = file.tree.enclosing(call, cst.FunctionDef), file.tree.span(call)[0]
+    after = any(file.tree.enclosing(m, cst.FunctionDef) is function and file.tree.span(m)[0] < start for m in made)
+    around = file.tree.parent(call)
+    if isinstance(around, cst.Arg):
+        outer = file.tree.parent(around)
+        return after and isinstance(outer, cst.Call) and file.names.of(outer.func) is not None
+    return after and isinstance(around, cst.Expr | cst.BinaryOperation | cst.AugAssign)
+
+
+def _is_of_graph(file: File, node: cst.BaseExpression) -> bool:
+    """True for what TensorFlow made: a tensor, an optimizer, a session."""
+    if isinstance(node, cst.BinaryOperation):
+        return _is_of_graph(file, node.left) or _is_of_graph(file, node.right)
+    return any(_is_made(file, value) for value in possible(file, node))
+
+
+def _is_made(file: File, value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.BinaryOperation):
+        return _is_of_graph(file, value.left) or _is_of_graph(file, value.right)
+    if isinstance(value, cst.Name):  # the session of `with tf.Session() as session`
+        items = [file.tree.parent(file.tree.parent(one) or one) for one in bindings(file, value)]
+        return any(_is_made(file, one.item) for one in items if isinstance(one, cst.WithItem))
+    return isinstance(value, cst.Call) and file.names.of(value.func) is not None
