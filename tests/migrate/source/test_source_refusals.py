@@ -48,7 +48,7 @@ CASES = {
     "returned with its rows": (HEAD + "def f():\n    " + MADE + "    return W, tf.gather(W, i)\n", "is returned"),
     "rebound": (HEAD + MADE + "W = tf.nn.embedding_lookup(W, ids)\n", "bound more than once"),
     "two creations": (HEAD + f"if a:\n    {MADE}else:\n    {MADE}" + LOOKUP, "bound more than once"),
-    "returned": (HEAD + "def f():\n    " + MADE + "    " + LOOKUP + "    return W, e\n", "not understood"),
+    "returned": (HEAD + "def f():\n    " + MADE + "    " + LOOKUP + "    return W, e\n", "the table is returned"),
     "yielded by closure": (TABLE + "f = lambda: W\n", "not understood"),
     "collection by its key": (
         TABLE + STEP + 'for v in tf.get_collection("trainable_variables"):\n    use(v)\n',
