@@ -178,11 +178,11 @@ TEST(prefetch_keeps_to_the_size_of_memory_and_gives_up_what_nobody_uses) {
   tiered.drain();
   const std::size_t capacity = tiered.tier_status()[0].capacity;
   tiered.prefetch(all);
-  CHECK(comes_true([&] { return tiered.tier_status()[1].use.read_rows == capacity / 8; }));
+  CHECK(comes_true([&] { return tiered.tier_status()[1].use.read_rows == capacity / 4; }));
   tiered.drain();
-  CHECK(tiered.tier_status()[0].use.rows + capacity / 8 <= capacity);
+  CHECK(tiered.tier_status()[0].use.rows + capacity / 4 <= capacity);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  CHECK(tiered.tier_status()[1].use.read_rows == capacity / 8);  // it waits for room
+  CHECK(tiered.tier_status()[1].use.read_rows == capacity / 4);  // it waits for room
   const TierIds hot = {1, 2, 3};
   for (int batch = 0; batch < 600; ++batch) static_cast<void>(read_tiers(tiered, hot, false));
   CHECK(comes_true([&] { return tiered.tier_status()[0].unused > 0; }));

@@ -12,8 +12,8 @@ namespace {
 // Rows read together: enough to keep a disk busy, and few, since who replaces or thins the rows waits for them.
 constexpr std::size_t kTogether = 1024;
 
-// Copies may take an eighth of memory's tier, and not much more than a large batch needs.
-constexpr std::size_t kPart = 8;
+// Copies may take a quarter of memory's tier, and not much more than a large batch needs.
+constexpr std::size_t kPart = 4;
 constexpr std::size_t kMostCopies = std::size_t{1} << 20;
 
 // Keys that may wait to be read, 32 MiB.
