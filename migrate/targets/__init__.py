@@ -21,7 +21,10 @@ from migrate.targets.switches import Switches
 
 NAMES = ("runtime", "rec_sdk", "deeprec", "sok")
 #: Functions by which a converted file is recognised, whatever it was converted to.
-MAKERS = ("create_table", "sparse_lookup", "get_embedding_variable", "DynamicVariable")
+MAKERS = (
+    "create_table", "sparse_lookup", "get_embedding_variable", "DynamicVariable", "create_counted_table",
+    "categorical_column_with_keys", "keyed_embedding_column",
+)  # fmt: skip
 
 
 def check_target(name: str, where: str) -> None:

@@ -33,6 +33,7 @@ SECTIONS = {
     "read": "How a table is read",
     "columns": "Feature columns",
     "whole": "Uses of a whole table",
+    "deeprec": "Programs for DeepRec",
 }
 #: What the header says -> what the table of the docs says.
 VERDICTS = {
@@ -59,7 +60,8 @@ this project. What converts is converted, **run** and compared with its original
 rows; on three batches the outputs are compared, and the gradients of the loss with respect to every variable and row,
 then the losses of three training steps and all variables and rows after them. The bound is the greatest difference that
 passes, relative to the greatest value of the tensor. What stays comes out byte for byte as it was, and a finding says
-why, in the words below. [Converting source](convert.md) says more of each.
+why, in the words below. Programs for DeepRec are run over [its façade](deeprec.md) before and on TensorFlow alone after
+their conversion. [Converting source](convert.md) says more of each.
 
 """
 TITLES = ("idiom", "verdict", "what becomes of it, or why it stays", "compared by", "bound", "example")
@@ -213,6 +215,8 @@ def _compared(idiom: Idiom) -> str:
     text = idiom.path.read_text(encoding="utf-8")
     found = re.findall(r"tf\.train\.(\w+)Optimizer|keras\.optimizers\.(\w+)", text)
     optimizer = next(name for pair in found for name in pair if name)
+    if idiom.section == "deeprec":
+        return f"values and rows, 6 steps of {optimizer}, with a checkpoint between them"
     batch = f"; {idiom.fields['batch']}" if "batch" in idiom.fields else ""
     return f"values, gradients, 3 steps of {optimizer}{batch}"
 

@@ -15,7 +15,7 @@ from idiom_table import APPLICABILITY, PAGE, SECTIONS, VERDICTS, Conversion, Idi
 from migrate.report.model import State
 
 ALL = [pytest.param(one, id=one.id) for one in idioms()]
-MOVING = [pytest.param(one, id=one.id) for one in idioms() if one.converts]
+MOVING = [pytest.param(one, id=one.id) for one in idioms() if one.converts and one.section != "deeprec"]
 
 
 def test_the_page_is_fresh() -> None:

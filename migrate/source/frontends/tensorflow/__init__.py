@@ -8,6 +8,7 @@ from migrate.source.chosen import chosen
 from migrate.source.comments import read_comments
 from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.cross_file import Conversions
+from migrate.source.frontends.tensorflow.deeprec.judge import embedding_variables
 from migrate.source.frontends.tensorflow.half_converted import half_converted
 from migrate.source.frontends.tensorflow.judge import judge
 from migrate.source.frontends.tensorflow.layer_files import layers_alone
@@ -27,6 +28,7 @@ load("migrate.source.rules.tensorflow")
 #: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.
 RELEVANT = re.compile(
     r"embed|Embedding|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul|Classifier|Regressor"
+    r"|CounterFilter|CBFFilter|GlobalStepEvict|L2WeightEvict|StorageOption"
     r"|import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b"
 )
 
@@ -55,11 +57,13 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     judgement = judge(file, options.assume)
     plan = Planner(file, judgement).run()
     layers = layers or layers_alone(file, options.assume)
-    converted = apply_edits(text, [*plan.edits, *layers.edits])
+    deeprec = embedding_variables(file, options.assume)
+    converted = apply_edits(text, [*plan.edits, *layers.edits, *deeprec.edits])
     file.comments.adopt(layers.comments)
     findings, tables = report(file, judgement, plan)
-    everything = chosen(path, [*findings, *parted, *layers.findings], options, file.comments)
-    return SourceResult(path, "tensorflow", text, converted, everything, (*tables, *layers.records))
+    everything = chosen(path, deeprec.among([*findings, *parted, *layers.findings]), options, file.comments)
+    records = (*tables, *layers.records, *deeprec.records)
+    return SourceResult(path, "tensorflow", text, converted, everything, records)
 
 
 def _link(path: str, options: Options) -> FileLink | None:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrate.report.model import State
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal
+from migrate.source.frontends.tensorflow.deeprec.symbols import reads_deeprec
 from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop, Table
 from migrate.source.frontends.tensorflow.keras_layers.facts import rowwise
 from migrate.source.frontends.tensorflow.kinds import File
@@ -45,7 +46,7 @@ INPUT_LAYERS = {
 
 def find_columns(file: File) -> list[Table]:
     """Return the embedding columns of the file in source order, as tables without lookups of their own."""
-    calls = file.calls(*COLUMNS)
+    calls = [pair for pair in file.calls(*COLUMNS) if not reads_deeprec(file.part(pair[0]))]
     around = [*_consumers(file)] if calls else []
     return [_column(file, call, name, around) for call, name in calls]
 

@@ -14,6 +14,7 @@ from migrate.source.config import for_file
 from migrate.source.discover import mentions_framework
 from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.columns import find_columns
+from migrate.source.frontends.tensorflow.deeprec.judge import embedding_variables
 from migrate.source.frontends.tensorflow.joined_file import JoinedFile, join
 from migrate.source.frontends.tensorflow.judge import judge
 from migrate.source.frontends.tensorflow.kinds import File
@@ -113,15 +114,16 @@ class Conversions:
             text = single.tree.text
             layers = self.layers(path, text, options) or layers_alone(single, own.assume)
             single.comments.adopt(layers.comments)
-            found = [f for f in findings if f.location.path == path] + layers.findings
-            edits = [*plans[path].edits, *layers.edits]
+            deeprec = embedding_variables(single, own.assume)
+            found = deeprec.among([f for f in findings if f.location.path == path] + layers.findings)
+            edits = [*plans[path].edits, *layers.edits, *deeprec.edits]
             results[path] = SourceResult(
                 path,
                 "tensorflow" if mentions_framework(text.encode()) or edits else "other",
                 text,
                 apply_edits(text, edits),
                 chosen(path, found, own, single.comments),
-                (*(t for t in tables if t.location.path == path), *layers.records),
+                (*(t for t in tables if t.location.path == path), *layers.records, *deeprec.records),
             )
         self._check(results, options)
         return results

@@ -29,7 +29,6 @@ FORMS = {
     "estimator.DNNLinearCombinedRegressor": "a canned estimator",
     "estimator.DNNClassifier": "a canned estimator",
     "estimator.DNNRegressor": "a canned estimator",
-    "get_embedding_variable": "an EmbeddingVariable",
 }
 
 

@@ -1,0 +1,92 @@
+"""Feature columns: the category of ids becomes one of keys, and the columns over it make counted tables."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import is_none, string
+from migrate.source.frontends.tensorflow.columns import CATEGORIES as STOCK
+from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
+from migrate.source.frontends.tensorflow.deeprec.symbols import CATEGORIES, COLUMN, COLUMNS, GROUP_SCOPE
+from migrate.source.frontends.tensorflow.values import resolve
+
+CATEGORY = ("key", "dtype", "partition_num", "ev_option")
+CONTRIB = (
+    "column_name", "dtype", "partition_num", "steps_to_live", "init_data_source", "ht_partition_num", "ev_option",
+)  # fmt: skip
+RENAMED = {"key": "key", "column_name": "key", "dtype": "dtype", "ev_option": "rules"}
+_LAST = (
+    "combiner", "initializer", "ckpt_to_load_from", "tensor_name_in_ckpt", "max_norm", "trainable",
+    "use_safe_embedding_lookup", "do_fusion",
+)  # fmt: skip
+_SHARED = ("combiner", "initializer", "shared_embedding_collection_name", *_LAST[2:])
+EMBEDDED = {
+    "keyed_embedding_column": ("categorical_column", "dimension", *_LAST),
+    "keyed_shared_embedding_columns": ("categorical_columns", "dimension", *_SHARED),
+}
+
+
+def read_columns(draft: Draft) -> None:
+    """Write the categories of ids anew, the embedding columns that may be over them, and what groups them."""
+    categories = [(call, name) for call, name in draft.file.names.calls if name in CATEGORIES]
+    for call, name in categories:
+        _category(draft, call, CATEGORIES[name], contrib="sparse_column" in name)
+    for call, name in draft.file.names.calls:
+        if name in COLUMNS and categories:
+            _embedded(draft, call, COLUMNS[name], contrib=name.startswith("contrib."))
+        elif name == GROUP_SCOPE:
+            draft.write(call, "nullcontext", [])
+            message = "what a group of columns fuses is one op for each of them here"
+            draft.parts.append(Part(call, COLUMN, "use", "group_embedding_column_scope", message, "nullcontext()"))
+
+
+def _category(draft: Draft, call: cst.Call, function: str, contrib: bool) -> None:
+    given = draft.arguments(call, CONTRIB if contrib else CATEGORY, COLUMN)
+    if given is None:
+        return
+    key = next((given[name] for name in ("key", "column_name") if name in given), None)
+    label = "" if key is None else string(key.value) or " ".join(draft.tree.source(key.value).split())
+    for name, action in (
+        ("steps_to_live", "write `GlobalStepEvict` into the option"),
+        ("init_data_source", "leave it out and restore a checkpoint"),
+    ):
+        if not is_none(given.get(name)):
+            draft.stop(given[name], COLUMN, f"`{name}` is given to the category `{label}`", "", action)
+    draft.exchange(call, function, given, RENAMED, ("key", "dtype", "rules"))
+    message = f"the category `{label}` of an EmbeddingVariable becomes one of keys"
+    reason = "" if is_none(given.get("partition_num")) else "in one process, parts change nothing"
+    draft.parts.append(Part(call, COLUMN, "use", label, message, f"{draft.function(function)}(...)", reason))
+
+
+def _embedded(draft: Draft, call: cst.Call, function: str, contrib: bool) -> None:
+    given = draft.arguments(call, EMBEDDED[function], COLUMN)
+    if given is None:
+        return
+    categories = given.get("categorical_column") or given.get("categorical_columns")
+    text = "" if categories is None else " ".join(draft.tree.source(categories.value).split())
+    label = text if len(text) <= 60 else text[:57] + "..."
+    if not contrib and categories is not None and _is_stock(draft, categories.value):
+        return
+    for name in ("ckpt_to_load_from", "tensor_name_in_ckpt"):
+        if not is_none(given.get(name)):
+            action = "leave it out and restore the checkpoint with a Saver"
+            draft.stop(given[name], COLUMN, f"`{name}` is given to a column", "its table loads no rows", action)
+    renamed = {name: name for name in EMBEDDED[function] if name != "do_fusion"}
+    draft.exchange(call, function, given, renamed, EMBEDDED[function])
+    part = Part(call, COLUMN, "table", label, f"the column over `{label}` makes a counted table")
+    part.after = f"{draft.function(function)}(...)"
+    part.dim = draft.tree.source(given["dimension"].value) if "dimension" in given else ""
+    part.initializer = draft.tree.source(given["initializer"].value) if "initializer" in given else ""
+    draft.parts.append(part)
+
+
+def _is_stock(draft: Draft, node: cst.BaseExpression) -> bool:
+    """True for a category that is provably TensorFlow's own, or a list of such."""
+    value = resolve(draft.tree, node)
+    if isinstance(value, cst.List | cst.Tuple):
+        return all(isinstance(e, cst.Element) and _is_stock(draft, e.value) for e in value.elements)
+    name = draft.file.names.of(value.func) if isinstance(value, cst.Call) else None
+    last = (name or "").rpartition(".")[2]
+    if last == "weighted_categorical_column" and isinstance(value, cst.Call) and value.args:
+        return _is_stock(draft, value.args[0].value)
+    return last in STOCK

@@ -1,0 +1,141 @@
+"""The conversion of one file as it is put together: edits, what stops it, and what is said of each part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.args import bind
+from migrate.source.frontends.tensorflow.deeprec.symbols import HOMES
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.fresh import Fresh
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.placing import import_offset, kept_comments, line_before
+from migrate.targets.layout import call as laid_out
+
+
+@dataclass
+class Part:
+    """A call of DeepRec and what becomes of it."""
+
+    call: cst.CSTNode
+    rule: str
+    subject: str  #: `table`, `lookup`, `optimizer`, `use` or `import`, as a finding's
+    label: str  #: what messages call it
+    message: str
+    after: str = ""
+    reason: str = ""
+    dim: str = ""
+    initializer: str = ""
+    reads: list[cst.Call] = field(default_factory=list)  #: the lookups of a table
+
+
+class Draft:
+    """Collects what a file becomes; a file is converted whole or not at all."""
+
+    def __init__(self, file: File) -> None:
+        """Begin with nothing."""
+        self.file, self.tree = file, file.tree
+        self.edits: list[Edit] = []
+        self.stops: list[Stop] = []
+        self.parts: list[Part] = []
+        self.done: list[cst.CSTNode] = []  #: nodes whose text is replaced whole
+        self.behind: list[str] = []  #: lines behind the imports
+        self._fresh = Fresh(file.tree.identifiers(), file.tree.bound())
+
+    def function(self, name: str) -> str:
+        """Return how the file calls a function of the runtime, which it then imports."""
+        return self._fresh.imports(name)
+
+    def stop(
+        self, node: cst.CSTNode, rule: str, message: str, reason: str, action: str = "", assumption: str = ""
+    ) -> None:
+        """Record why the file stays as it is."""
+        self.stops.append(Stop(node, rule, message, reason, action, assumption))
+
+    def replace(self, node: cst.CSTNode, text: str) -> None:
+        """Write `text` in the place of a node."""
+        self.edits.append(Edit(*self.tree.span(node), text))
+        self.done.append(node)
+
+    def write(self, call: cst.Call, function: str, arguments: Sequence[str]) -> str:
+        """Write a call anew, its comments above it; return its text."""
+        text = laid_out(self.function(function), arguments, self.tree.lead(call), self.tree.newline)
+        if comments := kept_comments(self.tree, call):
+            self.edits.append(line_before(self.tree, call, comments))
+        self.replace(call, text)
+        return text
+
+    def arguments(self, call: cst.Call, parameters: Sequence[str], rule: str) -> dict[str, cst.Arg] | None:
+        """Return the arguments of a call by name; None, and a stop, where they cannot be told."""
+        given = bind(call, parameters)
+        if given is None:
+            known = {arg.keyword.value for arg in call.args if arg.keyword is not None} - set(parameters)
+            strange = f"it has no argument `{min(known)}`" if known else "they are starred, or given twice"
+            text = " ".join(self.tree.source(call.func).split())
+            self.stop(call, rule, f"the arguments of `{text}` cannot be read", strange, "pass each by its name")
+        return given
+
+    def exchange(
+        self,
+        call: cst.Call,
+        function: str,
+        given: Mapping[str, cst.Arg],
+        renamed: Mapping[str, str],
+        order: Sequence[str],
+    ) -> None:
+        """Call `function` instead, argument by argument, so that layout and comments stay.
+
+        `renamed` gives the new names of the arguments that stay, and `order` the parameters of `function`.
+        """
+        self.replace(call.func, self.function(function))
+        names = {id(arg): renamed.get(name, "") for name, arg in given.items()}
+        kept = [arg for arg in call.args if names[id(arg)]]
+        plain = True
+        for place, arg in enumerate(kept):
+            new = names[id(arg)]
+            if arg.keyword is not None:
+                plain = False
+                if arg.keyword.value != new:
+                    self.edits.append(Edit(*self.tree.span(arg.keyword), new))
+            elif not plain or place >= len(order) or order[place] != new:
+                plain = False
+                start = self.tree.outer_span(arg.value)[0]
+                self.edits.append(Edit(start, start, f"{new}="))
+        self._drop(call, [not names[id(arg)] for arg in call.args])
+
+    def _drop(self, call: cst.Call, gone: Sequence[bool]) -> None:
+        """Take arguments out of a call, each with the comma before it, or where it is the first behind it."""
+        tree, args = self.tree, call.args
+        first = next((at for at, drops in enumerate(gone) if not drops), len(args))
+        ends = [tree.outer_span(arg.value)[1] for arg in args]
+        taken = []
+        if first == len(args):
+            taken += [(tree.span(args[0])[0], tree.span(call)[1] - 1)] if args else []
+        elif first:
+            taken.append((tree.span(args[0])[0], tree.span(args[first])[0]))
+        taken += [(ends[at - 1], ends[at]) for at in range(first + 1, len(args)) if gone[at]]
+        for start, end in taken:
+            comments = [line.strip() for line in tree.text[start:end].splitlines() if line.strip().startswith("#")]
+            if comments:
+                self.edits.append(line_before(tree, call, comments))
+            self.edits.append(Edit(start, end, ""))
+
+    def imports(self) -> None:
+        """Add the imports of what is called, and the lines behind them; to be asked last."""
+        tree, lines = self.tree, []
+        for home in sorted({HOMES[name] for name in self._fresh.imported}):
+            names = sorted(name for name in self._fresh.imported if HOMES[name] == home)
+            pairs = [(name, self._fresh.imported[name]) for name in names]
+            listed = ", ".join(name if name == local else f"{name} as {local}" for name, local in pairs)
+            lines.append(f"from {home} import {listed}")
+        lines += ["", *self.behind] if self.behind else []
+        first = min((tree.span(node)[0] for node in self.done), default=1)
+        where = import_offset(tree, max(first, 1))
+        text = "".join(line + tree.newline for line in lines)
+        if where > 0 and tree.text[where - 1] not in "\r\n":
+            text = tree.newline + text
+        self.edits.insert(0, Edit(where, where, text))  # before what else is inserted there

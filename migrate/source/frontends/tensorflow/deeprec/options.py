@@ -1,0 +1,205 @@
+"""Option objects: each becomes the runtime's own, in its place, so that what chooses between them stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import is_none, number
+from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
+from migrate.source.frontends.tensorflow.deeprec.symbols import ENUMS, OPTION, option_of
+
+PARAMETERS = {
+    "EmbeddingVariableOption": (
+        "ht_type", "ht_partition_num", "evict_option", "ckpt", "filter_option", "storage_option", "init_option",
+    ),
+    "StorageOption": ("storage_type", "storage_path", "storage_size", "cache_strategy", "layout"),
+    "InitializerOption": ("initializer", "default_value_dim", "default_value_no_permission"),
+    "GlobalStepEvict": ("steps_to_live",),
+    "L2WeightEvict": ("l2_weight_threshold",),
+    "CounterFilter": ("filter_freq",),
+    "CBFFilter": ("filter_freq", "max_element_size", "false_positive_probability", "counter_type"),
+}  # fmt: skip
+#: Objects whose arguments stay as they are under other names: the runtime's class, its parameters, the names.
+RENAMED = {
+    "EmbeddingVariableOption": (
+        "KeyRules",
+        ("admission", "eviction", "storage", "initial"),
+        {
+            "evict_option": "eviction",
+            "filter_option": "admission",
+            "storage_option": "storage",
+            "init_option": "initial",
+        },
+    ),
+    "InitializerOption": (
+        "InitialRows",
+        ("initializer", "rows", "refused"),
+        {"initializer": "initializer", "default_value_dim": "rows", "default_value_no_permission": "refused"},
+    ),
+    "GlobalStepEvict": ("Eviction", ("steps_to_live",), {"steps_to_live": "steps_to_live"}),
+    "L2WeightEvict": ("Eviction", ("steps_to_live",), {"l2_weight_threshold": "least_norm"}),
+    "CounterFilter": ("Admission", ("threshold",), {"filter_freq": "threshold"}),
+}
+#: DeepRec's storage types by their numbers.
+TYPES = {
+    0: "DEFAULT", 1: "DRAM", 2: "PMEM_MEMKIND", 3: "PMEM_LIBPMEM", 4: "SSDHASH", 5: "LEVELDB", 6: "HBM",
+    11: "DRAM_PMEM", 12: "DRAM_SSDHASH", 13: "HBM_DRAM", 14: "DRAM_LEVELDB", 101: "DRAM_PMEM_SSDHASH",
+    102: "HBM_DRAM_SSDHASH",
+}  # fmt: skip
+#: Types that DeepRec's documentation lists besides.
+PLANNED = {
+    "HBM_DRAM_PMEM", "HBM_DRAM_LEVELDB", "HBM_DRAM_PMEM_LEVELDB", "HBM_DRAM_PMEM_SSDHASH", "DRAM_PMEM_LEVELDB",
+}  # fmt: skip
+#: How many sizes bound the tiers of each kind; that of a disk is not bounded.
+BOUNDED = {
+    "dram_ssdhash": 1, "dram_leveldb": 1, "dram_pmem": 2, "dram_pmem_ssdhash": 2, "dram_pmem_leveldb": 2,
+}  # fmt: skip
+GIB = "1 << 30"
+BITS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 32, "int64": 32, "int32": 32}
+
+
+def read_options(draft: Draft) -> None:
+    """Write every option object of the file anew."""
+    for call, name in draft.file.names.calls:
+        kind = option_of(name)
+        if kind == "CheckpointOption":
+            reason, action = "rows are loaded by a Saver", "leave it out and restore the checkpoint with a Saver"
+            draft.stop(call, OPTION, "`CheckpointOption` loads rows when a variable is made", reason, action)
+        elif kind:
+            _read(draft, call, kind)
+
+
+def _read(draft: Draft, call: cst.Call, kind: str) -> None:
+    given = draft.arguments(call, PARAMETERS[kind], OPTION)
+    draft.done.append(call)  # also where it is stopped: nothing more is said of what is inside
+    if given is None:
+        return
+    if kind in RENAMED:
+        _rename(draft, call, kind, given)
+    elif kind == "CBFFilter":
+        _bloom(draft, call, given)
+    else:
+        _storage(draft, call, given)
+
+
+def _rename(draft: Draft, call: cst.Call, kind: str, given: dict[str, cst.Arg]) -> None:
+    function, order, renamed = RENAMED[kind]
+    if not is_none(given.get("ckpt")):
+        reason, action = "rows are loaded by a Saver", "leave it out and restore the checkpoint with a Saver"
+        draft.stop(given["ckpt"], OPTION, "`ckpt` loads rows when a variable is made", reason, action)
+    least = number(given["l2_weight_threshold"].value) if "l2_weight_threshold" in given else None
+    if least is not None and least <= 0:  # drops nothing
+        given = {name: arg for name, arg in given.items() if name != "l2_weight_threshold"}
+        draft.write(call, function, [])
+    else:
+        draft.exchange(call, function, given, renamed, order)
+    draft.parts.append(_part(call, kind, function))
+
+
+def _part(call: cst.Call, kind: str, function: str, reason: str = "") -> Part:
+    return Part(call, OPTION, "use", kind, f"`{kind}` becomes `{function}`", f"{function}(...)", reason)
+
+
+def _bloom(draft: Draft, call: cst.Call, given: Mapping[str, cst.Arg]) -> None:
+    """A filter of Bloom counters; without a probability DeepRec counts exactly."""
+    texts = {name: draft.tree.source(arg.value) for name, arg in given.items() if not is_none(arg)}
+    arguments = [f"threshold={texts['filter_freq']}"] if "filter_freq" in texts else []
+    rate = given.get("false_positive_probability")
+    reason = ""
+    if rate is not None and number(rate.value) != -1:
+        counter = draft.file.names.of(given["counter_type"].value) if "counter_type" in given else "uint64"
+        if counter not in BITS:
+            action = "write one of tf.uint8, tf.uint16, tf.uint32 and tf.uint64 here"
+            draft.stop(given["counter_type"], OPTION, "the type of a filter's counters is not seen", "", action)
+            return
+        reason = "counters stop at 2**32 - 1" if BITS[counter] == 32 and counter != "uint32" else ""
+        fields = {
+            "max_element_size": texts.get("max_element_size", "0"),
+            "false_positive_probability": texts["false_positive_probability"],
+            "counter_bits": str(BITS[counter]),
+        }
+        inner = ", ".join(f"{name}={text}" for name, text in fields.items())
+        arguments.append(f"bloom={draft.function('CountingBloom')}({inner})")
+    draft.write(call, "Admission", arguments)
+    draft.parts.append(_part(call, "CBFFilter", "Admission", reason))
+
+
+def _storage(draft: Draft, call: cst.Call, given: Mapping[str, cst.Arg]) -> None:
+    kind = _kind(draft, call, given.get("storage_type"))
+    policy = _policy(draft, given.get("cache_strategy"))
+    if kind is None or policy is None:
+        return
+    tiered = kind in BOUNDED
+    arguments = [f'"{kind}"']
+    if tiered:
+        if is_none(given.get("storage_path")):
+            action = "give storage_path the folder of a fast disk"
+            draft.stop(call, OPTION, f"the tiers of `{kind}` have no folder", "they lie in files", action)
+            return
+        arguments.append(f"path={draft.tree.source(given['storage_path'].value)}")
+        sizes = _sizes(draft, given.get("storage_size"), BOUNDED[kind])
+        arguments += [*([f"sizes={sizes}"] if sizes else []), *([f'policy="{policy}"'] if policy != "lfu" else [])]
+        arguments.append("counts_values=True")
+    draft.write(call, "Storage", arguments)
+    name = _name(draft, given.get("storage_type"))
+    reason = "rows lie in memory: there is no allocator for persistent memory alone" if "PMEM_" in f"{name}_" else ""
+    draft.parts.append(_part(call, "StorageOption", "Storage", reason if not tiered else ""))
+
+
+def _kind(draft: Draft, call: cst.Call, given: cst.Arg | None) -> str | None:
+    """Return the runtime's kind of a storage type; None, and a stop, where there is none."""
+    name = _name(draft, given)
+    if name is None:
+        action = "write `config_pb2.StorageType` and its name here, or choose between options"
+        reason = "which tiers there are is decided at run time"
+        draft.stop(given or call, OPTION, "the storage type is not seen", reason, action)
+        return None
+    if name.startswith("HBM"):
+        instead = name.removeprefix("HBM").removeprefix("_") or "DRAM"
+        reason, action = "the runtime keeps no rows in a GPU's memory", f"write `StorageType.{instead}`"
+        draft.stop(given or call, OPTION, f"the storage type {name} needs a GPU", reason, action)
+        return None
+    whole = {"SSDHASH": "dram_ssdhash", "LEVELDB": "dram_leveldb"}.get(name, name.lower())
+    return whole if whole in BOUNDED else "dram"
+
+
+def _name(draft: Draft, given: cst.Arg | None) -> str | None:
+    """Return DeepRec's name of a storage type, None where it is not seen."""
+    if given is None or is_none(given):
+        return "DEFAULT"
+    found = draft.file.names.of(given.value) or ""
+    if found.startswith(f"{ENUMS}StorageType."):
+        last = found.rpartition(".")[2]
+        return last if last in {*TYPES.values(), *PLANNED} else None
+    value = number(given.value)
+    return TYPES.get(value) if isinstance(value, int) else None
+
+
+def _policy(draft: Draft, given: cst.Arg | None) -> str | None:
+    if given is None or is_none(given):
+        return "lfu"
+    found = (draft.file.names.of(given.value) or "").rpartition(".")
+    value = {"LRU": "lru", "LFU": "lfu"}.get(found[2]) if found[0].startswith(ENUMS) else None
+    value = value or {"0": "lru", "1": "lfu"}.get(str(number(given.value)))
+    if value is None:
+        action = "write `config_pb2.CacheStrategy.LRU` or `.LFU` here"
+        draft.stop(given, OPTION, "the cache strategy is not seen", "it is decided at run time", action)
+    return value
+
+
+def _sizes(draft: Draft, given: cst.Arg | None, count: int) -> str:
+    """Return the sizes of the tiers that are bounded: 1 GiB where none is given, as in DeepRec."""
+    if given is None or is_none(given):
+        return "" if count == 1 else f"[{', '.join([GIB] * count)}]"
+    text = draft.tree.source(given.value)
+    if not isinstance(given.value, cst.List) or any(not isinstance(e, cst.Element) for e in given.value.elements):
+        if count > 1:
+            return f"(({text}) + [{', '.join([GIB] * count)}])[:{count}]"
+        plain = isinstance(given.value, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
+        return f"{text if plain else f'({text})'}[:1]"
+    if len(given.value.elements) == count:
+        return text
+    found = [draft.tree.source(element.value) for element in given.value.elements]
+    return f"[{', '.join([*found, *[GIB] * count][:count])}]"

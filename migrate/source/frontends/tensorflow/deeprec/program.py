@@ -1,0 +1,222 @@
+"""What of a program for DeepRec is around its tables: imports, optimizers, and what stock TensorFlow lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
+from migrate.source.frontends.tensorflow.deeprec.symbols import (
+    GROUP_SCOPE,
+    LACKING,
+    LOST_MODULES,
+    OPTIMIZERS,
+    OPTION_HOMES,
+    OPTIONS,
+    PROGRAM,
+    makes_tables,
+)
+from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.placing import line_after, without_line
+from migrate.source.frontends.tensorflow.values import is_variable
+from migrate.source.rules import rules
+
+ONE_PROCESS = "the program runs as one process"
+#: Attributes and arguments of DeepRec's TensorFlow that stock has not: where each is, and what to do.
+DEEPREC_ONLY = {
+    "keep_weights": "leave it out",
+    "do_op_fusion": "leave it out: TensorFlow 2 chooses kernels itself",
+    "do_smart_stage": "leave it out, and let the dataset prefetch",
+    "micro_batch_num": "leave it out",
+    "executor_policy": "leave it out",
+}
+ARGUMENTS = {
+    "incremental_save_restore": "leave it out: each checkpoint is then whole",
+    "save_incremental_checkpoint_secs": "leave it out: each checkpoint is then whole",
+    "incremental_save_secs": "leave it out: each checkpoint is then whole",
+}
+MODULES = ("python.ops.work_queue", "python.data.experimental.ops.parquet_dataset_ops")
+COLLECTIONS = {"GraphKeys.EMBEDDING_VARIABLES", "GraphKeys.EV_INIT_VAR_OPS", "GraphKeys.EV_INIT_SLOT_OPS"}
+RECORDS = {"TF_RECORD_FREQ": "counts", "TF_RECORD_VERSION": "notes_step"}
+
+
+def read_program(draft: Draft) -> None:
+    """Write the optimizers and the imports anew, and note what stands in the way; to be asked after all else."""
+    _optimizers(draft)
+    _lacking(draft)
+    _mentions(draft)
+    _surroundings(draft)
+    _imports(draft)
+
+
+def remarks(file: File) -> Iterator[tuple[cst.CSTNode, str, str, str]]:
+    """Yield what runs on DeepRec's TensorFlow only, tables apart: place, message, reason and what to do."""
+    lacks = "stock TensorFlow 2 has it not"
+    for name, action in DEEPREC_ONLY.items():
+        for node in file.tree.attributes.get(name, ()):
+            yield node, f"`{name}` is DeepRec's", lacks, action
+    for call in file.tree.calls:
+        for arg in call.args:
+            if arg.keyword is not None and arg.keyword.value in ARGUMENTS:
+                yield arg, f"`{arg.keyword.value}` is DeepRec's", lacks, ARGUMENTS[arg.keyword.value]
+    for call, name in file.names.calls:
+        if name.startswith(("contrib.", *(f"{module}." for module in MODULES))) and not makes_tables(name):
+            yield call, f"`{name}` is used in this file", lacks, "replace it by what TensorFlow 2 has"
+    for text in file.tree.strings:
+        name = string(text) or ""
+        if name in RECORDS:
+            reason = f"a counted table takes it from its rules: `KeyRules({RECORDS[name]}=True)`"
+            yield text, f"`{name}` is set or read", reason, "write it into the rules"
+
+
+def _optimizers(draft: Draft) -> None:
+    """Take DeepRec's optimizers from the runtime, however they are mentioned."""
+    for name, ours in OPTIMIZERS.items():
+        for node in draft.tree.attributes.get(name.rpartition(".")[2], ()):
+            if draft.file.names.of(node) != name:
+                continue
+            draft.replace(node, draft.function(ours))
+            group = ours == "GroupFtrlOptimizer"
+            reason = "DeepRec takes FTRL's L1 term on the norm of an EmbeddingVariable's row" if group else ""
+            message = f"`{name}` becomes `{ours}` of the runtime, which trains tables and variables"
+            draft.parts.append(Part(node, "tf-deeprec-optimizer", "optimizer", ours, message, ours, reason))
+
+
+def _lacking(draft: Draft) -> None:
+    """Stop at tables and lookups of DeepRec that have no counterpart; of a branch, `--assume` says it is not run."""
+    for call, name in draft.file.names.calls:
+        if name not in LACKING:
+            continue
+        short = name.rpartition(".")[2]
+        message, reason = f"`{short}` makes or reads {LACKING[name]}", "the runtime has no counterpart"
+        if draft.tree.enclosing(call, cst.If) is not None:
+            action = "convert with --assume if that branch is never taken"
+            draft.stop(call, PROGRAM, message, reason, action, f"the branch with `{short}` is not taken")
+        else:
+            draft.stop(
+                call, PROGRAM, message, reason, "leave it out, or run the program as it is (see docs/deeprec.md)"
+            )
+
+
+def _mentions(draft: Draft) -> None:
+    """Stop where DeepRec's names are used otherwise than by a call that is written anew."""
+    for name in (*OPTIONS, "get_embedding_variable", GROUP_SCOPE.rpartition(".")[2]):
+        for node in draft.tree.attributes.get(name, ()):
+            found = (draft.file.names.of(node) or "").rpartition(".")
+            known = found[2] == name and (f"{found[0]}." if found[0] else "") in (*OPTION_HOMES, "feature_column.")
+            call = draft.tree.parent(node)
+            if known and not (isinstance(call, cst.Call) and call.func is node):
+                reason = "only calls are written anew"
+                draft.stop(node, PROGRAM, f"`{draft.tree.source(node)}` is mentioned without a call", reason)
+    for node in (one for name in COLLECTIONS for one in draft.tree.attributes.get(name.rpartition(".")[2], ())):
+        if draft.file.names.of(node) in COLLECTIONS:
+            action = "list the tables by `runtime.tables()`"
+            draft.stop(node, PROGRAM, f"`{draft.tree.source(node)}` lists EmbeddingVariables", "it is empty", action)
+
+
+def _surroundings(draft: Draft) -> None:
+    """Stop where tables do not live: eager code, several processes, a module of the user that hides the runtime."""
+    for rule in rules(FileRule):
+        for stop in rule.stops(draft.file) if rule.id == "tf-surroundings" else ():
+            shared = "between processes" in stop.reason
+            if shared and not stop.assumption:
+                action = f"convert with --assume if {ONE_PROCESS}"
+                draft.stop(stop.node, stop.rule, stop.message, stop.reason, action, ONE_PROCESS)
+            elif not isinstance(stop.node, cst.Module):  # DeepRec has no eager mode
+                draft.stops.append(stop)
+    for statement in draft.tree.imports:
+        names = statement.names if isinstance(statement, cst.Import) else ()
+        module = statement.module if isinstance(statement, cst.ImportFrom) and not statement.relative else None
+        heads = [draft.tree.source(alias.name) for alias in names] + ([draft.tree.source(module)] if module else [])
+        if any(head.split(".")[0] == "runtime" for head in heads):
+            reason = "the converted file imports the installed package `runtime`, and Python knows one module of a name"
+            text = draft.tree.source(statement)
+            draft.stop(statement, PROGRAM, f"`{text}` is another module", reason, "rename that module")
+    if Path(draft.tree.path).with_name("runtime.py").is_file():
+        reason = "beside the converted file it would hide the installed package `runtime`"
+        draft.stop(draft.tree.module, PROGRAM, "`runtime.py` is there", reason, "rename that module")
+
+
+def _imports(draft: Draft) -> None:
+    """Take out the imports of modules that stock TensorFlow has not, and import version 1 of it."""
+    tree = draft.tree
+    for statement in tree.imports:
+        if isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar):
+            module = tree.source(statement.module) if statement.module is not None else ""
+            whole = [f"{module}.{tree.source(alias.name)}" for alias in statement.names]
+            lost = [name.startswith(LOST_MODULES) for name in whole]
+            if any(lost):
+                _without(draft, statement, all(lost))
+        elif isinstance(statement, cst.Import) and any(
+            tree.source(alias.name).startswith(LOST_MODULES) for alias in statement.names
+        ):
+            _stop_import(draft, statement)
+    _version_1(draft)
+
+
+def _without(draft: Draft, statement: cst.ImportFrom, whole: bool) -> None:
+    """Take an import out, of which nothing may be left in use."""
+    tree, line = draft.tree, draft.tree.statement(statement)
+    assert not isinstance(statement.names, cst.ImportStar)
+    alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+    used = [use for alias in statement.names for use in _reads(draft, alias)]
+    if not whole or not alone or line is None or used:
+        _stop_import(draft, used[0] if used else statement)
+        return
+    draft.edits.append(without_line(tree, line, {id(line)}))
+    message = "an import of DeepRec's is no longer needed"
+    draft.parts.append(Part(statement, PROGRAM, "import", "import", message))
+
+
+def _stop_import(draft: Draft, node: cst.CSTNode) -> None:
+    shown = " ".join(draft.tree.source(draft.tree.statement(node) or node).split())
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    action = "replace it by what TensorFlow 2 has"
+    draft.stop(
+        node, PROGRAM, f"`{shown}` needs a module of DeepRec's TensorFlow", "stock TensorFlow has it not", action
+    )
+
+
+def _reads(draft: Draft, alias: cst.ImportAlias) -> list[cst.Name]:
+    """Return the uses of an imported name that are still there."""
+    tree = draft.tree
+    local = alias.asname.name if alias.asname is not None else alias.name
+    if not isinstance(local, cst.Name):
+        return []
+    uses = [use for use in tree.names.get(local.value, ()) if is_variable(tree, use)]
+    uses = [use for use in uses if not isinstance(tree.parent(use), cst.ImportAlias | cst.AsName)]
+    done = {id(node) for node in draft.done}
+    return [use for use in uses if not any(id(around) in done for around in (use, *tree.ancestors(use)))]
+
+
+def _version_1(draft: Draft) -> None:
+    """Import version 1 of TensorFlow, which DeepRec's is, and leave eager mode."""
+    tree = draft.tree
+    plain = [
+        alias
+        for statement in tree.imports
+        if isinstance(statement, cst.Import)
+        for alias in statement.names
+        if tree.source(alias.name) == "tensorflow"
+    ]
+    if not plain or any("compat" in tree.source(statement) for statement in tree.imports):
+        return
+    for alias in plain:
+        if alias.asname is None:
+            draft.edits.append(Edit(*tree.span(alias.name), "tensorflow.compat.v1 as tensorflow"))
+        else:
+            draft.edits.append(Edit(*tree.span(alias.name), "tensorflow.compat.v1"))
+    first = plain[0]
+    local = first.asname.name if first.asname is not None else first.name
+    message = "DeepRec's TensorFlow is version 1, of which stock TensorFlow has the names in `compat.v1`"
+    draft.parts.append(Part(first, PROGRAM, "import", "import", message, "import tensorflow.compat.v1"))
+    if not any(name.startswith("disable_") for _, name in draft.file.names.calls):
+        line, statement = f"{tree.source(local)}.disable_v2_behavior()", tree.statement(first)
+        if statement is not None and isinstance(tree.parent(statement), cst.Module):
+            draft.behind.append(line)
+        else:
+            draft.edits.append(line_after(tree, first, [line]))

@@ -1,0 +1,53 @@
+"""What is around the tables of a program for DeepRec: its imports, and what stock TensorFlow lacks."""
+
+from __future__ import annotations
+
+from migrate.source.rules import Example, Rule, register
+
+MADE = 'item = tf.get_embedding_variable("item", 8)\nrows = tf.nn.embedding_lookup(item, ids)\n'
+AFTER = 'item = create_counted_table("item", 8)\nrows = sparse_lookup(item, ids)\n'
+
+V1, IMPORT = "import tensorflow.compat.v1 as tf\n", "from runtime import create_counted_table, sparse_lookup\n"
+OTHER = "else:\n    other = tf.get_multihash_variable('other', [[9, 4], [9, 4]])\n"
+
+
+@register
+class DeepRecProgram(Rule):
+    """DeepRec is TensorFlow 1.15: `tensorflow` becomes `tensorflow.compat.v1`, and eager mode is left.
+
+    Imports of modules that only DeepRec has go, where nothing reads them any more. What else stock TensorFlow lacks is
+    listed, and left to be done by hand. Tables of other kinds keep the file as it is; under a condition, `--assume`
+    says that their branch is never taken.
+    """
+
+    id = "tf-deeprec-program"
+    title = "A program for DeepRec imports version 1 of TensorFlow, and what it lacks is listed"
+    examples = (
+        Example(
+            "version 1",
+            "import tensorflow as tf\n\n" + MADE,
+            "import tensorflow.compat.v1 as tf\nfrom runtime import create_counted_table, sparse_lookup\n\n"
+            "tf.disable_v2_behavior()\n\n" + AFTER,
+        ),
+        Example(
+            "a table of another kind, in a branch that is never taken",
+            V1 + "if grows:\n    " + MADE.replace("\n", "\n    ", 1) + OTHER,
+            V1 + IMPORT + "if grows:\n    " + AFTER.replace("\n", "\n    ", 1) + OTHER,
+            assume=True,
+        ),
+        Example(
+            "a group lookup",
+            "import tensorflow.compat.v1 as tf\n"
+            + MADE
+            + "all = tf.nn.group_embedding_lookup_sparse([item], [s], ['sum'])\n",
+            says="a group lookup",
+        ),
+        Example(
+            "what is left of a module of DeepRec's",
+            V1
+            + "from tensorflow.core.framework.embedding import config_pb2\n"
+            + MADE
+            + "print(config_pb2.SlotType.VARIABLE)\n",
+            says="needs a module",
+        ),
+    )

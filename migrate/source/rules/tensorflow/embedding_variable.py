@@ -1,0 +1,53 @@
+"""`tf.get_embedding_variable(name, D)` of DeepRec -> `create_counted_table(name, D)`: the semantics stay DeepRec's."""
+
+from __future__ import annotations
+
+from migrate.source.rules import Example, Rule, register
+
+HEAD = "import tensorflow.compat.v1 as tf\n"
+LOOKUP = "rows = tf.nn.embedding_lookup(item, ids)\n"
+AFTER = HEAD + "from runtime import create_counted_table, sparse_lookup\n"
+
+
+@register
+class EmbeddingVariable(Rule):
+    """Programs written for DeepRec's TensorFlow are read as a whole: a file is converted with all of it, or stays.
+
+    A counted table does what an EmbeddingVariable does: lookups only read it, updates create, count and admit its keys,
+    saving drops rows, its checkpoints have DeepRec's tensors, and DeepRec's restore. The optimizers of
+    `tf.compat.v1.train` train it together with the other variables, so that training steps stay as they are.
+    Partitioners are left out: in one process they change nothing. `python -m runtime.compat.deeprec` runs a program
+    that stays.
+    """
+
+    id = "tf-embedding-variable"
+    title = "An EmbeddingVariable of DeepRec becomes a counted table"
+    examples = (
+        Example(
+            "the arguments stay, under their names here",
+            HEAD + 'item = tf.get_embedding_variable("item", embedding_dim=8, key_dtype=tf.int64,\n'
+            "                                 initializer=tf.ones_initializer(tf.float32))\n" + LOOKUP,
+            AFTER + 'item = create_counted_table("item", dim=8, key_dtype=tf.int64,\n'
+            "                                 initializer=tf.ones_initializer(tf.float32))\n"
+            "rows = sparse_lookup(item, ids)\n",
+        ),
+        Example(
+            "rows that live for some steps, as old programs say it, and parts",
+            HEAD + 'item = tf.get_embedding_variable("item", 8, steps_to_live=400,\n'
+            "    partitioner=tf.fixed_size_partitioner(4))\n" + LOOKUP,
+            HEAD + "from runtime import Eviction, KeyRules, create_counted_table, sparse_lookup\n"
+            'item = create_counted_table("item", 8, rules=KeyRules(eviction=Eviction(steps_to_live=400)))\n'
+            "rows = sparse_lookup(item, ids)\n",
+        ),
+        Example(
+            "a regularizer reads all rows",
+            HEAD + 'item = tf.get_embedding_variable("item", 8, regularizer=mine)\n' + LOOKUP,
+            says="has a regularizer",
+        ),
+        Example(
+            "options of another file",
+            HEAD + 'def build(option):\n    item = tf.get_embedding_variable("item", 8, ev_option=option)\n'
+            "    return tf.nn.embedding_lookup(item, ids)\n",
+            says="another file",
+        ),
+    )

@@ -1,0 +1,46 @@
+"""`categorical_column_with_embedding` of DeepRec -> `categorical_column_with_keys` of the runtime."""
+
+from __future__ import annotations
+
+from migrate.source.rules import Example, Rule, register
+
+HEAD = "import tensorflow.compat.v1 as tf\n"
+CATEGORY = 'item = tf.feature_column.categorical_column_with_embedding("item", dtype=tf.int64, partition_num=4)\n'
+LAYER = "inputs = tf.feature_column.input_layer(features, [column])\n"
+AFTER = "from runtime.feature_column import categorical_column_with_keys, keyed_embedding_column\n"
+
+
+@register
+class EmbeddingVariableColumn(Rule):
+    """Input layers and the columns that weigh others stay TensorFlow's.
+
+    `keyed_embedding_column` over another category is TensorFlow's own column, so that programs may choose between
+    categories at run time. The scope that groups columns goes: each of them is one op.
+    """
+
+    id = "tf-embedding-variable-column"
+    title = "A column over an EmbeddingVariable becomes one over a counted table"
+    examples = (
+        Example(
+            "the category says how the table is made, the column makes it",
+            HEAD + CATEGORY + "column = tf.feature_column.embedding_column(item, 8, do_fusion=True)\n" + LAYER,
+            HEAD + AFTER + 'item = categorical_column_with_keys("item", dtype=tf.int64)\n'
+            "column = keyed_embedding_column(item, 8)\n" + LAYER,
+        ),
+        Example(
+            "a choice, in a group",
+            HEAD + "with tf.feature_column.group_embedding_column_scope(name='all'):\n    if grows:\n"
+            "        item = tf.feature_column.categorical_column_with_embedding('item')\n    else:\n"
+            "        item = tf.feature_column.categorical_column_with_hash_bucket('item', 1000)\n"
+            "    column = tf.feature_column.embedding_column(item, 8)\n" + LAYER,
+            HEAD + "from contextlib import nullcontext\n" + AFTER + "with nullcontext():\n    if grows:\n"
+            "        item = categorical_column_with_keys('item')\n    else:\n"
+            "        item = tf.feature_column.categorical_column_with_hash_bucket('item', 1000)\n"
+            "    column = keyed_embedding_column(item, 8)\n" + LAYER,
+        ),
+        Example(
+            "a column that loads its rows",
+            HEAD + CATEGORY + "column = tf.feature_column.embedding_column(item, 8, ckpt_to_load_from=old)\n" + LAYER,
+            says="`ckpt_to_load_from`",
+        ),
+    )

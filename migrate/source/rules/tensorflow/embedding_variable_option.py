@@ -1,0 +1,68 @@
+"""DeepRec's option objects -> the runtime's, each in its place."""
+
+from __future__ import annotations
+
+from migrate.source.rules import Example, Rule, register
+
+MADE = 'item = tf.get_embedding_variable("item", 8, ev_option=option)\nrows = tf.nn.embedding_lookup(item, ids)\n'
+AFTER = 'item = create_counted_table("item", 8, rules=option)\nrows = sparse_lookup(item, ids)\n'
+HEAD = "import tensorflow.compat.v1 as tf\n"
+ENUMS = "from tensorflow.core.framework.embedding import config_pb2\n"
+
+
+def _storage(kind: str) -> str:
+    return (
+        f'storage = tf.StorageOption(config_pb2.StorageType.{kind}, "/mnt/rows", [1 << 30, 1 << 33],\n'
+        "    cache_strategy=config_pb2.CacheStrategy.LRU)\n"
+        "option = tf.EmbeddingVariableOption(storage_option=storage)\n"
+    )
+
+
+@register
+class EmbeddingVariableOption(Rule):
+    """Admission, eviction, tiers and initial rows; what chooses between options at run time stays as it is.
+
+    Sizes bound the tiers of memory, as in DeepRec; that of a disk is not bounded. Types with an HBM tier are refused,
+    because the runtime keeps no rows in a GPU's memory, and so are types that are computed. Types with persistent
+    memory alone are memory.
+    """
+
+    id = "tf-embedding-variable-option"
+    title = "Options of an EmbeddingVariable become rules of a counted table"
+    examples = (
+        Example(
+            "who gets a row, who loses it, and how it begins",
+            HEAD + "if exact:\n    kept = tf.CounterFilter(filter_freq=3)\nelse:\n"
+            "    kept = tf.CBFFilter(filter_freq=3, max_element_size=2 ** 20, false_positive_probability=0.01,\n"
+            "                        counter_type=tf.uint16)\n"
+            "option = tf.EmbeddingVariableOption(\n"
+            "    evict_option=tf.GlobalStepEvict(steps_to_live=4000),  # steps\n"
+            "    filter_option=kept,\n    init_option=tf.InitializerOption(default_value_dim=1000))\n" + MADE,
+            HEAD + "from runtime import Admission, CountingBloom, Eviction, InitialRows, KeyRules, "
+            "create_counted_table, sparse_lookup\n"
+            "if exact:\n    kept = Admission(threshold=3)\nelse:\n"
+            "    kept = Admission(threshold=3,\n"
+            "                     bloom=CountingBloom(max_element_size=2 ** 20, false_positive_probability=0.01, "
+            "counter_bits=16))\n"
+            "option = KeyRules(\n    eviction=Eviction(steps_to_live=4000),  # steps\n"
+            "    admission=kept,\n    initial=InitialRows(rows=1000))\n" + AFTER,
+        ),
+        Example(
+            "tiers",
+            HEAD + ENUMS + _storage("DRAM_SSDHASH") + MADE,
+            HEAD + "from runtime import KeyRules, Storage, create_counted_table, sparse_lookup\n"
+            'storage = Storage("dram_ssdhash", path="/mnt/rows", sizes=[1 << 30], policy="lru", counts_values=True)\n'
+            "option = KeyRules(storage=storage)\n" + AFTER,
+        ),
+        Example("a GPU's memory", HEAD + ENUMS + _storage("HBM_DRAM") + MADE, says="HBM_DRAM needs a GPU"),
+        Example(
+            "a type that is computed",
+            HEAD + "option = tf.EmbeddingVariableOption(storage_option=tf.StorageOption(kind, path))\n" + MADE,
+            says="the storage type is not seen",
+        ),
+        Example(
+            "rows of a checkpoint",
+            HEAD + "option = tf.EmbeddingVariableOption(ckpt=tf.CheckpointOption('/old'))\n" + MADE,
+            says="loads rows",
+        ),
+    )

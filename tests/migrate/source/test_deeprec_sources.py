@@ -1,0 +1,254 @@
+"""How programs for DeepRec are read: spellings, what keeps a file, and what each finding says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.report.model import Applicability, State
+from migrate.source.convert import convert_text
+from migrate.source.options import Options
+from migrate.source.result import SourceResult
+from migrate.source.run import convert_paths
+
+HEAD = "import tensorflow.compat.v1 as tf\n"
+ENUMS = "from tensorflow.core.framework.embedding import config_pb2\n"
+TABLE = 'item = tf.get_embedding_variable("item", 8)\n'
+LOOKUP = "rows = tf.nn.embedding_lookup(item, ids)\n"
+
+
+def _converted(text: str, assume: bool = False, target: str = "runtime") -> SourceResult:
+    return convert_text("model.py", text, Options(assume=assume, target=target), {})
+
+
+def _said(result: SourceResult) -> str:
+    return "\n".join(f"{f.state.value}: {f.message} ({f.reason}) {f.action}" for f in result.findings)
+
+
+def _option(text: str) -> str:
+    """Return what becomes of an option object, written on a line of its own."""
+    result = _converted(HEAD + ENUMS + f"option = {text}\n" + TABLE)
+    assert result.changed, _said(result)
+    lines = result.converted.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("option = "))
+    end = next(at for at, line in enumerate(lines) if line.startswith("item = "))
+    return " ".join(" ".join(lines[start:end]).split()).removeprefix("option = ")
+
+
+OPTIONS = {
+    "tf.CounterFilter(5)": "Admission(5)",
+    "tf.CBFFilter(3)": "Admission(threshold=3)",
+    "tf.CBFFilter(filter_freq=3, false_positive_probability=-1.0)": "Admission(threshold=3)",
+    "tf.CBFFilter(3, n, 0.1, tf.int64)": "Admission(threshold=3, "
+    "bloom=CountingBloom(max_element_size=n, false_positive_probability=0.1, counter_bits=32))",
+    "tf.GlobalStepEvict(n)": "Eviction(n)",
+    "tf.L2WeightEvict(0.5)": "Eviction(least_norm=0.5)",
+    "tf.L2WeightEvict(l2_weight_threshold=-1.0)": "Eviction()",
+    "tf.InitializerOption(start, 100, default_value_no_permission=.5)": "InitialRows(start, 100, refused=.5)",
+    "tf.EmbeddingVariableOption('', 1000, evict)": "KeyRules(eviction=evict)",
+    "tf.EmbeddingVariableOption(ht_partition_num=20)": "KeyRules()",
+    "tf.EmbeddingVariableOption(filter_option=tf.CounterFilter(filter_freq=2), ckpt=None)": "KeyRules("
+    "admission=Admission(threshold=2))",
+    "tf.StorageOption()": 'Storage("dram")',
+    "tf.StorageOption(config_pb2.StorageType.PMEM_MEMKIND)": 'Storage("dram")',
+    "tf.StorageOption(1, storage_size=[512])": 'Storage("dram")',
+    "tf.StorageOption(12, path, [512, 1024])": 'Storage("dram_ssdhash", path=path, sizes=[512], counts_values=True)',
+    "tf.StorageOption(config_pb2.StorageType.SSDHASH, path)": 'Storage("dram_ssdhash", path=path, counts_values=True)',
+    "tf.StorageOption(config_pb2.StorageType.LEVELDB, path, sizes, cache_strategy=config_pb2.CacheStrategy.LFU)": (
+        'Storage("dram_leveldb", path=path, sizes=sizes[:1], counts_values=True)'
+    ),
+    "tf.StorageOption(config_pb2.StorageType.DRAM_PMEM, path)": 'Storage("dram_pmem", path=path, '
+    "sizes=[1 << 30, 1 << 30], counts_values=True)",
+    "tf.StorageOption(config_pb2.StorageType.DRAM_PMEM, path, [512], 0)": 'Storage("dram_pmem", path=path, '
+    'sizes=[512, 1 << 30], policy="lru", counts_values=True)',
+    "tf.StorageOption(config_pb2.StorageType.DRAM_PMEM_SSDHASH, path, sizes)": 'Storage("dram_pmem_ssdhash", '
+    "path=path, sizes=((sizes) + [1 << 30, 1 << 30])[:2], counts_values=True)",
+}
+
+
+@pytest.mark.parametrize(("before", "after"), OPTIONS.items(), ids=OPTIONS)
+def test_an_option_says_the_same(before: str, after: str) -> None:
+    assert _option(before) == after
+
+
+def test_layout_and_comments_stay() -> None:
+    text = HEAD + (
+        "item = tf.get_embedding_variable(\n    'item',  # its name\n    8,\n    value_dtype=tf.float32,\n"
+        "    # how many parts\n    partitioner=parts,\n    initializer=start,  # at first\n)\n"
+    )
+    assert _converted(text).converted == HEAD + (
+        "from runtime import create_counted_table\n# how many parts\nitem = create_counted_table(\n"
+        "    'item',  # its name\n    8,\n    initializer=start,  # at first\n)\n"
+    )
+
+
+READS = {
+    "an attribute of a class": (
+        "class Model:\n    def __init__(self, ids):\n        self.item = tf.get_embedding_variable('item', 8)\n"
+        "        self.rows = tf.nn.embedding_lookup(self.item, ids)\n",
+        "        self.rows = sparse_lookup(self.item, ids)\n",
+    ),
+    "returned and passed on": (
+        "def make():\n    return tf.get_embedding_variable('item', 8)\n\ndef read(table, ids):\n"
+        "    return tf.nn.embedding_lookup(table, ids)\n\ntable = make()\nrows = read(table, ids)\n",
+        "    return sparse_lookup(table, ids)\n",
+    ),
+    "in place": ("rows = tf.nn.embedding_lookup(tf.get_embedding_variable('item', 8), ids)\n", "rows = sparse_lookup("),
+    "one name for several, each read beside it": (
+        "for n in range(3):\n    if flag:\n        w = tf.get_embedding_variable(name='w%d' % n, embedding_dim=1)\n"
+        "        use(tf.nn.embedding_lookup(w, ids))\n    else:\n        w = tf.get_variable('w%d' % n, [9, 1])\n"
+        "        use(tf.nn.embedding_lookup(w, ids))\n",
+        "        use(sparse_lookup(w, ids))\n    else:\n        w = tf.get_variable('w%d' % n, [9, 1])\n"
+        "        use(tf.nn.embedding_lookup(w, ids))\n",
+    ),
+    "a Saver, and what is known of keys": (
+        TABLE + LOOKUP + "saver = tf.train.Saver([item, step])\ntier = item.lookup_tier(ids)\ni = item.initializer\n",
+        "saver = tf.train.Saver([item.variable, step])\ntier = item.tier_of(ids)\ni = item.variable.initializer\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "part"), READS.values(), ids=READS)
+def test_it_is_followed_to_where_it_is_read(text: str, part: str) -> None:
+    result = _converted(HEAD + text)
+    assert part in result.converted, _said(result)
+    assert [table.verdict for table in result.tables if table.verdict is State.APPLIED]
+    assert not [f for f in result.findings if f.subject == "lookup" and f.remains]
+
+
+@pytest.mark.parametrize(
+    ("imports", "spelled"),
+    [
+        ("import tensorflow as tf\n", "tf"),
+        ("import tensorflow\n", "tensorflow"),
+        ("import numpy as np, tensorflow as t\n", "t"),
+    ],
+)
+def test_version_1_is_imported(imports: str, spelled: str) -> None:
+    text = (imports + ENUMS + TABLE + LOOKUP).replace("tf.", f"{spelled}.")
+    result = _converted(text)
+    plain = imports.replace(
+        "tensorflow", "tensorflow.compat.v1" + (" as tensorflow" if spelled == "tensorflow" else "")
+    )
+    assert result.converted.startswith(plain + "from runtime import"), result.converted
+    assert f"\n\n{spelled}.disable_v2_behavior()\n" in result.converted
+    assert "config_pb2" not in result.converted
+
+
+def test_it_is_left_where_it_is_disabled_already() -> None:
+    text = "import tensorflow as tf\ntf.disable_eager_execution()\n" + TABLE
+    assert "disable_v2_behavior" not in _converted(text).converted
+
+
+KEPT = {
+    "HBM": ("tf.StorageOption(6)", "the storage type HBM needs a GPU", "write `StorageType.DRAM`"),
+    "HBM with a disk": ("tf.StorageOption(102, path)", "HBM_DRAM_SSDHASH needs a GPU", "`StorageType.DRAM_SSDHASH`"),
+    "no folder": ("tf.StorageOption(12)", "have no folder", "give storage_path"),
+    "a strategy that is computed": ("tf.StorageOption(12, p, cache_strategy=c)", "the cache strategy is not seen", ""),
+    "a counter that is computed": ("tf.CBFFilter(3, 9, .1, c)", "the type of a filter's counters", "tf.uint8"),
+    "an argument of no option": ("tf.L2WeightEvict(l2_weigt_threshold=1.0)", "it has no argument `l2_weigt", ""),
+    "a mention": ("isinstance(x, tf.CounterFilter)", "is mentioned without a call", ""),
+    "a collection": ("tf.get_collection(tf.GraphKeys.EMBEDDING_VARIABLES)", "lists EmbeddingVariables", "tables()"),
+    "keys": ("item.total_count()", "`total_count` is asked of `item`", "known_keys"),
+    "a call that is not known": ("print_all(item)", "is not a lookup", ""),
+    "a list of two": ("tf.nn.embedding_lookup([item, other], ids)", "is not a lookup", ""),
+    "blocks": ("tf.nn.embedding_lookup(item, ids, blocknums=2)", "`blocknums` is given", "leave it out"),
+    "steps said twice": (
+        "tf.get_embedding_variable('b', 8, steps_to_live=2, ev_option=tf.EmbeddingVariableOption())",
+        "`b` has `steps_to_live` beside an option",
+        "GlobalStepEvict",
+    ),
+    "double precision": ("tf.get_embedding_variable('b', 8, value_dtype=tf.float64)", "are not float32", ""),
+    "a frozen graph": ("tf.graph_util.convert_variables_to_constants(s, g, ['y'])", "is used in this file", ""),
+}
+
+
+@pytest.mark.parametrize(("code", "message", "action"), KEPT.values(), ids=KEPT)
+def test_what_keeps_a_file_is_said_with_the_remedy(code: str, message: str, action: str) -> None:
+    text = HEAD + TABLE + LOOKUP + f"other = {code}\n"
+    result = _converted(text, assume=True)
+    assert not result.changed
+    reasons = [f for f in result.findings if message in f"{f.message} {f.reason}"]
+    assert reasons, _said(result)
+    assert all(f.remains and f.action and action in f.action for f in reasons if f.subject == "use"), _said(result)
+    stays = [f for f in result.findings if "whole or not at all" in f.message]
+    assert {f.location.line for f in stays} >= {2, 3}, "the variable and its lookup have a finding each"
+    assert {table.verdict for table in result.tables} == {State.UNSUPPORTED}
+
+
+ASSUMED = {
+    "parameter servers": "s = tf.train.ClusterSpec(c)\n",
+    "TF_CONFIG": "import os\nc = os.environ['TF_CONFIG']\n",
+    "a branch": "if multihash:\n    other = tf.get_multihash_variable('o', [[9, 4], [9, 4]])\n",
+    "an option of another file": "other = tf.get_embedding_variable('other', 8, ev_option=option)\n",
+}
+
+
+@pytest.mark.parametrize("more", ASSUMED.values(), ids=ASSUMED)
+def test_an_assumption_is_asked_for(more: str) -> None:
+    text = HEAD + TABLE + LOOKUP + more
+    result = _converted(text)
+    assert not result.changed
+    assert {table.verdict for table in result.tables} == {State.SUGGESTED}
+    assert [f.assumptions for f in result.findings if f.assumptions]
+    assumed = _converted(text, assume=True)
+    assert assumed.changed
+    assert {table.applicability for table in assumed.tables} == {Applicability.ASSUMPTION}
+
+
+def test_what_stock_tensorflow_lacks_is_left_to_do() -> None:
+    text = (
+        HEAD
+        + TABLE
+        + LOOKUP
+        + (
+            "y = tf.contrib.layers.fully_connected(rows, 8)\nwith scope.keep_weights(): pass\n"
+            "s = tf.train.MonitoredTrainingSession(save_incremental_checkpoint_secs=60)\nimport os\n"
+            "os.environ['TF_RECORD_FREQ'] = '1'\n"
+        )
+    )
+    result = _converted(text)
+    assert result.changed
+    left = {f.location.line for f in result.findings if f.remains}
+    assert left == {4, 5, 6, 8}, _said(result)
+
+
+def test_other_targets_do_not_read_it() -> None:
+    text = HEAD + TABLE + LOOKUP
+    own, other = _converted(text, target="deeprec"), _converted(text, target="rec_sdk")
+    assert (own.changed, other.changed) == (False, False)
+    assert "noted: `get_embedding_variable` is DeepRec's own" in _said(own)
+    assert "unsupported: `get_embedding_variable` is DeepRec's (it is read for the runtime" in _said(other)
+
+
+def test_a_comment_keeps_the_file() -> None:
+    result = _converted(HEAD + TABLE.replace("\n", "  # migrate: ignore not yet\n") + LOOKUP)
+    assert not result.changed
+    assert not [f for f in result.findings if f.remains], _said(result)
+
+
+def test_options_alone_are_named() -> None:
+    result = _converted(HEAD + "option = tf.CounterFilter(3)\n")
+    assert not result.changed
+    assert "no table of this file takes it" in _said(result)
+
+
+def test_a_module_called_runtime_would_hide_the_package(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(HEAD + TABLE + LOOKUP)
+    (tmp_path / "runtime.py").write_text("x = 1\n")
+    found = {one.source.path.name: one for one in convert_paths([str(tmp_path)], Options())}
+    assert found["model.py"].original == found["model.py"].data
+    assert "`runtime.py` is there" in _said(found["model.py"].result)
+
+
+def test_a_file_of_a_project_is_converted_with_its_other_tables_kept(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(HEAD + TABLE + LOOKUP + "w = tf.get_variable('w', [9, 4])\n")
+    (tmp_path / "train.py").write_text(
+        HEAD
+        + "import model\nrows = tf.nn.embedding_lookup(model.w, ids)\ntf.train.AdagradOptimizer(1.).minimize(rows)\n"
+    )
+    found = {one.source.path.name: one for one in convert_paths([str(tmp_path)], Options(assume=True))}
+    assert "create_counted_table(" in found["model.py"].data.decode()
+    assert found["train.py"].original == found["train.py"].data
+    assert "w = tf.get_variable" in found["model.py"].data.decode()
