@@ -1,7 +1,7 @@
 """`tf.multiply(user, table)`, `+ bias_table`, tiling or expanding a table.
 
 verdict: stays
-says: item_b; the table is passed to `tf.expand_dims`
+says: item_b; `tf.expand_dims(item_b, 0)`
 """
 
 import tensorflow.compat.v1 as tf

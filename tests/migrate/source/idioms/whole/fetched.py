@@ -1,7 +1,7 @@
 """`session.run(table)`, to export the matrix.
 
 verdict: stays
-says: table; the table is passed to `session.run`
+says: table; it reads all rows at once
 """
 
 import tensorflow.compat.v1 as tf
