@@ -22,20 +22,28 @@ PREFETCH_AHEAD = 16
 
 
 def library(dim: int) -> ctypes.CDLL:
-    """Compile bare_loop.cc for rows of `dim` into the temporary directory, once per text of the source; load it."""
+    """Compile bare_loop.cc for rows of `dim` and load it."""
+    return compiled(SOURCE, [*FLAGS, f"-DBARE_DIM={dim}"], "the bare loop")
+
+
+def compiled(source: Path, flags: list[str], what: str) -> ctypes.CDLL:
+    """Compile a C++ source into the temporary directory, once per text of the source, and load it.
+
+    Raises:
+        BenchmarkError: there is no compiler, or it refuses the source; the message names `what`.
+    """
     compiler = next(
         (name for name in (os.environ.get("CXX"), "c++", "g++", "clang++") if name and shutil.which(name)), None
     )
     if compiler is None:
-        raise BenchmarkError("no C++ compiler found for the bare loop; install g++ or set CXX")
-    flags = [*FLAGS, f"-DBARE_DIM={dim}"]
-    digest = hashlib.sha256(SOURCE.read_bytes() + " ".join([compiler, *flags]).encode()).hexdigest()[:16]
-    target = Path(tempfile.gettempdir()) / f"recmigrate_bare_{os.getuid()}_{digest}.so"
+        raise BenchmarkError(f"no C++ compiler found for {what}; install g++ or set CXX")
+    digest = hashlib.sha256(source.read_bytes() + " ".join([compiler, *flags]).encode()).hexdigest()[:16]
+    target = Path(tempfile.gettempdir()) / f"recmigrate_{source.stem}_{os.getuid()}_{digest}.so"
     if not target.exists():
         fresh = f"{target}.{os.getpid()}"
-        done = subprocess.run([compiler, *flags, str(SOURCE), "-o", fresh], capture_output=True, text=True, check=False)
+        done = subprocess.run([compiler, *flags, str(source), "-o", fresh], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise BenchmarkError(f"the bare loop does not compile: {done.stderr.strip()}")
+            raise BenchmarkError(f"{what} does not compile: {done.stderr.strip()}")
         Path(fresh).replace(target)
     return ctypes.CDLL(str(target))
 

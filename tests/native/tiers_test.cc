@@ -1,5 +1,8 @@
 // Tables with tiers below memory: the same rows as without, wherever they lie.
-#include <set>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <numeric>
 
 #include "check.h"
 #include "fixtures.h"
@@ -60,6 +63,61 @@ TEST(tiers_hold_what_was_used_most) {
   const TierIds keys = {1, 2, 3, 4, 5, 6, 7};
   tiered.tiers_of(keys.data(), keys.size(), found);
   CHECK((std::vector<std::int32_t>(found, found + 7) == std::vector<std::int32_t>{1, 1, 0, 0, 0, 0, -1}));
+}
+
+std::uint64_t found_in_all(const Table& table) {
+  std::uint64_t found = 0;
+  for (const auto& tier : table.tier_status()) found += tier.found;
+  return found;
+}
+
+TEST(tiers_keep_the_rows_of_a_batch_for_its_update) {
+  Table plain(fixtures::config(kTierDim));
+  Table tiered(with_tiers("memory:4000,log"));  // some sixty rows
+  TierIds keys(300);
+  std::iota(keys.begin(), keys.end(), 0);
+  const std::vector<float> grads = fixtures::gradients(keys.size() * kTierDim, 7);
+  const auto update = fixtures::update(OptimizerKind::adagrad);
+  for (const bool drained_between : {false, false, true, false}) {
+    tiered.drain();
+    CHECK(read_tiers(plain, keys, true) == read_tiers(tiered, keys, true));
+    std::vector<std::int32_t> tiers(keys.size());
+    tiered.tiers_of(keys.data(), keys.size(), tiers.data());
+    CHECK(tiers == std::vector<std::int32_t>(keys.size(), 0));
+    if (drained_between) tiered.drain();
+    const std::uint64_t found = found_in_all(tiered);
+    plain.apply(keys.data(), keys.size(), grads.data(), update);
+    tiered.apply(keys.data(), keys.size(), grads.data(), update);
+    // They are looked for again when they have gone down meanwhile, and when the first update gives them slots.
+    CHECK((found_in_all(tiered) == found) == (found != 0 && !drained_between));
+  }
+  CHECK(read_tiers(plain, keys, false) == read_tiers(tiered, keys, false));
+}
+
+// Of the disk, by the unnamed files that this process has in the tests' folder.
+std::uint64_t bytes_on_disk() {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+    struct stat known {};
+    if (target.rfind(tier_folder(), 0) == 0 && stat(entry.path().c_str(), &known) == 0) {
+      bytes += static_cast<std::uint64_t>(known.st_blocks) * 512;
+    }
+  }
+  return bytes;
+}
+
+TEST(tiers_give_space_back) {
+  Table tiered(with_tiers("memory:4000,log"));
+  TierIds keys(20000);
+  std::iota(keys.begin(), keys.end(), 0);
+  static_cast<void>(read_tiers(tiered, keys, true));
+  tiered.drain();
+  CHECK(bytes_on_disk() > keys.size() * kTierDim * sizeof(float));
+  tiered.remove(keys.data(), keys.size());
+  tiered.drain();
+  CHECK(bytes_on_disk() < 64 << 10);
 }
 
 TEST(tiers_refuse_what_they_cannot_be) {

@@ -144,6 +144,7 @@ Batch::Batch(const std::int64_t* ids, std::size_t count, IdKind kind) : Batch(ki
 
 Batch Batch::distinct_only() const {
   Batch result(kind_, distinct());
+  result.stamp_ = stamp_;
   std::uint32_t next = 0;
   for (std::size_t part = 0; part < kShards; ++part) {
     result.begins_[part] = next;

@@ -60,6 +60,10 @@ class Batch {
   // The distinct keys of this batch, part by part, as a batch of their own with the same rows. Throws std::bad_alloc.
   [[nodiscard]] Batch distinct_only() const;
 
+  // Of the look-up that found the rows, where a table numbers them; 0 before.
+  [[nodiscard]] std::uint32_t stamp() const noexcept { return stamp_; }
+  void set_stamp(std::uint32_t stamp) noexcept { stamp_ = stamp; }
+
   [[nodiscard]] IdKind kind() const noexcept { return kind_; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t begin(std::size_t part) const noexcept { return begins_[part]; }
@@ -107,6 +111,7 @@ class Batch {
   static constexpr std::size_t kNumbered = 64;
 
   IdKind kind_;
+  std::uint32_t stamp_ = 0;
   std::size_t count_;
   Scratch memory_;
   std::int64_t* keys_;  // the sorted ids until a part is numbered

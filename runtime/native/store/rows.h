@@ -24,6 +24,13 @@ enum class Cell : unsigned {
   key_high,
 };
 
+[[nodiscard]] inline std::uint32_t read_cell(const float* cell) noexcept {
+  std::uint32_t value = 0;
+  std::memcpy(&value, cell, sizeof value);
+  return value;
+}
+inline void write_cell(float* cell, std::uint32_t value) noexcept { std::memcpy(cell, &value, sizeof value); }
+
 // What a row consists of, in units of four bytes.
 struct RowLayout {
   std::size_t dim = 1;
@@ -37,13 +44,9 @@ struct RowLayout {
   [[nodiscard]] std::size_t cells_at() const noexcept { return dim * (1 + slots); }
   [[nodiscard]] std::size_t stride() const noexcept { return cells_at() + cells(); }
   [[nodiscard]] std::uint32_t read(const float* row, Cell cell) const noexcept {
-    std::uint32_t value = 0;
-    std::memcpy(&value, row + at(cell), sizeof value);
-    return value;
+    return read_cell(row + at(cell));
   }
-  void write(float* row, Cell cell, std::uint32_t value) const noexcept {
-    std::memcpy(row + at(cell), &value, sizeof value);
-  }
+  void write(float* row, Cell cell, std::uint32_t value) const noexcept { write_cell(row + at(cell), value); }
   [[nodiscard]] std::int64_t read_key(const float* row) const noexcept {
     const std::uint64_t high = read(row, Cell::key_high);
     return static_cast<std::int64_t>(high << 32 | read(row, Cell::key_low));
@@ -54,6 +57,10 @@ struct RowLayout {
   }
   // Takes over the cells of a row of another layout that both have.
   void copy_cells(float* row, const RowLayout& from, const float* old) const noexcept;
+  // Where a cell is in a row, which must have it: loops over many rows ask once.
+  [[nodiscard]] std::size_t at(Cell cell) const noexcept {
+    return cells_at() + static_cast<std::size_t>(__builtin_popcount(present & (bit(cell) - 1)));
+  }
   [[nodiscard]] bool operator==(const RowLayout& other) const noexcept {
     return dim == other.dim && slots == other.slots && present == other.present;
   }
@@ -61,11 +68,6 @@ struct RowLayout {
   [[nodiscard]] unsigned chunk_shift() const noexcept;
   [[nodiscard]] std::size_t chunk_bytes() const noexcept {
     return ((stride() << chunk_shift()) * sizeof(float) + 63) / 64 * 64;  // chunks start on cache lines
-  }
-
- private:
-  [[nodiscard]] std::size_t at(Cell cell) const noexcept {
-    return cells_at() + static_cast<std::size_t>(__builtin_popcount(present & (bit(cell) - 1)));
   }
 };
 

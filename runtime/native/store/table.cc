@@ -163,8 +163,7 @@ void Table::lookup(const std::int64_t* keys, std::size_t count, float* out) {
   make_way();
   {
     const ReadLock lock(structure_);
-    warm(keys, count);
-    read(keys, count, out);
+    tiered() ? read_from_tiers(keys, count, out) : read(keys, count, out);
   }
   after_use();
 }
@@ -186,6 +185,21 @@ void Table::read(const std::int64_t* keys, std::size_t count, float* out) const 
           read_initial(keys[at + i], out + (at + i) * dim_);
         }
       }
+    }
+  });
+}
+
+// The same of rows wherever they lie: each distinct key is looked for once.
+void Table::read_from_tiers(const std::int64_t* keys, std::size_t count, float* out) {
+  const Batch batch = resolve(keys, count, false);
+  const StepsGuard steps(*this);
+  batch.for_each_part([&](std::size_t part) {
+    const std::size_t begin = batch.begin(part);
+    const ReadLock lock(state_->shards[part]->mutex);
+    for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
+      const float* const row = batch.rows()[begin + batch.numbers()[i]];
+      float* const to = out + batch.positions()[i] * dim_;
+      row != nullptr ? read_row(row, to) : read_initial(keys[batch.positions()[i]], to);
     }
   });
 }
@@ -289,6 +303,7 @@ Batch Table::resolve(const std::int64_t* keys, std::size_t count, bool insert) {
     const WriteLock lock(state_->shards[part]->mutex);
     stamp_part(batch, part, stamp);
   });
+  found.set_stamp(stamp);
   if (tiered()) bring_up(found, insert, stamp);
   if (insert && limited()) insert_within_limit(found, stamp);
   return found;
@@ -372,7 +387,7 @@ Table::FoundPtr Table::take_recent(const std::int64_t* ids, std::size_t count) {
 // The same if its rows are all still there. The caller holds `structure_`.
 Table::FoundPtr Table::recall(const std::int64_t* ids, std::size_t count) {
   FoundPtr found = take_recent(ids, count);
-  return found && found->epoch == epoch_ ? std::move(found) : nullptr;
+  return found && has_rows(*found) ? std::move(found) : nullptr;
 }
 
 Table::FoundPtr Table::take_found(const std::int64_t* keys, std::size_t count) {

@@ -118,7 +118,7 @@ class Table : private Tended {
 
     std::unique_ptr<std::int64_t[]> ids;
     Batch batch;
-    std::uint64_t epoch;  // the rows are there while it is the table's; kNoRows: they were not looked for
+    std::uint64_t epoch;  // of the table then (see `has_rows`); kNoRows: they were not looked for
   };
   using FoundPtr = std::unique_ptr<Found>;
   static constexpr std::uint64_t kNoRows = ~std::uint64_t{0};
@@ -275,6 +275,7 @@ class Table : private Tended {
     std::atomic<bool> frozen{false};           // counts stay as they are
     std::atomic<bool> thinned{false};          // keys were evicted
     std::atomic<std::uint32_t> batches{0};     // that were stamped
+    std::uint32_t lowered = 0;                 // the latest batch of which a row has gone down since
     std::vector<std::unique_ptr<LowerTier>> lower;  // the tiers below memory, as the shards' indexes have them
     std::unique_ptr<Staged> staged;                 // copies of rows there, where there are such tiers
   };
@@ -324,6 +325,7 @@ class Table : private Tended {
   void add_seen(SeenKeys& seen) const;
   [[nodiscard]] NewRow new_row() const noexcept;
   void read(const std::int64_t* keys, std::size_t count, float* out) const;
+  void read_from_tiers(const std::int64_t* keys, std::size_t count, float* out);
   void read_part(const Batch& batch, std::size_t part, float* out) const noexcept;
   [[nodiscard]] static std::unique_ptr<float*[]> rows_by_id(const Batch& batch);
   template <typename Then>
@@ -355,15 +357,15 @@ class Table : private Tended {
   void bring_up(Batch& batch, bool insert, std::uint32_t stamp);
   void find_below(const Batch& batch, std::size_t part, std::vector<Below>& found) const;
   void take_up(Batch& batch, std::size_t part, const std::vector<Below>& found, const float* rows);
-  void warm(const std::int64_t* keys, std::size_t count);
+  std::uint32_t warm(const std::int64_t* keys, std::size_t count);
   void make_way();
   void after_use();
-  void trim();
-  std::size_t move_down();
+  void trim(bool all);
+  std::size_t move_down(bool all);
   struct Descent;
-  [[nodiscard]] std::vector<Descent> coldest(std::size_t count) const;
+  [[nodiscard]] std::vector<Descent> coldest(std::size_t count, std::uint64_t before) const;
   void put_below(std::size_t tier, const std::vector<Descent>& rows);
-  void lower_rows();
+  void lower_rows(bool all);
   void compact_tiers(bool scarce);
   void compact_in_background() noexcept;
   bool move_segment(std::size_t tier, bool scarce);
@@ -404,6 +406,11 @@ class Table : private Tended {
   [[nodiscard]] bool has_room_to_count(const Shard& shard, std::size_t more) const noexcept;
   void evict(const std::vector<std::vector<std::int64_t>>& keys);
   void remember(const std::int64_t* keys, Batch batch);
+  // Whether the rows of what was found are still where they were. `structure_` is held.
+  [[nodiscard]] bool has_rows(const Found& found) const noexcept {
+    return found.epoch == epoch_ && (!tiered() || found.batch.stamp() > state_->lowered);
+  }
+  [[nodiscard]] std::uint64_t awaited() noexcept;
   [[nodiscard]] FoundPtr take_recent(const std::int64_t* ids, std::size_t count);
   [[nodiscard]] FoundPtr recall(const std::int64_t* ids, std::size_t count);
   // Fetches the index lines of keys that a part will look for.
@@ -666,8 +673,9 @@ void Table::view(const std::int64_t* keys, std::size_t count, bool insert, const
 template <typename Body>
 void Table::view_found(const Found& found, const Body& body) {
   const ReadLock lock(structure_);
-  if (found.epoch != epoch_) warm(found.ids.get(), found.batch.count());
-  const std::unique_ptr<float*[]> rows = found.epoch == epoch_ ? rows_by_id(found.batch) : nullptr;
+  const bool there = has_rows(found);
+  if (!there) warm(found.ids.get(), found.batch.count());
+  const std::unique_ptr<float*[]> rows = there ? rows_by_id(found.batch) : nullptr;
   const StepsGuard steps(*this);
   const ReadGuard guard(*state_, ReadGuard::shards_of(found.ids.get(), found.batch.count()));
   body(View(*this, found.ids.get(), rows.get()));

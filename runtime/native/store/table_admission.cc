@@ -122,10 +122,10 @@ void Table::lookup_and_admit(const std::int64_t* keys, std::size_t count, const 
 // The table counts as the rules say; `structure_` is held.
 void Table::count_and_admit(const std::int64_t* keys, std::size_t count, const Admission& rules, float* out,
                             bool* admitted) {
-  warm(keys, count);
+  const std::uint32_t warmed = warm(keys, count);
   raise(state_->newest, rules.now);
   const auto seen = static_cast<std::uint32_t>(state_->newest + 1);
-  const std::uint32_t stamp = next_stamp();
+  const std::uint32_t stamp = tiered() ? warmed : next_stamp();
   std::atomic<bool> all{true};
   Demand demand;
   std::unique_lock<std::mutex> filling = limited() ? std::unique_lock(filling_) : std::unique_lock<std::mutex>();
@@ -158,6 +158,7 @@ void Table::count_and_admit(const std::int64_t* keys, std::size_t count, const A
       }
     }
   });
+  batch.set_stamp(stamp);
   if (all) remember(keys, std::move(batch));
 }
 

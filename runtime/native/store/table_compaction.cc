@@ -1,4 +1,7 @@
 // Compaction of the tiers below memory: what lives in parts that are mostly dead is written anew.
+#include <algorithm>
+#include <vector>
+
 #include "store/errors.h"
 #include "store/hash.h"
 #include "store/table.h"
@@ -34,27 +37,42 @@ bool Table::move_segment(std::size_t tier, bool scarce) {
   StoredRows found;
   if (!below.worth_moving(found, scarce)) return false;
   const std::size_t width = state_->layout.stride();
-  for (std::size_t i = 0; i < found.keys.size(); ++i) {
-    const std::int64_t key = found.keys[i];
-    const std::uint64_t hash = hash_key(key);
-    Shard& shard = *state_->shards[shard_of(hash)];
-    {
-      const ReadLock lock(shard.mutex);
-      if (shard.lower[tier].find(hash, key) != found.places[i]) continue;
+  std::vector<std::vector<std::size_t>> parts(kShards);
+  for (std::size_t i = 0; i < found.keys.size(); ++i) parts[shard_of(hash_key(found.keys[i]))].push_back(i);
+  const auto lives = [&](const Shard& shard, std::size_t i) {
+    return shard.lower[tier].find(hash_key(found.keys[i]), found.keys[i]) == found.places[i];
+  };
+  std::vector<std::int64_t> keys;
+  std::vector<const float*> rows;
+  for (std::size_t s = 0; s < kShards; ++s) {
+    const Shard& shard = *state_->shards[s];
+    const ReadLock lock(shard.mutex);
+    for (const std::size_t i : parts[s]) static_cast<void>(shard.lower[tier].prefetch(hash_key(found.keys[i])));
+    parts[s].erase(std::remove_if(parts[s].begin(), parts[s].end(), [&](std::size_t i) { return !lives(shard, i); }),
+                   parts[s].end());
+    for (const std::size_t i : parts[s]) {
+      keys.push_back(found.keys[i]);
+      rows.push_back(&found.rows[i * width]);
     }
-    const float* const row = &found.rows[i * width];
-    Slot fresh = kAbsent;
-    below.put(&key, &row, 1, &fresh);
-    Slot old = fresh;
-    {
-      const WriteLock lock(shard.mutex);
-      if (shard.lower[tier].find(hash, key) == found.places[i]) {  // it may have come up meanwhile
-        old = shard.lower[tier].erase(hash, key);
-        shard.lower[tier].insert(hash, key, fresh);
-      }
-    }
-    below.drop(&key, &old, 1);
   }
+  std::vector<Slot> fresh(keys.size());
+  below.put(keys.data(), rows.data(), keys.size(), fresh.data());
+  std::vector<Slot> dead;
+  dead.reserve(keys.size());
+  for (std::size_t s = 0; s < kShards; ++s) {
+    Shard& shard = *state_->shards[s];
+    const WriteLock lock(shard.mutex);
+    for (const std::size_t i : parts[s]) {
+      const Slot place = fresh[dead.size()];
+      const bool moves = lives(shard, i);  // it may have come up meanwhile
+      if (moves) {
+        shard.lower[tier].erase(hash_key(found.keys[i]), found.keys[i]);
+        shard.lower[tier].insert(hash_key(found.keys[i]), found.keys[i], place);
+      }
+      dead.push_back(moves ? found.places[i] : place);
+    }
+  }
+  below.drop(keys.data(), dead.data(), keys.size());
   below.flush();
   const WriteLock lock(structure_);
   below.settle();

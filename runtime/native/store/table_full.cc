@@ -136,14 +136,17 @@ std::uint32_t Table::next_stamp() noexcept {
 void Table::stamp_part(const Batch& batch, std::size_t part, std::uint32_t stamp) const noexcept {
   if (!stamps()) return;
   const RowLayout& layout = state_->layout;
+  const std::size_t used_at = layout.at(Cell::used);
+  const std::size_t uses_at = layout.at(Cell::uses);
+  const bool counts = tiered();
   const std::size_t begin = batch.begin(part);
   for (std::size_t i = begin; i < begin + batch.distinct(part); ++i) {
     float* const row = batch.rows()[i];
     if (row == nullptr) continue;
-    if (tiered() && layout.read(row, Cell::used) != stamp) {
-      layout.write(row, Cell::uses, add_saturated(layout.read(row, Cell::uses), 1));
+    if (counts && read_cell(row + used_at) != stamp) {
+      write_cell(row + uses_at, add_saturated(read_cell(row + uses_at), 1));
     }
-    layout.write(row, Cell::used, stamp);
+    write_cell(row + used_at, stamp);
   }
 }
 

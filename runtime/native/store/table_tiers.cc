@@ -29,6 +29,12 @@ constexpr std::size_t kPart = 8;
 // Rows that may be in memory beyond what the tier holds before a step waits for the background.
 constexpr std::size_t kSlack = std::size_t{1} << 16;
 
+// An update is awaited until so many further batches have come.
+constexpr std::uint32_t kPatience = 8;
+
+constexpr std::uint32_t kLastStamp = 0xffffffffU;
+constexpr std::uint64_t kNoBatch = std::uint64_t{1} << 32;  // later than any
+
 std::size_t round_up_16(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
 
 }  // namespace
@@ -181,13 +187,18 @@ void Table::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
 
 void Table::find_below(const Batch& batch, std::size_t part, std::vector<Below>& found) const {
   const Shard& shard = *state_->shards[part];
-  const std::size_t begin = batch.begin(part);
+  const std::int64_t* const keys = batch.keys() + batch.begin(part);
+  float* const* const rows = batch.rows() + batch.begin(part);
+  std::vector<std::uint32_t> missing;
   const ReadLock lock(shard.mutex);
   for (std::uint32_t i = 0; i < batch.distinct(part); ++i) {
-    if (batch.rows()[begin + i] != nullptr) continue;
-    const std::int64_t key = batch.keys()[begin + i];
+    if (rows[i] != nullptr) continue;
+    missing.push_back(i);
+    static_cast<void>(shard.lower.front().prefetch(hash_key(keys[i])));
+  }
+  for (const std::uint32_t i : missing) {
     for (std::uint32_t t = 0; t < shard.lower.size(); ++t) {
-      const Slot place = shard.lower[t].find(hash_key(key), key);
+      const Slot place = shard.lower[t].find(hash_key(keys[i]), keys[i]);
       if (place == kAbsent) continue;
       found.push_back({i, t, place});
       break;
@@ -208,6 +219,11 @@ void Table::take_up(Batch& batch, std::size_t part, const std::vector<Below>& fo
   {
     const WriteLock lock(shard.mutex);
     shard.reserve(found.size());
+    for (const Below& one : found) {
+      const std::uint64_t hash = hash_key(batch.keys()[batch.begin(part) + one.number]);
+      static_cast<void>(shard.index.prefetch(hash));
+      static_cast<void>(shard.lower[one.tier].prefetch(hash));
+    }
     for (std::size_t i = 0; i < found.size(); ++i) {
       const std::int64_t key = batch.keys()[batch.begin(part) + found[i].number];
       const std::uint64_t hash = hash_key(key);
@@ -224,8 +240,9 @@ void Table::take_up(Batch& batch, std::size_t part, const std::vector<Below>& fo
 }
 
 // Brings the rows of some keys into memory; no new ones are made. `structure_` is held.
-void Table::warm(const std::int64_t* keys, std::size_t count) {
-  if (tiered()) static_cast<void>(resolve(keys, count, false));
+// Returns the stamp of their batch.
+std::uint32_t Table::warm(const std::int64_t* keys, std::size_t count) {
+  return tiered() ? resolve(keys, count, false).stamp() : 0;
 }
 
 bool Table::remove_below(Shard& shard, std::uint64_t hash, std::int64_t key) noexcept {
@@ -248,14 +265,18 @@ void Table::make_way() {
     const std::size_t capacity = tier_capacity(0);
     crowded = rows_held() > capacity + capacity / 4 + kSlack;
   }
-  if (crowded) trim();
+  if (crowded) trim(true);
 }
 
 void Table::after_use() {
   if (!tiered()) return;
   {
     const ReadLock lock(structure_);
-    if (rows_held() <= tier_capacity(0)) return;
+    const std::size_t capacity = tier_capacity(0);
+    const std::size_t rows = rows_held();
+    if (rows <= capacity) return;
+    // Rows that came up for a batch go down after its update, and looking for others now would find few.
+    if (rows <= capacity + capacity / 8 + kSlack / 4 && awaited() != kNoBatch) return;
   }
   sweeper::threads() == 0 ? tend() : sweeper::ask(*this);
 }
@@ -263,109 +284,128 @@ void Table::after_use() {
 // A failure is told to the next call that needs the tiers.
 void Table::tend() noexcept {
   try {
-    trim();
+    trim(false);
   } catch (...) {
     storage_failed_ = true;
   }
 }
 
 void Table::drain() {
-  if (tiered()) trim();
+  if (tiered()) trim(true);
 }
 
-// Moves rows down until each tier holds no more than it may.
-void Table::trim() {
+// Rows that this batch or a later one used are about to be updated; kNoBatch when none is known of. `structure_` is held.
+std::uint64_t Table::awaited() noexcept {
+  std::uint64_t first = kNoBatch;
+  const std::uint32_t now = state_->batches;
+  const std::lock_guard<std::mutex> lock(recent_mutex_);
+  for (const FoundPtr& one : recent_) {
+    if (has_rows(*one) && now - one->batch.stamp() < kPatience) first = std::min<std::uint64_t>(first, one->batch.stamp());
+  }
+  return first;
+}
+
+// Moves rows down until each tier holds no more than it may, except, unless `all`, those whose updates are awaited.
+void Table::trim(bool all) {
   const std::lock_guard<std::mutex> one(trimming_);
   const Maintenance maintenance(maintenance_);
   for (const auto& tier : state_->lower) tier->flush();  // what an earlier attempt left
   try {
-    lower_rows();
+    lower_rows(all);
   } catch (const StorageFull&) {
     compact_tiers(true);
-    lower_rows();
+    lower_rows(all);
+  }
+  if (all) {  // where nothing had to go down, rows may have been deleted
+    const WriteLock lock(structure_);
+    for (const auto& tier : state_->lower) tier->settle();
   }
   sweeper::threads(sweeper::Work::compact) == 0 ? compact_tiers(false) : sweeper::ask(compactor_, sweeper::Work::compact);
   storage_failed_ = false;
 }
 
 // Until each tier but the last holds no more than it may. The caller holds `maintenance_`.
-void Table::lower_rows() {
-  while (pass_on() + move_down() != 0) {
+void Table::lower_rows(bool all) {
+  while (pass_on() + move_down(all) != 0) {
     for (const auto& tier : state_->lower) tier->flush();
   }
 }
 
 // Moves the coldest rows that are too many for memory to the tier below; returns how many. Looking for them goes on
 // beside batches, moving them does not. The caller holds `maintenance_`.
-std::size_t Table::move_down() {
+std::size_t Table::move_down(bool all) {
   std::vector<Descent> chosen;
   {
     const ReadLock lock(structure_);
     const std::size_t rows = rows_held();
     const std::size_t capacity = tier_capacity(0);
     if (rows <= capacity) return 0;
-    chosen = coldest(rows - capacity + (capacity >= kLarge ? capacity / kOneOf : 0));
+    chosen = coldest(rows - capacity + (capacity >= kLarge ? capacity / kOneOf : 0), all ? kNoBatch : awaited());
   }
   const WriteLock lock(structure_);
   for (const auto& tier : state_->lower) tier->settle();
   const RowLayout& layout = state_->layout;
-  const auto changed = [&](const Descent& one) {
-    return layout.read(one.row, Cell::used) != one.used || layout.read(one.row, Cell::uses) != one.uses ||
-           layout.read_key(one.row) != one.key;
+  const std::uint64_t before = all ? kNoBatch : awaited();
+  const auto stays = [&](const Descent& one) {
+    return one.used >= before || layout.read(one.row, Cell::used) != one.used ||
+           layout.read(one.row, Cell::uses) != one.uses || layout.read_key(one.row) != one.key;
   };
-  chosen.erase(std::remove_if(chosen.begin(), chosen.end(), changed), chosen.end());  // used since
+  chosen.erase(std::remove_if(chosen.begin(), chosen.end(), stays), chosen.end());  // used since
   if (state_->lower.size() > 1) chosen.resize(std::min(chosen.size(), tier_capacity(1) / kPart + 1));
   put_below(0, chosen);
-  ++epoch_;
+  for (const Descent& one : chosen) state_->lowered = std::max(state_->lowered, one.used);
+  if (state_->lowered == kLastStamp) ++epoch_;  // stamps are used up: they tell batches apart no longer
   return chosen.size();
 }
 
-// Rows in memory that were used least, of those the ones not used for longest, of those the smallest keys.
-std::vector<Table::Descent> Table::coldest(std::size_t count) const {
-  std::vector<std::vector<Descent>> parts(kShards);
-  const RowLayout& layout = state_->layout;
-  const auto rank = [&](const float* row) {
-    const std::uint64_t uses = config_.tier_by_uses ? layout.read(row, Cell::uses) : 0;
-    return uses << 32 | layout.read(row, Cell::used);
+// Rows in memory that were used least, of those the ones not used for longest, of those the smallest keys; none that the
+// batch `before` or a later one used.
+std::vector<Table::Descent> Table::coldest(std::size_t count, std::uint64_t before) const {
+  struct Ranked {
+    std::uint64_t rank;
+    Slot slot;
   };
-  std::vector<std::vector<std::uint64_t>> ranks(kShards);
+  const RowLayout& layout = state_->layout;
+  const std::size_t used_at = layout.at(Cell::used);
+  const std::size_t uses_at = layout.at(Cell::uses);
+  std::vector<std::vector<Ranked>> parts(kShards);
   parallel::run(kShards, [&](std::size_t s) {
     const Shard& shard = *state_->shards[s];
     const ReadLock lock(shard.mutex);
-    ranks[s].reserve(shard.index.size());
+    parts[s].reserve(shard.index.size());
     for (Slot slot = 0; slot < shard.used; ++slot) {
       const float* const row = shard.rows.row(slot);
-      if (layout.read(row, Cell::uses) != 0) ranks[s].push_back(rank(row));
+      const std::uint64_t uses = read_cell(row + uses_at);
+      const std::uint32_t used = read_cell(row + used_at);
+      if (uses == 0 || used >= before) continue;
+      parts[s].push_back({(config_.tier_by_uses ? uses << 32 : 0) | used, slot});
     }
   });
-  std::vector<std::uint64_t> all;
-  for (const auto& some : ranks) all.insert(all.end(), some.begin(), some.end());
-  if (all.empty()) return {};
-  count = std::min(count, all.size());
-  const auto last = all.begin() + static_cast<std::ptrdiff_t>(count - 1);
-  std::nth_element(all.begin(), last, all.end());
+  std::vector<std::uint64_t> ranks;
+  for (const auto& some : parts) {
+    for (const Ranked& one : some) ranks.push_back(one.rank);
+  }
+  if (ranks.empty()) return {};
+  count = std::min(count, ranks.size());
+  const auto last = ranks.begin() + static_cast<std::ptrdiff_t>(count - 1);
+  std::nth_element(ranks.begin(), last, ranks.end());
   const std::uint64_t most = *last;
-  parallel::run(kShards, [&](std::size_t s) {
+  std::vector<Descent> found;
+  std::vector<Descent> equal;  // to the last, of which not all may be needed
+  for (std::size_t s = 0; s < kShards; ++s) {
     const Shard& shard = *state_->shards[s];
     const ReadLock lock(shard.mutex);
-    for (Slot slot = 0; slot < shard.used; ++slot) {
-      float* const row = shard.rows.row(slot);
-      const std::uint32_t uses = layout.read(row, Cell::uses);
-      if (uses == 0 || rank(row) > most) continue;
-      parts[s].push_back({uses, layout.read(row, Cell::used), layout.read_key(row), s, row});
+    for (const Ranked& one : parts[s]) {
+      if (one.rank > most) continue;
+      float* const row = shard.rows.row(one.slot);
+      const Descent descent{read_cell(row + uses_at), read_cell(row + used_at), layout.read_key(row), s, row};
+      (one.rank < most ? found : equal).push_back(descent);
     }
-  });
-  std::vector<Descent> found;
-  for (const auto& some : parts) found.insert(found.end(), some.begin(), some.end());
-  const auto before = [&](const Descent& a, const Descent& b) {
-    const std::uint32_t uses_a = config_.tier_by_uses ? a.uses : 0;
-    const std::uint32_t uses_b = config_.tier_by_uses ? b.uses : 0;
-    return std::tie(uses_a, a.used, a.key) < std::tie(uses_b, b.used, b.key);
-  };
-  if (found.size() > count) {
-    std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count - 1), found.end(), before);
-    found.resize(count);
   }
+  const std::size_t needed = count - found.size();
+  const auto smaller_key = [](const Descent& a, const Descent& b) { return a.key < b.key; };
+  std::nth_element(equal.begin(), equal.begin() + static_cast<std::ptrdiff_t>(needed - 1), equal.end(), smaller_key);
+  found.insert(found.end(), equal.begin(), equal.begin() + static_cast<std::ptrdiff_t>(needed));
   return found;
 }
 
@@ -373,25 +413,37 @@ std::vector<Table::Descent> Table::coldest(std::size_t count) const {
 void Table::put_below(std::size_t tier, const std::vector<Descent>& rows) {
   std::vector<std::int64_t> keys;
   std::vector<const float*> from;
-  std::size_t more[kShards] = {};
-  for (const Descent& one : rows) {
-    keys.push_back(one.key);
-    from.push_back(one.row);
-    ++more[one.shard];
+  std::vector<std::vector<std::size_t>> parts(kShards);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    keys.push_back(rows[i].key);
+    from.push_back(rows[i].row);
+    parts[rows[i].shard].push_back(i);
   }
   for (std::size_t s = 0; s < kShards; ++s) {
     Index& index = state_->shards[s]->lower[tier];
-    if (more[s] != 0) index.reserve(index.size() + more[s]);
+    if (!parts[s].empty()) index.reserve(index.size() + parts[s].size());
   }
   std::vector<Slot> places(rows.size());
   state_->staged->forget(keys.data(), keys.size());
   state_->lower[tier]->put(keys.data(), from.data(), rows.size(), places.data());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    Shard& shard = *state_->shards[rows[i].shard];
-    const std::uint64_t hash = hash_key(keys[i]);
-    shard.remove(hash, keys[i], state_->layout);
-    shard.lower[tier].insert(hash, keys[i], places[i]);
-  }
+  parallel::run(kShards, [&](std::size_t s) {
+    Shard& shard = *state_->shards[s];
+    Index& below = shard.lower[tier];
+    for (std::size_t at = 0; at < parts[s].size(); at += kBlock) {
+      const std::size_t end = std::min(at + kBlock, parts[s].size());
+      for (std::size_t i = at; i < end; ++i) {
+        const std::uint64_t hash = hash_key(keys[parts[s][i]]);
+        static_cast<void>(shard.index.prefetch(hash));
+        static_cast<void>(below.prefetch(hash));
+      }
+      for (std::size_t i = at; i < end; ++i) {
+        const std::size_t number = parts[s][i];
+        const std::uint64_t hash = hash_key(keys[number]);
+        shard.remove(hash, keys[number], state_->layout);
+        below.insert(hash, keys[number], places[number]);
+      }
+    }
+  });
 }
 
 void Table::take_over(RebuiltBelow below) noexcept {

@@ -3,10 +3,13 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "store/errors.h"
 #include "store/memory.h"
 #include "store/parallel.h"
+#include "store/row.h"
 #include "store/tiers/lower_tier.h"
 #include "store/tiers/record.h"
 #include "store/tiers/scratch_file.h"
@@ -16,6 +19,8 @@ namespace {
 
 constexpr std::size_t kLeastRecords = 16;  // of a segment, however wide they are
 constexpr std::size_t kReadGrain = 512;    // reads of one thread
+
+constexpr std::size_t kAhead = 8;          // rows that are fetched from memory before they are copied
 
 // A log is compacted while more than a third of it is dead, beyond some segments that a small one may waste.
 constexpr std::uint64_t kSpareSegments = 2;
@@ -46,6 +51,7 @@ class RecordLog final : public LowerTier {
     const std::lock_guard<std::mutex> lock(mutex_);
     make_segments(count);
     for (std::size_t i = 0; i < count; ++i) {
+      if (i + kAhead < count) prefetch_row(rows[i + kAhead], place_.width);
       Segment& open = segments_[filling_.front()];
       char* const record = open.buffer->data() + open.count * record_;
       format_.fill(record, keys[i], rows[i]);
@@ -62,21 +68,31 @@ class RecordLog final : public LowerTier {
 
   void get(const std::int64_t* keys, const Slot* places, std::size_t count, float* const* out) const override {
     // The buffers are held, as `flush` may give them back meanwhile.
-    std::vector<std::shared_ptr<Buffer>> held(count);
-    std::vector<std::size_t> stored;
+    std::vector<std::pair<std::size_t, std::shared_ptr<Buffer>>> held;
+    std::vector<std::pair<Slot, std::uint32_t>> stored;
+    stored.reserve(count);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       for (std::size_t i = 0; i < count; ++i) {
-        held[i] = segments_[places[i] / per_segment_].buffer;
-        if (!held[i]) stored.push_back(i);
+        const std::shared_ptr<Buffer>& buffer = segments_[places[i] / per_segment_].buffer;
+        if (buffer) {
+          held.emplace_back(i, buffer);
+        } else {
+          stored.emplace_back(places[i], static_cast<std::uint32_t>(i));
+        }
       }
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      if (held[i]) std::memcpy(out[i], RecordFormat::row(held[i]->data() + in_segment(places[i])), format_.row_bytes());
+    for (const auto& [i, buffer] : held) {
+      std::memcpy(out[i], RecordFormat::row(buffer->data() + in_segment(places[i])), format_.row_bytes());
     }
-    parallel::ranges(stored.size(), kReadGrain, [&](std::size_t begin, std::size_t end) {
+    std::sort(stored.begin(), stored.end());
+    // Few long ranges: each thread keeps the disk busy until its last read.
+    const std::size_t threads = parallel::thread_count();
+    const std::size_t grain = std::max(kReadGrain, (stored.size() + threads - 1) / threads);
+    parallel::ranges(stored.size(), grain, [&](std::size_t begin, std::size_t end) {
       std::vector<std::uint64_t> at;
-      for (std::size_t i = begin; i < end; ++i) at.push_back(in_file(places[stored[i]]));
+      at.reserve(end - begin);
+      for (std::size_t i = begin; i < end; ++i) at.push_back(in_file(stored[i].first));
       Unpacker unpacker(*this, keys, &stored[begin], out);
       file_.read(at.data(), at.size(), record_, unpacker);
     });
@@ -96,6 +112,8 @@ class RecordLog final : public LowerTier {
       if (segments_[s].state != State::stored || segments_[s].live != 0) continue;
       segments_[s] = Segment();
       free_.push_back(static_cast<std::uint32_t>(s));
+      // The next ones to be written need not be allocated again; the space of further ones is for others.
+      if (free_.size() > kSpareSegments) file_.release(std::uint64_t{s} * segment_bytes_, segment_bytes_);
     }
   }
 
@@ -200,17 +218,17 @@ class RecordLog final : public LowerTier {
   // Checks what was read and hands it on.
   class Unpacker final : public ScratchFile::Taker {
    public:
-    Unpacker(const RecordLog& log, const std::int64_t* keys, const std::size_t* which, float* const* out)
+    Unpacker(const RecordLog& log, const std::int64_t* keys, const std::pair<Slot, std::uint32_t>* which, float* const* out)
         : log_(log), keys_(keys), which_(which), out_(out) {}
     void take(std::size_t i, const char* record) override {
-      const std::size_t row = which_[i];
+      const std::size_t row = which_[i].second;
       log_.format_.take(record, keys_[row], log_.place_.owner, log_.place_.folder, out_[row]);
     }
 
    private:
     const RecordLog& log_;
     const std::int64_t* keys_;
-    const std::size_t* which_;
+    const std::pair<Slot, std::uint32_t>* which_;  // its place, and its number in the batch
     float* const* out_;
   };
   class Whole final : public ScratchFile::Taker {

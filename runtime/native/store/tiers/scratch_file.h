@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace recmigrate {
 
@@ -34,8 +35,9 @@ class ScratchFile {
   // `data`, `at` and `bytes` are multiples of kBlock. Throws StorageFailed; what was there before may be damaged then.
   void write(std::uint64_t at, const void* data, std::size_t bytes);
 
-  // Bytes at some places. take(i, data) is called once for each, in any order; the data are valid during the call.
-  // Safe from many threads. Throws StorageFailed, also when less was there.
+  // Bytes at some places, which are in ascending order: neighbours come with one read of the medium. take(i, data) is
+  // called once for each, in any order; the data are valid during the call. Safe from many threads. Throws
+  // StorageFailed, also when less was there.
   class Taker {
    public:
     virtual void take(std::size_t i, const char* data) = 0;
@@ -55,6 +57,7 @@ class ScratchFile {
   struct Range;
 
   [[nodiscard]] Range range(std::uint64_t at, std::size_t bytes) const noexcept;
+  [[nodiscard]] std::vector<Range> ranges(const std::uint64_t* at, std::size_t count, std::size_t bytes) const;
   void read_range(const Range& range, char* to) const;
   [[noreturn]] void fail(const std::string& what, int error) const;
 
