@@ -25,7 +25,7 @@ constexpr std::size_t kDepth = 128;
 constexpr std::size_t kAwaited = 32;
 
 // What lies between two places is read too if that is no more than a disk transfers in the time that another read takes.
-// (A read of 8 KiB takes the disks measured no more than a quarter longer than one of 512 bytes.)
+// (A read of 8 KiB took the disk measured about a quarter longer than one of 512 bytes.)
 constexpr std::size_t kGap = 8192;
 constexpr std::size_t kTogether = 16384;  // bytes of such a read at the most
 
