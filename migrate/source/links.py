@@ -16,6 +16,7 @@ class FileLink:
         self._project = project
         self._path = path
         self._outside: dict[str, frozenset[str]] = {}
+        self._not_given: dict[str, str] | None = None
 
     def outside(self, qualified: str) -> frozenset[str]:
         """Return the names that `qualified` may have outside the project; itself where it is of the project."""
@@ -72,4 +73,6 @@ class FileLink:
 
     def not_given(self) -> dict[str, str]:
         """Return the texts of the files that this one imports and that are not of the project, by their places."""
-        return outside(self._project, self._path)
+        if self._not_given is None:
+            self._not_given = outside(self._project, self._path)
+        return self._not_given
