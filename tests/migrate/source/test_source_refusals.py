@@ -230,8 +230,8 @@ CASES = {
         CLASS.format(bases="") + "class B(Model):\n    def f(self):\n        return self.W + 1\n",
         "matrix",
     ),
-    "dict used whole": (DICT + "n = sum(v for v in w.values())\n", "used as a whole"),
-    "dict with a computed key": (DICT + "x = w[key]\n", "computed key"),
+    "dict used whole": (DICT + "n = sum(v for v in w.values())\n", "`v for v in w.values()` is not a lookup"),
+    "dict with a computed key": (DICT + "x = 2.0 * w[key]\n", "`2.0 * w[key]`: it needs the whole"),
     "variable in a loop": (
         HEAD + "for i in range(3):\n    W = tf.Variable(tf.zeros([9, 4]))\n    " + LOOKUP,
         "run several times",

@@ -36,7 +36,7 @@ DICT = (
 )
 NEGATED = SHAPES[: SHAPES.index("    if")] + "    if not with_table:\n        return rows\n    return rows, table\n"
 NESTED = NEGATED.replace("        return rows\n", "        if FLAG:\n            return rows\n")
-OTHER = 'helpers.look({"item": tf.ones([8, 4])}, ids)'
+OTHER = 'helpers.look({"item": tf.ones([8, 4]), "b": tf.ones([8, 1])}, ids)'
 RETURNED = {
     "at once": (f"def make():\n    return {ITEM}\n", "item = helpers.make()\n    rows = tf.gather(item, ids)"),
     "used at once": (f"def make():\n    return {ITEM}\n", "rows = tf.nn.embedding_lookup(helpers.make(), ids)"),

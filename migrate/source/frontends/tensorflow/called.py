@@ -18,6 +18,8 @@ from migrate.source.frontends.tensorflow.objects import ancestors, class_named, 
 from migrate.source.frontends.tensorflow.values import is_target, scope_of_name, self_class
 from migrate.source.frontends.tensorflow.variable_scopes import runs
 
+#: Decorators that keep what a function returned for arguments: each call of it gives what some run returned.
+CACHES = {"functools.cache", "functools.lru_cache"}
 #: Functions that reach an attribute by a text.
 BY_NAME = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "methodcaller", "__getattribute__"}
 
@@ -59,7 +61,7 @@ def calls_of(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
     owner = owner_of(file, function)
     if isinstance(owner, cst.ClassDef):
         return _constructions(file, function) if function.name.value == "__init__" else _method_calls(file, function)
-    if function.decorators or function.asynchronous is not None or _evaluates_functions(file, function):
+    if not _is_plain(file, function) or function.asynchronous is not None or _evaluates_functions(file, function):
         return None
     scope = file.tree.scope(function)
     if scope is None or len(scope[function.name.value]) != 1:
@@ -140,6 +142,12 @@ def _methods(cls: cst.ClassDef, name: str) -> list[cst.FunctionDef]:
     return [one for one in cls.body.body if isinstance(one, cst.FunctionDef) and one.name.value == name]
 
 
+def _is_plain(file: File, function: cst.FunctionDef) -> bool:
+    """True for a function that is called as it is written, or whose results are only kept."""
+    made = [one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator for one in function.decorators]
+    return all((names := file.tree.imported_names(one)[0]) and names <= CACHES for one in made)
+
+
 def _is_static(function: cst.FunctionDef) -> bool:
     return [last_name(one.decorator) for one in function.decorators] == ["staticmethod"]
 
@@ -164,7 +172,7 @@ def _method_calls(file: File, function: cst.FunctionDef) -> list[cst.Call] | Non
     assert isinstance(cls, cst.ClassDef)
     family = relatives(file, cls)
     name = function.name.value
-    plain = not function.decorators or _is_static(function)
+    plain = _is_plain(file, function) or _is_static(function)
     special = name.startswith("__") or function.asynchronous is not None
     foreign = any(foreign_bases(file, one) for one in family)
     if not plain or special or foreign or _by_text(file, family, name):

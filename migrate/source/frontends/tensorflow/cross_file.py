@@ -14,6 +14,7 @@ from migrate.source.config import for_file
 from migrate.source.discover import mentions_framework
 from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.columns import find_columns
+from migrate.source.frontends.tensorflow.containers import entry_key
 from migrate.source.frontends.tensorflow.deeprec.judge import embedding_variables
 from migrate.source.frontends.tensorflow.joined_file import JoinedFile, join
 from migrate.source.frontends.tensorflow.judge import judge
@@ -21,7 +22,6 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.layer_files import LayerFiles, LayerPart, layers_alone
 from migrate.source.frontends.tensorflow.plan import Plan, Planner
 from migrate.source.frontends.tensorflow.reading import read_file
-from migrate.source.frontends.tensorflow.references import entry_key
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.frontends.tensorflow.tables import looked_up
 from migrate.source.joined import Parts
@@ -185,7 +185,7 @@ def _words(file: File) -> tuple[set[str], set[str]]:
     for found in looked_up(file):
         words |= set(re.findall(r"[^\W\d]\w*", found.label)) - {"self"} if "(" not in found.label else set()
         words |= set(file.tree.qualname(found.call).split(".")) - {"__init__", ""}
-        nodes += found.references
+        nodes += [*found.references, *found.known.holders]
     for table in find_columns(file):
         words |= set(file.tree.qualname(table.creation.call).split(".")) - {"__init__", ""}
         words |= set(re.findall(r"[^\W\d]\w*", table.label)) - {"self"} if "(" not in table.label else set()

@@ -142,6 +142,7 @@ class Table:
     wanted_name: str = ""  #: the final name before it was numbered, in lower case
     identity: str = "name"  #: what tells its variable in a checkpoint, as in a TableRecord
     passed: list[cst.BaseExpression] = field(default_factory=list)  #: what reaches the same parameters of functions
+    holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of the dicts and lists it is kept in
     final_name: str = ""
     categories: list[Category] = field(default_factory=list)  #: that are made anew with an embedding column
 

@@ -5,10 +5,11 @@ A function is followed only when every use of its name is a call that is seen, h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.called import argument_of, callee, calls_of, parameters
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.returned import calls_that_get
@@ -33,7 +34,7 @@ def parameter_of(file: File, node: cst.BaseExpression) -> tuple[cst.Name, list[c
     calls = calls_of(file, function)
     if taken is None or calls is None or arg.star or not any(one is call for one in calls):
         return None
-    values = _given(known, taken, calls)
+    values = given_for(known, taken, calls)
     return (taken.name, values) if values is not None else None
 
 
@@ -42,7 +43,7 @@ def _by_default(file: File, taken: cst.Param) -> tuple[cst.Name, list[cst.BaseEx
     if function is None or not any(one is taken for one in (*_of(function), *function.params.kwonly_params)):
         return None  # of a lambda
     calls = calls_of(file, function)
-    values = _given(parameters(file, function), taken, calls) if calls else None
+    values = given_for(parameters(file, function), taken, calls) if calls else None
     return (taken.name, values) if values is not None else None
 
 
@@ -50,14 +51,17 @@ def _of(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
     return (*function.params.posonly_params, *function.params.params)
 
 
-def _given(known: list[cst.Param], taken: cst.Param, calls: list[cst.Call]) -> list[cst.BaseExpression] | None:
-    """Return what calls pass to a parameter, with its default where one leaves it out; None when that is not seen."""
+def given_for(
+    known: Sequence[cst.Param], taken: cst.Param, calls: Sequence[cst.Call]
+) -> list[cst.BaseExpression] | None:
+    """Return what calls give for a parameter other than None, or its default; None when that is not seen of one."""
     passed = [argument_of(known, one, taken.name.value) for one in calls]
     values = [value for value in passed if value is not None]
-    if len(values) == len(passed):
-        return values
-    starred = any(arg.star for call in calls for arg in call.args)
-    return [*values, taken.default] if taken.default is not None and not starred else None
+    if len(values) < len(passed):
+        if taken.default is None or any(arg.star for call in calls for arg in call.args):
+            return None
+        values.append(taken.default)
+    return [value for value in values if literal(value) is not None]
 
 
 def receivers_of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
@@ -76,7 +80,7 @@ def receivers_of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpressio
     if not isinstance(given, cst.Return) or function is None or (listed is not None and place is None):
         return None
     calls = calls_of(file, function)
-    others = [one for one in _returns(function) if not _same(node, one, place)]
+    others = [one for one in returns(function) if not _same(node, one, place)]
     if calls and others:
         calls = calls_that_get(file, function, given, others, calls) if place is not None else None
     elif not calls:
@@ -86,7 +90,8 @@ def receivers_of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpressio
     return known if calls is not None and len(known) == len(found) else None
 
 
-def _returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
+def returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
+    """Yield the `return` statements of a function, without those of the functions inside it."""
     finder = _Returns()
     function.body.visit(finder)
     return iter(finder.found)
@@ -114,16 +119,14 @@ def _same(node: cst.BaseExpression, other: cst.Return, place: tuple[int, int] | 
 
 
 def _receiver(file: File, call: cst.Call, place: tuple[int, int] | None) -> cst.BaseExpression | None:
-    """Return the target of `a = f()`, or that at its place of `a, b = f()`; the call itself when it is an argument."""
+    """Return the target of `a = f()`, or that at its place of `a, b = f()`; the call itself when it is used at once."""
     around = file.tree.parent(call)
-    if place is None and isinstance(around, cst.Arg):
-        return call
     if not isinstance(around, cst.Assign) or len(around.targets) != 1:
-        return None
+        return call if place is None and not isinstance(around, cst.Expr) else None
     target: cst.BaseExpression = around.targets[0].target
     if place is not None:
         elements = target.elements if isinstance(target, cst.Tuple | cst.List) else ()
         if len(elements) != place[1] or not all(isinstance(e, cst.Element) for e in elements):
             return None
         target = elements[place[0]].value
-    return target if isinstance(target, cst.Name | cst.Attribute) else None
+    return target if isinstance(target, cst.Name | cst.Attribute) else call if place is None else None

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.called import calls_of
+from migrate.source.frontends.tensorflow.containers import entry_key
 from migrate.source.frontends.tensorflow.facts import Lookup, Table
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.references import Mentions, entry_key, mentions
+from migrate.source.frontends.tensorflow.references import Mentions, mentions
 from migrate.source.frontends.tensorflow.surround import hooked, iterators, main_block
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, resolve
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop

@@ -217,10 +217,10 @@ def _may_be_none(file: File, parameter: cst.Name) -> bool:
     given = file.tree.parent(parameter)
     if not isinstance(given, cst.Param) or given.default is None or not m.matches(given.default, m.Name("None")):
         return False
-    return not any(_replaces_none(file, target, parameter.value) for target in bindings(file, parameter))
+    return not any(replaces_none(file, target, parameter.value) for target in bindings(file, parameter))
 
 
-def _replaces_none(file: File, target: cst.BaseExpression, name: str) -> bool:
+def replaces_none(file: File, target: cst.BaseExpression, name: str) -> bool:
     """True for `if x is None: x = value`."""
     line = file.tree.statement(target)
     block = file.tree.parent(line) if line is not None else None

@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrate.report.model import State
 from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.containers import holder_of
 from migrate.source.frontends.tensorflow.facts import Stop, Table, refused_state
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.references import RULE
@@ -80,17 +81,24 @@ def check_shared_reads(judgement: Judgement) -> None:
         moving = {id(table) for table in judgement.moving}
         changed = _check_passed(judgement)
         for tables, call in groups:
-            same = len({table.creation.rank for table in tables}) == 1
+            same = len({_form(judgement.file, table, call) for table in tables}) == 1
             if same and all(id(table) in moving for table in tables):
                 continue
             for table in tables:
                 if id(table) in moving:
                     lookup = next(one for one in table.lookups if id(one.call) == call)
                     other = next(one for one in tables if one is not table)
-                    reason = f"it also reads `{other.label}`, which stays as it is" if same else "their ranks differ"
+                    reason = f"it also reads `{other.label}`, which stays as it is" if same else "their shapes differ"
                     message = "this lookup reads one table or another"
                     table.stops.append(Stop(lookup.call, lookup.rule, message, reason, "look each up in its own place"))
                     changed = True
+
+
+def _form(file: File, table: Table, call: int) -> tuple[object, ...]:
+    """Return what a lookup becomes by what its table is: its rank, and sizes that are written around it."""
+    lookup = next(one for one in table.lookups if id(one.call) == call)
+    wrapped = tuple((file.tree.span(arg), before, after) for arg, before, after in lookup.wraps)
+    return table.creation.rank, lookup.around, wrapped, lookup.function
 
 
 def _check_passed(judgement: Judgement) -> bool:
@@ -104,6 +112,18 @@ def _check_passed(judgement: Judgement) -> bool:
             text = " ".join(judgement.file.tree.source(other).split())
             reason = f"`{text}` is passed there as well, and it is no table that moves"
             message = f"the function that takes `{table.label}` also takes another value"
-            table.stops.append(Stop(other, RULE, message, reason, "give the tables a function of their own"))
+            action = "give the tables a function of their own"
+            if _is_kept(judgement.file, other):
+                message = f"what reads `{table.label}` may read another value"
+                reason = f"`{text}` is kept there as well, and it is no table that moves"
+                action = "keep the tables in a dict or list of their own"
+            table.stops.append(Stop(other, RULE, message, reason, action))
             stopped = True
     return stopped
+
+
+def _is_kept(file: File, node: cst.BaseExpression) -> bool:
+    """True for a member of a dict or list, and for what stands there under a condition."""
+    held = holder_of(file, node)
+    given = held is not None and isinstance(file.tree.parent(held[0]), cst.Arg)
+    return (held is not None and not given) or isinstance(file.tree.parent(node), cst.IfExp)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from migrate.source.frontends.tensorflow import references
-from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.called import calls_of, parameters
 from migrate.source.frontends.tensorflow.callers import repeats_function
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.inner_graphs import in_branch, run_apart
@@ -17,7 +17,9 @@ from migrate.source.frontends.tensorflow.loose_lookups import is_lookup, may_loo
 from migrate.source.frontends.tensorflow.measured import check_measured, measured
 from migrate.source.frontends.tensorflow.padding import Padded, find_padding, follow, pad
 from migrate.source.frontends.tensorflow.partitions import check_parts
-from migrate.source.frontends.tensorflow.references import Mentions, entries, mentions, value_mentions
+from migrate.source.frontends.tensorflow.passing import given_for
+from migrate.source.frontends.tensorflow.possible import replaces_none
+from migrate.source.frontends.tensorflow.references import Mentions, mentions, value_mentions
 from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.scoped import check_scope
 from migrate.source.frontends.tensorflow.terms import check_terms
@@ -66,7 +68,8 @@ def _find(file: File, call: cst.Call) -> Found | None:
         return None
     padded = find_padding(file, known)
     reads = [node for node in (*known.reads, *padded.more) if not padded.owns(node)]
-    return Found(label, call, known, padded, reads) if any(_is_lookup_like(file, node) for node in reads) else None
+    asked = (*reads, *known.holders)  # a list of variables may be given as a whole
+    return Found(label, call, known, padded, reads) if any(_is_lookup_like(file, node) for node in asked) else None
 
 
 def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
@@ -81,6 +84,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         stops=[*creation.stops, *known.stops, *padded.stops],
         references=found.references,
         passed=known.passed,
+        holders=known.holders,
         followed=[*follow(file, padded, known)],
     )
     for node in reads:
@@ -99,7 +103,8 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     if table.lookups and all(_cut_off(file, lookup.call) for lookup in table.lookups):
         reason = "every lookup stands inside `stop_gradient`, so its rows are never trained"
         table.stops.append(Stop(call, creation.rule, "this variable cannot become a table", reason, "leave it dense"))
-    bound = [one for one in known.writes if all(one is not target for target in known.received)]
+    taken = [*known.received, *known.parameters]
+    bound = [one for one in known.writes if all(one is not target for target in taken)]
     _check_bindings(file, table, [write for write in bound if not padded.owns(write)], known.aliased)
     check_terms(file, table)
     check_parts(file, table)
@@ -120,11 +125,9 @@ def _uses(file: File, call: cst.Call) -> tuple[str, Mentions | None]:
     known = value_mentions(file, call)
     if known is not None:
         named = [*known.received, *known.reads]
-        return file.tree.source(named[0]) if named else "", known
+        return known.label or (file.tree.source(named[0]) if named else ""), known
     if isinstance(around, cst.Arg):
         return file.tree.source(call), Mentions(reads=[call])
-    if isinstance(around, cst.DictElement):
-        return _dict_element(file, around)
     if isinstance(around, cst.AnnAssign):
         target: cst.BaseExpression | None = around.target
     elif isinstance(around, cst.Assign) and len(around.targets) == 1:
@@ -171,24 +174,6 @@ def _is_handed_on(file: File, read: cst.BaseExpression) -> bool:
     return isinstance(around, kinds)
 
 
-def _dict_element(file: File, element: cst.DictElement) -> tuple[str, Mentions | None]:
-    """Handle `weights = {"k": tf.Variable(...)}`."""
-    literal = file.tree.parent(element)
-    assign = file.tree.parent(literal) if literal is not None else None
-    key = string(element.key)
-    found = Mentions()
-    if isinstance(assign, cst.Return) and isinstance(literal, cst.Dict) and key is not None:
-        found.reads = entries(file, literal, key, found)
-        return f'["{key}"]', found
-    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1 or key is None:
-        return "", None
-    target = assign.targets[0].target
-    if not isinstance(target, cst.Name | cst.Attribute):
-        return "", None
-    found.reads = entries(file, target, key, found)
-    return f'{file.tree.source(target)}["{key}"]', found
-
-
 def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
     if any(rule.find(file, node) is not None for rule in rules(LookupRule)):
         return True
@@ -229,11 +214,42 @@ def _check_bindings(
         value = assigned_value(file.tree, target)
         if value is own or any(value is node for node in aliased) or _unbinds(file, target):
             continue
+        if isinstance(file.tree.parent(target), cst.Param):
+            _check_parameter(file, table, target)
+            continue
+        if value is not None and _makes_variable(file, value) and _is_default(file, target):
+            table.passed.append(value)  # one table or another: both move
+            continue
         if isinstance(value, cst.Name) and value.value == "None":
             continue  # a lookup in None fails
         text = file.tree.source(target)
         reason, action = _other_value(file, table, value)
         table.stops.append(Stop(target, references.RULE, f"`{text}` is bound more than once", reason, action))
+
+
+def _check_parameter(file: File, table: Table, target: cst.BaseExpression) -> None:
+    """Require that callers give tables for the parameter that a table is assigned to, or that it replaces them all."""
+    param, line = file.tree.parent(target), file.tree.statement(table.creation.call)
+    function = file.tree.enclosing(target, cst.FunctionDef)
+    if not isinstance(param, cst.Param) or function is None:
+        return
+    inside = [node for node in table.references if node is not target and file.tree.contains(function, node)]
+    first = min(inside, key=lambda node: file.tree.span(node)[0])
+    if line is not None and file.tree.parent(line) is function.body and file.tree.contains(line, first):
+        return
+    calls = calls_of(file, function)
+    given = given_for(parameters(file, function), param, calls) if calls else None
+    if given is None:
+        text = file.tree.source(target)
+        reason = "what callers give for it is not known, and may be no table"
+        action = "give the table a name of its own"
+        table.stops.append(Stop(target, references.RULE, f"`{text}` is a parameter", reason, action))
+    else:
+        table.passed += given
+
+
+def _is_default(file: File, target: cst.BaseExpression) -> bool:
+    return isinstance(target, cst.Name) and replaces_none(file, target, target.value)
 
 
 def _other_value(file: File, table: Table, value: cst.BaseExpression | None) -> tuple[str, str]:
@@ -258,8 +274,8 @@ def _makes_variable(file: File, value: cst.BaseExpression) -> bool:
 
 
 def _unbinds(file: File, target: cst.BaseExpression) -> bool:
-    """True for `del W`, after which nothing can be read, `global W`, which binds nothing, and parameters."""
-    return isinstance(file.tree.parent(target), cst.Del | cst.NameItem | cst.Param)
+    """True for `del W`, after which nothing can be read, and `global W`, which binds nothing."""
+    return isinstance(file.tree.parent(target), cst.Del | cst.NameItem)
 
 
 def _check_runs(file: File, creation: Creation, table: Table) -> None:

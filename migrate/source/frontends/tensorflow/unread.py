@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from migrate.source.dynamic import dynamic_imports
+from migrate.source.frontends.tensorflow.containers import entry_key
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.references import entry_key
 from migrate.source.programs import LIMIT
 
 #: Words of code that may concern tables which it is not given: it lists, trains, stores or shares variables.
@@ -64,7 +64,8 @@ def _not_given(file: File, tables: Sequence[Table]) -> Iterator[Stop]:
 
 def _handed(file: File, tables: Sequence[Table]) -> list[str]:
     """Return the attributes and keys under which objects hold the tables of a file."""
-    nodes = [node for table in tables for node in table.references if file.tree.module_of(node) is file.tree.module]
+    held = [node for table in tables for node in (*table.references, *table.holders)]
+    nodes = [node for node in held if file.tree.module_of(node) is file.tree.module]
     found = {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
     found |= {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
     return sorted(map(re.escape, found))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none, literal
+from migrate.source.frontends.tensorflow.args import is_none, literal
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop
 from migrate.source.frontends.tensorflow.kinds import File, LookupRule
-from migrate.source.frontends.tensorflow.lookups import make_lookup
+from migrate.source.frontends.tensorflow.lookups import bind_either, make_lookup
 from migrate.source.rules import Example, register
 
-PARAMETERS = ("params", "indices", "validate_indices", "name", "axis", "batch_dims")
+#: In the v1 API and in the v2 API.
+ORDERS = (
+    ("params", "indices", "validate_indices", "name", "axis", "batch_dims"),
+    ("params", "indices", "validate_indices", "axis", "batch_dims", "name"),
+)
 HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 
 
 @register
@@ -29,24 +34,42 @@ class Gather(LookupRule):
             'b = create_table(key_dtype=tf.int64, dim=1, name="b", device_vocabulary_size=9, '
             "emb_initializer=tf.zeros_initializer())\ny = tf.squeeze(sparse_lookup(b, x), axis=-1)\n",
         ),
+        Example(
+            "arguments by their places",
+            HEAD + MADE + 'y = tf.gather(W, x, None, "g", 0)\n',
+            HEAD + "from runtime import create_table, sparse_lookup\n"
+            'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+            'emb_initializer=tf.zeros_initializer())\ny = sparse_lookup(W, x, name="g")\n',
+        ),
         Example("an ordinary tensor", HEAD + "c = tf.convert_to_tensor(l)\ny = tf.gather(c, x)\n"),
         Example(
             "another axis",
-            HEAD
-            + 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ny = tf.gather(W, x, axis=1)\n',
+            HEAD + MADE + "y = tf.gather(W, x, axis=1)\n",
             says="axis",
         ),
     )
 
+    def _bind(self, call: cst.Call) -> dict[str, cst.Arg] | None:
+        return bind_either(call, ORDERS, 3, _version)
+
     def table(self, call: cst.Call) -> cst.Arg | None:
-        bound = bind(call, PARAMETERS)
-        return bound.get("params") if bound else None
+        bound = self._bind(call)
+        return bound.get("params") if bound else next(iter(call.args), None)
 
     def read(self, file: File, call: cst.Call) -> Lookup | Stop:
-        bound = bind(call, PARAMETERS) or {}
+        bound = self._bind(call)
+        if bound is None:
+            message, reason = "the arguments of this gather cannot be read", "the fourth is a name (v1) or an axis (v2)"
+            return Stop(call, self.id, message, reason, "pass what follows the ids by its name")
         extra = [bound[k] for k in ("axis", "batch_dims") if k in bound and not is_none(bound[k])]
-        positional = sum(arg.keyword is None for arg in call.args) > 2
-        if positional or any(literal(arg.value) != 0 for arg in extra):
+        if any(literal(arg.value) != 0 for arg in extra):
             reason = "only a gather along axis 0 reads rows"
             return Stop(call, self.id, "this gather has an axis of its own", reason, "keep the variable dense")
         return make_lookup(call, self.id, bound, "indices", keep=("name",))
+
+
+def _version(fourth: cst.Arg) -> int | None:
+    value = literal(fourth.value)
+    if value is None or isinstance(value, str):
+        return 0
+    return None if value is ... else 1

@@ -42,6 +42,12 @@ BUILD_AFTER = (
     '    W = create_table(key_dtype=tf.int64, dim=4, name=scoped_name("w"), device_vocabulary_size=9,\n'
     "                     emb_initializer=scoped_initializer())\n    return sparse_lookup(W, ids)\n"
 )
+EACH = "W = {{n: {0} for n in names}}\nfor n, w in W.items():\n    e[n] = {1}(w, ids[n])\n"
+EACH_BEFORE = "tf.get_variable(n, [9, 4], initializer=tf.zeros_initializer())"
+EACH_AFTER = (
+    "create_table(key_dtype=tf.int64, dim=4, name=scoped_name(n), device_vocabulary_size=9,\n"
+    "                     emb_initializer=tf.zeros_initializer())"
+)
 SCOPES = (
     'with tf.variable_scope("a", initializer=i):\n    a = build(x)\nwith tf.variable_scope("b"):\n    b = build(x)\n'
 )
@@ -86,6 +92,13 @@ class GetVariable(CreationRule):
             '    W = create_table(key_dtype=tf.int64, dim=d, name="s_user", device_vocabulary_size=n,\n'
             "                     emb_initializer=tf.glorot_uniform_initializer())\ne = sparse_lookup(W, ids)\n",
             says="the partitioner is dropped",
+        ),
+        Example(
+            "variables that are made in a dict, which is read by a loop",
+            HEAD + EACH.format(EACH_BEFORE, "tf.nn.embedding_lookup"),
+            HEAD_AFTER.replace("create_table, ", "create_table, scoped_name, ")
+            + EACH.format(EACH_AFTER, "sparse_lookup"),
+            says="computed when the program runs",
         ),
         Example("a variable that is never looked up", HEAD + 'W = tf.get_variable("w", [3, 4])\ny = x @ W\n'),
         Example(

@@ -1,4 +1,4 @@
-"""A table in a list of the file's own (`params.append(W)`), or in a dict that is walked: the list is followed."""
+"""Tables in lists and dicts of the file's own (`params.append(W)`, `{n: make(n) for n in names}`) are followed."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ DICT_AFTER = (
     'w = {}\nw["e"] = create_table(key_dtype=tf.int64, dim=4, name="e", device_vocabulary_size=9,\n'
     "                      emb_initializer=tf.random_normal_initializer(mean=0.0, stddev=0.1))\n"
     'e = sparse_lookup(w["e"], ids)\n'
+)
+EACH = (
+    "W = {n: tf.get_variable(n, [9, 4], initializer=tf.zeros_initializer()) for n in names}\n"
+    "for n, w in W.items():\n    e[n] = tf.nn.embedding_lookup(w, ids[n])\n"
 )
 
 
@@ -63,6 +67,12 @@ class TableContainer(UseRule):
             HEAD + DICT + "for v in w.values():\n    n += v.shape[0]\n",
             AFTER + DICT_AFTER + 'for v in [v for k, v in w.items() if k not in ("e",)]:\n    n += v.shape[0]\n',
             says="counts or prints",
+            assume=True,
+        ),
+        Example(
+            "a dict of tables that is given to other code",
+            HEAD + EACH + "saver = tf.train.Saver(W)\n",
+            says="used as a whole: `saver = tf.train.Saver(W)`",
             assume=True,
         ),
         Example("a list that is fetched", HEAD + MADE + LOOKUP + "params = [W]\nsess.run(params)\n", says="sess.run"),

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from migrate.source.rules import Example, Rule, register
 
-MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
+HEAD = "import tensorflow.compat.v1 as tf\n"
+MADE = HEAD + 'W = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
+LOOK = (
+    "def look(ids, W=None):\n    if W is None:\n"
+    '        W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+    "    return tf.nn.embedding_lookup(W, ids)\n"
+)
 
 
 @register
@@ -19,5 +25,11 @@ class TableUse(Rule):
             "another value under the same name",
             MADE + "W = other\nf = tf.nn.embedding_lookup(W, ids)\n",
             says="bound more than once",
+        ),
+        Example(
+            "a caller gives a matrix",
+            HEAD + LOOK + "e = look(x) + look(x, matrix)\n",
+            says="`matrix` is passed there as well",
+            assume=True,
         ),
     )

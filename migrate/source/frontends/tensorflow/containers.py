@@ -1,0 +1,268 @@
+"""Dicts and lists that hold variables: what one line puts into them, reads from them, or does with them as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import literal, string
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import assigned_value, is_target
+
+#: A key as an expression, a place in a list, or None for one that is not known.
+Key = cst.BaseExpression | int | None
+MAKERS = {"dict", "list", "OrderedDict", "collections.OrderedDict"}
+#: What a loop may go through instead of the members themselves, with the place of a member in each item.
+VIEWS = {"values": (), "itervalues": (), "items": (1,), "iteritems": (1,)}
+KEYS = {"keys", "iterkeys"}
+#: Functions of Python that give the members of one list, in some order.
+SAME = {"list", "tuple", "reversed", "sorted", "iter"}
+
+
+@dataclass(frozen=True)
+class Put:
+    """A value that becomes a member."""
+
+    value: cst.BaseExpression
+    key: Key = None
+
+
+@dataclass(frozen=True)
+class Read:
+    """An expression that is a member, or a name that a loop or an assignment binds to one."""
+
+    node: cst.BaseExpression
+    key: Key = None
+    bound: bool = False
+
+
+@dataclass
+class Use:
+    """What one use of a collection does with its members; nothing for one that asks for its size or its keys."""
+
+    puts: list[Put] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+
+
+def is_display(file: File, node: cst.CSTNode | None) -> bool:
+    """True for an expression that makes a new dict or list, whose members it shows."""
+    if isinstance(node, cst.Call):
+        return file.tree.source(node.func) in MAKERS and all(arg.keyword is not None for arg in node.args)
+    return isinstance(node, cst.Dict | cst.List | cst.Tuple | cst.DictComp | cst.ListComp)
+
+
+def is_dict(node: cst.BaseExpression) -> bool:
+    """True for a display of a dict."""
+    named = isinstance(node, cst.Call) and not (isinstance(node.func, cst.Name) and node.func.value == "list")
+    return named or isinstance(node, cst.Dict | cst.DictComp)
+
+
+def shown(node: cst.BaseExpression) -> list[Put] | None:
+    """Return the members of a display; None when it takes in those of another collection."""
+    if isinstance(node, cst.ListComp):
+        return [Put(node.elt)]
+    if isinstance(node, cst.DictComp):
+        return [Put(node.value, node.key)]
+    if isinstance(node, cst.Call):
+        return [Put(arg.value, _text(arg.keyword)) for arg in node.args if arg.keyword]
+    if isinstance(node, cst.Dict):
+        pairs = [e for e in node.elements if isinstance(e, cst.DictElement)]
+        return [Put(e.value, e.key) for e in pairs] if len(pairs) == len(node.elements) else None
+    listed = node.elements if isinstance(node, cst.List | cst.Tuple) else ()
+    plain = all(isinstance(e, cst.Element) for e in listed)
+    return [Put(e.value, i) for i, e in enumerate(listed)] if plain else None
+
+
+def _text(name: cst.Name) -> cst.SimpleString:
+    return cst.SimpleString(f'"{name.value}"')
+
+
+def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, Key] | None:
+    """Return the collection that `node` is put into, as a display or as what it is bound to, and the key."""
+    around = file.tree.parent(node)
+    if isinstance(around, cst.ListComp) and around.elt is node:
+        return around, None
+    if isinstance(around, cst.DictComp) and around.value is node:
+        return around, around.key
+    if isinstance(around, cst.DictElement) and around.value is node:
+        whole = file.tree.parent(around)
+        return (whole, around.key) if isinstance(whole, cst.Dict) else None
+    if isinstance(around, cst.Element):
+        listed = file.tree.parent(around)
+        if not isinstance(listed, cst.List | cst.Tuple) or is_target(file.tree, listed):
+            return None
+        return listed, next(i for i, e in enumerate(listed.elements) if e is around)
+    if isinstance(around, cst.Assign) and around.value is node and len(around.targets) == 1:
+        target = around.targets[0].target
+        return (target.value, entry(target)) if isinstance(target, cst.Subscript) and entry(target) else None
+    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
+    if isinstance(around, cst.Arg) and around.keyword is not None and is_display(file, call):
+        return (call, _text(around.keyword)) if isinstance(call, cst.Call) else None
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return None
+    found = use(file, call.func.value, listed=call.func.attr.value == "append")
+    put = next((one for one in found.puts if one.value is node), None) if found is not None else None
+    return (call.func.value, put.key) if put is not None else None
+
+
+def use(file: File, node: cst.BaseExpression, *, listed: bool) -> Use | None:
+    """Return what is done with the members of the collection at `node`; None for a use as a whole."""
+    around = file.tree.parent(node)
+    if isinstance(around, cst.Expr) or _is_printed(file, around):
+        return Use()
+    if isinstance(around, cst.Subscript) and around.value is node:
+        return walk(file, around, ()) if listed and entry(around) is None else _entry(file, around)
+    if isinstance(around, cst.Attribute) and around.value is node:
+        call = file.tree.parent(around)
+        return _method(file, call, around.attr.value, listed) if isinstance(call, cst.Call) else None
+    if isinstance(around, cst.ComparisonTarget):
+        looks = isinstance(around.operator, cst.In | cst.NotIn) and not listed
+        return Use() if looks else None
+    if isinstance(around, cst.Comparison) and is_none_test(around):
+        return Use()
+    if isinstance(around, cst.If | cst.IfExp | cst.While | cst.UnaryOperation):
+        return Use() if around_tests(around, node) else None
+    found = walk(file, node, ())
+    if listed:
+        return found if found is not None else _unpacked(file, node)
+    return Use() if found is not None else None  # keys
+
+
+def _is_printed(file: File, arg: cst.CSTNode | None) -> bool:
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    return isinstance(call, cst.Call) and not call.args[0].star and file.tree.source(call.func) == "print"
+
+
+def is_none_test(node: cst.Comparison) -> bool:
+    """True for `x is None` and `x is not None`."""
+    targets = node.comparisons
+    plain = len(targets) == 1 and isinstance(targets[0].operator, cst.Is | cst.IsNot)
+    return plain and literal(targets[0].comparator) is None
+
+
+def around_tests(around: cst.CSTNode, node: cst.BaseExpression) -> bool:
+    """True when a condition asks whether there are any members."""
+    if isinstance(around, cst.UnaryOperation):
+        return isinstance(around.operator, cst.Not)
+    return isinstance(around, cst.If | cst.IfExp | cst.While) and around.test is node
+
+
+def entry(node: cst.Subscript) -> cst.BaseExpression | None:
+    """Return the key of `container[key]`; None for slices."""
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    return index.value if isinstance(index, cst.Index) and index.star is None else None
+
+
+def entry_key(node: cst.Subscript) -> str | None:
+    """Return the string key of `container["key"]`, else None."""
+    return string(entry(node))
+
+
+def _entry(file: File, node: cst.Subscript) -> Use | None:
+    key = entry(node)
+    if key is None:
+        return None
+    if not is_target(file.tree, node):
+        return Use(reads=[Read(node, key)])
+    value = assigned_value(file.tree, node)
+    return Use([Put(value, key)]) if value is not None else None
+
+
+def _method(file: File, call: cst.Call, name: str, listed: bool) -> Use | None:
+    """Return what a method of a dict or a list does."""
+    if any(arg.star or arg.keyword for arg in call.args):
+        return None
+    given = [arg.value for arg in call.args]
+    alone = isinstance(file.tree.parent(call), cst.Expr)
+    if listed:
+        return Use([Put(given[0])]) if name == "append" and len(given) == 1 and alone else None
+    if name in KEYS and not given:
+        return Use()
+    if name in VIEWS and not given:
+        return walk(file, call, VIEWS[name])
+    if name == "get" and len(given) in (1, 2):
+        return Use([Put(one, given[0]) for one in given[1:] if literal(one) is not None], [Read(call, given[0])])
+    if name == "setdefault" and len(given) == 2:
+        return Use([Put(given[1], given[0])], [] if alone else [Read(call, given[0])])
+    return None
+
+
+def walk(file: File, node: cst.BaseExpression, path: tuple[int, ...]) -> Use | None:
+    """Return the names that a loop over `node` binds to its members, which stand at `path` in each item."""
+    around = file.tree.parent(node)
+    if isinstance(around, cst.For | cst.CompFor) and around.iter is node:
+        target = _at(around.target, path)
+        return Use(reads=[Read(target, None, bound=True)]) if target is not None else None
+    call = file.tree.parent(around) if isinstance(around, cst.Arg) and around.keyword is None else None
+    if not isinstance(call, cst.Call) or not isinstance(around, cst.Arg) or around.star:
+        return None
+    scope = file.tree.scope(call.func)
+    name = call.func.value if isinstance(call.func, cst.Name) and scope is not None else ""
+    if scope is None or {one.name for one in scope.get_qualified_names_for(call.func)} != {f"builtins.{name}"}:
+        six = {f"six.{one}": at for one, at in VIEWS.items()}
+        known = [six[one] for one in file.tree.imported_names(call.func)[0] if one in six and not path]
+        return walk(file, call, known[0]) if known else None
+    if name == "len":
+        return Use()
+    if name == "zip" and not any(arg.star or arg.keyword for arg in call.args):
+        return walk(file, call, (next(i for i, arg in enumerate(call.args) if arg is around), *path))
+    if name == "enumerate":
+        return walk(file, call, (1, *path))
+    return walk(file, call, path) if name in SAME and len(call.args) == 1 else None
+
+
+def _at(target: cst.BaseExpression, path: Sequence[int]) -> cst.Name | None:
+    """Return the name at `path` in the target of a loop."""
+    for place in path:
+        elements = target.elements if isinstance(target, cst.Tuple | cst.List) else ()
+        if place >= len(elements) or not all(isinstance(one, cst.Element) for one in elements):
+            return None
+        target = elements[place].value
+    return target if isinstance(target, cst.Name) else None
+
+
+def _unpacked(file: File, node: cst.BaseExpression) -> Use | None:
+    """Handle `a, b = tables`."""
+    assign = file.tree.parent(node)
+    if not isinstance(assign, cst.Assign) or assign.value is not node or len(assign.targets) != 1:
+        return None
+    target = assign.targets[0].target
+    elements = target.elements if isinstance(target, cst.Tuple | cst.List) else ()
+    plain = all(isinstance(e, cst.Element) and isinstance(e.value, cst.Name | cst.Attribute) for e in elements)
+    return Use(reads=[Read(e.value, i, bound=True) for i, e in enumerate(elements)]) if elements and plain else None
+
+
+def may_be(first: Key, second: Key) -> bool:
+    """False when two keys are seen to differ: two literals, or a literal and a text that begins otherwise."""
+    if first is None or second is None:
+        return True
+    values = [key if isinstance(key, int) else literal(key) for key in (first, second)]
+    if ... not in values:
+        return any(isinstance(one, int) and one < 0 for one in values) or values[0] == values[1]
+    starts = ["" if isinstance(key, int) else _start(key) for key in (first, second)]
+    return not all(starts) or starts[0].startswith(starts[1]) or starts[1].startswith(starts[0])
+
+
+def is_exact(key: Key) -> bool:
+    """True for a literal key."""
+    return isinstance(key, int) or (key is not None and literal(key) is not ...)
+
+
+def _start(node: cst.BaseExpression) -> str:
+    """Return the text that a string certainly begins with."""
+    text = string(node)
+    if text is not None:
+        return text
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        return _start(node.left)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+        return (string(node.left) or "").split("%")[0]
+    if isinstance(node, cst.FormattedString):
+        first = node.parts[0] if node.parts else None
+        return re.split(r"[\\{]", first.value)[0] if isinstance(first, cst.FormattedStringText) else ""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "format":
+        return (string(node.func.value) or "").split("{")[0]
+    return ""

@@ -1,0 +1,161 @@
+"""The places that mention one name or attribute, and what makes their list uncertain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+from libcst.metadata import ClassScope
+
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import foreign_bases, mentions_of, object_class, relatives
+from migrate.source.frontends.tensorflow.reflected import reflections
+from migrate.source.frontends.tensorflow.values import (
+    assigned_value,
+    is_target,
+    local_names,
+    scope_of_name,
+    self_class,
+)
+
+RULE = "tf-table-use"
+ACTION = "bind it to a name or an attribute of `self`"
+#: Functions that take the name of an attribute.
+BY_NAME = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "__getattribute__"}
+#: Properties by which classes of TensorFlow list the variables that their objects hold.
+LISTS = (
+    "variables", "trainable_variables", "non_trainable_variables", "global_variables", "weights", "trainable_weights",
+    "submodules", "get_weights",
+)  # fmt: skip
+
+
+@dataclass
+class Mentions:
+    """The expressions that denote one value, and what makes the list uncertain."""
+
+    reads: list[cst.BaseExpression] = field(default_factory=list)
+    writes: list[cst.BaseExpression] = field(default_factory=list)
+    aliased: list[cst.BaseExpression] = field(default_factory=list)  #: the right side of `alias = table`
+    stops: list[Stop] = field(default_factory=list)
+    passed: list[cst.BaseExpression] = field(default_factory=list)  #: all that reaches the same parameters
+    parameters: list[cst.BaseExpression] = field(default_factory=list)  #: that take it
+    received: list[cst.BaseExpression] = field(default_factory=list)  #: what callers and loops bind to its value
+    holders: list[cst.BaseExpression] = field(default_factory=list)  #: the mentions of collections that hold it
+    known: set[int] = field(default_factory=set)  #: the ids of what was looked at
+    label: str = ""  #: how the source calls it, where that is not what it is bound to
+
+    def stop(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
+        """Record a doubt."""
+        self.stops.append(Stop(node, RULE, message, reason, action, assumption))
+
+
+def direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst.BaseExpression]:
+    """Return the mentions of one binding, without aliases."""
+    if isinstance(target, cst.Name):
+        scope = scope_of_name(file.tree, target)
+        if scope is None or isinstance(scope, ClassScope):
+            found.stop(
+                target, f"`{target.value}` is bound in a way that cannot be followed", "its uses are not known", ACTION
+            )
+            return [target]
+        return [*local_names(file.tree, target.value, scope), *file.tree.elsewhere(target, scope)]
+    if isinstance(target, cst.Attribute):
+        return list(_attribute(file, target, found))
+    found.stop(target, "the variable is bound in a way that cannot be followed", "its uses are not known", ACTION)
+    return [target]
+
+
+def alias_target(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return `b` when `node` is the whole value of `b = node`, or its own place in `a, b = other, node`."""
+    around = file.tree.parent(node)
+    whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
+    assign = file.tree.parent(whole) if whole is not None else None
+    if not isinstance(assign, cst.Assign) or assign.value is not whole or len(assign.targets) != 1:
+        return None
+    target: cst.BaseExpression | None = assign.targets[0].target
+    if whole is not node:
+        places = target.elements if isinstance(target, cst.Tuple | cst.List) else ()
+        target = next((e.value for e in places if assigned_value(file.tree, e.value) is node), None)
+    return target if isinstance(target, cst.Name | cst.Attribute) else None
+
+
+def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.Attribute]:
+    """Return the mentions of `self.name` in its class and its relatives in the file."""
+    tree = file.tree
+    cls = self_class(tree, target)
+    if cls is None:
+        found.stop(
+            target,
+            f"`{tree.source(target)}` belongs to an object that cannot be followed",
+            "its uses are not known",
+            "keep the variable in a name or an attribute of `self`",
+        )
+        return [target]
+    result = list(mentions_of(file, target, cls, found.stop))
+    for base in foreign_bases(file, cls):
+        text = tree.source(base)
+        found.stop(
+            base,
+            f"class `{cls.name.value}` inherits from `{text}`, which is not in this file",
+            f"`{text}` may use `{tree.source(target)}`",
+            "read the base class; if it does not use the table, convert with --assume",
+            assumption=f"`{text}` does not use `{tree.source(target)}`",
+        )
+        for one in _listed(file, cls) if file.names.of(base) is not None else ():
+            reason = f"`{text}` finds the variables in the attributes of its objects, and a table is none"
+            found.stop(one, f"`{tree.source(one)}` lists the variables of an object", reason, "list them by name")
+    for node in _by_string(file, cls, target.attr.value):
+        text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
+        text = "case" if isinstance(node, cst.Module) else text
+        reason = "what it does with it is not followed"
+        found.stop(node, f"`{text}` reaches `{target.attr.value}` by its name", reason, "write the attribute out")
+    for node, known in reflections(file, cls, target.attr.value):
+        text = " ".join(tree.source(node).split())
+        found.stop(
+            node,
+            f"`{text}` reaches an attribute by a computed name",
+            "it may be this table",
+            "" if known else "if it does not read the table, convert with --assume",
+            "" if known else f"`{text}` does not reach `{tree.source(target)}`",
+        )
+    return result
+
+
+def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
+    """Yield the mentions of a property that lists the variables of an object, which may be one of `cls`."""
+    family = relatives(file, cls)
+    for node in (one for name in LISTS for one in file.tree.attributes.get(name, ())):
+        call = file.tree.parent(node)
+        called = isinstance(call, cst.Call) and call.func is node and node.attr.value != "get_weights"
+        holder = self_class(file.tree, node) or object_class(file, node)
+        other = holder is not None and not any(holder is one for one in family)
+        known = file.names.of(node) is not None or bool(file.tree.imported_names(node)[0])
+        if not (called or other or known or is_target(file.tree, node)):
+            yield node
+
+
+def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
+    """Return where the attribute is reached by its name as a string, or as Python mangles it, on any object."""
+    mangled = f"_{cls.name.value.lstrip('_')}{name}" if name.startswith("__") else ""
+    found: list[cst.CSTNode] = [*file.tree.attributes.get(mangled, ())] if mangled else []
+    for text in file.tree.strings:
+        if string(text) not in {name, mangled or name}:
+            continue
+        around = [node for node, _ in zip(file.tree.ancestors(text), range(4), strict=False)]
+        call = next((node for node in around if isinstance(node, cst.Call)), None)
+        place = next((node for node in around if isinstance(node, cst.Subscript)), None)
+        by_call = call is not None and not _names(file, call).isdisjoint(BY_NAME)
+        if by_call or (place is not None and file.tree.source(place.value).endswith(("__dict__", "vars(self)"))):
+            found.append(text)
+    matched = re.compile(rf"^[ \t]*case\b.*\b{name}[ \t]*=", re.MULTILINE)
+    return found + [one.tree.module for one in file.files if matched.search(one.tree.text)]
+
+
+def _names(file: File, call: cst.Call) -> set[str]:
+    """Return the last names of what is called, here and where it comes from."""
+    names = {file.tree.source(call.func), *file.tree.imported_names(call.func)[0]}
+    return {name.rpartition(".")[2] for name in names}
