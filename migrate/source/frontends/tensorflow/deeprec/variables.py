@@ -61,8 +61,21 @@ def read_variables(draft: Draft) -> None:
         part = _creation(draft, call)
         made[id(call)] = part
         draft.parts.append(part)
+    known = {id(call): _followed(draft.file, call) for call, _ in draft.file.calls(MAKER)}
+    nodes = {id(node) for one in known.values() if one is not None for node in (*one.aliased, *one.reads)}
+    seen: set[int] = set()
     for call, _ in draft.file.calls(MAKER):
-        _uses(draft, call, made)
+        _uses(draft, call, made, known[id(call)], seen)
+        found = known[id(call)]
+        for other in found.passed if found is not None else ():
+            if id(other) not in nodes:
+                _is_either(draft, other)
+
+
+def _is_either(draft: Draft, node: cst.BaseExpression) -> None:
+    shown = " ".join(draft.tree.source(node).split())
+    reason = "what reads it reads an EmbeddingVariable as well"
+    draft.stop(node, LOOKUP, f"`{shown}` is none", reason, "look it up in a place of its own")
 
 
 def _creation(draft: Draft, call: cst.Call) -> Part:
@@ -97,10 +110,9 @@ def _creation(draft: Draft, call: cst.Call) -> Part:
     return part
 
 
-def _uses(draft: Draft, call: cst.Call, made: dict[int, Part]) -> None:
-    """Follow a variable to where it is read."""
+def _uses(draft: Draft, call: cst.Call, made: dict[int, Part], known: Mentions | None, seen: set[int]) -> None:
+    """Follow a variable to where it is read; one place may read several."""
     file, part = draft.file, made[id(call)]
-    known = _followed(file, call)
     if known is None:
         reason = "what it goes into is not followed"
         draft.stop(call, VARIABLE, f"the uses of `{part.label}` are not seen", reason, "bind it to a name of its own")
@@ -116,7 +128,9 @@ def _uses(draft: Draft, call: cst.Call, made: dict[int, Part]) -> None:
                 action = "give the other value a name and lookups of its own"
                 draft.stop(read, LOOKUP, f"`{shown}` may be an EmbeddingVariable or something else", reason, action)
             continue
-        _use(draft, part, read)
+        if id(read) not in seen:
+            _use(draft, part, read)
+        seen.add(id(read))
 
 
 def _followed(file: File, call: cst.Call) -> Mentions | None:
