@@ -17,7 +17,7 @@ import helpers
 W = tf.get_variable("user", [100, 16], initializer=tf.random_normal_initializer(stddev=0.01))
 V = tf.get_variable("item", [9, 4], initializer=tf.zeros_initializer())
 e = tf.nn.embedding_lookup(W, ids)
-f = tf.nn.embedding_lookup(V, ids) + helpers.embedding_lookup(ids)
+f, h = tf.nn.embedding_lookup(V, ids), helpers.embedding_lookup(ids)
 U = tf.get_variable("kept", [9, 4])  # migrate: ignore shared
 g = tf.nn.embedding_lookup(U, ids)
 scores = tf.matmul(u, V, transpose_b=True)

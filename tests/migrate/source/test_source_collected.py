@@ -62,6 +62,9 @@ MOVES = {
     "attribute": (
         f"class Model:\n    def __init__(self):\n        self.tables = {{n: {MADE} for n in names}}\n" + METHOD
         + 'model = Model()\ne = model.look("a") + model.look("b")\n', 1),
+    "two names at once": (
+        f"class Model:\n    def __init__(self):\n        self.tables = tables = {{}}\n        for n in names:\n"
+        f"            tables[n] = {MADE}\n" + METHOD + 'model = Model()\ne = model.look("a") + model.look("b")\n', 1),
     "attribute of another method": (
         "class Model:\n    def __init__(self):\n        self.tables = {}\n        self.make()\n"
         f"    def make(self):\n        for n in names:\n            self.tables[n] = {MADE}\n" + METHOD
@@ -133,6 +136,10 @@ STAYS = {
     "returned to whom is not seen": (f"def make():\n    W = [{A}]\n    return tf.gather(W[0], [1]), W\n", "`return "),
     "yielded": (f"def make():\n    W = [{A}]\n    e = tf.gather(W[0], [1])\n    yield W\n", "as a whole: `yield W`"),
     "another name": (DICT + SUM + "V = W\ntf.Session().run(V)\n", "as a whole: `tf.Session().run(V)`"),
+    "the other of two names": (
+        f"W = V = {{}}\nfor n in names:\n    W[n] = {MADE}\n" + SUM + "tf.Session().run(V)\n", "`tf.Session().run(V)`"),
+    "the other of two names in pairs": (
+        f'(W, k) = (V, j) = ({{}}, 1)\nW["a"] = {A}\n' + GET + "tf.Session().run(V)\n", "bound to something else"),
     "copied": (DICT + SUM + "V = dict(W)\n", "as a whole: `V = dict(W)`"),
     "filled by a function, then fetched": (
         f'def fill(into):\n    into["a"] = {A}\nW = {{}}\nfill(W)\n' + GET + "tf.Session().run(W)\n", "as a whole"),

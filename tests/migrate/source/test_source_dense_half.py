@@ -32,6 +32,11 @@ STEPS = {
     f"second = {ADAGRAD}.minimize(other, var_list=[b])\ntrain = [first, second]\n",
     "one optimizer for two losses": f"opt = {SGD}\nfirst = opt.minimize(loss, count)\nsecond = opt.minimize(other)\n"
     "train = [first, second]\n",
+    "ids of a dict": "fed = {n: tf.constant([1, 2, 1]) for n in ['a']}\nx = tf.nn.embedding_lookup(W, fed['a'])\n"
+    f"loss, opt = error(x, 1.0), {SGD}\nfirst, second = opt.minimize(loss, count), opt.minimize(other)\n"
+    "train = [first, second]\n",
+    "two in one statement": f"train = tf.group({SGD}.minimize(loss, count), "
+    "tf.train.GradientDescentOptimizer(0.3).minimize(other))\n",
     "nothing trains it": f"train = {ADAM}.minimize(loss, global_step=count)\n",
     "compute and apply": f"opt = {ADAM}\npairs = opt.compute_gradients(loss)\n"
     f"train = opt.apply_gradients({PAIRS}, count)\n",

@@ -149,6 +149,7 @@ class Collection:
             self._pending.append(value)
             return
         self.seen.add(id(value))
+        self._others(value, target)
         if is_display(self.file, value) or _is_room(value):
             self.displays.append(value)
             return
@@ -158,6 +159,21 @@ class Collection:
             self._stop(target or value)
             return
         self._returned(function)
+
+    def _others(self, value: cst.BaseExpression, target: cst.BaseExpression | None) -> None:
+        """Follow the other targets of `self.tables = tables = {}`; in tuples of several they are not followed."""
+        assign = self.file.tree.parent(value)
+        while isinstance(assign, cst.Tuple | cst.List | cst.Element):
+            assign = self.file.tree.parent(assign)
+        if not isinstance(assign, cst.Assign) or len(assign.targets) < 2:
+            return
+        for one in assign.targets:
+            if one.target is target:
+                continue
+            if assign.value is value and isinstance(one.target, cst.Name | cst.Attribute):
+                self._pending.append(one.target)
+            else:
+                self._stop(one.target)
 
     def _returned(self, function: cst.FunctionDef) -> None:
         """Follow all that a function returns: each of its calls may be any of them."""

@@ -28,6 +28,13 @@ CUTS = {
     "size",
     "stop_gradient",
 }
+#: Functions whose first argument alone lets gradients pass: the others are ids.
+READS = {"gather", "nn.embedding_lookup"}
+#: What is made of other expressions.
+COMPOSED = (
+    cst.BinaryOperation, cst.UnaryOperation, cst.Subscript, cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp,
+    cst.GeneratorExp,
+)  # fmt: skip
 #: Methods that give what the program is fed.
 INPUTS = {"get_next"}
 
@@ -76,7 +83,7 @@ class _Search:
             return self._parameter(node) if values == [node] else any(self.depends(value) for value in values)
         if isinstance(node, cst.Call):
             return self._call(node)
-        if isinstance(node, cst.BinaryOperation | cst.UnaryOperation | cst.Subscript | cst.List | cst.Tuple | cst.Dict):
+        if isinstance(node, COMPOSED):
             return any(self.depends(part) for part in _parts(node))
         return True
 
@@ -91,7 +98,8 @@ class _Search:
             self._entered |= {id(self.file.tree.enclosing(value, cst.FunctionDef)) for value in values}
             if any(self.depends(value) for value in values):
                 return True
-        return any(self.depends(arg.value) for arg in call.args)
+        plain = name in READS and not any(arg.keyword or arg.star for arg in call.args)
+        return any(self.depends(arg.value) for arg in (call.args[:1] if plain else call.args))
 
     def _parameter(self, node: cst.BaseExpression) -> bool:
         """Decide a name that no plain assignment binds: a parameter, or one of names that are bound together."""

@@ -35,16 +35,17 @@ class StepEditing(Editing):
         self._made: set[int] = set()
         self._beside_of: dict[int, list[str]] = {}  #: what makes an optimizer, with the names of that of the tables
         self._imported: set[tuple[int, str]] = set()  #: statements that import a builder, with its twin
+        self._steps_in: dict[int, list[int]] = {}  #: the steps of one statement
 
     def _step(self, step: Step, dense_optional: bool) -> None:
         """Split one training step: the gradients are taken once, for dense variables and tables together."""
         tree = self.tree
-        dense_vars, sparse_vars = self.fresh.local("dense_vars"), self.fresh.local("sparse_vars")
+        dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
         both = self._variables(dense_vars, sparse_vars, step)
         dense, sparse, made = self._optimizers(step)
         lines = list(made)
         if step.is_minimize:
-            grads = self.fresh.local("grads")
+            grads = self._local("grads", step)
             loss = self._moved(step.arguments["loss"].value)
             extra = [f"{k}={tree.source(step.arguments[k].value)}" for k in EXTRA if k in step.arguments]
             arguments = ", ".join([loss, f"{dense_vars} + {sparse_vars}", *extra])
@@ -65,6 +66,14 @@ class StepEditing(Editing):
         text = apply_both(self.tf, halves, tree.source(name.value) if name else "", lead, tree.newline)
         self._replace(step.call, text)
 
+    def _local(self, name: str, step: Step) -> str:
+        """Return a new name; steps of one statement, such as those of a `tf.group`, each have their own."""
+        steps = self._steps_in.setdefault(id(self.tree.statement(step.call)), [])
+        if id(step.call) not in steps:
+            steps.append(id(step.call))
+        number = steps.index(id(step.call)) + 1
+        return self.fresh.local(f"{name}_{number}" if number > 1 else name)
+
     def _optional(
         self, step: Step, grads: str, dense_vars: str, dense_optional: bool, lines: list[str]
     ) -> tuple[str, str]:
@@ -72,11 +81,11 @@ class StepEditing(Editing):
         sparse_grads = dense_grads = ""
         having = "if pair[0] is not None"
         if dense_optional:
-            dense_grads = self.fresh.local("dense_grads")
+            dense_grads = self._local("dense_grads", step)
             lines.append(f"{dense_grads} = [pair for pair in {grads}[: len({dense_vars})] {having}]")
         expands = self._expands()
         if expands or may_lack_tables(self.file, self.judgement, step):
-            sparse_grads = self.fresh.local("sparse_grads")
+            sparse_grads = self._local("sparse_grads", step)
             rest = f"[pair for pair in {grads}[len({dense_vars}) :] {having}]"
             lines.append(f"{sparse_grads} = {self._at_addresses(grads, dense_vars) if expands else rest}")
         return sparse_grads, dense_grads
@@ -93,7 +102,7 @@ class StepEditing(Editing):
                 self._replace(maker.call, self._maker(maker, alone=True)[2])
         for source in step.sources:
             if _is_list(source):
-                dense_vars, sparse_vars = self.fresh.local("dense_vars"), self.fresh.local("sparse_vars")
+                dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
                 getter = self._function("get_dense_and_sparse_variable")
                 self._source(source, sparse_vars, [f"{dense_vars}, {sparse_vars} = {getter}()"])
         inline = step.optimizer.inline
@@ -111,7 +120,7 @@ class StepEditing(Editing):
         pairs = step.arguments["grads_and_vars"].value
         if isinstance(pairs, cst.Name):
             return pairs.value, []
-        grads = self.fresh.local("grads")
+        grads = self._local("grads", step)
         text = self._moved(pairs)
         plain = isinstance(pairs, cst.ListComp) or text.startswith("list(") or "zip(" not in text
         return grads, [f"{grads} = {text}" if plain else f"{grads} = list({text})"]
@@ -179,7 +188,7 @@ class StepEditing(Editing):
         """Return the dense and the sparse optimizer's names, and the line that makes them when they are new."""
         optimizer = step.optimizer
         if optimizer.inline:
-            dense, sparse = self.fresh.local("dense_optimizer"), self.fresh.local("sparse_optimizer")
+            dense, sparse = self._local("dense_optimizer", step), self._local("sparse_optimizer", step)
             if optimizer.builders:
                 built = optimizer.builders[0]
                 return dense, sparse, two_optimizers(dense, sparse, self.tree.source(built.call), self._twin(built))
@@ -188,7 +197,7 @@ class StepEditing(Editing):
             return dense, sparse, [*hoisted, *two_optimizers(dense, sparse, given, table)]
         dense = self.tree.source(optimizer.receiver)
         if optimizer.handed:
-            sparse = self.fresh.local("sparse_optimizer")
+            sparse = self._local("sparse_optimizer", step)
             return dense, sparse, [f"{sparse} = {self._maker(optimizer.makers[0], alone=True)[2]}"]
         head, _, last = dense.rpartition(".")
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
