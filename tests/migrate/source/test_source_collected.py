@@ -160,6 +160,9 @@ STAYS = {
     "ranks that differ": (f"W = [{A}, {A.replace(', 4]', ']')}]\n" + LOOPED.format(""), "their shapes differ"),
     "an attribute that is fetched outside": (CLASS + "tf.Session().run(model.t)\n", "as a whole: `tf.Session().run("),
     "an attribute that is set outside": (CLASS + f'model.t["a"] = {ONES}\n', "is kept there as well"),
+    "a name of the module that is got by a text": (
+        DICT + SUM + 'import sys\nV = getattr(sys.modules[__name__], "W")\ntf.Session().run(V)\n', "by its name"),
+    "one of all names of the module": (f'T = {A}\ne = tf.gather(T, [1])\nuse(globals()["T"])\n', "by its name"),
     "an attribute that is got by its name": (CLASS + 'use(getattr(model, "t"))\n', "by its name"),
     "variables without names of their own": (
         "W = {n: tf.Variable(tf.zeros([9, 4]), name=n) for n in names}\n" + SUM, "may run several times"),

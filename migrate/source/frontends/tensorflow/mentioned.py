@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst.metadata import ClassScope
+from libcst.metadata import ClassScope, GlobalScope
 
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Stop
@@ -26,6 +26,8 @@ RULE = "tf-table-use"
 ACTION = "bind it to a name or an attribute of `self`"
 #: Functions that take the name of an attribute.
 BY_NAME = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "__getattribute__"}
+#: What holds the names of a module.
+SPACES = re.compile(r"(\.__dict__|\bvars\(.*\)|\bglobals\(\))$")
 #: Properties by which classes of TensorFlow list the variables that their objects hold.
 LISTS = (
     "variables", "trainable_variables", "non_trainable_variables", "global_variables", "weights", "trainable_weights",
@@ -62,6 +64,8 @@ def direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst.
                 target, f"`{target.value}` is bound in a way that cannot be followed", "its uses are not known", ACTION
             )
             return [target]
+        if isinstance(scope, GlobalScope):
+            _reached_by_string(file, target, found)
         return [*local_names(file.tree, target.value, scope), *file.tree.elsewhere(target, scope)]
     if isinstance(target, cst.Attribute):
         return list(_attribute(file, target, found))
@@ -109,10 +113,7 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
             reason = f"`{text}` finds the variables in the attributes of its objects, and a table is none"
             found.stop(one, f"`{tree.source(one)}` lists the variables of an object", reason, "list them by name")
     for node in _by_string(file, cls, target.attr.value):
-        text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
-        text = "case" if isinstance(node, cst.Module) else text
-        reason = "what it does with it is not followed"
-        found.stop(node, f"`{text}` reaches `{target.attr.value}` by its name", reason, "write the attribute out")
+        _stop_by_string(file, node, target.attr.value, found)
     for node, known in reflections(file, cls, target.attr.value):
         text = " ".join(tree.source(node).split())
         found.stop(
@@ -145,7 +146,7 @@ def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
     for text in file.tree.strings:
         if string(text) not in {name, mangled or name}:
             continue
-        around = [node for node, _ in zip(file.tree.ancestors(text), range(4), strict=False)]
+        around = _near(file, text)
         call = next((node for node in around if isinstance(node, cst.Call)), None)
         place = next((node for node in around if isinstance(node, cst.Subscript)), None)
         by_call = call is not None and not _names(file, call).isdisjoint(BY_NAME)
@@ -153,6 +154,27 @@ def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
             found.append(text)
     matched = re.compile(rf"^[ \t]*case\b.*\b{name}[ \t]*=", re.MULTILINE)
     return found + [one.tree.module for one in file.files if matched.search(one.tree.text)]
+
+
+def _reached_by_string(file: File, target: cst.Name, found: Mentions) -> None:
+    """Stop at code that reaches a name of a module by a string: `getattr(tables, "W")`, `vars(tables)["W"]`."""
+    for text in file.tree.strings:
+        if string(text) == target.value and file.tree.related(text, target):
+            place = next((one for one in _near(file, text) if isinstance(one, cst.Call | cst.Subscript)), None)
+            called = isinstance(place, cst.Call) and not _names(file, place).isdisjoint(BY_NAME)
+            if called or (isinstance(place, cst.Subscript) and SPACES.search(file.tree.source(place.value))):
+                _stop_by_string(file, text, target.value, found)
+
+
+def _near(file: File, node: cst.CSTNode) -> list[cst.CSTNode]:
+    return [one for one, _ in zip(file.tree.ancestors(node), range(4), strict=False)]
+
+
+def _stop_by_string(file: File, node: cst.CSTNode, name: str, found: Mentions) -> None:
+    text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
+    text = "case" if isinstance(node, cst.Module) else text
+    reason = "what it does with it is not followed"
+    found.stop(node, f"`{text}` reaches `{name}` by its name", reason, "write the attribute out")
 
 
 def _names(file: File, call: cst.Call) -> set[str]:
