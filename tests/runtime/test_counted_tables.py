@@ -142,6 +142,28 @@ def test_saving_drops_rows(graph: tf.Graph, tmp_path: Path) -> None:
         assert session.run(table.snapshot()[0]).tolist() == [2]
 
 
+def test_training_goes_on_after_saving_dropped_rows(graph: tf.Graph, tmp_path: Path) -> None:
+    table = runtime.create_counted_table(
+        "user", 3, rules=KeyRules(initial=_start(), eviction=Eviction(least_norm=100.0))
+    )
+    variable = v1.get_variable("w", initializer=tf.constant(MATRIX))
+    ids = v1.placeholder(tf.int64, [None])
+    rows = [runtime.sparse_lookup(table, ids), tf.nn.embedding_lookup(variable, ids)]
+    train = v1.train.GradientDescentOptimizer(0.1).minimize(tf.add_n([tf.reduce_sum(tf.sin(row)) for row in rows]))
+    saver, known = v1.train.Saver(), table.known_keys()
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        for batches in ([[1, 3]], [[1, 3, 7], [1, 7]]):
+            for batch in batches:
+                session.run(train, {ids: batch})
+            got, want = session.run(rows, {ids: [1, 3, 7]})
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+            assert not np.allclose(want[0], MATRIX[1])
+            saver.save(session, str(tmp_path / "model"))
+            assert session.run(known) == 0, "saving dropped all rows"
+            session.run(variable.initializer)  # as dropped rows do, it starts anew
+
+
 def test_strings_are_keys(graph: tf.Graph) -> None:
     table = runtime.create_counted_table("word", 2, tf.string, v1.random_normal_initializer(seed=1))
     rows = runtime.sparse_lookup(table, tf.constant(["a", "b", "a"]))

@@ -355,7 +355,7 @@ class Table : private Tended {
   [[nodiscard]] std::size_t rows_below(const Shard& shard) const noexcept;
   struct Below;
   void bring_up(Batch& batch, bool insert, std::uint32_t stamp);
-  void find_below(const Batch& batch, std::size_t part, std::vector<Below>& found) const;
+  void find_below(Batch& batch, std::size_t part, std::vector<Below>& found) const;
   void take_up(Batch& batch, std::size_t part, const std::vector<Below>& found, const float* rows);
   std::uint32_t warm(const std::int64_t* keys, std::size_t count);
   void make_way();
@@ -422,8 +422,11 @@ class Table : private Tended {
   template <typename Body>
   void with_slots(const Update& update, const std::int64_t* keys, std::size_t count, const Body& body);
   [[nodiscard]] bool ready_for(const Update& update) const;
-  // Whether a key that has no row may have lost it since it was looked up.
-  [[nodiscard]] bool skips_absent() const noexcept { return state_->thinned || state_->layout.has(Cell::count); }
+  // Whether a key that has no row may have lost it since it was looked up. Where keys start with given rows, updates
+  // create them, not look-ups.
+  [[nodiscard]] bool skips_absent() const noexcept {
+    return (state_->thinned && !initializer_.has_rows()) || state_->layout.has(Cell::count);
+  }
   void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
              std::size_t count);
   void begin_steps(const Update& first);

@@ -143,9 +143,9 @@ void Table::stamp_part(const Batch& batch, std::size_t part, std::uint32_t stamp
   for (std::size_t i = begin; i < begin + batch.distinct(part); ++i) {
     float* const row = batch.rows()[i];
     if (row == nullptr) continue;
-    if (counts && read_cell(row + used_at) != stamp) {
-      write_cell(row + uses_at, add_saturated(read_cell(row + uses_at), 1));
-    }
+    // The latest batch counts: a slower one beside it must not make its rows seem older than what it remembers.
+    if (read_cell(row + used_at) >= stamp) continue;
+    if (counts) write_cell(row + uses_at, add_saturated(read_cell(row + uses_at), 1));
     write_cell(row + used_at, stamp);
   }
 }

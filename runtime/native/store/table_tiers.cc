@@ -185,10 +185,11 @@ void Table::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
   });
 }
 
-void Table::find_below(const Batch& batch, std::size_t part, std::vector<Below>& found) const {
+// Where the keys of a part that were not in memory are: there, when another batch has brought them up since, or below.
+void Table::find_below(Batch& batch, std::size_t part, std::vector<Below>& found) const {
   const Shard& shard = *state_->shards[part];
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
-  float* const* const rows = batch.rows() + batch.begin(part);
+  float** const rows = batch.rows() + batch.begin(part);
   std::vector<std::uint32_t> missing;
   const ReadLock lock(shard.mutex);
   for (std::uint32_t i = 0; i < batch.distinct(part); ++i) {
@@ -197,7 +198,8 @@ void Table::find_below(const Batch& batch, std::size_t part, std::vector<Below>&
     static_cast<void>(shard.lower.front().prefetch(hash_key(keys[i])));
   }
   for (const std::uint32_t i : missing) {
-    for (std::uint32_t t = 0; t < shard.lower.size(); ++t) {
+    rows[i] = shard.find(hash_key(keys[i]), keys[i]);
+    for (std::uint32_t t = 0; t < shard.lower.size() && rows[i] == nullptr; ++t) {
       const Slot place = shard.lower[t].find(hash_key(keys[i]), keys[i]);
       if (place == kAbsent) continue;
       found.push_back({i, t, place});
