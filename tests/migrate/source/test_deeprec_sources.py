@@ -28,7 +28,7 @@ def _said(result: SourceResult) -> str:
 
 def _option(text: str) -> str:
     """Return what becomes of an option object, written on a line of its own."""
-    result = _converted(HEAD + ENUMS + f"option = {text}\n" + TABLE)
+    result = _converted(HEAD + ENUMS + f"evict = None\noption = {text}\n" + TABLE)
     assert result.changed, _said(result)
     lines = result.converted.splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith("option = "))
@@ -45,6 +45,9 @@ OPTIONS = {
     "tf.GlobalStepEvict(n)": "Eviction(n)",
     "tf.L2WeightEvict(0.5)": "Eviction(least_norm=0.5)",
     "tf.L2WeightEvict(l2_weight_threshold=-1.0)": "Eviction()",
+    "tf.L2WeightEvict(-1.0 if off else 0.5)": "Eviction(least_norm=max(-1.0 if off else 0.5, 0.0))",
+    "tf.InitializerOption(default_value_dim=0)": "InitialRows(rows=4096)",
+    "tf.InitializerOption(start, n)": "InitialRows(start, (n if n > 0 else 4096))",
     "tf.InitializerOption(start, 100, default_value_no_permission=.5)": "InitialRows(start, 100, refused=.5)",
     "tf.EmbeddingVariableOption('', 1000, evict)": "KeyRules(eviction=evict)",
     "tf.EmbeddingVariableOption(ht_partition_num=20)": "KeyRules()",
@@ -137,8 +140,45 @@ def test_version_1_is_imported(imports: str, spelled: str) -> None:
 
 
 def test_it_is_left_where_it_is_disabled_already() -> None:
-    text = "import tensorflow as tf\ntf.disable_eager_execution()\n" + TABLE
-    assert "disable_v2_behavior" not in _converted(text).converted
+    text = "import tensorflow as tf\ntf.disable_v2_behavior()\n" + TABLE
+    assert _converted(text).converted.count("disable_v2_behavior") == 1
+
+
+def test_only_version_1_itself_is_version_1() -> None:
+    text = "import tensorflow as tf\nfrom mine.compat import v1\ntf.disable_eager_execution()\n" + TABLE
+    converted = _converted(text).converted
+    assert converted.startswith("import tensorflow.compat.v1 as tf\n")
+    assert "disable_v2_behavior()" in converted
+
+
+def test_a_threshold_that_is_off_by_its_name_is_off() -> None:
+    text = HEAD + "OFF = -1.0\noption = tf.L2WeightEvict(l2_weight_threshold=OFF)\n" + TABLE
+    assert "option = Eviction()\n" in _converted(text).converted
+
+
+MADE_HERE = {
+    "a choice": "option = tf.EmbeddingVariableOption() if flag else None\n",
+    "a branch": "option = None\nif flag:\n    option = tf.EmbeddingVariableOption()\n",
+    "a function": "def make():\n    return tf.EmbeddingVariableOption()\n\noption = make()\n",
+    "a dict": "all = {'a': None}\nall['b'] = tf.EmbeddingVariableOption()\noption = all['b']\n",
+    "a parameter": "def chosen(one=None):\n    return one\n\noption = chosen(tf.EmbeddingVariableOption())\n",
+    "an object": "class A:\n    def __init__(self, one):\n        self.one = one\n\n"
+    "option = A(tf.EmbeddingVariableOption()).one\n",
+}
+
+
+@pytest.mark.parametrize("before", MADE_HERE.values(), ids=MADE_HERE)
+def test_an_option_that_is_made_here_is_followed(before: str) -> None:
+    result = _converted(HEAD + before + TABLE.replace("8)", "8, ev_option=option)"))
+    assert 'create_counted_table("item", 8, rules=option)' in result.converted, _said(result)
+    assert {table.applicability for table in result.tables} == {Applicability.EXACT}
+
+
+def test_a_name_that_is_imported_from_tensorflow_is_no_longer() -> None:
+    text = HEAD + "from tensorflow import get_embedding_variable as made\nitem = made('item', 8)\n" + LOOKUP
+    result = _converted(text)
+    assert "create_counted_table('item', 8)" in result.converted, _said(result)
+    assert "get_embedding_variable" not in result.converted
 
 
 KEPT = {
@@ -160,6 +200,39 @@ KEPT = {
         "GlobalStepEvict",
     ),
     "double precision": ("tf.get_embedding_variable('b', 8, value_dtype=tf.float64)", "are not float32", ""),
+    "a mention of what is imported": (
+        "1\nfrom tensorflow import get_embedding_variable as g\nb = partial(g, embedding_dim=4)",
+        "`g` is mentioned without a call",
+        "",
+    ),
+    "one of two imports": (
+        "1\nfrom tensorflow.feature_column import categorical_column_with_embedding, numeric_column",
+        "needs what only DeepRec's TensorFlow has",
+        "",
+    ),
+    "a private module": (
+        "1\nfrom tensorflow.python.feature_column import feature_column_v2 as fc\n"
+        "c = fc.categorical_column_with_embedding('y')",
+        "by a name that is not followed",
+        "",
+    ),
+    "a name in a string": ("hasattr(tf, 'get_embedding_variable')", "asks for a name of DeepRec's", ""),
+    "an attribute of an option": (
+        "tf.StorageOption()\nother.storage_size = [1024]",
+        "`other.storage_size` is an attribute of an option",
+        "the call that makes it",
+    ),
+    "an attribute by its name": (
+        "tf.StorageOption()\nsetattr(other, 'storage_path', p)",
+        "asks for an attribute of an option",
+        "the call that makes it",
+    ),
+    "a number of rows that is computed": ("tf.InitializerOption(None, rows())", "is greater than 0 is not seen", ""),
+    "what the environment has counted": (
+        "item.get_frequency(ids)\nos.environ['TF_RECORD_FREQ'] = '1'",
+        "`get_frequency` is asked of `item`",
+        "KeyRules(counts=True",
+    ),
     "a frozen graph": ("tf.graph_util.convert_variables_to_constants(s, g, ['y'])", "is used in this file", ""),
 }
 
@@ -177,11 +250,25 @@ def test_what_keeps_a_file_is_said_with_the_remedy(code: str, message: str, acti
     assert {table.verdict for table in result.tables} == {State.UNSUPPORTED}
 
 
-ASSUMED = {
+ASSUMED: dict[str, str] = {
     "parameter servers": "s = tf.train.ClusterSpec(c)\n",
     "TF_CONFIG": "import os\nc = os.environ['TF_CONFIG']\n",
     "a branch": "if multihash:\n    other = tf.get_multihash_variable('o', [[9, 4], [9, 4]])\n",
-    "an option of another file": "other = tf.get_embedding_variable('other', 8, ev_option=option)\n",
+    **{
+        f"an option of another file: {one}": "import mine\n"
+        f"def wrong():\n    return mine.x\nother = tf.get_embedding_variable('other', 8, ev_option={one})\n"
+        for one in (
+            "option",
+            "mine.make()",
+            "mine.all['a']",
+            "wrong()",
+            "{}['a']",
+            "tf.EmbeddingVariableOption(filter_option=mine.x)",
+            "tf.EmbeddingVariableOption(storage_option=mine.x)",
+            "tf.EmbeddingVariableOption(init_option=mine.x)",
+            "tf.EmbeddingVariableOption(evict_option=mine.x)",
+        )
+    },
 }
 
 

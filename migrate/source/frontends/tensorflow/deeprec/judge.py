@@ -10,6 +10,7 @@ import libcst as cst
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.choice import keep, quiet
+from migrate.source.frontends.tensorflow.deeprec.asked import check_options
 from migrate.source.frontends.tensorflow.deeprec.columns import read_columns
 from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
 from migrate.source.frontends.tensorflow.deeprec.options import read_options
@@ -55,7 +56,7 @@ def embedding_variables(file: File, assume: bool) -> DeepRecPart:
     read_variables(draft)
     read_columns(draft)
     read_program(draft)
-    _check_options(draft)
+    check_options(draft)
     uses = [(part.call, part.rule) for part in draft.parts]
     keep(file, "the EmbeddingVariables", uses, draft.stops)
     quiet(file, [draft.stops])
@@ -84,20 +85,6 @@ def _elsewhere(file: File) -> Iterator[Finding]:
             action = "leave --target out"
         state = State.NOTED if own else State.UNSUPPORTED
         yield Finding(VARIABLE, "table", state, file.tree.location(call), message, reason, action)
-
-
-def _check_options(draft: Draft) -> None:
-    """Doubt options that come from another file: it must be converted as well."""
-    made = any(option_of(name) == "EmbeddingVariableOption" for _, name in draft.file.names.calls)
-    for call in draft.tree.calls:
-        for arg in call.args:
-            if arg.keyword is None or arg.keyword.value != "ev_option" or made:
-                continue
-            if isinstance(arg.value, cst.Name | cst.Attribute) and draft.tree.source(arg.value) != "None":
-                told = "the option is made by a file that is converted as well"
-                reason = "after the conversion it must be a `runtime.KeyRules`"
-                message = f"the option `{draft.tree.source(arg.value)}` comes from another file"
-                draft.stop(arg, VARIABLE, message, reason, "convert with --assume if that holds", told)
 
 
 def _applicability(assumed: list[Stop]) -> Applicability:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 import libcst as cst
 
+from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import is_none, number
 from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
 from migrate.source.frontends.tensorflow.deeprec.symbols import ENUMS, OPTION, option_of
+from migrate.source.frontends.tensorflow.values import resolve
 
 PARAMETERS = {
     "EmbeddingVariableOption": (
@@ -57,6 +59,8 @@ BOUNDED = {
     "dram_ssdhash": 1, "dram_leveldb": 1, "dram_pmem": 2, "dram_pmem_ssdhash": 2, "dram_pmem_leveldb": 2,
 }  # fmt: skip
 GIB = "1 << 30"
+#: DeepRec's `default_value_dim` where one is given that is not greater than 0.
+ROWS = 4096
 BITS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 32, "int64": 32, "int32": 32}
 
 
@@ -89,13 +93,37 @@ def _rename(draft: Draft, call: cst.Call, kind: str, given: dict[str, cst.Arg]) 
     if not is_none(given.get("ckpt")):
         reason, action = "rows are loaded by a Saver", "leave it out and restore the checkpoint with a Saver"
         draft.stop(given["ckpt"], OPTION, "`ckpt` loads rows when a variable is made", reason, action)
-    least = number(given["l2_weight_threshold"].value) if "l2_weight_threshold" in given else None
+    least = _number(draft, given.get("l2_weight_threshold"))
     if least is not None and least <= 0:  # drops nothing
-        given = {name: arg for name, arg in given.items() if name != "l2_weight_threshold"}
         draft.write(call, function, [])
     else:
         draft.exchange(call, function, given, renamed, order)
+        _bounds(draft, given)
     draft.parts.append(_part(call, kind, function))
+
+
+def _number(draft: Draft, given: cst.Arg | None) -> float | int | None:
+    """Return the number that an argument is, written there or given once to a name."""
+    return number(resolve(draft.tree, given.value)) if given is not None else None
+
+
+def _bounds(draft: Draft, given: Mapping[str, cst.Arg]) -> None:
+    """Write numbers that may be 0 or less as DeepRec takes them: no threshold, and its default number of rows."""
+    threshold, rows = given.get("l2_weight_threshold"), given.get("default_value_dim")
+    if threshold is not None and _number(draft, threshold) is None:
+        start, end = draft.tree.outer_span(threshold.value)
+        draft.edits += [Edit(start, start, "max("), Edit(end, end, ", 0.0)")]  # no row's norm is below 0
+    if rows is None:
+        return
+    count, text = _number(draft, rows), draft.tree.source(rows.value)
+    span = draft.tree.outer_span(rows.value)
+    if isinstance(count, int):
+        draft.edits += [Edit(*span, str(ROWS))] if count <= 0 else []
+    elif any(draft.tree.contains(rows.value, one) for one in draft.tree.calls):
+        action = "give the number a name of its own"
+        draft.stop(rows, OPTION, f"whether `{text}` is greater than 0 is not seen", "it is computed", action)
+    else:
+        draft.edits.append(Edit(*span, f"({text} if {text} > 0 else {ROWS})"))
 
 
 def _part(call: cst.Call, kind: str, function: str, reason: str = "") -> Part:

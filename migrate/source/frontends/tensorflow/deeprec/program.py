@@ -11,21 +11,29 @@ from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
 from migrate.source.frontends.tensorflow.deeprec.symbols import (
+    CATEGORIES,
     GROUP_SCOPE,
     LACKING,
     LOST_MODULES,
+    MAKER,
     OPTIMIZERS,
-    OPTION_HOMES,
     OPTIONS,
     PROGRAM,
     makes_tables,
+    option_of,
 )
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
+from migrate.source.frontends.tensorflow.names import ROOTS
 from migrate.source.frontends.tensorflow.placing import line_after, without_line
 from migrate.source.frontends.tensorflow.values import is_variable
 from migrate.source.rules import rules
 
 ONE_PROCESS = "the program runs as one process"
+#: What only DeepRec's TensorFlow has, however it is spelled.
+NAMES = {
+    name.rpartition(".")[2]
+    for name in (*OPTIONS, MAKER, GROUP_SCOPE, *CATEGORIES, *LACKING, *(set(OPTIMIZERS) - {"train.FtrlOptimizer"}))
+}
 #: Attributes and arguments of DeepRec's TensorFlow that stock has not: where each is, and what to do.
 DEEPREC_ONLY = {
     "keep_weights": "leave it out",
@@ -104,18 +112,37 @@ def _lacking(draft: Draft) -> None:
 
 def _mentions(draft: Draft) -> None:
     """Stop where DeepRec's names are used otherwise than by a call that is written anew."""
-    for name in (*OPTIONS, "get_embedding_variable", GROUP_SCOPE.rpartition(".")[2]):
-        for node in draft.tree.attributes.get(name, ()):
-            found = (draft.file.names.of(node) or "").rpartition(".")
-            known = found[2] == name and (f"{found[0]}." if found[0] else "") in (*OPTION_HOMES, "feature_column.")
+    for node in draft.file.names.mentions(NAMES.__contains__):
+        if _is_left(draft, node):
             call = draft.tree.parent(node)
-            if known and not (isinstance(call, cst.Call) and call.func is node):
-                reason = "only calls are written anew"
-                draft.stop(node, PROGRAM, f"`{draft.tree.source(node)}` is mentioned without a call", reason)
+            called = isinstance(call, cst.Call) and call.func is node
+            what = "is DeepRec's, by a name that is not followed" if called else "is mentioned without a call"
+            reason = "only calls by the public names are written anew"
+            draft.stop(node, PROGRAM, f"`{draft.tree.source(node)}` {what}", reason)
+    for text in draft.tree.strings:
+        asked = draft.tree.enclosing(text, cst.Call)
+        if string(text) in NAMES and asked is not None and draft.tree.source(asked.func) in {"getattr", "hasattr"}:
+            shown = draft.tree.source(asked)
+            draft.stop(asked, PROGRAM, f"`{shown}` asks for a name of DeepRec's", "stock TensorFlow has it not")
     for node in (one for name in COLLECTIONS for one in draft.tree.attributes.get(name.rpartition(".")[2], ())):
         if draft.file.names.of(node) in COLLECTIONS:
             action = "list the tables by `runtime.tables()`"
             draft.stop(node, PROGRAM, f"`{draft.tree.source(node)}` lists EmbeddingVariables", "it is empty", action)
+
+
+def _is_left(draft: Draft, node: cst.Name | cst.Attribute) -> bool:
+    """True for a name of DeepRec's that nothing has written anew, or that is imported by another way."""
+    tree, name = draft.tree, draft.file.names.of(node) or ""
+    imported, _ = tree.imported_names(node)
+    outside = bool(imported) and not any(one.split(".")[0] in ROOTS for one in imported)
+    spelled = name.rpartition(".")[2] if name else node.attr.value if isinstance(node, cst.Attribute) else ""
+    if outside or spelled not in NAMES or any(done is node for done in draft.done):
+        return False
+    if not name and any(isinstance(tree.parent(use), cst.FunctionDef | cst.ClassDef) for use in tree.names[spelled]):
+        return False  # a method or class of the file's own
+    call = tree.parent(node)
+    known = name in OPTIMIZERS or makes_tables(name) or bool(option_of(name)) or name == GROUP_SCOPE
+    return not (known and isinstance(call, cst.Call) and call.func is node and name not in OPTIMIZERS)
 
 
 def _surroundings(draft: Draft) -> None:
@@ -148,7 +175,8 @@ def _imports(draft: Draft) -> None:
         if isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar):
             module = tree.source(statement.module) if statement.module is not None else ""
             whole = [f"{module}.{tree.source(alias.name)}" for alias in statement.names]
-            lost = [name.startswith(LOST_MODULES) for name in whole]
+            own = [bool(NAMES & {name.rpartition(".")[2]}) and name.split(".")[0] in ROOTS for name in whole]
+            lost = [is_own or name.startswith(LOST_MODULES) for name, is_own in zip(whole, own, strict=True)]
             if any(lost):
                 _without(draft, statement, all(lost))
         elif isinstance(statement, cst.Import) and any(
@@ -177,7 +205,7 @@ def _stop_import(draft: Draft, node: cst.CSTNode) -> None:
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     action = "replace it by what TensorFlow 2 has"
     draft.stop(
-        node, PROGRAM, f"`{shown}` needs a module of DeepRec's TensorFlow", "stock TensorFlow has it not", action
+        node, PROGRAM, f"`{shown}` needs what only DeepRec's TensorFlow has", "stock TensorFlow has it not", action
     )
 
 
@@ -203,7 +231,7 @@ def _version_1(draft: Draft) -> None:
         for alias in statement.names
         if tree.source(alias.name) == "tensorflow"
     ]
-    if not plain or any("compat" in tree.source(statement) for statement in tree.imports):
+    if not plain or any(_is_version_1(draft, statement) for statement in tree.imports):
         return
     for alias in plain:
         if alias.asname is None:
@@ -214,9 +242,21 @@ def _version_1(draft: Draft) -> None:
     local = first.asname.name if first.asname is not None else first.name
     message = "DeepRec's TensorFlow is version 1, of which stock TensorFlow has the names in `compat.v1`"
     draft.parts.append(Part(first, PROGRAM, "import", "import", message, "import tensorflow.compat.v1"))
-    if not any(name.startswith("disable_") for _, name in draft.file.names.calls):
+    if not draft.file.calls("disable_v2_behavior"):
         line, statement = f"{tree.source(local)}.disable_v2_behavior()", tree.statement(first)
         if statement is not None and isinstance(tree.parent(statement), cst.Module):
             draft.behind.append(line)
         else:
             draft.edits.append(line_after(tree, first, [line]))
+
+
+def _is_version_1(draft: Draft, statement: cst.Import | cst.ImportFrom) -> bool:
+    """True for an import of `tensorflow.compat.v1` or from it."""
+    if isinstance(statement.names, cst.ImportStar):
+        names = [""]
+    else:
+        names = [draft.tree.source(alias.name) for alias in statement.names]
+    if isinstance(statement, cst.ImportFrom):
+        module = draft.tree.source(statement.module) if statement.module is not None else ""
+        names = [f"{module}.{name}" for name in names]
+    return any(f"{name}.".startswith("tensorflow.compat.v1.") for name in names)

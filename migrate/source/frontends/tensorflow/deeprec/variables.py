@@ -39,6 +39,8 @@ METHODS = {
     "get_frequency": "sightings({})[0]",
     "get_version": "sightings({})[1]",
 }
+#: What DeepRec notes when a variable of the environment says so, by what asks for it.
+RECORDED = {"get_frequency": "TF_RECORD_FREQ", "get_version": "TF_RECORD_VERSION"}
 #: Attributes that its variable has as well.
 ATTRIBUTES = {"initializer", "name", "op", "graph", "dtype", "device"}
 #: Calls that take lists of variables.
@@ -213,7 +215,11 @@ def _asked(draft: Draft, part: Part, attribute: cst.Attribute) -> None:
     """Change what is asked of the object."""
     tree, name = draft.tree, attribute.attr.value
     call = tree.parent(attribute)
-    if name in METHODS and isinstance(call, cst.Call) and call.func is attribute and len(call.args) == 1:
+    if name in RECORDED and any(string(text) == RECORDED[name] for text in tree.strings):
+        reason = f"the table notes it by its rules, not by `{RECORDED[name]}`, which this file sets or reads"
+        action = "write `KeyRules(counts=True, notes_step=True)` into the rules of its table, and convert by hand"
+        draft.stop(attribute, LOOKUP, f"`{name}` is asked of `{part.label}`", reason, action)
+    elif name in METHODS and isinstance(call, cst.Call) and call.func is attribute and len(call.args) == 1:
         before, after = METHODS[name].split("({})")
         draft.edits.append(Edit(*tree.span(attribute.attr), before))
         end = tree.span(call)[1]
