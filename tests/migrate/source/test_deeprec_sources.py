@@ -207,7 +207,7 @@ KEPT = {
     ),
     "one of two imports": (
         "1\nfrom tensorflow.feature_column import categorical_column_with_embedding, numeric_column",
-        "needs what only DeepRec's TensorFlow has",
+        "needs a module or a name of DeepRec's TensorFlow",
         "",
     ),
     "a private module": (

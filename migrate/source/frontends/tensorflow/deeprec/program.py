@@ -205,7 +205,11 @@ def _stop_import(draft: Draft, node: cst.CSTNode) -> None:
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     action = "replace it by what TensorFlow 2 has"
     draft.stop(
-        node, PROGRAM, f"`{shown}` needs what only DeepRec's TensorFlow has", "stock TensorFlow has it not", action
+        node,
+        PROGRAM,
+        f"`{shown}` needs a module or a name of DeepRec's TensorFlow",
+        "stock TensorFlow has it not",
+        action,
     )
 
 
