@@ -34,9 +34,12 @@ class ChangedRows(_tensorflow.SaveableObject):  # type: ignore[misc]
 
     optional_restore = False
 
-    def __init__(self, anchor: CountedAnchor, whole: tf.Tensor) -> None:
-        """Make the ops; `whole` is the prefix of the whole checkpoint that restoring begins with."""
-        self.anchor, self._whole = anchor, whole
+    def __init__(self, anchor: CountedAnchor, whole: tf.Tensor, complete: tf.Tensor) -> None:
+        """Make the ops; `whole` is the prefix of the whole checkpoint that restoring begins with.
+
+        `complete`, a bool scalar, is whether the increment to restore holds every row, so that it replaces all.
+        """
+        self.anchor, self._whole, self._complete = anchor, whole, complete
         table, name, slots = anchor.table, anchor.table.table_name, anchor.table.slots
         with tf.control_dependencies(None), table.scope("increment"):
             self._before = [_v1.placeholder(tf.int64, [None], name=part) for part in ("keys", "fingerprints")]
@@ -55,10 +58,13 @@ class ChangedRows(_tensorflow.SaveableObject):  # type: ignore[misc]
 
     def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor]:
         """Return the rows of the whole checkpoint with the changes of the increment `prefix`."""
-        table = self.anchor.table
+        table, source = self.anchor.table, self.anchor.source
         with table.scope("restore"):
-            before = keyed.read(table, self._whole, table.slots)
-            rows = _merged(before, *keyed.read_increment(table, prefix, table.slots))
+            if source is not None:  # as every restore does
+                rows = keyed.read(table, tf.constant(source[0]), table.slots, source[1])
+            else:
+                before = _unless(self._complete, keyed.read(table, self._whole, table.slots))
+                rows = _merged(before, *keyed.read_increment(table, prefix, table.slots))
         flat: list[tf.Tensor] = tf.nest.flatten(rows)
         return [*flat, *[tf.zeros([0])] * (len(self.specs) - len(flat))]
 
@@ -96,6 +102,16 @@ def _increment(tensors: Mapping[str, tf.Tensor], name: str, slots: Slots, change
 def _chosen(tensor: tf.Tensor, keys: tf.Tensor, changed: tf.Tensor) -> tf.Tensor:
     """Return the changed rows of a tensor that has one for each key, or none at all."""
     return tf.cond(tf.equal(tf.shape(tensor)[0], tf.size(keys)), lambda: tf.gather(tensor, changed), lambda: tensor[:0])
+
+
+def _unless(complete: tf.Tensor, before: Rows) -> Rows:
+    """Return `before`, or none of its rows where `complete`."""
+
+    def kept(one: tf.Tensor) -> tf.Tensor:
+        return one[: tf.where(complete, 0, tf.shape(one)[0])]
+
+    width = tf.where(complete, 0, before.width)
+    return Rows(*tf.nest.map_structure(kept, before._replace(width=before.keys)))._replace(width=width)
 
 
 def _merged(before: Rows, more: Rows, removed: tf.Tensor) -> Rows:

@@ -76,7 +76,7 @@ def _run(file: RuleFile, data: bytes) -> tuple[Rule, ...]:
     sys.modules[module.__name__] = module
     try:
         with collecting() as found:
-            exec(compile(data, file.path, "exec"), module.__dict__)
+            exec(compile(data, file.path, "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as error:
         raise MigrateError(f"{file.path}: {_where(file, error)}; correct the rule") from error
     if not found:

@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     sys.modules["__main__"] = module
     with served(estimator=b"estimator" in source):
         try:
-            exec(compile(source, str(path), "exec"), module.__dict__)
+            exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
         except Exception as error:
             # The first entry is the line above.
             error.__traceback__ = None if error.__traceback__ is None else error.__traceback__.tb_next

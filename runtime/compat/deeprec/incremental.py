@@ -2,12 +2,14 @@
 
 Whole checkpoints are TensorFlow's. An increment is a bundle of its own, as a rule in the folder
 `.incremental_checkpoint` beside them, with the rows of EmbeddingVariables that changed since the last whole checkpoint,
-and all other variables. It says which whole checkpoint it builds on, so that it is never applied to another.
+and all other variables. It says which whole checkpoint it builds on, so that it is never applied to another, and
+whether it holds every row, as it does until the session has saved a whole checkpoint itself.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import weakref
 from collections.abc import Mapping
 from numbers import Integral
@@ -26,9 +28,12 @@ from runtime.counted import CountedAnchor
 __all__ = ["FOLDER", "IncrementalSaver", "Saver"]
 
 v1: Any = tf.compat.v1
+_log = logging.getLogger("runtime")
 #: Where increments lie, in the folder of the whole checkpoints.
 FOLDER = ".incremental_checkpoint"
 _BASE = "incremental_checkpoint_base"
+#: What an increment has instead of `_CHANGES` where it holds every row.
+_EVERYTHING, _CHANGES = "everything", "changes"
 
 
 class Saver(v1.train.Saver):  # type: ignore[misc]
@@ -50,16 +55,56 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         del incremental_save_restore, incremental_include_normal_var
         self.items = var_list
         self.noted_by: IncrementalSaver | None = None
+        self._built_with: list[Any] = []
         super().__init__(var_list, *args, **kwargs)
+
+    def build(self) -> None:
+        """Make the ops, and make them anew where an optimizer has given EmbeddingVariables slots since."""
+        if self._is_built and self._built_with != self.slots():
+            self.saver_def, self._is_built = None, False
+        super().build()
+        self._built_with = self.slots()
+
+    def slots(self) -> list[Any]:
+        """Return the slots of each EmbeddingVariable that is saved, as they are by now."""
+        items = self._var_list or []
+        given = items.values() if isinstance(items, Mapping) else items
+        return [item.table.slots for item in given if isinstance(item, CountedAnchor)]
+
+    def require_slots(self, graph: Any) -> None:
+        """Make the ops anew where there are slots that they do not know.
+
+        Raises:
+            RuntimeError: the graph is final.
+        """
+        if not self._is_built or self._built_with == self.slots():
+            return
+        if graph.finalized:
+            raise RuntimeError(
+                "this Saver was made before the optimizer and lacks the slots of its EmbeddingVariables, and the graph "
+                "is final: make the Saver after minimize(), or call its build() before the graph is final"
+            )
+        with graph.as_default():
+            self.build()
 
     def save(self, sess: Any, save_path: Any, *args: Any, **kwargs: Any) -> str:
         """Write a whole checkpoint; arguments and result are those of TensorFlow's Saver."""
+        if sess is not None:
+            self.require_slots(sess.graph)
         if self.noted_by is None:
             return str(super().save(sess, save_path, *args, **kwargs))
         with self.noted_by.noting(sess) as session:
             path = str(super().save(session, save_path, *args, **kwargs))
         self.noted_by.note(sess, path)
         return path
+
+    def restore(self, sess: Any, save_path: Any) -> None:
+        """Restore a whole checkpoint, as TensorFlow's Saver does."""
+        if sess is not None and not sess.graph.finalized:  # reading without slots may be what is wanted
+            self.require_slots(sess.graph)
+        super().restore(sess, save_path)
+        if self.noted_by is not None:
+            self.noted_by.build_on(sess, str(save_path))
 
 
 class IncrementalSaver:
@@ -70,7 +115,7 @@ class IncrementalSaver:
     """
 
     def __init__(self, saver: Saver) -> None:
-        """Make the ops in the current v1 graph, after the optimizer's and before the graph is final.
+        """Make the ops in the current v1 graph before it is final, and anew if an optimizer's slots come later.
 
         Raises:
             TypeError: `saver` is no Saver of this module.
@@ -80,21 +125,33 @@ class IncrementalSaver:
                 f"incremental checkpoints need tf.train.Saver as runtime.compat.deeprec.install() puts it there, not "
                 f"{type(saver).__module__}.{type(saver).__name__}: make the Saver after install()"
             )
-        saver.build()
         saver.noted_by = self
         self._saver = saver
         self._noted: Any = None
-        #: Session, name and CRC of the last whole checkpoint, keys and fingerprints of its rows.
-        self._last: tuple[Any, str, int, list[Any]] | None = None
-        items = saver.items
+        #: Session, name and CRC of the last whole checkpoint, keys and fingerprints of its rows where it saved it.
+        self._last: tuple[Any, str, int, list[Any] | None] | None = None
+        self._make()
+
+    def _make(self) -> None:
+        self._saver.build()
+        self._made_with = self._saver.slots()
+        items = self._saver.items
         if items is None:
             items = [*v1.global_variables(), *v1.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS)]
         with tf.name_scope("incr_save/"), tf.device("/device:CPU:0"):
             self._whole = v1.placeholder(tf.string, [], name="whole")
-            self._base = v1.placeholder_with_default(tf.constant(["", ""]), [2], name="base")
+            self._base = v1.placeholder_with_default(tf.constant(["", "", _EVERYTHING]), [3], name="base")
+            self._complete = v1.placeholder(tf.bool, [], name="complete")
         given = items.values() if isinstance(items, Mapping) else items
-        self._rows = {id(item): ChangedRows(item, self._whole) for item in given if isinstance(item, CountedAnchor)}
+        tables = [item for item in given if isinstance(item, CountedAnchor)]
+        self._rows = {id(item): ChangedRows(item, self._whole, self._complete) for item in tables}
         self._increments = v1.train.Saver(self._replaced(items), max_to_keep=0, name="incr_save")
+
+    def _require_slots(self, graph: Any) -> None:
+        self._saver.require_slots(graph)
+        if self._made_with != self._saver.slots():
+            with graph.as_default():
+                self._make()
 
     def _replaced(self, items: Any) -> Any:
         base = _Text(self._base, _BASE)
@@ -105,6 +162,7 @@ class IncrementalSaver:
     @contextlib.contextmanager
     def noting(self, session: Any) -> Any:
         """Give a session that fetches what is to be noted in the run that saves."""
+        self._require_slots(session.graph)
         self._noted = None
         yield _Noting(session, self)
 
@@ -121,6 +179,11 @@ class IncrementalSaver:
         """Remember what was saved as the checkpoint that increments of `session` build on."""
         self._last = (weakref.ref(session), Path(path).name, index_crc(Path(path)), self._noted)
 
+    def build_on(self, session: Any, path: str) -> None:
+        """Let increments of `session` go with the whole checkpoint that it restored, unless it saved one itself."""
+        if Path(f"{path}.index").exists() and (self._last is None or self._last[0]() is not session):
+            self._last = (weakref.ref(session), Path(path).name, index_crc(Path(path)), None)
+
     def incremental_save(
         self,
         sess: Any,
@@ -131,9 +194,11 @@ class IncrementalSaver:
     ) -> str:
         """Write the increment `<save_path>-<global_step>` and return its path.
 
-        Where this session has saved no whole checkpoint yet, the increment holds every row.
+        Where this session has saved no whole checkpoint yet, the increment holds every row. It goes with the checkpoint
+        that the session restored, or with none.
         """
         del meta_graph_suffix
+        self._require_slots(sess.graph)
         path = str(save_path)
         if global_step is not None:
             number = global_step if isinstance(global_step, Integral) else v1.train.global_step(sess, global_step)
@@ -143,9 +208,10 @@ class IncrementalSaver:
         definition = self._increments.as_saver_def()
         feeds: dict[Any, Any] = {definition.filename_tensor_name: path}
         if last is not None:
-            feeds[self._base] = [last[1], str(last[2])]
+            feeds[self._base] = [last[1], str(last[2]), _EVERYTHING if last[3] is None else _CHANGES]
+        noted = None if last is None else last[3]
         for number, rows in enumerate(self._rows.values()):
-            feeds |= rows.feeds(None if last is None else last[3][number])
+            feeds |= rows.feeds(None if noted is None else noted[number])
         sess.run(definition.save_tensor_name, feeds)
         if write_state:
             _keep(Path(path))
@@ -154,33 +220,41 @@ class IncrementalSaver:
     def incremental_restore(self, sess: Any, save_path: Any, incr_save_path: Any) -> None:
         """Restore the whole checkpoint `save_path` with the changes of the increment `incr_save_path`.
 
+        An increment that holds every row replaces all; one that goes with no checkpoint is taken with any.
+
         Raises:
             CheckpointError: the increment builds on another checkpoint.
         """
+        self._require_slots(sess.graph)
         whole = Path(str(save_path))
-        if not _fits(str(incr_save_path), whole):
+        name, _, complete = _base(str(incr_save_path))
+        if name and not _fits(str(incr_save_path), whole):
             raise CheckpointError(
                 f"the increment {incr_save_path} builds on another checkpoint than {whole}: restore it with the one "
                 f"that its tensor `{_BASE}` names, or restore {whole} alone"
             )
         definition = self._increments.as_saver_def()
         feeds = {definition.filename_tensor_name: str(incr_save_path), self._whole: str(whole)}
-        sess.run(definition.restore_op_name, feeds)
-        self._last = None
+        sess.run(definition.restore_op_name, feeds | {self._complete: complete})
+        self.build_on(sess, str(whole))
 
     def recover_incr_checkpoints(self, sess: Any, checkpoint_dir: Any) -> str | None:
         """Add to the last whole checkpoint of a folder its last increment, and return the path of that.
 
-        What the session holds is replaced; nothing happens where there is no increment later than the checkpoint.
+        What the session holds is replaced; nothing happens where there is no increment later than the checkpoint. One
+        that goes with another checkpoint, or with none, is left out with a warning.
         """
         whole = tf.train.latest_checkpoint(str(checkpoint_dir))
         state = tf.train.get_checkpoint_state(str(Path(str(checkpoint_dir)) / FOLDER))
         if whole is None or state is None:
             return None
         for path in reversed(state.all_model_checkpoint_paths):
-            if tf.train.checkpoint_exists(path) and _step(path) > _step(whole) and _fits(path, Path(whole)):
+            if not tf.train.checkpoint_exists(path) or _step(path) <= _step(whole):
+                continue
+            if _fits(path, Path(whole)):
                 self.incremental_restore(sess, whole, path)
                 return str(path)
+            _log.warning("the increment %s does not belong to the checkpoint %s: it is left out", path, whole)
         return None
 
 
@@ -217,9 +291,15 @@ class _Text(_tensorflow.SaveableObject):  # type: ignore[misc]
 
 
 def _fits(increment: str, whole: Path) -> bool:
-    """Whether an increment builds on this checkpoint; one that was written without any holds all rows."""
-    name, crc = (part.decode() for part in tf.train.load_variable(increment, _BASE))
-    return not name or (name == whole.name and crc == str(index_crc(whole)))
+    """Whether an increment goes with this checkpoint."""
+    name, crc, _ = _base(increment)
+    return name == whole.name and crc == str(index_crc(whole))
+
+
+def _base(increment: str) -> tuple[str, str, bool]:
+    """Return name and CRC of the checkpoint that an increment goes with, or empty, and whether it has all rows."""
+    name, crc, *holds = (part.decode() for part in tf.train.load_variable(increment, _BASE))
+    return name, crc, not name or holds == [_EVERYTHING]
 
 
 def _keep(path: Path) -> None:

@@ -136,6 +136,8 @@ def test_own_rules_are_asked_for_their_files_alone(tmp_path: Path) -> None:
         ("import nothing_of_this_name", "line 1: No module named"),
         ("raise SystemExit(3)", "line 1: 3"),
         ("x = 1\n", "it registers no rule"),
+        # Annotations are what they are in a file of its own, not texts as in this package.
+        ("def f(x: int): ...\nassert f.__annotations__['x'] is int, 'text'\n", "it registers no rule"),
         (START + "@register\nclass A(FileRule):\n    title = 't'\n", "line 2: a rule needs an `id`"),
         (START + "@register\nclass A(FileRule):\n    id = 'a-b'\n", "rule `a-b`: it has no `title`"),
         (START + "@register\nclass A(FileRule):\n    id = 'A b'\n    title = 't'\n", "its id must be"),

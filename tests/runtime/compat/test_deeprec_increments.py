@@ -22,7 +22,9 @@ _IDS = [0, 1, 2, 3, 5, 1000, 1001, -3, 7]
 class _Model:
     """A variable `user` of some parts and a dense one in a graph of their own."""
 
-    def __init__(self, rec: Any, parts: int | None = None, optimizer: Any = None, **options: Any) -> None:
+    def __init__(
+        self, rec: Any, parts: int | None = None, optimizer: Any = None, early: bool = False, **options: Any
+    ) -> None:
         self.graph = tf.Graph()
         with self.graph.as_default():
             init = rec.InitializerOption(initializer=rec.constant_initializer(_MATRIX), default_value_dim=64)
@@ -37,16 +39,21 @@ class _Model:
             self.rows = rec.nn.embedding_lookup(self.user, self.ids)
             self.step = rec.train.get_or_create_global_step()
             loss = rec.reduce_sum(rec.square(self.rows * dense) + self.rows)
+            if early:
+                self._make_savers(rec)
             self.train = (optimizer or rec.train.AdagradOptimizer(0.1)).minimize(loss, self.step)
-            self.saver = rec.train.Saver(incremental_save_restore=True)
-            self.increments = importlib.import_module(
-                "tensorflow.python.training.incremental_saver"
-            )._get_incremental_saver(True, self.saver)
+            if not early:
+                self._make_savers(rec)
             self.init = rec.global_variables_initializer()
             all_parts = [self.user] if parts is None else list(self.user)
             self.noted = [(part.get_frequency(_IDS), part.get_version(_IDS), part.total_count()) for part in all_parts]
             self.dense, self.slots = dense, all_parts[0].table.slots
         self.session = rec.Session(graph=self.graph)
+
+    def _make_savers(self, rec: Any) -> None:
+        self.saver = rec.train.Saver(incremental_save_restore=True)
+        found = importlib.import_module("tensorflow.python.training.incremental_saver")
+        self.increments = found._get_incremental_saver(True, self.saver)
 
     def trained(self, *batches: Any) -> _Model:
         for batch in batches:
@@ -184,6 +191,79 @@ def test_without_a_whole_checkpoint_an_increment_holds_every_row(rec: Any, tmp_p
     model.session.run(model.init)
     path = model.trained([0, 1]).increments.incremental_save(model.session, str(tmp_path / "incr"), 1)
     assert _tensors(path)["user-sparse_incr_keys"].tolist() == [0, 1]
+
+
+def test_an_increment_of_a_session_that_saved_no_checkpoint_goes_with_none_in_the_folder(
+    rec: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model, other = _Model(rec), _Model(rec)
+    for one in (model, other):
+        one.session.run(one.init)
+    whole = model.trained([0, 1]).saver.save(model.session, str(tmp_path / "model"), model.step)
+    folder = str(tmp_path / FOLDER / "incr-model")
+    path = other.trained([5], [5], [5]).increments.incremental_save(other.session, folder, other.step)
+    before = model.state()
+    with caplog.at_level("WARNING", "runtime"):
+        assert model.increments.recover_incr_checkpoints(model.session, tmp_path) is None
+    assert f"{path} does not belong to the checkpoint {whole}" in caplog.text
+    _equal(model.state(), before)
+    model.increments.incremental_restore(model.session, whole, path)  # by name it replaces all
+    _equal(model.state(), other.state())
+    _equal(model.then(), other.then())
+
+
+def test_an_increment_goes_with_the_checkpoint_that_was_restored(rec: Any, tmp_path: Path) -> None:
+    first, second, third = (_Model(rec) for _ in range(3))
+    first.session.run(first.init)
+    whole = first.trained([0, 1, 2, 3]).saver.save(first.session, str(tmp_path / "model"), first.step)
+    second.saver.restore(second.session, whole)
+    with second.graph.as_default():
+        gone = native.ops().rec_table_remove(second.user.table.handle, tf.constant([1, 3], tf.int64))
+    second.session.run(gone)
+    folder = str(tmp_path / FOLDER / "incr-model")
+    path = second.trained([2, 5]).increments.incremental_save(second.session, folder, second.step)
+    assert _tensors(path)["incremental_checkpoint_base"].tolist()[0] == Path(whole).name.encode()
+    assert third.increments.recover_incr_checkpoints(third.session, tmp_path) == path
+    _equal(third.state(), second.state())
+    _equal(third.then(), second.then())
+
+
+def test_savers_made_before_the_optimizer_have_its_slots(rec: Any, tmp_path: Path) -> None:
+    model, folder = _Model(rec, early=True), str(tmp_path / FOLDER / "incr-model")
+    model.session.run(model.init)
+    whole = model.trained([0, 1]).saver.save(model.session, str(tmp_path / "model"), model.step)
+    path = model.trained([1]).increments.incremental_save(model.session, folder, model.step)
+    assert "user/Adagrad-keys" in _tensors(whole)
+    assert _tensors(path)["user/Adagrad-sparse_incr_keys"].tolist() == [1]
+    restored = _Model(rec, early=True)
+    restored.session.run(restored.init)
+    assert restored.increments.recover_incr_checkpoints(restored.session, tmp_path) == path
+    _equal(restored.then(), model.then())
+
+
+def test_savers_made_before_the_optimizer_cannot_save_once_the_graph_is_final(rec: Any, tmp_path: Path) -> None:
+    model = _Model(rec, early=True)
+    model.session.run(model.init)
+    model.graph.finalize()
+    with pytest.raises(RuntimeError, match="make the Saver after minimize"):
+        model.saver.save(model.session, str(tmp_path / "model"))
+    with pytest.raises(RuntimeError, match="make the Saver after minimize"):
+        model.increments.incremental_save(model.session, str(tmp_path / "incr"), 1)
+
+
+def test_rows_that_always_come_from_one_checkpoint_come_from_it_with_increments(rec: Any, tmp_path: Path) -> None:
+    source = _Model(rec)
+    source.session.run(source.init)
+    given = source.trained([0, 1, 2]).saver.save(source.session, str(tmp_path / "source"))
+    rows = source.state()[0]
+    option = rec.CheckpointOption(given, "user", always_load_from_specific_ckpt=True)
+    model = _Model(rec, ckpt=option)
+    model.session.run(model.init)
+    whole = model.trained([0]).saver.save(model.session, str(tmp_path / "model"))
+    path = model.trained([0, 5]).increments.incremental_save(model.session, str(tmp_path / "incr"), 2)
+    assert np.any(model.state()[0] != rows)
+    model.increments.incremental_restore(model.session, whole, path)
+    np.testing.assert_array_equal(model.state()[0], rows)
 
 
 def test_the_last_two_increments_are_kept(rec: Any, tmp_path: Path) -> None:

@@ -15,6 +15,9 @@ LOOKUP = """
 import tensorflow as tf
 from tensorflow.core.framework.embedding import config_pb2
 
+def annotated(ids: int): ...
+
+assert annotated.__annotations__["ids"] is int  # not a text, as with the imports of what runs the program
 with tf.device("/cpu:0"):
     option = tf.EmbeddingVariableOption(storage_option=tf.StorageOption(
         storage_type=config_pb2.StorageType.{storage}, storage_path="{path}", storage_size=[128]))
