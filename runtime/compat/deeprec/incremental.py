@@ -39,6 +39,9 @@ _EVERYTHING, _CHANGES = "everything", "changes"
 class Saver(v1.train.Saver):  # type: ignore[misc]
     """TensorFlow's Saver with DeepRec's arguments; what it saved last is what an `IncrementalSaver` builds on."""
 
+    _is_built: bool
+    saver_def: Any
+
     def __init__(
         self,
         var_list: Any = None,
