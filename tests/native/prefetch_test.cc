@@ -27,7 +27,7 @@ void adagrad_step(Table& table, const TierIds& keys, unsigned seed) {
   table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::adagrad));
 }
 
-TierIds range(std::int64_t begin, std::int64_t end) {
+TierIds tier_range(std::int64_t begin, std::int64_t end) {
   TierIds keys;
   for (std::int64_t key = begin; key < end; ++key) keys.push_back(key);
   return keys;
@@ -87,7 +87,7 @@ TEST(staged_copies_that_were_overtaken_go) {
 
 TEST(staged_copies_that_nobody_wants_go_and_their_memory) {
   Staged staged(4);
-  const TierIds keys = range(0, 3000);
+  const TierIds keys = tier_range(0, 3000);
   std::vector<float*> rows(keys.size());
   staged.begin(keys.data(), keys.size(), 1, rows.data());
   staged.end(keys.data(), rows.data(), keys.size(), true);
@@ -101,14 +101,14 @@ TEST(prefetch_changes_no_result_and_inserts_nothing) {
   for (const char* const kind : {"memory:40000,log", "memory:40000,mapped:40000,log"}) {
     Table plain(fixtures::config(kTierDim));
     Table tiered(with_tiers(kind));
-    const TierIds all = range(0, 4000);
+    const TierIds all = tier_range(0, 4000);
     for (Table* table : {&plain, &tiered}) {
       static_cast<void>(read_tiers(*table, all, true));
       adagrad_step(*table, all, 1);
     }
     tiered.drain();
     for (int step = 0; step < 40; ++step) {
-      TierIds keys = range(step * 90, step * 90 + 60);  // some are new in the end
+      TierIds keys = tier_range(step * 90, step * 90 + 60);  // some are new in the end
       keys.push_back(4000 + step);
       const std::size_t rows = tiered.size();
       const std::size_t before = rows_read(tiered);
@@ -138,15 +138,15 @@ TEST(prefetch_changes_no_result_and_inserts_nothing) {
 TEST(prefetch_forgets_rows_that_change) {
   Table plain(fixtures::config(kTierDim));
   Table tiered(with_tiers("memory:40000,log", ";tier_policy=lru"));
-  const TierIds all = range(0, 4000);
-  const TierIds some = range(0, 50);
+  const TierIds all = tier_range(0, 4000);
+  const TierIds some = tier_range(0, 50);
   for (Table* table : {&plain, &tiered}) {
     static_cast<void>(read_tiers(*table, all, true));
     adagrad_step(*table, all, 1);
   }
   for (int change = 0; change < 5; ++change) {
     tiered.drain();
-    const TierIds others = range(1000, 3000);
+    const TierIds others = tier_range(1000, 3000);
     for (Table* table : {&plain, &tiered}) static_cast<void>(read_tiers(*table, others, true));
     tiered.drain();
     CHECK(count_below(tiered, some) == some.size());
@@ -173,7 +173,7 @@ TEST(prefetch_forgets_rows_that_change) {
 
 TEST(prefetch_keeps_to_the_size_of_memory_and_gives_up_what_nobody_uses) {
   Table tiered(with_tiers("memory:64000,log"));
-  const TierIds all = range(0, 20000);
+  const TierIds all = tier_range(0, 20000);
   static_cast<void>(read_tiers(tiered, all, true));
   tiered.drain();
   const std::size_t capacity = tiered.tier_status()[0].capacity;
