@@ -51,10 +51,10 @@ def run(program: Path, part: str = "") -> str:
     """Run the tests whose name contains `part`; fail with their output when one of them does."""
     command = [str(program), part]
     environment = {**os.environ, **leveldb()}
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     if "unexpected memory mapping" in result.stderr:  # ThreadSanitizer of older compilers and a new kernel's layout
         result = subprocess.run(
-            ["setarch", "-R", *command], capture_output=True, text=True, timeout=300, env=environment
+            ["setarch", "-R", *command], capture_output=True, text=True, timeout=600, env=environment
         )
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
