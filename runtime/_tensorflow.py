@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -45,6 +45,7 @@ __all__ = [
     "extend_warm_starts",
     "global_seed",
     "in_control_flow",
+    "nodes_called",
     "order_by_handle",
     "parse_object_graph",
     "stateful_types",
@@ -110,19 +111,28 @@ def stateful_types(op: tf.Operation) -> set[str]:
     if not op._is_stateful:
         return set()
     found: set[str] = set()
-    pending = [op.node_def]
-    known: set[str] = set()
-    while pending:
-        node = pending.pop()
-        names = {one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name}
+    for node in (op.node_def, *nodes_called(op)):
         definition = op_def_registry.get(node.op)
-        if not names and (definition is None or definition.is_stateful):
+        if not _functions(node) and (definition is None or definition.is_stateful):
             found.add(node.op)
+    return found
+
+
+def nodes_called(op: tf.Operation) -> Iterator[Any]:
+    """Yield the nodes of the functions that `op` calls, and of those that these call."""
+    pending, known = [op.node_def], set[str]()
+    while pending:
+        names = _functions(pending.pop())
         for name in names - known:
             function = op.graph._get_function(name)
-            pending += function.definition.node_def if function else []
-            known.add(name)
-    return found
+            nodes = list(function.definition.node_def) if function else []
+            yield from nodes
+            pending += nodes
+        known |= names
+
+
+def _functions(node: Any) -> set[str]:
+    return {one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name}
 
 
 def parse_object_graph(content: bytes) -> list[Any]:

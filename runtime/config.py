@@ -91,8 +91,8 @@ def init(**kwargs: Any) -> None:
     unknown = sorted(set(kwargs) - known)
     if unknown:
         _log.warning("init ignores the unknown keyword%s %s", "s"[: len(unknown) > 1], ", ".join(unknown))
-    config = Config(**{name: value for name, value in kwargs.items() if name in known})
-    _check(config)
+    config = checked({name: value for name, value in kwargs.items() if name in known})
+    _refuse_absent(config)
     _current = config
 
 
@@ -114,13 +114,23 @@ def use_dynamic_expansion() -> bool:
     return _current is not None and _current.use_dynamic_expansion
 
 
-def _check(config: Config) -> None:
+def checked(given: Mapping[str, Any]) -> Config:
+    """Return the settings that known keywords of `init` give, by Rec SDK's rules.
+
+    Raises:
+        ValueError: a value has the wrong type or range, or all step counts are 0.
+    """
+    config = Config(**given)
     for name, rule in _RULES.items():
         rule(name, getattr(config, name))
     if config.max_steps == config.train_steps == config.eval_steps == 0:
         raise ValueError(
             "`max_steps`, `train_steps` and `eval_steps` are all 0: give at least one of them a step count"
         )
+    return config
+
+
+def _refuse_absent(config: Config) -> None:
     default = Config()
     for name, remedy in _ABSENT.items():
         if getattr(config, name) != getattr(default, name):

@@ -360,7 +360,15 @@ def create_table(
         RuntimeError: called inside a `tf.function`, which would make one at every trace, or in eager mode after
             `init(use_dynamic_expansion=True)`.
     """
-    arguments = table_arguments.checked(dict(locals()))
+    return made(table_arguments.checked(dict(locals())))
+
+
+def made(arguments: table_arguments.TableArguments, kind: type[Table] = Table) -> Table:
+    """Make a table, or one of a subclass, for a façade that has checked the arguments itself.
+
+    Raises:
+        ValueError, RuntimeError: see `create_table`.
+    """
     traced = not tf.executing_eagerly()
     with tf.init_scope():
         if tf.executing_eagerly():
@@ -368,14 +376,14 @@ def create_table(
                 raise RuntimeError(
                     f"create_table({arguments.name!r}) was called inside a tf.function: create the table once, outside"
                 )
-            return Table(arguments)
+            return kind(arguments)
         reuse = tf.compat.v1.get_variable_scope().reuse
         known = {table.table_name: table for table in tables()}.get(arguments.name)
         if known is not None:
             return _reused(known, arguments, bool(reuse))
         _check_new(arguments.name, reuse)
         with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
-            return Table(arguments)
+            return kind(arguments)
 
 
 def tables(graph: tf.Graph | None = None) -> list[Table]:

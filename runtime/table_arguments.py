@@ -57,9 +57,7 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
     Raises:
         ValueError: see `create_table`.
     """
-    _check_sizes(given)
-    _check_options(given)
-    _check_padding(given)
+    check_rules(given)
     _refuse_absent(given)
     for argument, default in _NO_EFFECT.items():
         if given[argument] != default:
@@ -79,6 +77,17 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         when_full=_when_full(given),
         storage=_storage(given),
     )
+
+
+def check_rules(given: Mapping[str, Any]) -> None:
+    """Check the arguments that are Rec SDK's by its rules, also those of features that are missing here.
+
+    Raises:
+        ValueError: a wrong type, range or combination.
+    """
+    _check_sizes(given)
+    _check_options(given)
+    _check_padding(given)
 
 
 def table_name(name: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.compat.changes import ABSENT, Changes
 from runtime.compat.deeprec import (
     columns,
     composed,
@@ -27,7 +28,6 @@ from runtime.optimizers import deeprec as optimizers
 __all__ = ["install", "uninstall"]
 
 v1: Any = tf.compat.v1
-_ABSENT = object()
 #: TensorFlow 1's take a dtype, TensorFlow 2's do not, and otherwise they are the same.
 _INITIALIZERS = ("constant", "ones", "random_normal", "random_uniform", "zeros")
 #: Subpackages with a life of their own.
@@ -36,37 +36,6 @@ _TRAINING = "tensorflow.python.training"
 _FRAMEWORK = "tensorflow.core.framework"
 _MADE = ("embedding_variable", "multihash_variable")
 _LAYERS = "tensorflow.contrib.layers.python.layers"
-
-
-class _Changes:
-    """Attributes and modules that were set, and what was there before."""
-
-    def __init__(self) -> None:
-        self._attributes: list[tuple[Any, str, Any]] = []
-        self._modules: list[tuple[str, Any]] = []
-
-    def set(self, owner: Any, name: str, value: Any) -> None:
-        self._attributes.append((owner, name, vars(owner).get(name, _ABSENT)))
-        setattr(owner, name, value)
-
-    def add_module(self, name: str, contents: dict[str, Any]) -> ModuleType:
-        module = ModuleType(name, "Put here by runtime.compat.deeprec.install().")
-        module.__dict__.update({"__path__": [], **contents})
-        self._modules.append((name, sys.modules.get(name, _ABSENT)))
-        sys.modules[name] = module
-        return module
-
-    def undo(self) -> None:
-        for owner, name, before in reversed(self._attributes):
-            if before is _ABSENT:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, before)
-        for name, module in reversed(self._modules):
-            if module is _ABSENT:
-                sys.modules.pop(name, None)
-            else:
-                sys.modules[name] = module
 
 
 class _Either(ModuleType):
@@ -86,7 +55,7 @@ class _Either(ModuleType):
                 setattr(self._owner, self._name, self)
 
 
-_changes: _Changes | None = None
+_changes: Changes | None = None
 
 
 def install(hbm_as_dram: bool = False, group_ftrl: bool = False) -> None:
@@ -103,7 +72,7 @@ def install(hbm_as_dram: bool = False, group_ftrl: bool = False) -> None:
     global _changes
     uninstall()
     storage.allow_hbm_as_dram(hbm_as_dram)
-    _changes = changes = _Changes()
+    _changes = changes = Changes("runtime.compat.deeprec")
     try:
         _add_missing(changes, tf, v1)
         for name in _INITIALIZERS:
@@ -127,13 +96,13 @@ def uninstall() -> None:
         _changes = None
 
 
-def _add_missing(changes: _Changes, to: ModuleType, source: ModuleType) -> None:
+def _add_missing(changes: Changes, to: ModuleType, source: ModuleType) -> None:
     """Add the public names that a module of TensorFlow 1 has and that of TensorFlow 2 lacks, in its parts as well."""
     for name, value in list(vars(source).items()):
         if name.startswith("_") or name in _LEFT_ALONE:
             continue
-        known = vars(to).get(name, _ABSENT)
-        if known is _ABSENT:
+        known = vars(to).get(name, ABSENT)
+        if known is ABSENT:
             changes.set(to, name, value)
         elif type(known) is ModuleType and isinstance(value, ModuleType) and known is not value:
             _add_missing(changes, known, value)
@@ -141,7 +110,7 @@ def _add_missing(changes: _Changes, to: ModuleType, source: ModuleType) -> None:
             changes.set(to, name, _Either(to, name, known, value))
 
 
-def _add_names(changes: _Changes, module: Any) -> None:
+def _add_names(changes: Changes, module: Any) -> None:
     for name in options.__all__:
         changes.set(module, name, getattr(options, name))
     changes.set(module, "get_embedding_variable", creation.get_embedding_variable)
@@ -163,7 +132,7 @@ def _add_names(changes: _Changes, module: Any) -> None:
             changes.set(v1.GraphKeys, name, getattr(variable, name))
 
 
-def _add_columns(changes: _Changes, module: Any) -> None:
+def _add_columns(changes: Changes, module: Any) -> None:
     for name in ("categorical_column_with_embedding", "sequence_categorical_column_with_embedding"):
         changes.set(module, name, getattr(columns, name))
     linear = v1.feature_column.linear_model
@@ -175,7 +144,7 @@ def _add_columns(changes: _Changes, module: Any) -> None:
         changes.set(module, name, functools.wraps(stock)(made))
 
 
-def _add_modules(changes: _Changes) -> None:
+def _add_modules(changes: Changes) -> None:
     names = ("IncrementalSaver", "_get_incremental_saver")
     saver = changes.add_module(f"{_TRAINING}.incremental_saver", {name: getattr(incremental, name) for name in names})
     changes.set(sys.modules[_TRAINING], "incremental_saver", saver)
@@ -203,7 +172,7 @@ def _add_modules(changes: _Changes) -> None:
         changes.set(module, "contrib", contrib)
 
 
-def _add_to_inner_modules(changes: _Changes) -> None:
+def _add_to_inner_modules(changes: Changes) -> None:
     """Put names where programs that import TensorFlow's inner modules look for them."""
     made = {name: getattr(v1, name) for name in vars(v1) if name.startswith("get_") and name.endswith(_MADE)}
     added = {

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from runtime.compat.deeprec.tensorflow_1 import served
+from runtime.compat.tensorflow_1 import served
 
 
 @pytest.mark.parametrize(("combiner", "numeric"), [("sum", True), ("mean", False)])
@@ -69,7 +69,7 @@ def test_arguments_of_a_group(rec: Any, arguments: tuple[Any, ...], error: type[
 
 
 def test_every_name_of_tensorflow_1_is_served_as_it_means_it() -> None:
-    with served(estimator=False) as module:
+    with served(estimator=False, facade="deeprec") as module:
         assert sys.modules["tensorflow"] is module
         names = [name for name in dir(tf.compat.v1) if not name.startswith("_") and name not in ("estimator", "keras")]
         assert len(names) > 500

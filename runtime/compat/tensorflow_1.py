@@ -16,8 +16,8 @@ import runtime
 
 __all__ = ["served"]
 
-#: What no script for DeepRec needs, and what takes long to import.
-_LEFT_OUT = (("keras",), ("compat", "mx_rec"), ("compat", "sok"))
+#: What no such script needs, and what takes long to import.
+_LEFT_OUT = ("keras",)
 
 
 class _TensorFlow1(ModuleType):
@@ -36,15 +36,16 @@ class _TensorFlow1(ModuleType):
 
 
 @contextlib.contextmanager
-def served(estimator: bool) -> Iterator[ModuleType]:
+def served(estimator: bool, facade: str) -> Iterator[ModuleType]:
     """Let `import tensorflow` give this module; what was imported before keeps TensorFlow 2.
 
-    With `estimator` that is imported before, where TensorFlow has it.
+    The whole runtime is, but for other façades than this one; with `estimator` that is, too, where TensorFlow has it.
     """
     top = Path(runtime.__file__).parent
     for path in sorted(top.rglob("*.py")):
         parts = path.relative_to(top).with_suffix("").parts
-        if parts[:1] not in _LEFT_OUT and parts[:2] not in _LEFT_OUT and parts[-1] not in ("__init__", "__main__"):
+        other = parts[0] == "compat" and len(parts) > 2 and parts[1] != facade
+        if parts[0] not in _LEFT_OUT and not other and parts[-1] not in ("__init__", "__main__"):
             importlib.import_module(".".join(("runtime", *parts)))
     if estimator:
         with contextlib.suppress(AttributeError, ImportError):

@@ -1,0 +1,63 @@
+"""What a façade's `install` does to TensorFlow and to `sys.modules`, kept so that `uninstall` can undo it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+__all__ = ["ABSENT", "Changes"]
+
+#: Stands for what was not there.
+ABSENT = object()
+
+
+class Changes:
+    """Attributes and modules that were set, and what was there before."""
+
+    def __init__(self, facade: str) -> None:
+        """Take the façade's module name, which the modules that it adds name in their docstring."""
+        self._facade = facade
+        self._attributes: list[tuple[Any, str, Any]] = []
+        self._modules: list[tuple[str, Any]] = []
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        """Set an attribute of a module or class."""
+        self._attributes.append((owner, name, vars(owner).get(name, ABSENT)))
+        setattr(owner, name, value)
+
+    def add_module(self, name: str, contents: Mapping[str, Any]) -> ModuleType:
+        """Make a module, also a package, importable by its full name."""
+        module = ModuleType(name, f"Put here by {self._facade}.install().")
+        module.__dict__.update({"__path__": [], **contents})
+        self._modules.append((name, sys.modules.get(name, ABSENT)))
+        sys.modules[name] = module
+        return module
+
+    def add_modules(self, contents: Mapping[str, Mapping[str, Any]]) -> None:
+        """Make modules with these contents importable, with the packages that they are in; each is in its package."""
+        made: dict[str, ModuleType] = {}
+        for name in contents:
+            parts = name.split(".")
+            for end in range(1, len(parts) + 1):
+                path = ".".join(parts[:end])
+                if path not in made:
+                    made[path] = self.add_module(path, contents.get(path, {}))
+        for name, module in made.items():
+            package, _, last = name.rpartition(".")
+            if package:
+                setattr(made[package], last, module)
+
+    def undo(self) -> None:
+        """Put everything back, the last change first."""
+        for owner, name, before in reversed(self._attributes):
+            if before is ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+        for name, module in reversed(self._modules):
+            if module is ABSENT:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module

@@ -1,0 +1,101 @@
+"""`install` makes `mx_rec` importable and lets TensorFlow know of it, `uninstall` takes both back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from runtime.compat import graph_modifier
+from runtime.compat.changes import Changes
+from runtime.compat.mx_rec import names, npu, ops, pipeline, state
+from runtime.compat.mx_rec.specs import FeatureSpec
+
+__all__ = ["install", "uninstall"]
+
+v1: Any = tf.compat.v1
+_changes: Changes | None = None
+
+
+def install() -> None:
+    """Let scripts written for Rec SDK run: make `mx_rec`, `rec_sdk_common` and the hardware's packages importable.
+
+    TensorFlow's optimizers then tell when gradients are computed, its sessions whether a hook is missing, and datasets
+    have `eos_map`. It does not leave eager mode: that is for the script to do.
+    """
+    global _changes
+    uninstall()
+    graph_modifier.part("GraphModifierHook")  # notes how iterators are structured from its import on
+    _changes = changes = Changes("runtime.compat.mx_rec")
+    try:
+        contents = {name: dict(found) for name, found in names.CONTENTS.items()}
+        for name, found in contents.items():
+            if name in npu.CONTENTS and name.startswith(("npu_bridge", "npu_device")):
+                _add_estimators(name, found)
+        changes.add_modules(contents)
+        optimizer = v1.train.Optimizer
+        changes.set(optimizer, "compute_gradients", _merging(optimizer.compute_gradients))
+        creator = v1.train.ChiefSessionCreator
+        changes.set(creator, "__init__", _demanding_hook(creator.__init__))
+        changes.set(tf.data.Dataset, "eos_map", ops.eos_map)
+    except BaseException:
+        uninstall()
+        raise
+
+
+def uninstall() -> None:
+    """Take off what `install` put on, and forget what `init` set."""
+    global _changes
+    if _changes is not None:
+        _changes.undo()
+        _changes = None
+        state.forget()
+        FeatureSpec.use_timestamp_train = FeatureSpec.use_timestamp_eval = False
+
+
+def _add_estimators(name: str, contents: dict[str, Any]) -> None:
+    """Let a module have the classes that need tf.estimator, which takes long to import, when they are asked for."""
+    wanted = {
+        "npu_init": npu.ESTIMATOR,
+        "npu_config": ("NPURunConfig",),
+        "npu_estimator": ("NPUEstimator", "NPUEstimatorSpec"),
+    }.get(name.rpartition(".")[2], ())
+
+    def found(attribute: str) -> Any:
+        if attribute in wanted:
+            return npu.estimator_class(attribute)
+        raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+
+    if wanted:
+        available = wanted if _has_estimator() else ()
+        contents.update(__all__=[*contents, *available], __getattr__=found)
+
+
+def _has_estimator() -> bool:
+    return "estimator" in dir(v1)
+
+
+def _merging(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def compute_gradients(self: Any, *args: Any, **kwargs: Any) -> Any:
+        pipeline.merge_for_training()
+        return stock(self, *args, **kwargs)
+
+    return compute_gradients
+
+
+def _demanding_hook(stock: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(stock)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        instance = state.ConfigInitializer._instance
+        wanted = instance is not None and instance.modify_graph
+        if instance is not None and wanted and not instance.train_params_config.is_graph_modify_hook_running:
+            raise RuntimeError(
+                "a session with hooks starts on a graph with modify_graph=True and has no GraphModifierHook: add it to "
+                "the hooks, with modify_graph=False where the graph is modified already"
+            )
+        stock(self, *args, **kwargs)
+
+    return __init__

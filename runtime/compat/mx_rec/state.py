@@ -1,0 +1,287 @@
+"""What the façade knows: settings of the process (`ConfigInitializer`), and facts of one graph (`GraphState`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import weakref
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import tensorflow as tf
+
+import runtime
+from runtime import _checks, config
+from runtime.compat import graph_modifier
+from runtime.compat.mx_rec.constants import ASCEND_GLOBAL_HASHTABLE_COLLECTION, EVAL_CHANNEL_ID, TRAIN_CHANNEL_ID
+
+if TYPE_CHECKING:
+    from runtime.compat.mx_rec.specs import FeatureSpec
+    from runtime.compat.mx_rec.tables import BaseSparseEmbedding
+
+__all__ = ["ConfigInitializer", "GraphState", "forget", "init", "state_of", "terminate_config_initializer"]
+
+_log = logging.getLogger("runtime")
+#: What only the hardware has: accepted and without effect.
+_NO_EFFECT = ("use_lccl", "bind_cpu")
+
+
+@dataclasses.dataclass
+class GraphState:
+    """What was built in one graph."""
+
+    #: Lookups of each table by (name, is_train), and those whose ids a dataset may compute.
+    lookups: dict[tuple[str, bool], int] = dataclasses.field(default_factory=dict)
+    #: The specifications that the datasets of this graph send, by (table, is_train).
+    specs: dict[tuple[str, bool], list[FeatureSpec]] = dataclasses.field(default_factory=dict)
+    #: The rows of those that were looked up, by the specification and is_train.
+    rows: dict[tuple[FeatureSpec, bool], tf.Tensor] = dataclasses.field(default_factory=dict)
+    #: The number of the datasets' insertion, with where each specification's ids are in the element.
+    places: dict[int, dict[tuple[FeatureSpec, bool], int]] = dataclasses.field(default_factory=dict)
+    anchors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    modify_graph: bool = False
+    #: The modes whose lookups are merged, and the modes that have a lookup with a gradient.
+    merged: set[bool] = dataclasses.field(default_factory=set)
+    trained: set[bool] = dataclasses.field(default_factory=set)
+    orphans_allowed: bool = False
+    modified: bool = False
+    started: bool = False
+    initializers: dict[bool, tf.Operation] = dataclasses.field(default_factory=dict)
+
+
+def state_of(graph: tf.Graph | None = None) -> GraphState:
+    """Return what is known of a graph, by default of the current one; it lives as long as the graph."""
+    graph = graph or tf.compat.v1.get_default_graph()
+    while getattr(graph, "outer_graph", None) is not None:
+        graph = graph.outer_graph
+    # An attribute and no weak dictionary: tensors in the values would keep their graph, the key, alive.
+    found: GraphState | None = getattr(graph, "_recmigrate_mx_rec", None)
+    if found is None:
+        found = GraphState()
+        graph._recmigrate_mx_rec = found
+    return found
+
+
+class TrainParamsConfig:
+    """`ConfigInitializer.train_params_config`."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._collection = ASCEND_GLOBAL_HASHTABLE_COLLECTION
+        self.bool_gauge_set: set[str] = set()
+        self.is_graph_modify_hook_running = False
+        self.iterator_type = ""
+        self.experimental_mode: Any = None
+        self.sparse_dir = ""
+
+    @property
+    def ascend_global_hashtable_collection(self) -> str:
+        """The name of the collection of table variables."""
+        return self._collection
+
+    @ascend_global_hashtable_collection.setter
+    def ascend_global_hashtable_collection(self, name: str) -> None:
+        self._collection = _checks.text("name", name)
+
+    def get_training_mode_channel_id(self, is_training: bool) -> int:
+        """Return the number of the channel of a mode."""
+        return TRAIN_CHANNEL_ID if _checks.boolean("is_training", is_training) else EVAL_CHANNEL_ID
+
+    def get_initializer(self, is_training: bool) -> tf.Operation:
+        """Return the op that initializes the iterator of the lookups of this mode in the current graph.
+
+        Raises:
+            ValueError: no bool, or there is no such op.
+        """
+        _checks.boolean("is_training", is_training)
+        known = state_of().initializers.get(is_training)
+        return graph_modifier.part("get_initializer")(is_training) if known is None else known
+
+    def set_initializer(self, is_training: bool, initializer: tf.Operation) -> None:
+        """Let `get_initializer` give another op."""
+        state_of().initializers[_checks.boolean("is_training", is_training)] = initializer
+
+    def get_target_batch(self, is_training: bool) -> Any:
+        """Return the batch that the lookups of this mode read, None before the graph was modified."""
+        _checks.boolean("is_training", is_training)
+        return graph_modifier.part("get_target_batch")(is_training) if state_of().modified else None
+
+
+class SparseEmbedConfig:
+    """`ConfigInitializer.sparse_embed_config`: the tables, the last made of each name."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._tables: weakref.WeakValueDictionary[str, BaseSparseEmbedding] = weakref.WeakValueDictionary()
+        #: All names there ever were, since the tables of a graph go with it.
+        self.names: set[str] = set()
+
+    @property
+    def table_name_set(self) -> set[str]:
+        """The names of all tables."""
+        return set(self.names)
+
+    def insert(self, table: BaseSparseEmbedding) -> None:
+        """Note a new table."""
+        self.names.add(table.table_name)
+        self._tables[table.table_name] = table
+
+    def get_table_instance_by_name(self, name: str) -> BaseSparseEmbedding:
+        """Return the table last made with this name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        if name not in self._tables:
+            raise KeyError(f"there is no table {name!r}: its tables are {sorted(self._tables)}")
+        return self._tables[name]
+
+    def get_table_instance(self, variable: Any) -> BaseSparseEmbedding:
+        """Return the table of a table's variable.
+
+        Raises:
+            KeyError: it is none.
+        """
+        table = getattr(variable, "table", None)
+        if table is None:
+            raise KeyError(f"{variable!r} is no variable of a table: take one of get_dense_and_sparse_variable()[1]")
+        found: BaseSparseEmbedding = table
+        return found
+
+
+class FeatureSpecConfig:
+    """`ConfigInitializer.feature_spec_config`: all specifications that a dataset sends, by name."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self.feature_spec_dict: dict[str, FeatureSpec] = {}
+        self.table_name_to_feature_spec: dict[str, dict[bool, list[FeatureSpec]]] = {}
+
+    def insert(self, spec: FeatureSpec, is_training: bool) -> None:
+        """Note that a dataset sends the ids of a specification."""
+        self.feature_spec_dict[spec.name] = spec
+        of_table = self.table_name_to_feature_spec.setdefault(spec.table_name, {True: [], False: []})
+        if spec not in of_table[is_training]:
+            of_table[is_training].append(spec)
+
+
+class OptimizerConfig:
+    """`ConfigInitializer.optimizer_config`."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        #: The sparse optimizer last made.
+        self.optimizer_instance: Any = None
+        self._names: dict[str, int] = {}
+
+    def numbered(self, name: str) -> str:
+        """Return `<name>_<n>`, n counting the optimizers of this name."""
+        number = self._names.get(name, 0)
+        self._names[name] = number + 1
+        return f"{name}_{number}"
+
+
+class HybridManagerConfig:
+    """`ConfigInitializer.hybrid_manager_config`: whether the pipeline runs, after which no new table is made."""
+
+    def __init__(self) -> None:
+        """Start unfrozen."""
+        self.freeze = False
+        self.asc_manager: Any = None
+
+
+class ConfigInitializer:
+    """The settings of `init` and what goes with them; one of a process."""
+
+    _instance: ClassVar[ConfigInitializer | None] = None
+    _terminated: ClassVar[bool] = False
+
+    def __init__(self, settings: config.Config) -> None:
+        """Take checked settings; call `init` instead."""
+        self.settings = settings
+        self._if_load = settings.if_load
+        for name in ("max_steps", "train_steps", "eval_steps", "save_steps", "use_lccl", "use_dynamic_expansion"):
+            setattr(self, name, getattr(settings, name))
+        self.use_static = not settings.use_dynamic
+        self.use_dynamic_expansion = settings.use_dynamic_expansion
+        self.is_incremental_checkpoint = settings.is_incremental_checkpoint
+        self.save_checkpoint_due_time = settings.save_checkpoint_due_time
+        self.save_delta_checkpoints_secs = settings.save_delta_checkpoints_secs
+        self.restore_model_version = settings.restore_model_version
+        self.modify_graph = False
+        self.sparse_embed_config = SparseEmbedConfig()
+        self.feature_spec_config = FeatureSpecConfig()
+        self.hybrid_manager_config = HybridManagerConfig()
+        self.optimizer_config = OptimizerConfig()
+        self.train_params_config = TrainParamsConfig()
+
+    @property
+    def if_load(self) -> bool:
+        """Whether the script is going to restore a checkpoint."""
+        return self._if_load
+
+    @if_load.setter
+    def if_load(self, value: bool) -> None:
+        self._if_load = _checks.boolean("if_load", value)
+
+    @property
+    def host_pipeline_ops(self) -> Any:
+        """The ops of `import_host_pipeline_ops()`."""
+        from runtime.compat.mx_rec.ops import import_host_pipeline_ops
+
+        return import_host_pipeline_ops()
+
+    @staticmethod
+    def get_instance() -> ConfigInitializer:
+        """Return the settings.
+
+        Raises:
+            EnvironmentError: `init` was not called.
+        """
+        if ConfigInitializer._instance is None:
+            raise OSError("Please init the environment for mx_rec at first.")
+        return ConfigInitializer._instance
+
+
+def init(*positional: Any, **kwargs: Any) -> None:
+    """Set up the process, once; keywords are Rec SDK's, and unknown ones are ignored as there.
+
+    Positional values are those of older releases (`use_mpi`, …) and mean nothing.
+
+    Raises:
+        ValueError: a value has the wrong type or range, all step counts are 0, incremental checkpoints without both
+            of their periods, or a feature that is not there yet.
+        EnvironmentError: called twice.
+    """
+    if ConfigInitializer._instance is not None:
+        raise OSError("init of mx_rec was called twice in this process: call it once")
+    known = {field.name for field in dataclasses.fields(config.Config)}
+    ignored = [repr(value) for value in positional] + sorted(set(kwargs) - known)
+    if ignored:
+        _log.info("init of mx_rec ignores %s", ", ".join(ignored))
+    settings = config.checked({name: value for name, value in kwargs.items() if name in known})
+    periods = (settings.save_checkpoint_due_time, settings.save_delta_checkpoints_secs)
+    if settings.is_incremental_checkpoint and None in periods:
+        raise ValueError(
+            "is_incremental_checkpoint=True needs `save_checkpoint_due_time` and `save_delta_checkpoints_secs`: give "
+            "the seconds between full checkpoints and between deltas"
+        )
+    runtime.init(**{key: value for key, value in dataclasses.asdict(settings).items() if key not in _NO_EFFECT})
+    ConfigInitializer._instance = ConfigInitializer(settings)
+
+
+def terminate_config_initializer() -> None:
+    """End the pipeline, so that new tables may be made; a second call, or one before `init`, only warns."""
+    instance = ConfigInitializer._instance
+    if instance is None or ConfigInitializer._terminated:
+        _log.warning("terminate_config_initializer has nothing to do: init was not called, or already terminated")
+        return
+    instance.hybrid_manager_config.freeze = False
+    ConfigInitializer._terminated = True
+    runtime.terminate_config_initializer()
+
+
+def forget() -> None:
+    """Be as before `init`, for `uninstall`."""
+    if ConfigInitializer._instance is not None and not ConfigInitializer._terminated:
+        runtime.terminate_config_initializer()
+    ConfigInitializer._instance, ConfigInitializer._terminated = None, False

@@ -1,0 +1,106 @@
+"""A program for Rec SDK computes what stock TensorFlow does, under each of its six switches."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from runtime.compat import mx_rec
+
+PROGRAM = Path(__file__).with_name("mx_rec_demo.py")
+ROOT = Path(__file__).parents[3]
+v1 = tf.compat.v1
+
+
+def _samples() -> dict[str, Any]:
+    random = np.random.RandomState(3)
+    users, items = random.randint(20, size=(40, 3)), random.randint(10, size=(40, 2))
+    return {"user": users, "item": items, "label": random.rand(40).astype(np.float32)}
+
+
+def _stock(multi: bool) -> list[float]:
+    """The losses of the same model and data with variables of TensorFlow."""
+    samples = _samples()
+    evaluated = {key: value[::-1][:16] for key, value in samples.items()}
+    with tf.Graph().as_default(), v1.Session() as session:
+        batch = {
+            name: v1.placeholder(tf.int64 if name != "label" else tf.float32, [8, *value.shape[1:]])
+            for name, value in samples.items()
+        }
+        tables = {
+            name: v1.get_variable(name, [20, dim], initializer=v1.constant_initializer(0.3))
+            for name, dim in (("user", 4), ("item", 2))
+        }
+        kernel = v1.get_variable("kernel", [6, 1], initializer=v1.constant_initializer(0.2))
+        found = [tf.reduce_sum(tf.nn.embedding_lookup(tables[name], batch[name]), 1) for name in tables]
+        found[0] *= 2.0 if multi else 1.0
+        loss = tf.reduce_mean((tf.squeeze(tf.matmul(tf.concat(found, 1), kernel), 1) - batch["label"]) ** 2)
+        train = [
+            v1.train.GradientDescentOptimizer(0.1).minimize(loss, var_list=[kernel]),
+            v1.train.AdagradOptimizer(0.1, 0.1).minimize(loss, var_list=list(tables.values())),
+        ]
+        session.run(v1.global_variables_initializer())
+
+        def losses(rows: dict[str, Any], fetches: list[Any]) -> list[float]:
+            feeds = (
+                {batch[name]: value[start : start + 8] for name, value in rows.items()}
+                for start in range(0, len(rows["label"]), 8)
+            )
+            return [float(session.run(fetches, feed)[0]) for feed in feeds]
+
+        return losses(samples, [loss, *train]) + losses(evaluated, [loss])
+
+
+def _losses(printed: str) -> list[float]:
+    return [float(line.split()[1]) for line in printed.splitlines() if line.startswith("loss ")]
+
+
+COMBINATIONS = {
+    "static": {},
+    "dynamic shapes, several lookups": {"USE_DYNAMIC": "1", "USE_MULTI_LOOKUP": "1"},
+    "modified graph, several lookups": {"USE_MODIFY_GRAPH": "1", "USE_MULTI_LOOKUP": "1"},
+    "expansion, several lookups": {"USE_DYNAMIC_EXPANSION": "1", "USE_MULTI_LOOKUP": "1"},
+    "expansion, modified graph, dynamic shapes": {
+        "USE_DYNAMIC_EXPANSION": "1",
+        "USE_MODIFY_GRAPH": "1",
+        "USE_DYNAMIC": "1",
+    },
+    "thresholds": {"USE_FAAE": "1"},
+    "thresholds, modified graph, host": {"USE_FAAE": "1", "USE_MODIFY_GRAPH": "1", "CACHE_MODE": "DDR"},
+    "disks, dynamic shapes": {"CACHE_MODE": "SSD", "USE_MODIFY_GRAPH": "1", "USE_DYNAMIC": "1"},
+}
+
+
+@pytest.mark.parametrize("switches", COMBINATIONS.values(), ids=COMBINATIONS)
+def test_the_program_has_the_losses_of_stock(
+    switches: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name, value in {**switches, "SSD_DATA_PATH": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+    mx_rec.install()
+    try:
+        with tf.Graph().as_default():
+            exec(compile(PROGRAM.read_bytes(), str(PROGRAM), "exec"), {"__name__": "__main__"})
+    finally:
+        mx_rec.uninstall()
+    printed = capsys.readouterr().out
+    want = _stock("USE_MULTI_LOOKUP" in switches)
+    assert len({round(loss, 5) for loss in want}) == 7
+    np.testing.assert_allclose(_losses(printed), want, rtol=1e-5)
+    samples = _samples()
+    assert f"sizes {len(np.unique(samples['user']))} {len(np.unique(samples['item']))}" in printed
+
+
+def test_it_runs_unmodified_by_the_command() -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-m", "runtime.compat.mx_rec", str(PROGRAM)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(_losses(done.stdout), _stock(False), rtol=1e-5)
