@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _checks, _tensorflow
 from runtime.compat.mx_rec import sent
 from runtime.compat.mx_rec.specs import FeatureSpec
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
@@ -68,6 +68,7 @@ def _places(args_index_list: Any, table_names: Any) -> list[int]:
 
 
 def _of_specs(specs: list[FeatureSpec], is_training: bool) -> Callable[..., Any]:
+    @_tensorflow.as_written
     def insert(*batch: Any) -> Any:
         source = _source(batch)
         held = {spec: found for spec in specs if (found := _ids_of(spec, source)) is not None}
@@ -156,6 +157,7 @@ def _with(batch: tuple[Any, ...], added: tf.Tensor) -> Any:
 
 
 def _by_places(places: Sequence[int]) -> Callable[..., Any]:
+    @_tensorflow.as_written
     def insert(*batch: Any) -> Any:
         element: Any = batch[0] if len(batch) == 1 else batch
         leaves = tf.nest.flatten(element)

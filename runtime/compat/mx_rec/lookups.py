@@ -79,21 +79,27 @@ def sparse_lookup(
     if count > _MOST_LOOKUPS:
         raise RuntimeError(f"the table `{hashtable.table_name}` has more than {_MOST_LOOKUPS} lookups of one mode")
     _check_sizes(hashtable, send_count, instance)
+    scope = re.sub("[^0-9A-Za-z_.-]", "_", name or f"sparse_lookup_{count - 1}")
+    default = _default(serving_default_value, is_train)
+    with tf.name_scope(f"{hashtable.table_name}//{scope}"):
+        if isinstance(ids, FeatureSpec):
+            _require_in_memory(hashtable)
+            rows = _of_spec(hashtable, ids, is_train, batch, instance, state, default)
+            rows = rows if is_grad else tf.stop_gradient(rows)
+        else:
+            rows = _of_tensor(hashtable, ids, is_train, instance, state, access_and_evict_config, is_grad, default)
     state.lookups[hashtable.table_name, is_train] = count
     if is_grad:
         state.trained.add(is_train)
-    scope = name or f"sparse_lookup_{count - 1}"
-    default = _default(serving_default_value, is_train)
-    with tf.name_scope(f"{hashtable.table_name}//{re.sub('[^0-9A-Za-z_.-]', '_', scope)}"):
-        if isinstance(ids, FeatureSpec):
-            if not hashtable.is_hbm:
-                raise RuntimeError(
-                    f"the rows of the table `{hashtable.table_name}` lie on the host: give the ids as a tensor, with "
-                    "modify_graph=True"
-                )
-            rows = _of_spec(hashtable, ids, is_train, batch, instance, state, default)
-            return rows if is_grad else tf.stop_gradient(rows)
-        return _of_tensor(hashtable, ids, is_train, instance, state, access_and_evict_config, is_grad, default)
+    return rows
+
+
+def _require_in_memory(table: BaseSparseEmbedding) -> None:
+    if not table.is_hbm:
+        raise RuntimeError(
+            f"the rows of the table `{table.table_name}` lie on the host: give the ids as a tensor, with "
+            "modify_graph=True"
+        )
 
 
 def _check_arguments(

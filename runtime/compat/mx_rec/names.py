@@ -113,6 +113,10 @@ CONTENTS: dict[str, dict[str, Any]] = {
         "LookupSubgraphSlicerHook": hooks.LookupSubgraphSlicerHook,
         "OrphanLookupKeySlicerHook": hooks.OrphanLookupKeySlicerHook,
     },
+    "mx_rec.graph.hooks": {
+        "LookupSubgraphSlicerHook": hooks.LookupSubgraphSlicerHook,
+        "OrphanLookupKeySlicerHook": hooks.OrphanLookupKeySlicerHook,
+    },
     "mx_rec.graph.acg_push_ops": {"ACGPushOpsToDatasetHook": hooks.ACGPushOpsToDatasetHook},
     "mx_rec.graph.merge_lookup": _MERGE,
     "mx_rec.graph.modifier": _MODIFIER,
