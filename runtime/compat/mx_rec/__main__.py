@@ -33,6 +33,8 @@ def _prepared(source: bytes, version_1: bool) -> contextlib.AbstractContextManag
     if not version_1:
         return contextlib.nullcontext()
     tf.compat.v1.disable_v2_behavior()
+    # A step that updates a variable of TensorFlow 1 while it computes other gradients has one result now, another then.
+    tf.compat.v1.enable_resource_variables()
     return served(estimator=b"stimator" in source, facade="mx_rec")
 
 

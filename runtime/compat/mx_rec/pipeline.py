@@ -29,9 +29,14 @@ def start_asc_pipeline() -> None:
         RuntimeError: there is no table, or all have padding keys and shapes change.
         ValueError: some tables have rows on the host and some have not.
     """
-    instance, state = ConfigInitializer.get_instance(), state_of()
-    if state.started:
-        return
+    state = state_of()
+    if not state.started:
+        _check_tables(ConfigInitializer.get_instance())
+        state.started = True
+        ConfigInitializer.get_instance().hybrid_manager_config.freeze = True
+
+
+def _check_tables(instance: ConfigInitializer) -> None:
     found = [table for table in tables(tf.compat.v1.get_default_graph()) if isinstance(table, BaseSparseEmbedding)]
     if not found:
         raise RuntimeError("the pipeline has no table: call create_table first")
@@ -40,8 +45,6 @@ def start_asc_pipeline() -> None:
         raise ValueError(f"the tables have rows in different places, {listed}: give all or none a host_vocabulary_size")
     if not instance.use_static and all(table.padding_keys_mask for table in found):
         raise RuntimeError("all tables have padding_keys and shapes change: call init(use_dynamic=False)")
-    state.started = True
-    instance.hybrid_manager_config.freeze = True
 
 
 def do_merge_lookup(is_train: bool = True) -> None:
@@ -97,7 +100,7 @@ def modify_graph_and_start_emb_cache(full_graph: Any = None, dump_graph: bool = 
 
 def prepare(state: GraphState) -> None:
     """Check what must be there before the graph is modified, and note the iterators that feed the lookups."""
-    ConfigInitializer.get_instance()
+    instance = ConfigInitializer.get_instance()
     by_mode: dict[bool, list[tf.Tensor]] = {}
     for anchor in tf.compat.v1.get_collection(ASCEND_SPARSE_LOOKUP_ENTRANCE):
         getters = sent.getters_behind([anchor])
@@ -114,10 +117,12 @@ def prepare(state: GraphState) -> None:
         )
     if False in by_mode:
         do_merge_lookup(False)
+    if by_mode:
+        _check_tables(instance)
     for mode, anchors in by_mode.items():
         makers = [op for getter in sent.getters_behind(anchors) for op in sent.makers_of(getter)]
         kind = "MakeIterator" if makers else "OneShotIterator"
-        ConfigInitializer.get_instance().train_params_config.iterator_type = kind
+        instance.train_params_config.iterator_type = kind
         if makers:
             state.initializers[mode] = makers[0]
             tf.compat.v1.add_to_collection(ASCEND_CUTTING_POINT_INITIALIZER, makers[0])

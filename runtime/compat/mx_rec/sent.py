@@ -19,7 +19,7 @@ __all__ = ["found", "getters_behind", "makers_of", "marked"]
 
 _NAME = "mx_rec_sent_"
 _GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
-MAKERS = ("MakeIterator",)
+_MAKERS = ("MakeIterator",)
 
 
 def marked(value: tf.Tensor, number: int) -> tf.Tensor:
@@ -55,8 +55,16 @@ def getters_behind(tensors: list[tf.Tensor]) -> list[tf.Operation]:
 
 
 def makers_of(getter: tf.Operation) -> list[tf.Operation]:
-    """Return the ops that initialize the iterator of an op that reads elements; none for a one-shot iterator."""
-    return [op for op in getter.inputs[0].consumers() if op.type in MAKERS]
+    """Return the ops that initialize the iterator of an op that reads elements; none for a one-shot iterator.
+
+    Where the graph modifier lets it repeat the element of another iterator, it is that one's.
+    """
+    found: list[tf.Operation] = []
+    for op in getter.inputs[0].consumers():
+        if op.type in _MAKERS:
+            repeated = getters_behind([op.inputs[0]])
+            found += [maker for one in repeated for maker in makers_of(one)] if repeated else [op]
+    return found
 
 
 def _insertions(getter: tf.Operation) -> Iterator[int]:

@@ -15,6 +15,7 @@ import tensorflow as tf
 from runtime.compat import mx_rec
 
 PROGRAM = Path(__file__).with_name("mx_rec_demo.py")
+ESTIMATOR = Path(__file__).with_name("mx_rec_estimator_demo.py")
 ROOT = Path(__file__).parents[3]
 v1 = tf.compat.v1
 
@@ -98,9 +99,64 @@ def test_the_program_has_the_losses_of_stock(
     assert f"sizes {len(np.unique(samples['user']))} {len(np.unique(samples['item']))}" in printed
 
 
-def test_it_runs_unmodified_by_the_command() -> None:
+def _stock_estimator() -> tuple[list[float], list[float]]:
+    """The losses of the Estimator's model, the last one of evaluation, and what it predicts."""
+    random = np.random.RandomState(3)
+    ids, labels = random.randint(9, size=(32, 3)), random.rand(32).astype(np.float32)
+    with tf.Graph().as_default(), v1.Session() as session:
+        keys, wanted = v1.placeholder(tf.int64, [None, 3]), v1.placeholder(tf.float32, [None])
+        table = v1.get_variable("user", [9, 4], initializer=v1.constant_initializer(0.3))
+        kernel = v1.get_variable("kernel", [4, 1], initializer=v1.constant_initializer(0.2))
+        out = tf.squeeze(tf.matmul(tf.reduce_sum(tf.nn.embedding_lookup(table, keys), 1), kernel), 1)
+        loss = tf.reduce_mean((out - wanted) ** 2)
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        session.run(v1.global_variables_initializer())
+        feeds = [{keys: ids[at : at + 8], wanted: labels[at : at + 8]} for at in range(0, 32, 8)]
+        losses = [session.run([loss, train], feed)[0] for feed in feeds]
+        predicted = session.run([loss, out], {keys: ids, wanted: labels})
+        return [*losses, predicted[0]], predicted[1].tolist()
+
+
+@pytest.mark.skipif("estimator" not in dir(v1), reason="this TensorFlow has no tf.estimator")
+@pytest.mark.parametrize("modify", ["0", "1"])
+def test_the_estimator_has_the_numbers_of_stock(
+    modify: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("USE_MODIFY_GRAPH", modify)
+    monkeypatch.setattr(sys, "argv", [str(ESTIMATOR), str(tmp_path / "model")])
+    mx_rec.install()
+    try:
+        exec(compile(ESTIMATOR.read_bytes(), str(ESTIMATOR), "exec"), {"__name__": "__main__"})
+    finally:
+        mx_rec.uninstall()
+    printed = capsys.readouterr().out
+    losses, predicted = _stock_estimator()
+    np.testing.assert_allclose(_losses(printed), losses, rtol=1e-5)
+    found = [float(text) for line in printed.splitlines() if line.startswith("out ") for text in line.split()[1:]]
+    np.testing.assert_allclose(found, predicted, rtol=1e-5)
+
+
+#: What a script for the hardware says before its session.
+CONFIGURED = """from npu_bridge.npu_init import *
+
+npu_plugin.set_device_sat_mode(0)
+config = tf.ConfigProto(allow_soft_placement=False)
+custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+custom_op.name = "NpuOptimizer"
+custom_op.parameter_map["use_off_line"].b = True
+"""
+
+
+def test_it_runs_unmodified_by_the_command_also_as_tensorflow_1_would(tmp_path: Path) -> None:
+    later = "tf.compat.v1.data.make_initializable_iterator(dataset.prefetch(10))"
+    text = PROGRAM.read_text()
+    assert later in text
+    text = text.replace(later, "dataset.prefetch(10).make_initializable_iterator()").replace("tf.compat.v1.", "tf.")
+    text = text.replace("tf.Session()", "tf.Session(config=config)")
+    script = tmp_path / "train.py"
+    script.write_text(text.replace("\nif tf.executing", f"\n{CONFIGURED}\nif tf.executing"))
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", "runtime.compat.mx_rec", str(PROGRAM)]
+    command = [sys.executable, "-m", "runtime.compat.mx_rec", "--tf1", str(script)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(_losses(done.stdout), _stock(False), rtol=1e-5)

@@ -1,0 +1,163 @@
+"""Rec SDK's hooks in monitored sessions: graph modification, ids without a dataset, eviction, thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from runtime.compat import mx_rec
+
+v1 = tf.compat.v1
+CONFIG = {"access_threshold": 1, "eviction_threshold": 100}
+
+
+@pytest.fixture
+def sdk() -> Iterator[Any]:
+    """Rec SDK, installed and begun, in a fresh graph."""
+    mx_rec.install()
+    try:
+        from mx_rec import graph  # type: ignore[import-not-found]
+        from mx_rec.core import embedding, feature_process  # type: ignore[import-not-found]
+        from mx_rec.optimizers import gradient_descent  # type: ignore[import-not-found]
+        from mx_rec.util import initialize, ops  # type: ignore[import-not-found]
+
+        names = {}
+        for module in (graph, embedding, feature_process, gradient_descent, initialize, ops):
+            names |= {key: value for key, value in vars(module).items() if not key.startswith("__")}
+        names["init"](use_dynamic=True)
+        with tf.Graph().as_default():
+            yield SimpleNamespace(**names)
+    finally:
+        mx_rec.uninstall()
+
+
+def network(sdk: Any, ids: Any, config: Any = None, **settings: Any) -> tuple[Any, Any, Any]:
+    """Return a table, the rows that it has for ids, and the op that trains it by gradient descent with rate 1."""
+    table = sdk.create_table(tf.int64, 1, "user", v1.constant_initializer(4.0), **settings)
+    rows = sdk.sparse_lookup(table, ids, modify_graph=True, access_and_evict_config=config)
+    train = sdk.create_hash_optimizer(1.0).minimize(tf.reduce_sum(rows), v1.train.get_or_create_global_step())
+    return table, rows, train
+
+
+def batches(values: list[dict[str, Any]]) -> Any:
+    """Return the next element of a dataset whose iterator nobody initializes."""
+    shapes = {key: np.shape(value) for key, value in values[0].items()}
+    dataset = tf.data.Dataset.from_generator(lambda: iter(values), dict.fromkeys(shapes, tf.int64), shapes)
+    return v1.data.make_initializable_iterator(dataset.prefetch(10)).get_next()
+
+
+def test_a_session_with_hooks_needs_the_modifier(sdk: Any) -> None:
+    network(sdk, batches([{"ids": [1, 2]}])["ids"] + 1)
+    with pytest.raises(RuntimeError, match="GraphModifierHook"):
+        v1.train.MonitoredTrainingSession()
+    for wrong in ({"dump_graph": 1}, {"modify_graph": None}):
+        with pytest.raises(ValueError):
+            sdk.GraphModifierHook(**wrong)
+    for wrong in ({"evict_enable": 1}, {"evict_time_interval": 0}, {"evict_step_interval": 0.5}):
+        with pytest.raises(ValueError):
+            sdk.EvictHook(**wrong)
+    with pytest.raises(ValueError):
+        sdk.LookupSubgraphSlicerHook([])
+
+
+def test_gradients_come_before_the_modification(sdk: Any) -> None:
+    with pytest.raises(RuntimeError, match="no lookups"):
+        sdk.ConfigInitializer.get_instance().modify_graph = True
+        sdk.do_merge_lookup()
+    table = sdk.create_table(tf.int64, 1, "user", v1.zeros_initializer())
+    sdk.sparse_lookup(table, batches([{"ids": [1, 2]}])["ids"], modify_graph=True, is_grad=False)
+    with pytest.raises(RuntimeError, match="compute gradients"):
+        sdk.modify_graph_and_start_emb_cache()
+    with pytest.raises(RuntimeError, match="is_train=False"):
+        sdk.do_merge_lookup(False)
+    with pytest.raises(RuntimeError, match="is_grad=True"):
+        v1.train.GradientDescentOptimizer(0.1).compute_gradients(tf.Variable(1.0))
+    with pytest.raises(ValueError):
+        sdk.do_merge_lookup("train")
+
+
+def test_ids_without_a_dataset(sdk: Any) -> None:
+    ids = tf.constant([7, 8], tf.int64)
+    _, rows, train = network(sdk, ids)
+    with pytest.raises(ValueError, match="no dataset is behind"):
+        sdk.modify_graph_and_start_emb_cache()
+    hooks = [sdk.OrphanLookupKeySlicerHook(), sdk.GraphModifierHook()]
+    with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+        session.run(train)
+        assert session.run(rows).tolist() == [[3.0], [3.0]]
+
+
+def test_the_modifier_initializes_the_iterator_and_moves_the_ids(sdk: Any) -> None:
+    batch = batches(
+        [{"ids": [1, 2], "label": [0, 1]}, {"ids": [2, 2], "label": [1, 1]}, {"ids": [5, 2], "label": [0, 0]}]
+    )
+    as_text = tf.strings.as_string(batch["ids"])
+    ids = tf.strings.to_number(as_text, tf.int64, name="back")
+    table, rows, train = network(sdk, ids)
+    missing = sdk.sparse_lookup(table, tf.constant([1, 99], tf.int64), is_train=False, modify_graph=True)
+    default = tf.constant([[-2.0]])
+    other = sdk.sparse_lookup(
+        table, batch["label"] + 98, is_train=False, modify_graph=True, serving_default_value=default
+    )
+    hooks = [sdk.LookupSubgraphSlicerHook(["StringToNumber"]), sdk.OrphanLookupKeySlicerHook(), sdk.GraphModifierHook()]
+    found = []
+    with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+        found.append(session.run([rows, other, train])[:2])
+        found.append(session.run([rows, train])[0])
+        assert session.run(missing).tolist() == [[3.0], [0.0]]
+        found.append(session.run(rows))
+    assert [part.tolist() for part in found[0]] == [[[4.0], [4.0]], [[-2.0], [-2.0]]]
+    assert [one.tolist() for one in found[1:]] == [[[3.0], [3.0]], [[4.0], [1.0]]]
+    assert not any(op.type == "StringToNumber" for op in ids.consumers())
+    mode = sdk.ConfigInitializer.get_instance().train_params_config
+    assert mode.get_initializer(True).type == "MakeIterator"
+    assert set(mode.get_target_batch(True)) == {"ids", "label"}
+    assert mode.iterator_type == "MakeIterator"
+
+
+def test_old_ids_are_evicted_and_thresholds_change(sdk: Any) -> None:
+    times = [{"ids": [1, 2], "time": 10}, {"ids": [1, 3], "time": 60}, {"ids": [1, 3], "time": 120}] + [
+        {"ids": [1, 3], "time": 121}
+    ] * 3
+    batch = batches(times)
+    v1.add_to_collection("ASCEND_TIMESTAMP", batch["time"])
+    table, rows, train = network(sdk, batch["ids"], CONFIG)
+    known = sdk.sparse_lookup(
+        table, tf.constant([1, 2, 3], tf.int64), is_train=False, modify_graph=True, access_and_evict_config=CONFIG
+    )
+    ops = sdk.import_host_pipeline_ops()
+    raised = ops.set_threshold(tf.constant(50), emb_name="user", ids_name="lookup")
+    unknown = ops.set_threshold(tf.constant(1), emb_name="item")
+    now = ops.return_timestamp(batch["ids"])
+    hooks = [
+        sdk.OrphanLookupKeySlicerHook(),
+        sdk.GraphModifierHook(),
+        sdk.EvictHook(evict_enable=True, evict_step_interval=3),
+    ]
+    with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+        session.run(train)
+        session.run(train)
+        assert (table.size(), session.run(known).tolist()) == (3, [[2.0], [3.0], [3.0]])
+        session.run(train)
+        assert (table.size(), session.run(known).tolist()) == (2, [[1.0], [0.0], [2.0]])
+        assert session.run([raised, unknown]) == [50, 1]
+        assert session.run(rows).tolist() == [[0.0], [0.0]]
+        assert session.run(now) > 1_600_000_000
+
+
+def test_rows_of_padding_keys_stay(sdk: Any) -> None:
+    settings = {"padding_keys": [0], "padding_keys_mask": True, "padding_keys_len": 5}
+    _, rows, train = network(sdk, batches([{"ids": [0, 1]}] * 3)["ids"], **settings)
+    with pytest.raises(RuntimeError, match="use_dynamic=False"):
+        sdk.modify_graph_and_start_emb_cache()
+    sdk.ConfigInitializer.get_instance().use_static = True
+    sdk.modify_graph_and_start_emb_cache()
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer(), sdk.get_initializer(True)])
+        session.run(train)
+        assert session.run(rows).tolist() == [[4.0], [3.0]]
