@@ -143,10 +143,8 @@ STAYS = {
     "copied": (DICT + SUM + "V = dict(W)\n", "as a whole: `V = dict(W)`"),
     "filled by a function, then fetched": (
         f'def fill(into):\n    into["a"] = {A}\nW = {{}}\nfill(W)\n' + GET + "tf.Session().run(W)\n", "as a whole"),
-    "given as partitions": (LIST + "e = tf.nn.embedding_lookup(W, [1, 2])\n", "as a whole: `e = tf.nn."),
     "given as arguments": (
         f"args = ({A}, [1, 2])\ne = tf.nn.embedding_lookup(*args)\n", "embedding_lookup(*args)`"),
-    "nested": (f'W = {{"u": {{"a": {A}}}}}\ne = tf.nn.embedding_lookup(W["u"]["a"], [1])\n', "not proven"),
     "popped": (DICT + SUM + 'y = tf.gather(W.pop("a"), [1])\n', "as a whole: `y = tf.gather(W.pop("),
     "compared": (f"W = [{A}]\ne = tf.gather(W[0], [1])\nprint(scale in W)\n", "as a whole: `print(scale in W)`"),
     "a member in a product": (DICT + SUM + 'y = tf.matmul(e, W["a"], transpose_b=True)\n', "needs the whole"),

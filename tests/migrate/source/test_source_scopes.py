@@ -220,9 +220,10 @@ REFUSED = {
     "read as a whole under another scope": (LOOK + IN_TWO.format("") + WHOLE, "made twice"),
     "a custom getter": (LOOK + IN_TWO.format(", custom_getter=g"), "custom_getter"),
     "double precision": (LOOK + IN_TWO.format(", dtype=tf.float64"), "float32"),
-    "a computed name under reuse": (
-        NAMED + "with tf.variable_scope('a', reuse=tf.AUTO_REUSE):\n    out = look('u', ids) + look('i', ids)\n",
-        "which of them are one is not known",
+    "a computed name under reuse, which another may have": (
+        NAMED + "with tf.variable_scope('a', reuse=tf.AUTO_REUSE):\n    out = look('u', ids) + look('i', ids)\n"
+        "    out += tf.get_variable('i_w', [9, 4])[:2]\n",
+        "may be the same one",
     ),
     "a computed name of a table that is read by its name": (
         NAMED + "out = look('u', ids)\nrows = tf.get_default_graph().get_tensor_by_name('u_w:0')\n", "u_w:0",

@@ -152,6 +152,10 @@ def _is_static(function: cst.FunctionDef) -> bool:
     return [last_name(one.decorator) for one in function.decorators] == ["staticmethod"]
 
 
+def _is_of_class(function: cst.FunctionDef) -> bool:
+    return [last_name(one.decorator) for one in function.decorators] == ["classmethod"]
+
+
 def _constructions(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
     """Return the calls that run a constructor, those of subclasses included."""
     places, unknown = runs(file, function)
@@ -168,14 +172,41 @@ def _gives_no_self(call: cst.Call) -> bool:
 
 def _method_calls(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
     """Return the calls of a method; None when it may be run otherwise, or when which method runs is not known."""
+    of_class = _is_static(function) or _is_of_class(function)
+    uses = _member_uses(file, function, of_class) if of_class or _is_plain(file, function) else None
+    return _only_calls(file, uses) if uses is not None else None
+
+
+def property_reads(file: File, function: cst.FunctionDef) -> list[cst.BaseExpression] | None:
+    """Return all reads of a property, each of which runs it; None for other functions, and where some are not seen."""
+    owner = owner_of(file, function)
+    if len(function.decorators) != 1 or not isinstance(owner, cst.ClassDef):
+        return None
+    decorator = function.decorators[0].decorator
+    if not (isinstance(decorator, cst.Name) and decorator.value == "property"):
+        names = file.tree.imported_names(decorator)[0]
+        if not names or not names <= {"functools.cached_property"}:
+            return None
+    same = [one for cls in relatives(file, owner) for one in _methods(cls, function.name.value)]
+    return _member_uses(file, function, of_class=False) if len(same) == 1 else None
+
+
+def property_of(file: File, node: cst.Attribute) -> cst.FunctionDef | None:
+    """Return the method of this name that reading the attribute of `self` may run; None when there is not just one."""
+    holder = self_class(file.tree, node)
+    found = [m for cls in relatives(file, holder) for m in _methods(cls, node.attr.value)] if holder else []
+    return found[0] if len(found) == 1 else None
+
+
+def _member_uses(file: File, function: cst.FunctionDef, of_class: bool) -> list[cst.BaseExpression] | None:
+    """Return the mentions of a method; None when there may be others, or one by its class that needs an object."""
     cls = owner_of(file, function)
     assert isinstance(cls, cst.ClassDef)
     family = relatives(file, cls)
     name = function.name.value
-    plain = _is_plain(file, function) or _is_static(function)
     special = name.startswith("__") or function.asynchronous is not None
     foreign = any(foreign_bases(file, one) for one in family)
-    if not plain or special or foreign or _by_text(file, family, name):
+    if special or foreign or _by_text(file, family, name):
         return None
     if any(use is not function.name for use in _bare(file, family, name)):
         return None
@@ -187,9 +218,9 @@ def _method_calls(file: File, function: cst.FunctionDef) -> list[cst.Call] | Non
             continue
         if holder is None or any(holder is one for one in family):
             uses.append(node)
-            if is_target(file.tree, node) or (class_named(file, node.value) and not _is_static(function)):
+            if is_target(file.tree, node) or (class_named(file, node.value) and not of_class):
                 return None
-    return _only_calls(file, uses)
+    return uses
 
 
 def _bare(file: File, family: list[cst.ClassDef], name: str) -> Iterator[cst.Name]:

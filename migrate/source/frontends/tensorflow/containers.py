@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import literal, string
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.talk import is_shown
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target
 
 #: A key as an expression, a place in a list, or None for one that is not known.
@@ -50,8 +51,28 @@ class Use:
 def is_display(file: File, node: cst.CSTNode | None) -> bool:
     """True for an expression that makes a new dict or list, whose members it shows."""
     if isinstance(node, cst.Call):
-        return file.tree.source(node.func) in MAKERS and all(arg.keyword is not None for arg in node.args)
+        named = all(arg.keyword is not None for arg in node.args)
+        return file.tree.source(node.func) in MAKERS and (named or _pairs(node) is not None)
     return isinstance(node, cst.Dict | cst.List | cst.Tuple | cst.DictComp | cst.ListComp)
+
+
+def _pairs(call: cst.Call) -> list[cst.Tuple] | None:
+    """Return the pairs of `dict((k, v) for k in …)` and `dict([(k, v), …])`; None for other calls."""
+    name = call.func.value if isinstance(call.func, cst.Name) else call.func
+    given = call.args[0] if len(call.args) == 1 and name != "list" else None
+    if given is None or given.star or given.keyword is not None:
+        return None
+    found: list[cst.BaseExpression] = []
+    if isinstance(given.value, cst.GeneratorExp | cst.ListComp):
+        found = [given.value.elt]
+    elif isinstance(given.value, cst.List | cst.Tuple):
+        found = [one.value for one in given.value.elements]
+    pairs = [one for one in found if isinstance(one, cst.Tuple) and _is_pair(one)]
+    return pairs if pairs and len(pairs) == len(found) else None
+
+
+def _is_pair(node: cst.Tuple) -> bool:
+    return len(node.elements) == 2 and all(isinstance(one, cst.Element) for one in node.elements)
 
 
 def is_dict(node: cst.BaseExpression) -> bool:
@@ -67,10 +88,11 @@ def shown(node: cst.BaseExpression) -> list[Put] | None:
     if isinstance(node, cst.DictComp):
         return [Put(node.value, node.key)]
     if isinstance(node, cst.Call):
-        return [Put(arg.value, _text(arg.keyword)) for arg in node.args if arg.keyword]
+        pairs = [Put(one.elements[1].value, one.elements[0].value) for one in _pairs(node) or ()]
+        return pairs or [Put(arg.value, _text(arg.keyword)) for arg in node.args if arg.keyword]
     if isinstance(node, cst.Dict):
-        pairs = [e for e in node.elements if isinstance(e, cst.DictElement)]
-        return [Put(e.value, e.key) for e in pairs] if len(pairs) == len(node.elements) else None
+        entries = [e for e in node.elements if isinstance(e, cst.DictElement)]
+        return [Put(e.value, e.key) for e in entries] if len(entries) == len(node.elements) else None
     listed = node.elements if isinstance(node, cst.List | cst.Tuple) else ()
     plain = all(isinstance(e, cst.Element) for e in listed)
     return [Put(e.value, i) for i, e in enumerate(listed)] if plain else None
@@ -89,9 +111,15 @@ def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression,
         return around, around.key
     if isinstance(around, cst.DictElement) and around.value is node:
         whole = file.tree.parent(around)
-        return (whole, around.key) if isinstance(whole, cst.Dict) else None
+        if not isinstance(whole, cst.Dict):
+            return None
+        updated = _updated(file, whole)
+        return (updated or whole), around.key
     if isinstance(around, cst.Element):
         listed = file.tree.parent(around)
+        if (made := _made_of(file, listed)) is not None and isinstance(listed, cst.Tuple):
+            key = listed.elements[0].value
+            return (made, key) if listed.elements[1] is around else None
         if not isinstance(listed, cst.List | cst.Tuple) or is_target(file.tree, listed):
             return None
         return listed, next(i for i, e in enumerate(listed.elements) if e is around)
@@ -99,8 +127,10 @@ def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression,
         target = around.targets[0].target
         return (target.value, entry(target)) if isinstance(target, cst.Subscript) and entry(target) else None
     call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    if isinstance(around, cst.Arg) and around.keyword is not None and is_display(file, call):
-        return (call, _text(around.keyword)) if isinstance(call, cst.Call) else None
+    if isinstance(around, cst.Arg) and around.keyword is not None and isinstance(call, cst.Call):
+        updated = _updater(call)
+        if updated is not None or is_display(file, call):
+            return (updated or call), _text(around.keyword)
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return None
     found = use(file, call.func.value, listed=call.func.attr.value == "append")
@@ -108,10 +138,43 @@ def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression,
     return (call.func.value, put.key) if put is not None else None
 
 
+def _made_of(file: File, pair: cst.CSTNode | None) -> cst.Call | None:
+    """Return the `dict(…)` or `OrderedDict(…)` of which `pair` is one entry."""
+    outer = file.tree.parent(pair) if isinstance(pair, cst.Tuple) else None
+    listed = file.tree.parent(outer) if isinstance(outer, cst.Element) else outer
+    arg = file.tree.parent(listed) if listed is not None else None
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    made = isinstance(call, cst.Call) and is_display(file, call)
+    return call if made and isinstance(call, cst.Call) and any(one is pair for one in _pairs(call) or ()) else None
+
+
+def _updated(file: File, display: cst.Dict) -> cst.BaseExpression | None:
+    """Return the `W` of `W.update({…})`."""
+    arg = file.tree.parent(display)
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) and not arg.star and arg.keyword is None else None
+    return _updater(call) if isinstance(call, cst.Call) else None
+
+
+def _updater(call: cst.Call) -> cst.BaseExpression | None:
+    update = isinstance(call.func, cst.Attribute) and call.func.attr.value == "update"
+    return call.func.value if update and isinstance(call.func, cst.Attribute) else None
+
+
+def member_of(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """Return the collection and the key of `W[key]`, `W.get(key)` and `W.setdefault(key, value)`."""
+    if isinstance(node, cst.Subscript):
+        key = entry(node)
+        return (node.value, key) if key is not None else None
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or not node.args:
+        return None
+    known = node.func.attr.value in {"get", "setdefault"} and not node.args[0].star and node.args[0].keyword is None
+    return (node.func.value, node.args[0].value) if known else None
+
+
 def use(file: File, node: cst.BaseExpression, *, listed: bool) -> Use | None:
     """Return what is done with the members of the collection at `node`; None for a use as a whole."""
     around = file.tree.parent(node)
-    if isinstance(around, cst.Expr) or _is_printed(file, around):
+    if isinstance(around, cst.Expr) or is_shown(file, node) is not None:
         return Use()
     if isinstance(around, cst.Subscript) and around.value is node:
         return walk(file, around, ()) if listed and entry(around) is None else _entry(file, around)
@@ -129,11 +192,6 @@ def use(file: File, node: cst.BaseExpression, *, listed: bool) -> Use | None:
     if listed:
         return found if found is not None else _unpacked(file, node)
     return Use() if found is not None else None  # keys
-
-
-def _is_printed(file: File, arg: cst.CSTNode | None) -> bool:
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    return isinstance(call, cst.Call) and not call.args[0].star and file.tree.source(call.func) == "print"
 
 
 def is_none_test(node: cst.Comparison) -> bool:
@@ -173,7 +231,11 @@ def _entry(file: File, node: cst.Subscript) -> Use | None:
 
 def _method(file: File, call: cst.Call, name: str, listed: bool) -> Use | None:
     """Return what a method of a dict or a list does."""
-    if any(arg.star or arg.keyword for arg in call.args):
+    if any(arg.star for arg in call.args):
+        return None
+    if name == "update" and not listed:
+        return _update(file, call)
+    if any(arg.keyword for arg in call.args):
         return None
     given = [arg.value for arg in call.args]
     alone = isinstance(file.tree.parent(call), cst.Expr)
@@ -190,12 +252,24 @@ def _method(file: File, call: cst.Call, name: str, listed: bool) -> Use | None:
     return None
 
 
+def _update(file: File, call: cst.Call) -> Use | None:
+    """Return what `W.update({…})` and `W.update(a=…)` put into `W`; None where it takes in those of another dict."""
+    puts = [Put(arg.value, _text(arg.keyword)) for arg in call.args if arg.keyword]
+    for arg in call.args:
+        if arg.keyword is None:
+            members = shown(arg.value) if is_dict(arg.value) and is_display(file, arg.value) else None
+            if members is None:
+                return None
+            puts += members
+    return Use(puts) if isinstance(file.tree.parent(call), cst.Expr) else None
+
+
 def walk(file: File, node: cst.BaseExpression, path: tuple[int, ...]) -> Use | None:
     """Return the names that a loop over `node` binds to its members, which stand at `path` in each item."""
     around = file.tree.parent(node)
     if isinstance(around, cst.For | cst.CompFor) and around.iter is node:
-        target = _at(around.target, path)
-        return Use(reads=[Read(target, None, bound=True)]) if target is not None else None
+        member = _at(around.target, path)
+        return Use(reads=[Read(member, None, bound=True)]) if member is not None else None
     call = file.tree.parent(around) if isinstance(around, cst.Arg) and around.keyword is None else None
     if not isinstance(call, cst.Call) or not isinstance(around, cst.Arg) or around.star:
         return None
@@ -214,14 +288,14 @@ def walk(file: File, node: cst.BaseExpression, path: tuple[int, ...]) -> Use | N
     return walk(file, call, path) if name in SAME and len(call.args) == 1 else None
 
 
-def _at(target: cst.BaseExpression, path: Sequence[int]) -> cst.Name | None:
-    """Return the name at `path` in the target of a loop."""
+def _at(target: cst.BaseExpression, path: Sequence[int]) -> cst.Name | cst.Tuple | cst.List | None:
+    """Return the name at `path` in the target of a loop, or the names that a member there is unpacked into."""
     for place in path:
         elements = target.elements if isinstance(target, cst.Tuple | cst.List) else ()
         if place >= len(elements) or not all(isinstance(one, cst.Element) for one in elements):
             return None
         target = elements[place].value
-    return target if isinstance(target, cst.Name) else None
+    return target if isinstance(target, cst.Name | cst.Tuple | cst.List) else None
 
 
 def _unpacked(file: File, node: cst.BaseExpression) -> Use | None:
@@ -229,10 +303,15 @@ def _unpacked(file: File, node: cst.BaseExpression) -> Use | None:
     assign = file.tree.parent(node)
     if not isinstance(assign, cst.Assign) or assign.value is not node or len(assign.targets) != 1:
         return None
-    target = assign.targets[0].target
+    reads = unpacked(assign.targets[0].target)
+    return Use(reads=reads) if reads else None
+
+
+def unpacked(target: cst.BaseExpression) -> list[Read]:
+    """Return what each name of `a, b` is bound to, where a collection is unpacked; nothing for other targets."""
     elements = target.elements if isinstance(target, cst.Tuple | cst.List) else ()
     plain = all(isinstance(e, cst.Element) and isinstance(e.value, cst.Name | cst.Attribute) for e in elements)
-    return Use(reads=[Read(e.value, i, bound=True) for i, e in enumerate(elements)]) if elements and plain else None
+    return [Read(e.value, i, bound=True) for i, e in enumerate(elements)] if plain else []
 
 
 def may_be(first: Key, second: Key) -> bool:

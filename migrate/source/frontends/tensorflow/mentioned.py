@@ -12,7 +12,13 @@ from libcst.metadata import ClassScope, GlobalScope
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.objects import foreign_bases, mentions_of, object_class, relatives
+from migrate.source.frontends.tensorflow.objects import (
+    foreign_bases,
+    mentions_of,
+    names_of_class,
+    object_class,
+    relatives,
+)
 from migrate.source.frontends.tensorflow.reflected import reflections
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
@@ -46,6 +52,7 @@ class Mentions:
     passed: list[cst.BaseExpression] = field(default_factory=list)  #: all that reaches the same parameters
     parameters: list[cst.BaseExpression] = field(default_factory=list)  #: that take it
     received: list[cst.BaseExpression] = field(default_factory=list)  #: what callers and loops bind to its value
+    copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that are it
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: the mentions of collections that hold it
     known: set[int] = field(default_factory=set)  #: the ids of what was looked at
     label: str = ""  #: how the source calls it, where that is not what it is bound to
@@ -59,7 +66,10 @@ def direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst.
     """Return the mentions of one binding, without aliases."""
     if isinstance(target, cst.Name):
         scope = scope_of_name(file.tree, target)
-        if scope is None or isinstance(scope, ClassScope):
+        cls = file.tree.enclosing(target, cst.ClassDef) if isinstance(scope, ClassScope) else None
+        if isinstance(cls, cst.ClassDef):
+            return _attribute(file, target, target.value, cls, found)
+        if scope is None:
             found.stop(
                 target, f"`{target.value}` is bound in a way that cannot be followed", "its uses are not known", ACTION
             )
@@ -68,7 +78,13 @@ def direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst.
             _reached_by_string(file, target, found)
         return [*local_names(file.tree, target.value, scope), *file.tree.elsewhere(target, scope)]
     if isinstance(target, cst.Attribute):
-        return list(_attribute(file, target, found))
+        holder = self_class(file.tree, target)
+        if holder is not None:
+            return _attribute(file, target, target.attr.value, holder, found)
+        text, action = file.tree.source(target), "keep the variable in a name or an attribute of `self`"
+        message = f"`{text}` belongs to an object that cannot be followed"
+        found.stop(target, message, "its uses are not known", action)
+        return [target]
     found.stop(target, "the variable is bound in a way that cannot be followed", "its uses are not known", ACTION)
     return [target]
 
@@ -78,6 +94,8 @@ def alias_target(file: File, node: cst.BaseExpression) -> cst.BaseExpression | N
     around = file.tree.parent(node)
     whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
     assign = file.tree.parent(whole) if whole is not None else None
+    if isinstance(assign, cst.AnnAssign) and assign.value is node:
+        return assign.target if isinstance(assign.target, cst.Name | cst.Attribute) else None
     if not isinstance(assign, cst.Assign) or assign.value is not whole or len(assign.targets) != 1:
         return None
     target: cst.BaseExpression | None = assign.targets[0].target
@@ -87,19 +105,31 @@ def alias_target(file: File, node: cst.BaseExpression) -> cst.BaseExpression | N
     return target if isinstance(target, cst.Name | cst.Attribute) else None
 
 
-def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.Attribute]:
-    """Return the mentions of `self.name` in its class and its relatives in the file."""
+def targets_of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+    """Return all that is bound to `node` where it stands: `a`, `b["k"]` of `a = b["k"] = node`, `a` of `(a := node)`.
+
+    None when it is no whole value, or goes to what is no name, attribute or entry.
+    """
+    around = file.tree.parent(node)
+    if isinstance(around, cst.NamedExpr) and around.value is node:
+        inner = (cst.BaseComp, cst.Lambda)  # where it may run several times, or bind a name of another scope
+        apart = any(isinstance(a, inner) for a in file.tree.ancestors(node))
+        return None if apart else [around.target]
+    if isinstance(around, cst.Assign) and around.value is node and len(around.targets) > 1:
+        targets: list[cst.BaseExpression] = [one.target for one in around.targets]
+        known = all(isinstance(one, cst.Name | cst.Attribute | cst.Subscript) for one in targets)
+        return targets if known else None
+    alias = alias_target(file, node)
+    return [alias] if alias is not None else None
+
+
+def _attribute(
+    file: File, target: cst.Name | cst.Attribute, name: str, cls: cst.ClassDef, found: Mentions
+) -> list[cst.BaseExpression]:
+    """Return the mentions of `self.name` in its class and its relatives in the file, and of `name` in their bodies."""
     tree = file.tree
-    cls = self_class(tree, target)
-    if cls is None:
-        found.stop(
-            target,
-            f"`{tree.source(target)}` belongs to an object that cannot be followed",
-            "its uses are not known",
-            "keep the variable in a name or an attribute of `self`",
-        )
-        return [target]
-    result = list(mentions_of(file, target, cls, found.stop))
+    result: list[cst.BaseExpression] = [*mentions_of(file, target, name, cls, found.stop)]
+    result += names_of_class(file, name, cls)
     for base in foreign_bases(file, cls):
         text = tree.source(base)
         found.stop(
@@ -112,9 +142,9 @@ def _attribute(file: File, target: cst.Attribute, found: Mentions) -> list[cst.A
         for one in _listed(file, cls) if file.names.of(base) is not None else ():
             reason = f"`{text}` finds the variables in the attributes of its objects, and a table is none"
             found.stop(one, f"`{tree.source(one)}` lists the variables of an object", reason, "list them by name")
-    for node in _by_string(file, cls, target.attr.value):
-        _stop_by_string(file, node, target.attr.value, found)
-    for node, known in reflections(file, cls, target.attr.value):
+    for node in _by_string(file, cls, name):
+        _stop_by_string(file, node, name, found)
+    for node, known in reflections(file, cls, name):
         text = " ".join(tree.source(node).split())
         found.stop(
             node,

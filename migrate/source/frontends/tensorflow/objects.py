@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import libcst as cst
+from libcst.metadata import ClassScope
 
 from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.values import assigned_value, is_target, resolve, self_class
+from migrate.source.frontends.tensorflow.values import (
+    assigned_value,
+    is_target,
+    is_variable,
+    resolve,
+    scope_of_name,
+    self_class,
+)
 
 Doubt = Callable[[cst.CSTNode, str, str, str], None]
 #: Base classes that read constructor parameters at most.
@@ -93,8 +101,10 @@ def _harmless_base(file: File, base: cst.BaseExpression) -> bool:
     return known or (isinstance(base, cst.Name) and base.value == "object")
 
 
-def mentions_of(file: File, target: cst.Attribute, cls: cst.ClassDef, doubt: Doubt) -> list[cst.Attribute]:
-    """Return the mentions of the attribute that `target` sets on objects of `cls`.
+def mentions_of(
+    file: File, target: cst.BaseExpression, name: str, cls: cst.ClassDef, doubt: Doubt
+) -> list[cst.Attribute]:
+    """Return the mentions of the attribute `name` that `target` sets on objects of `cls`, or on the class.
 
     Several classes of one base, and objects that are not followed, may mean another attribute of the same name: its
     values then must be tables as well, or there is a doubt.
@@ -104,7 +114,7 @@ def mentions_of(file: File, target: cst.Attribute, cls: cst.ClassDef, doubt: Dou
     own = subclasses(file, cls)
     found: list[cst.Attribute] = []
     shared: list[cst.Attribute] = []
-    for node in tree.attributes[target.attr.value]:
+    for node in tree.attributes.get(name, ()):
         if not tree.related(node, target):
             continue
         holder = self_class(tree, node) or object_class(file, node)
@@ -113,7 +123,7 @@ def mentions_of(file: File, target: cst.Attribute, cls: cst.ClassDef, doubt: Dou
         found.append(node)
         if not is_target(tree, node) and (holder is None or not _holds(own, holder)):
             shared.append(node)
-    for write in _writes_of_others(file, target, family) if shared else ():
+    for write in _writes_of_others(file, target, name, family) if shared else ():
         if not _is_variable(file, write) and _may_mean(file, shared, write):
             text = f"`{tree.source(shared[0])}` may also be the one of `{tree.qualname(write)}`"
             reason = "there it is no table, so what is read depends on the object"
@@ -128,8 +138,21 @@ def object_class(file: File, node: cst.Attribute) -> cst.ClassDef | None:
     return class_named(file, value.func) if isinstance(value, cst.Call) else None
 
 
-def _writes_of_others(file: File, target: cst.Attribute, family: list[cst.ClassDef]) -> Iterable[cst.Attribute]:
-    for node in file.tree.attributes[target.attr.value]:
+def names_of_class(file: File, name: str, cls: cst.ClassDef) -> list[cst.Name]:
+    """Return the mentions of a name in the bodies of the classes of an object of `cls`, where it is an attribute."""
+    family = relatives(file, cls)
+    found = []
+    for node in file.tree.names.get(name, ()):
+        holder = file.tree.enclosing(node, cst.ClassDef) if is_variable(file.tree, node) else None
+        if isinstance(holder, cst.ClassDef) and _holds(family, holder):
+            found += [node] if isinstance(scope_of_name(file.tree, node), ClassScope) else []
+    return found
+
+
+def _writes_of_others(
+    file: File, target: cst.BaseExpression, name: str, family: list[cst.ClassDef]
+) -> Iterable[cst.Attribute]:
+    for node in file.tree.attributes.get(name, ()):
         holder = self_class(file.tree, node)
         other = holder is not None and not _holds(family, holder)
         if other and is_target(file.tree, node) and file.tree.related(node, target):

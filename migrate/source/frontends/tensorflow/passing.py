@@ -6,11 +6,12 @@ A function is followed only when every use of its name is a call that is seen, h
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import literal
-from migrate.source.frontends.tensorflow.called import argument_of, callee, calls_of, parameters
+from migrate.source.frontends.tensorflow.called import argument_of, callee, calls_of, parameters, property_reads
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.returned import calls_that_get
 
@@ -64,11 +65,20 @@ def given_for(
     return [value for value in values if literal(value) is not None]
 
 
-def receivers_of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+@dataclass
+class Received:
+    """Where a value goes that a function returns."""
+
+    names: list[cst.BaseExpression] = field(default_factory=list)  #: that callers bind to it
+    uses: list[cst.BaseExpression] = field(default_factory=list)  #: calls, or reads of a property, used at once
+    others: list[cst.BaseExpression] = field(default_factory=list)  #: what else they may get
+
+
+def receivers_of(file: File, node: cst.BaseExpression) -> Received | None:
     """Return what the callers bind when `node` is returned, or their calls where these are used at once.
 
-    Another `return` may give something else, when each call shows which of them it gets. None when `node` is not
-    returned, or some caller or other `return` is not followed.
+    Another `return` may give something else: then each call shows which of them it gets, or may get any. None when
+    `node` is not returned, or some caller is not followed.
     """
     element = file.tree.parent(node)
     listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
@@ -79,15 +89,35 @@ def receivers_of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpressio
     function = file.tree.enclosing(node, cst.FunctionDef)
     if not isinstance(given, cst.Return) or function is None or (listed is not None and place is None):
         return None
-    calls = calls_of(file, function)
+    found = Received()
     others = [one for one in returns(function) if not _same(node, one, place)]
-    if calls and others:
-        calls = calls_that_get(file, function, given, others, calls) if place is not None else None
-    elif not calls:
+    read = property_reads(file, function) if place is None else None
+    calls: Sequence[cst.BaseExpression] | None = read if read is not None else (made := calls_of(file, function))
+    if not calls:
         return None
-    found = [_receiver(file, call, place) for call in calls or ()]
-    known = [one for one in found if one is not None]
-    return known if calls is not None and len(known) == len(found) else None
+    if others:
+        told = calls_that_get(file, function, given, others, made or []) if place is not None else None
+        else_given = _given_by(others, place) if told is None else []
+        if else_given is None:
+            return None
+        found.others, calls = else_given, calls if told is None else told
+    for call in calls:
+        target = _receiver(file, call, place)
+        if target is None:
+            return None
+        (found.uses if target is call else found.names).append(target)
+    return found
+
+
+def _given_by(others: Sequence[cst.Return], place: tuple[int, int] | None) -> list[cst.BaseExpression] | None:
+    """Return what other `return` statements give at a place, but None; nothing for one that has no such place."""
+    found = []
+    for one in others:
+        value = _in_place(one, place)
+        if value is None and one.value is not None:
+            return None
+        found += [value] if value is not None and literal(value) is not None else []
+    return found
 
 
 def returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
@@ -110,15 +140,21 @@ class _Returns(cst.CSTVisitor):
 
 def _same(node: cst.BaseExpression, other: cst.Return, place: tuple[int, int] | None) -> bool:
     """True when a `return` gives the same variable at the same place."""
-    value = other.value
-    if place is not None:
-        elements = value.elements if isinstance(value, cst.Tuple | cst.List) else ()
-        value = elements[place[0]].value if len(elements) == place[1] else None
+    value = _in_place(other, place)
     same = isinstance(value, cst.Name) and isinstance(node, cst.Name) and value.value == node.value
     return value is node or same
 
 
-def _receiver(file: File, call: cst.Call, place: tuple[int, int] | None) -> cst.BaseExpression | None:
+def _in_place(given: cst.Return, place: tuple[int, int] | None) -> cst.BaseExpression | None:
+    """Return what a `return` gives, or the part of it at a place of as many."""
+    if place is None or given.value is None:
+        return given.value
+    elements = given.value.elements if isinstance(given.value, cst.Tuple | cst.List) else ()
+    plain = len(elements) == place[1] and all(isinstance(one, cst.Element) for one in elements)
+    return elements[place[0]].value if plain else None
+
+
+def _receiver(file: File, call: cst.BaseExpression, place: tuple[int, int] | None) -> cst.BaseExpression | None:
     """Return the target of `a = f()`, or that at its place of `a, b = f()`; the call itself when it is used at once."""
     around = file.tree.parent(call)
     if not isinstance(around, cst.Assign) or len(around.targets) != 1:

@@ -16,6 +16,7 @@ from migrate.source.frontends.tensorflow.values import (
     is_target,
     is_variable,
     local_names,
+    only_declares,
     scope_of_name,
     self_class,
 )
@@ -65,7 +66,8 @@ def bindings(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
     tree = file.tree
     if isinstance(node, cst.Name):
         scope = scope_of_name(tree, node)
-        return [n for n in local_names(tree, node.value, scope) if is_target(tree, n)] if scope is not None else []
+        names = local_names(tree, node.value, scope) if scope is not None else []
+        return [n for n in names if is_target(tree, n) and not only_declares(tree, n)]
     cls = self_class(tree, node) if isinstance(node, cst.Attribute) else None
     if cls is None or not isinstance(node, cst.Attribute):
         return []

@@ -8,10 +8,11 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import literal, string
 from migrate.source.frontends.tensorflow.collected import collection
-from migrate.source.frontends.tensorflow.containers import Key, entry, holder_of, is_display
+from migrate.source.frontends.tensorflow.containers import Key, entry, holder_of, is_display, member_of
+from migrate.source.frontends.tensorflow.copies import copy_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, reader
-from migrate.source.frontends.tensorflow.mentioned import RULE, Mentions, alias_target, direct
+from migrate.source.frontends.tensorflow.mentioned import RULE, Mentions, alias_target, direct, targets_of
 from migrate.source.frontends.tensorflow.passing import parameter_of, receivers_of
 from migrate.source.frontends.tensorflow.values import is_target, scope_of_name
 
@@ -75,9 +76,9 @@ def _follow(file: File, flow: _Flow, found: Mentions) -> None:
 
 def _goes_to(file: File, node: cst.BaseExpression, found: Mentions) -> _Flow | None:
     """Return where a value goes that is assigned, stored, returned or passed on by `node`; None when it is used."""
-    alias = alias_target(file, node)
-    if alias is not None:
-        return _Flow([alias])
+    targets = targets_of(file, node)
+    if targets is not None:
+        return _bound(file, node, targets, found)
     taken = parameter_of(file, node)
     if taken is not None:
         found.passed += taken[1]
@@ -85,48 +86,79 @@ def _goes_to(file: File, node: cst.BaseExpression, found: Mentions) -> _Flow | N
         return _Flow([taken[0]])
     received = receivers_of(file, node)
     if received is not None:
-        found.received += received
-        names = [one for one in received if not isinstance(one, cst.Call)]
-        return _Flow(names, [one for one in received if isinstance(one, cst.Call)])
+        found.received += [*received.names, *received.uses]
+        found.passed += received.others
+        return _Flow(received.names, received.uses)
     chosen = file.tree.parent(node)
     if isinstance(chosen, cst.IfExp) and chosen.test is not node:
         other = chosen.orelse if chosen.body is node else chosen.body
         found.passed += [other] if literal(other) is not None else []
         return _Flow(uses=[chosen])
+    copied = copy_of(file, node)
+    if copied is not None:
+        found.copies.append(copied)
+        return _Flow(uses=[copied])
     holder = holder_of(file, node)
     return _stored(file, *holder, found) if holder is not None else None
+
+
+def _bound(file: File, node: cst.BaseExpression, targets: list[cst.BaseExpression], found: Mentions) -> _Flow | None:
+    """Return where a value goes that is bound to one or more targets."""
+    flow = _Flow([one for one in targets if not isinstance(one, cst.Subscript)])
+    for one in targets:
+        if isinstance(one, cst.Subscript):
+            member = _stored(file, one.value, entry(one), found) if entry(one) is not None else None
+            if member is None:
+                return None
+            flow.names += member.names
+            flow.uses += member.uses
+    around = file.tree.parent(node)
+    flow.uses += [around] if isinstance(around, cst.NamedExpr) else []
+    return flow
 
 
 def _stored(file: File, holder: cst.BaseExpression, key: Key, found: Mentions) -> _Flow | None:
     """Return where the member of that key goes; None for a collection that is not followed, or need not be."""
     shown = is_display(file, holder)
-    assign = file.tree.parent(holder) if shown else None
     name: cst.BaseExpression | None = None if shown else holder
-    if isinstance(assign, cst.Assign) and len(assign.targets) == 1:
-        name = assign.targets[0].target
-    if not shown and not isinstance(holder, cst.Name | cst.Attribute):
+    targets = targets_of(file, holder) if shown else None
+    name = targets[0] if targets is not None and len(targets) == 1 else name
+    if not shown and not isinstance(holder, cst.Name | cst.Attribute) and member_of(holder) is None:
         return None
-    if isinstance(name, cst.Name) and scope_of_name(file.tree, name) is None:
+    if isinstance(root := _root(holder), cst.Name) and not shown and scope_of_name(file.tree, root) is None:
         return None  # of which the file does not show what it is
     if name is not None and isinstance(reader(file, name), Reader):
         return None  # a list that no lookup reads
     known = collection(file, holder)
     if any(one is holder for one in known.whole):
         return None  # a list that is used where it is written
-    if not found.label:
-        text = file.tree.source(name) if name is not None else known.name
+    text = file.tree.source(name) if name is not None else known.name
+    if not found.label and text:
         found.label = f"{text}[{key}]" if isinstance(key, int) else text
         if isinstance(key, cst.CSTNode) and string(key) is not None:
             found.label = f'{text}["{string(key)}"]'
     reads = known.members(key, found)
+    if known.partitions:
+        found.passed += [put.value for put in known.puts]
+        found.reads += [node for node in known.partitions if id(node) not in found.known]
+        found.known |= {id(node) for node in known.partitions}
     names = [read.node for read in reads if read.bound]
     found.received += names
     return _Flow(names, [read.node for read in reads if not read.bound])
 
 
+def _root(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return the `W` of `W["user"]["emb"]`."""
+    while (held := member_of(node)) is not None:
+        node = held[0]
+    return node
+
+
 def _bound_in(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst.BaseExpression]:
     """Return the mentions of a binding: of the variable of a loop those in the loop, when it is read nowhere else."""
     batch = direct(file, target, found)
+    if all(is_target(file.tree, node) and not isinstance(file.tree.parent(node), cst.AugAssign) for node in batch):
+        return [target]  # nothing reads it: what else is bound to it does not matter
     loop = next((a for a in file.tree.ancestors(target) if isinstance(a, cst.For)), None)
     if loop is None or not file.tree.contains(loop.target, target) or not isinstance(target, cst.Name):
         return batch

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import is_none, literal, string
-from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.facts import Creation, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
@@ -45,6 +45,29 @@ def may_reuse(file: File) -> bool:
     return any(not is_none(arg) and literal(arg.value) is not False for arg in given)
 
 
+def namesake(file: File, creation: Creation) -> cst.Call | None:
+    """Return another `get_variable` that may be given the name of one which computes it; None when none may."""
+    own = _ends(file, creation.call)
+    for call, _ in file.calls("get_variable"):
+        if call is creation.call or not file.tree.related(call, creation.call):
+            continue
+        (head, tail), (begins, stops) = own, _ends(file, call)
+        begun = head.startswith(begins) or begins.startswith(head)
+        ended = tail.endswith(stops) or stops.endswith(tail)
+        if begun and ended and not _other_rank(file, call, creation.rank):
+            return call
+    return None
+
+
+def _ends(file: File, call: cst.Call) -> tuple[str, str]:
+    """Return the texts that the full name of a variable certainly begins and ends with."""
+    outer = prefix(file, call)
+    wanted = pattern(file, _argument(call, "name", 0)).split(".*")
+    head, tail = (re.sub(r"\\(.)", r"\1", part) for part in (wanted[0], wanted[-1]))
+    before = "".join(f"{part}/" for part in outer if part) if outer is not None else ""
+    return (before + head if outer is not None else ""), (before + tail if len(wanted) == 1 else tail)
+
+
 def _argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
     """Return what `call` gives for a parameter; None when it gives nothing or hides it behind a star."""
     for place, arg in enumerate(call.args):
@@ -61,7 +84,7 @@ def _name(call: cst.Call) -> str | None:
 
 def _may_be(file: File, call: cst.Call, table: Table) -> bool:
     """True when the name and the shape of `call` may be those of the table."""
-    if not file.tree.related(call, table.creation.call) or _other_rank(file, call, table):
+    if not file.tree.related(call, table.creation.call) or _other_rank(file, call, table.creation.rank):
         return False
     own, around = prefix(file, table.creation.call), prefix(file, call)
     name = "/".join(filter(None, (*(own or ()), table.creation.name)))
@@ -71,13 +94,13 @@ def _may_be(file: File, call: cst.Call, table: Table) -> bool:
     return re.fullmatch(f"{free}{before}{wanted}", name) is not None
 
 
-def _other_rank(file: File, call: cst.Call, table: Table) -> bool:
-    """True when the call gives a shape that the table cannot have."""
+def _other_rank(file: File, call: cst.Call, rank: int) -> bool:
+    """True when the call gives a shape that a table of that rank cannot have."""
     given = _argument(call, "shape", 1)
     shape = resolve(file.tree, given) if given is not None else None
     if not isinstance(shape, cst.List | cst.Tuple) or any(isinstance(e, cst.StarredElement) for e in shape.elements):
         return False
-    return len(shape.elements) != table.creation.rank
+    return len(shape.elements) != rank
 
 
 def pattern(file: File, node: cst.BaseExpression | None) -> str:

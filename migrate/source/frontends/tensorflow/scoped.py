@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned
-from migrate.source.frontends.tensorflow.reuse import may_reuse
+from migrate.source.frontends.tensorflow.reuse import may_reuse, namesake
 from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option, prefix
 
 if TYPE_CHECKING:
@@ -48,8 +48,11 @@ def check_scope(file: File, table: Table) -> None:
 def _why_not(file: File, creation: Creation, seen: bool) -> str:
     if creation.rank == 0 or (creation.name is None and creation.named_by is None):
         return "its name or shape is not known"
-    if creation.named_by is not None and may_reuse(file):
-        return "the program reuses variables by their names: which of them are one is not known"
+    other = namesake(file, creation) if creation.named_by is not None and may_reuse(file) else None
+    if other is not None:
+        text = " ".join(file.tree.source(other).split())
+        text = text if len(text) <= 60 else text[:57] + "..."
+        return f"the program reuses variables by their names: `{text}` may be the same one"
     if creation.rank == 1 and not creation.own_values and not seen:
         return "a vector without an initializer takes a bound from it that a table would not have"
     if is_partitioned(file, creation):

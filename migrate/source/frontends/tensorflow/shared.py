@@ -113,7 +113,11 @@ def _check_passed(judgement: Judgement) -> bool:
             reason = f"`{text}` is passed there as well, and it is no table that moves"
             message = f"the function that takes `{table.label}` also takes another value"
             action = "give the tables a function of their own"
-            if _is_kept(judgement.file, other):
+            if _is_returned(judgement.file, other):
+                message = f"what reads `{table.label}` may read another value"
+                reason = f"`{text}` is returned there as well, and it is no table that moves"
+                action = "return the tables from a function of their own"
+            elif _is_kept(judgement.file, other):
                 message = f"what reads `{table.label}` may read another value"
                 reason = f"`{text}` is kept there as well, and it is no table that moves"
                 action = "keep the tables in a dict or list of their own"
@@ -122,8 +126,15 @@ def _check_passed(judgement: Judgement) -> bool:
     return stopped
 
 
+def _is_returned(file: File, node: cst.BaseExpression) -> bool:
+    """True for what a function returns, alone or in its place of several."""
+    around = file.tree.parent(node)
+    whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
+    return whole is not None and isinstance(file.tree.parent(whole), cst.Return)
+
+
 def _is_kept(file: File, node: cst.BaseExpression) -> bool:
     """True for a member of a dict or list, and for what stands there under a condition."""
     held = holder_of(file, node)
-    given = held is not None and isinstance(file.tree.parent(held[0]), cst.Arg)
+    given = held is not None and isinstance(file.tree.parent(held[0]), cst.Arg) and holder_of(file, held[0]) is None
     return (held is not None and not given) or isinstance(file.tree.parent(node), cst.IfExp)

@@ -10,6 +10,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow import references
 from migrate.source.frontends.tensorflow.called import calls_of, parameters
 from migrate.source.frontends.tensorflow.callers import repeats_function
+from migrate.source.frontends.tensorflow.copies import follow_copies
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.inner_graphs import in_branch, run_apart
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
@@ -23,7 +24,7 @@ from migrate.source.frontends.tensorflow.references import Mentions, mentions, v
 from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.scoped import check_scope
 from migrate.source.frontends.tensorflow.terms import check_terms
-from migrate.source.frontends.tensorflow.values import assigned_value
+from migrate.source.frontends.tensorflow.values import assigned_value, only_declares
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop, runs
 from migrate.source.rules import rules
 
@@ -85,7 +86,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         references=found.references,
         passed=known.passed,
         holders=known.holders,
-        followed=[*follow(file, padded, known)],
+        followed=[*follow(file, padded, known), *follow_copies(file, known.copies)],
     )
     for node in reads:
         asks = measured(file, node, creation, known) if id(node) not in padded.reads else None
@@ -274,8 +275,8 @@ def _makes_variable(file: File, value: cst.BaseExpression) -> bool:
 
 
 def _unbinds(file: File, target: cst.BaseExpression) -> bool:
-    """True for `del W`, after which nothing can be read, and `global W`, which binds nothing."""
-    return isinstance(file.tree.parent(target), cst.Del | cst.NameItem)
+    """True for `del W`, after which nothing can be read, and `global W` and `W: tf.Variable`, which bind nothing."""
+    return isinstance(file.tree.parent(target), cst.Del | cst.NameItem) or only_declares(file.tree, target)
 
 
 def _check_runs(file: File, creation: Creation, table: Table) -> None:

@@ -64,5 +64,7 @@ def _shows(file: File, around: cst.CSTNode) -> bool:
         if isinstance(around.func, cst.Attribute):
             return around.func.attr.value == "format" and isinstance(around.func.value, cst.SimpleString)
         return isinstance(around.func, cst.Name) and around.func.value in {"str", "repr"}
-    kinds = cst.Arg | cst.Element | cst.Tuple | cst.List | cst.FormattedString | cst.FormattedStringExpression
+    if isinstance(around, cst.Arg):
+        return not around.star
+    kinds = cst.Element | cst.Tuple | cst.List | cst.FormattedString | cst.FormattedStringExpression
     return isinstance(around, kinds)

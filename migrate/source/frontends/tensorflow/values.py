@@ -20,7 +20,7 @@ def assigned_value(tree: Tree, target: cst.CSTNode) -> cst.BaseExpression | None
     around = tree.parent(target)
     if isinstance(around, cst.Element):
         return _value_in_place(tree, around)
-    if isinstance(around, cst.AnnAssign) and around.target is target:
+    if isinstance(around, cst.AnnAssign | cst.NamedExpr) and around.target is target:
         return around.value
     if not isinstance(around, cst.AssignTarget) or around.target is not target:
         return None
@@ -37,6 +37,12 @@ def _value_in_place(tree: Tree, element: cst.Element) -> cst.BaseExpression | No
     if not plain or len(listed.elements) != len(whole.elements):
         return None
     return next(value.value for e, value in zip(listed.elements, whole.elements, strict=True) if e is element)
+
+
+def only_declares(tree: Tree, target: cst.CSTNode) -> bool:
+    """True for the `W` of `W: tf.Variable`, an annotation that binds nothing."""
+    around = tree.parent(target)
+    return isinstance(around, cst.AnnAssign) and around.target is target and around.value is None
 
 
 def is_target(tree: Tree, node: cst.CSTNode) -> bool:
@@ -101,7 +107,7 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
             return None
     if not targets:
         return tree.value_elsewhere(node)
-    values = [assigned_value(tree, target) for target in targets]
+    values = [assigned_value(tree, target) for target in targets if not only_declares(tree, target)]
     return values[0] if len(values) == 1 else None
 
 

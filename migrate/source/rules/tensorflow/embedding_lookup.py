@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import is_none, literal, number
+from migrate.source.frontends.tensorflow.collected import is_partitions
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop
 from migrate.source.frontends.tensorflow.kinds import File, LookupRule
 from migrate.source.frontends.tensorflow.lookups import bind_either, make_lookup, strategy
@@ -74,6 +75,9 @@ class EmbeddingLookup(LookupRule):
         ),
         Example("not a variable", HEAD + "e = tf.nn.embedding_lookup(tf.constant([[1.0]]), x)\n"),
     )
+
+    def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
+        return None if is_partitions(file, node) else super().find(file, node)
 
     def _bind(self, call: cst.Call) -> dict[str, cst.Arg] | None:
         return bind_either(call, ORDERS, 2, _version)

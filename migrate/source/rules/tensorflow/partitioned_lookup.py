@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.collected import is_partitions
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop
 from migrate.source.frontends.tensorflow.kinds import File, LookupRule
 from migrate.source.rules import Example, register
@@ -53,10 +54,12 @@ class PartitionedLookup(LookupRule):
 
     def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
         element = file.tree.parent(node)
-        listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
-        if not isinstance(listed, cst.List) or len(listed.elements) < 2:
+        listed: cst.CSTNode | None = file.tree.parent(element) if isinstance(element, cst.Element) else None
+        if is_partitions(file, node):
+            listed = node
+        elif not isinstance(listed, cst.List) or len(listed.elements) < 2:
             return None
-        arg = file.tree.parent(listed)
+        arg = file.tree.parent(listed) if listed is not None else None
         call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         known = isinstance(call, cst.Call) and file.names.of(call.func) in self.symbols
         return call if known and isinstance(call, cst.Call) and self.table(call) is arg else None
@@ -64,9 +67,9 @@ class PartitionedLookup(LookupRule):
     def read(self, file: File, call: cst.Call) -> Lookup | Stop:
         lookup = ONE.read(file, call)
         arg = self.table(call)
-        if isinstance(lookup, Stop) or arg is None or not isinstance(arg.value, cst.List):
+        if isinstance(lookup, Stop) or arg is None:
             return lookup
-        parts = tuple(element.value for element in arg.value.elements)
+        parts = tuple(element.value for element in arg.value.elements) if isinstance(arg.value, cst.List) else ()
         if len({file.tree.source(part) for part in parts}) < len(parts):
             reason = "one variable is several partitions, so one row has several ids"
             return Stop(call, self.id, "this list of partitions repeats one", reason, "list each variable once")

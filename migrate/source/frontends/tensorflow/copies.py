@@ -1,0 +1,48 @@
+"""`tf.identity` of a variable whose rows are looked up: the table itself stands in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.facts import Change, Followed
+from migrate.source.frontends.tensorflow.kinds import File
+
+RULE = "tf-table-use"
+COPIES = {"identity", "convert_to_tensor"}
+LOOKUPS = {"nn.embedding_lookup", "gather"}
+
+
+def copy_of(file: File, node: cst.BaseExpression) -> cst.Call | None:
+    """Return `tf.identity(node)` where it is assigned or looked up at once; None where it does more than that.
+
+    A name would make it a tensor that others may fetch, and `control_dependencies` say when it is read.
+    """
+    arg = file.tree.parent(node)
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(call, cst.Call) or file.names.of(call.func) not in COPIES or len(call.args) != 1:
+        return None
+    if not isinstance(node, cst.Name | cst.Attribute | cst.Subscript) or call.args[0].keyword is not None:
+        return None
+    around = file.tree.parent(call)
+    lookup = file.tree.parent(around) if isinstance(around, cst.Arg) else None
+    inline = isinstance(lookup, cst.Call) and file.names.of(lookup.func) in LOOKUPS and file.target.lookup is None
+    assigned = isinstance(around, cst.Assign) and around.value is call
+    return call if (assigned or inline) and not _waits(file, call) else None
+
+
+def _waits(file: File, node: cst.CSTNode) -> bool:
+    """True under `with tf.control_dependencies(…)`."""
+    items = [item.item for around in file.tree.ancestors(node) if isinstance(around, cst.With) for item in around.items]
+    calls = [item for item in items if isinstance(item, cst.Call)]
+    return any(file.tree.source(call.func).endswith("control_dependencies") for call in calls)
+
+
+def follow_copies(file: File, copies: list[cst.Call]) -> Iterator[Followed]:
+    """Yield what becomes of copies of a table: the lookup reads the table."""
+    for call in copies:
+        source = file.tree.source(call.args[0].value)
+        text = " ".join(file.tree.source(call).split())
+        change = Change(call, lambda *_, source=source: source)
+        yield Followed(call, RULE, f"`{text}` becomes `{source}`, of which rows are looked up", changes=(change,))
