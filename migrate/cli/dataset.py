@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from migrate.cli.running import interruptible
 
 if TYPE_CHECKING:
     from migrate.dataset.census.reading import Row
@@ -28,6 +31,90 @@ def _shown(rows: Iterable[Row], source: Path, text: str) -> Iterator[Row]:
 
 def _silent(rows: Iterable[Row], source: Path, text: str) -> Iterable[Row]:
     return rows
+
+
+@dataset.command()
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=click.Path(path_type=Path))
+@click.option("--schema", required=True, metavar="FILE", help="What to read (docs/dataset.md), or criteo, or census.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
+@click.option(
+    "--feature-map",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The feature_map.json of an earlier build, for data to evaluate on.",
+)
+@click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes. Default: one a CPU.")
+@click.option(
+    "--bad-rows",
+    type=click.Choice(["fail", "skip"]),
+    default="fail",
+    show_default=True,
+    help="What to do about rows with a wrong number of values, or values that cannot be.",
+)
+@click.option(
+    "--shard-rows", metavar="N", type=click.IntRange(min=1), default=100_000, show_default=True, help="Rows in a file."
+)
+@click.option(
+    "--compression",
+    metavar="LEVEL",
+    type=click.IntRange(0, 9),
+    default=1,
+    show_default=True,
+    help="Of gzip, 1 (fast) to 9 (small); 0: none.",
+)
+@click.option(
+    "--block-size",
+    metavar="MIB",
+    type=click.IntRange(1, 1024),
+    default=4,
+    show_default=True,
+    help="How much of a file a process reads at once.",
+)
+@click.option("--force", is_flag=True, help="Replace the output folder and all that is in it.")
+@interruptible
+def build(
+    inputs: tuple[Path, ...],
+    schema: str,
+    output: Path,
+    feature_map: Path | None,
+    jobs: int | None,
+    bad_rows: str,
+    shard_rows: int,
+    compression: int,
+    block_size: int,
+    force: bool,
+) -> None:
+    """Turn CSV, TSV (also gzipped) or Parquet files into TFRecords, by a schema.
+
+    Writes part-*.tfrecord.gz, feature_map.json, statistics.json and .txt, and schema.yaml for `migrate convert`.
+    """
+    from migrate.dataset.build import BuildOptions, build_dataset
+
+    options = BuildOptions(
+        schema=schema,
+        inputs=inputs,
+        output=output,
+        feature_map=feature_map,
+        jobs=jobs or len(os.sched_getaffinity(0)),
+        skip_bad_rows=bad_rows == "skip",
+        shard_rows=shard_rows,
+        level=compression,
+        block_bytes=block_size << 20,
+        force=force,
+    )
+    result = build_dataset(options, _bar if sys.stderr.isatty() else _no_bar)
+    if result.skipped:
+        click.echo(f"{result.skipped:,} rows left out, the first: {result.first_skipped}", err=True)
+    click.echo(f"{output}: {result.rows:,} rows in {result.shards} file{'s' * (result.shards != 1)}")
+
+
+def _bar(results: Iterable[object], count: int, text: str) -> Iterator[object]:
+    with click.progressbar(results, length=count, label=text, file=sys.stderr) as bar:
+        yield from bar
+
+
+def _no_bar(results: Iterable[object], count: int, text: str) -> Iterable[object]:
+    return results
 
 
 @dataset.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -65,3 +66,42 @@ def staged(target: Path) -> Iterator[StagedFolder]:
         shutil.rmtree(stage, ignore_errors=True)
         if made and not done:
             shutil.rmtree(target, ignore_errors=True)
+
+
+@contextmanager
+def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
+    """Yield an empty folder beside `target` that becomes `target`, whole, when the block ends without an exception.
+
+    Raises:
+        MigrateError: the target has files and `replace` is not given, or it cannot be made; nothing is left behind.
+    """
+    target = target.absolute()
+    if target.exists() and not target.is_dir():
+        raise MigrateError(f"{target} is a file; choose another -o")
+    if not replace and target.exists() and any(target.iterdir()):
+        raise MigrateError(f"{target} has files in it; choose another -o, or replace the whole folder by --force")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        stage = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise MigrateError(f"cannot write to {target.parent}: {error.strerror or error}; choose another -o") from error
+    try:
+        stage.chmod(0o777 & ~_umask())
+        yield stage
+        old = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        try:
+            if target.exists():
+                target.rename(old)  # over an empty folder: the way is free for the new one
+            stage.rename(target)
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        raise MigrateError(f"cannot write to {target}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,97 @@
+"""The statistics of a build, as data for JSON and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from migrate.dataset.feature_map import FeatureMap, MapIds
+from migrate.dataset.spec import DataSpec, SparseColumn
+from migrate.dataset.statistics import Moments, Statistics
+
+TOP = 10  #: how many of the most frequent values are listed
+
+Report = dict[str, Any]
+
+
+def report(spec: DataSpec, statistics: Statistics, known: FeatureMap) -> Report:
+    """Return rows, and for each column what it holds; `unseen` counts the values that have no id of their own."""
+    found: Report = {"rows": statistics.rows, "skipped": statistics.skipped}
+    if statistics.first_skipped:
+        found["first_skipped"] = statistics.first_skipped
+    found["labels"] = {name: _moments(one) for name, one in statistics.labels.items()}
+    if statistics.timestamp:
+        found["timestamp"] = {"min": int(statistics.timestamp.minimum), "max": int(statistics.timestamp.maximum)}
+    found["dense"] = {name: {"missing": one.missing, **_moments(one)} for name, one in statistics.dense.items()}
+    found["sparse"] = {column.name: _sparse(column, statistics, known) for column in spec.sparse}
+    return found
+
+
+def _moments(one: Moments) -> Report:
+    if not one.count:
+        return {"count": 0}
+    return {"count": one.count, "min": one.minimum, "max": one.maximum, "mean": one.mean, "std": one.std}
+
+
+def _sparse(column: SparseColumn, statistics: Statistics, known: FeatureMap) -> Report:
+    one = statistics.sparse[column.name]
+    if isinstance(one, Moments):
+        return {"ids": "raw", "values": one.count} | ({"min": one.minimum, "max": one.maximum} if one.count else {})
+    values, counts = one.values.most()
+    found: Report = {"ids": column.ids, "values": one.count, "missing": one.missing, "distinct": len(values)}
+    ids = known.sparse.get(column.name)
+    if isinstance(ids, MapIds):
+        own = ids.ids(values)
+        unseen = (own < 0) | (own == len(ids.values))
+        rows = int(counts.to_numpy()[unseen].sum())
+        found |= {"size": ids.size, "unseen": rows, "unseen_share": rows / one.count if one.count else 0.0}
+    elif column.ids == "hash":
+        found["size"] = column.size
+    else:
+        found["size"] = len(column.buckets) + 1
+    top = zip(values.slice(0, TOP).to_pylist(), counts.slice(0, TOP).to_pylist(), strict=True)
+    found["top"] = [[value, count] for value, count in top]
+    return found
+
+
+def report_text(found: Report) -> str:
+    """Return a report as tables for people."""
+    lines = [f"{found['rows']:,} rows, {found['skipped']:,} left out"]
+    if "first_skipped" in found:
+        lines.append(f"first row left out: {found['first_skipped']}")
+    if "timestamp" in found:
+        lines.append(f"timestamp: {found['timestamp']['min']} to {found['timestamp']['max']}")
+    keys = ("count", "missing", "min", "max", "mean", "std")
+    for kind in ("labels", "dense"):
+        rows = [[name, *(_short(one.get(key, "")) for key in keys)] for name, one in found[kind].items()]
+        lines += _table([kind, *keys], rows)
+    keys = ("ids", "values", "missing", "distinct", "size", "unseen_share")
+    rows = [
+        [name, *(_short(one.get(key, "")) for key in keys), _top(one.get("top", []))]
+        for name, one in found["sparse"].items()
+    ]
+    lines += _table(["sparse", *keys[:-1], "unseen", "most frequent"], rows)
+    return "\n".join(lines) + "\n"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _top(values: Iterable[Sequence[object]]) -> str:
+    return ", ".join(f"{value if value != '' else '(empty)'!s:.24} ({count:,})" for value, count in list(values)[:3])
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    lines = []
+    for row in [head, *rows]:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        if len(head) > 7:  # the last column is text
+            cells[-1] = row[-1]
+        lines.append("  ".join(cells).rstrip())
+    return ["", *lines]
