@@ -48,6 +48,7 @@ __all__ = [
     "nodes_called",
     "order_by_handle",
     "parse_object_graph",
+    "replace_saver",
     "stateful_types",
     "track",
 ]
@@ -243,6 +244,11 @@ class _Specs:
     """What of a saveable object tells what to read."""
 
     specs: list[Any]
+
+
+def replace_saver(change: Callable[[Any, str, Any], None], kind: type) -> None:
+    """Let the sessions and hooks of TensorFlow make Savers of another kind, by `change(module, name, value)`."""
+    change(saver, "Saver", kind)
 
 
 def explain_restores(explain: Callable[[str, str], str | None]) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime import _tensorflow
 from runtime.compat import graph_modifier
 from runtime.compat.changes import Changes
-from runtime.compat.mx_rec import names, npu, ops, pipeline, state
+from runtime.compat.mx_rec import names, npu, ops, pipeline, saver, state
 from runtime.compat.mx_rec.specs import FeatureSpec
 
 __all__ = ["install", "uninstall"]
@@ -40,6 +41,8 @@ def install() -> None:
         creator = v1.train.ChiefSessionCreator
         changes.set(creator, "__init__", _demanding_hook(creator.__init__))
         changes.set(tf.data.Dataset, "eos_map", ops.eos_map)
+        changes.set(v1.train, "Saver", saver.Saver)
+        _tensorflow.replace_saver(changes.set, saver.Saver)
     except BaseException:
         uninstall()
         raise

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _checks
-from runtime.compat.mx_rec.state import ConfigInitializer
+from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 from runtime.optimizers import adagrad, adagrad_by_addr, ftrl, gradient_descent, lazy_adam
 from runtime.optimizers._base import INCOMPATIBLE
 from runtime.optimizers._by_address import AddressOptimizer
@@ -85,7 +85,7 @@ def _made(name: str, expands: bool, create: Callable[[str], Any]) -> Any:
     if instance.use_dynamic_expansion is not expands:
         by = "create_hash_optimizer_by_address" if instance.use_dynamic_expansion else "create_hash_optimizer"
         raise ValueError(f"{INCOMPATIBLE} {name}: use {by} with init(use_dynamic_expansion={not expands})")
-    optimizer = create(instance.optimizer_config.numbered(name))
+    optimizer = create(state_of().numbered(name))
     instance.optimizer_config.optimizer_instance = optimizer
     return optimizer
 

@@ -38,6 +38,8 @@ class GraphState:
     #: The number of the datasets' insertion, with where each specification's ids are in the element.
     places: dict[int, dict[tuple[FeatureSpec, bool], int]] = dataclasses.field(default_factory=dict)
     anchors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    #: How many optimizers there are of each name.
+    optimizers: dict[str, int] = dataclasses.field(default_factory=dict)
     modify_graph: bool = False
     #: The modes whose lookups are merged, and the modes that have a lookup with a gradient.
     merged: set[bool] = dataclasses.field(default_factory=set)
@@ -46,6 +48,12 @@ class GraphState:
     modified: bool = False
     started: bool = False
     initializers: dict[bool, tf.Operation] = dataclasses.field(default_factory=dict)
+
+    def numbered(self, name: str) -> str:
+        """Return `<name>_<n>`, n counting the optimizers of this name in this graph: checkpoints have that name."""
+        number = self.optimizers.get(name, 0)
+        self.optimizers[name] = number + 1
+        return f"{name}_{number}"
 
 
 def state_of(graph: tf.Graph | None = None) -> GraphState:
@@ -171,13 +179,6 @@ class OptimizerConfig:
         """Start with none."""
         #: The sparse optimizer last made.
         self.optimizer_instance: Any = None
-        self._names: dict[str, int] = {}
-
-    def numbered(self, name: str) -> str:
-        """Return `<name>_<n>`, n counting the optimizers of this name."""
-        number = self._names.get(name, 0)
-        self._names[name] = number + 1
-        return f"{name}_{number}"
 
 
 class HybridManagerConfig:

@@ -1,0 +1,167 @@
+"""`tf.compat.v1.train.Saver` as Rec SDK changes it: tables go into directories of their own beside the checkpoint."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from runtime import _checks
+from runtime.anchor import GraphAnchor
+from runtime.checkpoint import TableRows
+from runtime.checkpoint.live import replace_rows, snapshot_tensors
+from runtime.checkpoint.rows import PARTS
+from runtime.compat.mx_rec import layout
+from runtime.compat.mx_rec.state import ConfigInitializer
+from runtime.compat.mx_rec.tables import BaseSparseEmbedding
+
+__all__ = ["Saver", "export"]
+
+v1: Any = tf.compat.v1
+_log = logging.getLogger("runtime")
+
+
+class Saver(v1.train.Saver):  # type: ignore[misc]
+    """TensorFlow's Saver for everything but tables, which it writes to `sparse-<prefix>` and reads from there."""
+
+    _is_built: bool
+    _var_list: Any
+    _allow_empty: bool
+    _pad_step_number: bool
+    saver_def: Any
+
+    def __init__(self, *args: Any, fid_version: int = 0, **kwargs: Any) -> None:
+        """Take the arguments of TensorFlow's."""
+        del fid_version
+        self._tables: list[BaseSparseEmbedding] = []
+        self._restoring: dict[str, tuple[list[Any], Any]] = {}
+        super().__init__(*args, **kwargs)
+
+    def build(self) -> None:
+        """Make the ops, those of the tables too: a session with hooks makes the graph final before it saves."""
+        if not self._is_built and self.saver_def is None:
+            items = self._var_list
+            if items is None:
+                items = [*v1.global_variables(), *v1.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS)]
+            listed = list(items.values() if isinstance(items, Mapping) else items)
+            self._tables = [one.table for one in listed if _is_table(one) and one.table.is_save]
+            if any(map(_is_table, listed)):
+                self._allow_empty = True
+            self._var_list = (
+                {name: one for name, one in items.items() if not _is_table(one)}
+                if isinstance(items, Mapping)
+                else [one for one in items if not _is_table(one)]
+            )
+            for table in self._tables:
+                snapshot_tensors(table)
+                with tf.control_dependencies(None), table.scope("restore"):
+                    shapes: tuple[Any, ...] = ([None], [None, table.dim], [None, None], [None])
+                    types = (tf.int64, tf.float32, tf.float32, tf.int64)
+                    fed = [v1.placeholder(dtype, shape) for dtype, shape in zip(types, shapes, strict=True)]
+                    self._restoring[table.table_name] = fed, replace_rows(table, fed)
+        super().build()
+
+    def save(
+        self,
+        sess: Any,
+        save_path: Any,
+        global_step: Any = None,
+        latest_filename: Any = None,
+        *args: Any,
+        is_incremental_checkpoint: bool = False,
+        save_delta: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Save tables and variables; return the path of the variables' checkpoint.
+
+        The tables are complete before the checkpoint is there.
+
+        Raises:
+            ValueError: a path, step or name of a wrong type or range.
+            NotImplementedError: an incremental checkpoint.
+        """
+        if is_incremental_checkpoint or save_delta:
+            raise NotImplementedError("incremental checkpoints are not there yet: save whole ones")
+        save_path = str(save_path) if isinstance(save_path, Path) else save_path
+        _checks.text("save_path", save_path, 1024)
+        if latest_filename is not None:
+            _checks.text("latest_filename", latest_filename, 50)
+        if isinstance(global_step, str):
+            global_step = sess.graph.as_graph_element(global_step)
+        if global_step is not None and not isinstance(global_step, (int, np.integer)):
+            global_step = int(sess.run(global_step))
+        if global_step is not None:
+            global_step = _checks.integer("global_step", global_step, 0)
+        path = self._written(sess, save_path, global_step)
+        before = list(self.last_checkpoints)
+        saved = super().save(sess, save_path, global_step, latest_filename, *args, **kwargs)
+        for gone in set(before) - set(self.last_checkpoints) - {saved}:
+            if not v1.train.checkpoint_exists(gone):  # not one that keep_checkpoint_every_n_hours keeps
+                shutil.rmtree(layout.directory_of(gone), ignore_errors=True)
+        return path if saved is None else saved
+
+    def _written(self, session: Any, save_path: str, step: int | None) -> str:
+        number = "" if step is None else f"-{step:08d}" if self._pad_step_number else f"-{step}"
+        path = save_path + number
+        if self._tables:
+            found = session.run([snapshot_tensors(table) for table in self._tables])
+            names = (table.table_name for table in self._tables)
+            rows = {name: TableRows(*parts) for name, parts in zip(names, found, strict=True)}
+            directory = layout.write_tables(path, rows)
+            if ConfigInitializer._instance is not None:
+                ConfigInitializer._instance.train_params_config.sparse_dir = str(directory)
+        return path
+
+    def restore(self, sess: Any, save_path: Any) -> None:
+        """Restore variables and tables.
+
+        Raises:
+            FileExistsError: there are no tables beside the checkpoint.
+            CheckpointError: they are damaged, or of another width.
+        """
+        read = {
+            table.table_name: layout.read_table(save_path, table.table_name, table.dim, table.seed, table.expands)
+            for table in self._tables
+        }
+        super().restore(sess, save_path)  # does nothing where there are no variables
+        for name, rows in read.items():
+            fed, op = self._restoring[name]
+            sess.run(op, dict(zip(fed, (getattr(rows, part) for part in PARTS), strict=True)))
+
+
+def _is_table(item: Any) -> bool:
+    return isinstance(item, GraphAnchor) and isinstance(item.table, BaseSparseEmbedding)
+
+
+def export(table_list: Any = None) -> None:
+    """Write `<table>/key-emb.npy`, a dict from keys to rows, for tables of the checkpoint that was saved last.
+
+    Args:
+        table_list: names or tables, default all; unknown names are warned about.
+
+    Raises:
+        ValueError: an empty list, or items that are no names.
+        FileNotFoundError: nothing was saved.
+    """
+    directory = Path(ConfigInitializer.get_instance().train_params_config.sparse_dir)
+    if table_list is not None:
+        _checks.kind("table_list", table_list, list, "a list of str or None")
+        if not table_list:
+            raise ValueError("`table_list` is empty: give names of tables, or None for all")
+        for name in table_list:
+            _checks.text("table_list", name)
+    if directory == Path() or not directory.is_dir():
+        raise FileNotFoundError("export finds no checkpoint: save one with tf.compat.v1.train.Saver first")
+    there = {folder.name: folder for folder in sorted(directory.iterdir()) if folder.is_dir()}
+    for name in there if table_list is None else table_list:
+        if name not in there:
+            _log.warning("export leaves out the table %r, which %s does not hold", name, directory)
+            continue
+        keys, rows = layout.read_pairs(there[name])
+        pairs: Any = dict(zip(keys.tolist(), rows, strict=True))
+        np.save(there[name] / "key-emb.npy", pairs, allow_pickle=True)
