@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Protocol, TypeVar
 
 import libcst as cst
-from libcst.metadata import CodePosition, MetadataWrapper, QualifiedNameSource, Scope, ScopeProvider
+from libcst.metadata import CodePosition, QualifiedNameSource, Scope
 
 from migrate.report.model import Location
+from migrate.source.scopes import Scopes
 from migrate.source.syntax import Index, Lines, Spans
 
 Node = TypeVar("Node", bound=cst.CSTNode)
@@ -56,7 +57,7 @@ class Tree:
         self.text = text
         self._linked: dict[cst.CSTNode, tuple[frozenset[str], bool]] = {}
         self.module = cst.parse_module(text)
-        self._scopes = MetadataWrapper(self.module, unsafe_skip_copy=True).resolve(ScopeProvider)
+        self._scopes = Scopes(self.module).found
         printed = Spans(self.module)
         self._spans = printed.found
         self.code = printed.code  #: what libcst prints for the file: its text, or the file cannot be kept

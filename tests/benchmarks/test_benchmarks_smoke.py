@@ -250,20 +250,9 @@ def test_criteo_step_runs_every_system_that_is_here(tmp_path: Path, capsys: pyte
     assert set(cells(text)) == set(written["systems"])
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_other_optimizers_compute_the_same(optimizer: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [
-        "--systems",
-        "ours,stock,bare",
-        "--keys",
-        "1000",
-        "--batches",
-        "4",
-        "--repeats",
-        "1",
-        "--optimizer",
-        optimizer,
-    ]
+def test_another_optimizer_computes_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = {"systems": "ours,stock,bare", "keys": "1000", "batches": "4", "repeats": "1", "optimizer": "adam"}
+    arguments = [part for name, value in settings.items() for part in (f"--{name}", value)]
     assert criteo_step.main([*TINY_ARGUMENTS, *arguments]) == 0
     assert list(cells(capsys.readouterr().out)) == ["ours", "stock", "bare"]
 
@@ -281,14 +270,12 @@ def test_cold_step_fills_and_measures(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_cold_step_compares_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "cold.json"
-    sizes = ["--keys", "128,256", "--dim", "8", "--ids", "uniform", "--batches", "2", "--systems", "ours,stock,bare"]
+    sizes = ["--keys", "128,256", "--dim", "8", "--ids", "uniform", "--batches", "2", "--systems", "ours,bare"]
     assert cold_step.main([*TINY_ARGUMENTS, *sizes, "--json", str(output)]) == 0
     runs = json.loads(output.read_text(encoding="utf-8"))["runs"]
     assert [(run["settings"]["keys"], run["settings"]["dim"]) for run in runs] == [(128, 8), (256, 8)]
     lines = capsys.readouterr().out.split("### Scaling")[1].splitlines()
-    assert [line.split()[3] for line in lines if line.startswith("| uniform")] == [
-        name for name in ("bare", "ours", "stock") for _ in range(2)
-    ]
+    assert [line.split()[3] for line in lines if line.startswith("| uniform")] == ["bare", "bare", "ours", "ours"]
 
 
 def test_scaling_divides_by_the_first_of_the_same_system() -> None:

@@ -63,20 +63,21 @@ def evaluations(out: str) -> list[list[float]]:
 
 
 def test_the_converted_model_learns_and_resumes_where_it_stopped(home: Path) -> None:
-    command = [*COMMAND, "--data", "data", "--checkpoint-dir", "ckpt", "--eval-every", "400"]
-    first = evaluations(run(*command, "--steps", "400", cwd=home))
-    out = run(*command, "--steps", "800", cwd=home)
+    command = [*COMMAND, "--data", "data", "--checkpoint-dir", "ckpt", "--eval-every", "150"]
+    first = evaluations(run(*command, "--steps", "150", cwd=home))
+    out = run(*command, "--steps", "300", cwd=home)
     then = evaluations(out)
-    assert [row[0] for row in first + then] == [400, 800]
+    assert [row[0] for row in first + then] == [150, 300]
     assert then[0][2] < first[0][2], "the test loss falls"
     assert then[0][5] == 488
     shares = [float(share) for share in re.findall(r": ([0-9.]+) of it", out)]
     assert len(shares) == 2
-    assert min(shares) > 0.85, out
-    assert list((home / "ckpt").glob("model.ckpt-800*"))
-    again = start(*command, "--steps", "800", cwd=home)
-    assert (again.returncode, again.stderr.splitlines()[-1][:26]) == (2, "train: ckpt holds step 800")
-    other = start(*command, "--steps", "900", "--optimizer", "sgd", cwd=home)
+    # `make demo` requires 0.9 of 5,000 steps.
+    assert min(shares) > 0.7, out
+    assert list((home / "ckpt").glob("model.ckpt-300*"))
+    again = start(*command, "--steps", "300", cwd=home)
+    assert (again.returncode, again.stderr.splitlines()[-1][:26]) == (2, "train: ckpt holds step 300")
+    other = start(*command, "--steps", "301", "--optimizer", "sgd", cwd=home)
     assert other.returncode == 0
     assert "table 'embedding' was restored with the slots of adam; those of sgd start anew" in other.stderr
 

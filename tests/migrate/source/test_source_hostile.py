@@ -119,10 +119,10 @@ def test_marks_of_python_2_in_a_comment_are_no_proof() -> None:
 
 NESTED = {
     "brackets": "x = " + "[" * 150 + "]" * 150,
-    "signs": "x = " + "-" * 2000 + "1",
-    "sums": "x = 1" + " + 1" * 2500,
-    "calls": "x = f" + "()" * 2500,
-    "branches": "if a:\n  b\n" + "elif a:\n  b\n" * 2500,
+    "signs": "x = " + "-" * 1200 + "1",
+    "sums": "x = 1" + " + 1" * 1200,
+    "calls": "x = f" + "()" * 1200,
+    "branches": "if a:\n  b\n" + "elif a:\n  b\n" * 1200,
 }
 
 
