@@ -17,7 +17,7 @@ from runtime.lookup import sparse_lookup
 from runtime.partitioned import partitioned_lookup
 from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.prefetching import prefetch
-from runtime.scopes import scoped_initializer, scoped_name
+from runtime.scopes import scoped_initializer, scoped_name, unique_name
 from runtime.status import status
 from runtime.storage import Storage
 from runtime.table import Table, create_table, tables
@@ -60,4 +60,5 @@ __all__ = [
     "tables",
     "terminate_config_initializer",
     "tier_summaries",
+    "unique_name",
 ]

@@ -44,16 +44,50 @@ def scoped_name(name: str) -> str:
     return _claimed(full)
 
 
+def unique_name(name: str) -> str:
+    """Return the name of a table that stands for a `tf.Variable(..., name=name)` made here, another one at every call.
+
+    It is the full name of that variable: the name scope before it, with `_` for `/`, and a number behind it where the
+    graph has such a table or operation already.
+    """
+    _checks.text("name", name, 1000)
+    scope = tf.compat.v1.get_default_graph().get_name_scope()
+    full = f"{scope}/{name}" if scope else name
+    with tf.init_scope():
+        graph = tf.compat.v1.get_default_graph()
+        claimed = _named.setdefault(graph, {})
+        taken = {one.lower() for one in (*claimed, *(table.table_name for table in tables()))}
+    number, found = 0, _table_name(full)
+    while found.lower() in taken or _has_operation(graph, found):
+        number += 1
+        found = _table_name(f"{full}_{number}")
+    claimed[found] = f"tf.Variable {full}"
+    return found
+
+
+def _has_operation(graph: tf.Graph, name: str) -> bool:
+    try:
+        graph.get_operation_by_name(name)
+    except KeyError:
+        return False
+    return True
+
+
 def scoped_initializer() -> Any:
     """Return the initializer of a variable that gives none: that of the variable scope that is open, else Glorot's."""
     given = tf.compat.v1.get_variable_scope().initializer
     return tf.compat.v1.glorot_uniform_initializer() if given is None else given
 
 
-def _claimed(full: str) -> str:
+def _table_name(full: str) -> str:
     table = re.sub(r"[^0-9A-Za-z_]", "_", full)
     if len(table) > _LENGTH:
         table = f"{table[: _LENGTH - 9]}_{hashlib.sha256(full.encode()).hexdigest()[:8]}"
+    return table
+
+
+def _claimed(full: str) -> str:
+    table = _table_name(full)
     with tf.init_scope():
         claimed = _named.setdefault(tf.compat.v1.get_default_graph(), {})
         made = {one.table_name for one in tables()}

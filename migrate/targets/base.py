@@ -31,6 +31,7 @@ class TableText:
     dim: str
     rows: str
     initializer: str
+    numbered: str = ""  #: what is the name where each run makes another table, which is numbered
     scoped: str = ""  #: what is the name in the scope at run time, which then also has the initial values not given
 
 

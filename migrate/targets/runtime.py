@@ -18,6 +18,7 @@ HOMES = {
         "looked_up_rows",
         "scoped_initializer",
         "scoped_name",
+        "unique_name",
     ),
     "runtime.feature_column": ("embedding_column", "shared_embedding_columns"),
     "runtime.keras": ("Embedding",),
@@ -44,6 +45,8 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
 
 
 def _name(spelling: Spelling, table: TableText) -> str:
+    if table.numbered:
+        return f"{spelling.function('unique_name')}({table.numbered})"
     return f"{spelling.function('scoped_name')}({table.scoped})" if table.scoped else f'"{table.name}"'
 
 

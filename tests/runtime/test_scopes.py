@@ -56,6 +56,24 @@ def test_tables_have_the_names_of_the_variables_and_are_shared_as_they_are() -> 
         assert [names.index(n) for n in names] == [tables.index(t) for t in tables]
 
 
+def test_numbered_names_are_those_of_variables() -> None:
+    def each(make: Callable[[str], str]) -> list[str]:
+        with tf.Graph().as_default():
+            tf.constant(1.0, name="op")
+            names = [make("w"), make("W"), make("op")]
+            for _ in range(2):
+                with tf.variable_scope("a"):
+                    names += [make("w"), make("w")]
+            return names
+
+    def table(name: str) -> str:
+        return runtime.create_table(tf.int64, 4, runtime.unique_name(name), tf.zeros_initializer(), 9).table_name
+
+    names = each(lambda name: tf.Variable(tf.zeros([9, 4]), name=name).op.name)
+    assert each(table) == [name.replace("/", "_") for name in names]
+    assert len({*names}) == len(names)
+
+
 @pytest.mark.parametrize(
     "made", [None, tf.random_uniform_initializer(-3, 3), tf.zeros_initializer(), tf.ones_initializer]
 )

@@ -72,6 +72,7 @@ MOVES = {
     "made where none is given": (
         f"def rows(i, table=None):\n    if table is None:\n        table = {A}\n    return tf.gather(table, i)\n"
         f"b = {B}\ne = rows([1, 2]) * rows([3, 3], b)\n", 2),
+    "variables of a loop": ("W = {n: tf.Variable(tf.zeros([9, 4]), name=n) for n in names}\n" + SUM, 1),
     "chosen members": (
         DICT + 'big = len(names) > 1\ne = tf.gather(W["b"] if big else W["a"], [0, 6, 6])\n', 1),
     "gather by places": (
@@ -162,8 +163,6 @@ STAYS = {
         DICT + SUM + 'import sys\nV = getattr(sys.modules[__name__], "W")\ntf.Session().run(V)\n', "by its name"),
     "one of all names of the module": (f'T = {A}\ne = tf.gather(T, [1])\nuse(globals()["T"])\n', "by its name"),
     "an attribute that is got by its name": (CLASS + 'use(getattr(model, "t"))\n', "by its name"),
-    "variables without names of their own": (
-        "W = {n: tf.Variable(tf.zeros([9, 4]), name=n) for n in names}\n" + SUM, "may run several times"),
     "a matrix where a table may be given": (
         DEFAULT.format("=None", "table is None") + f"e = rows([1]) + rows([2], {ONES})\n", "is passed there as well"),
     "a table or what callers give": (DEFAULT.format("", "big") + f"e = rows([1], {ONES})\n", "is passed there as well"),

@@ -1,4 +1,4 @@
-"""Code that may run several times makes no table for several variables; under scopes as many as there were."""
+"""Code that may run several times makes as many tables as there were variables."""
 
 from __future__ import annotations
 
@@ -55,29 +55,58 @@ SEVERAL = {
     "a caller in a loop": UNNAMED
     + "def both(x):\n    return net(x)\nfound = []\nfor _ in range(2):\n    found.append(both(ids))\np, q = found\n",
 }
-SEVERAL["a function that calls itself"] = (
-    "def rec(n, x):\n    W = tf.Variable(tf.zeros([9, 4]))\n    e = tf.nn.embedding_lookup(W, x)\n"
-    "    return e if n == 0 else e - 2 * rec(n - 1, x)\np, q = rec(2, ids), 0.0\n"
-)
 SEVERAL["a decorator that calls it twice"] = (
     "def twice(f):\n    def inner(x):\n        return f(x) - 2 * f(x)\n    return inner\n@twice\n"
     + UNNAMED
     + "p, q = net(ids), 0.0\n"
 )
+CALLS_ITSELF = (
+    "def rec(n, x):\n    W = tf.Variable(tf.zeros([9, 4]))\n    e = tf.nn.embedding_lookup(W, x)\n"
+    "    return e if n == 0 else e - 2 * rec(n - 1, x)\np, q = rec(2, ids), 0.0\n"
+)
+DENSE = 'b = tf.get_variable("b", [4], initializer=tf.ones_initializer())\n'
 
 
 @pytest.mark.parametrize("code", SEVERAL.values(), ids=SEVERAL)
-def test_what_may_be_several_variables_stays(code: str) -> None:
+def test_each_run_makes_a_table_of_its_own(code: str) -> None:
+    result = converted(HEAD + IDS + DENSE + code + LOSS + TRAIN)
+    assert 'name=unique_name("' in result.converted, reasons(result)
+    assert [table.identity for table in result.tables] == ["run time"]
+
+
+@pytest.mark.parametrize("name", ["a function that makes objects", "a decorator that calls it twice"])
+def test_tables_of_several_runs_train_as_the_variables(name: str) -> None:
+    compare(HEAD + IDS + DENSE + SEVERAL[name] + LOSS.replace("1.0", "b") + TRAIN)
+
+
+def test_a_fixed_name_is_none_that_numbers_may_give() -> None:
+    code = 'W = [tf.Variable(tf.zeros([9, 4]), name="w") for _ in range(2)]\n' + MADE.replace("W", "V")
+    code += "p, q = tf.nn.embedding_lookup(W[0], ids), tf.nn.embedding_lookup(V, ids)\n"
+    text = converted(HEAD + IDS + DENSE + code + LOSS + TRAIN).converted
+    assert 'name=unique_name("w")' in text and 'name="w_table"' in text
+
+
+#: Name -> code of which the runs are not all seen, or where a table that exists may be given.
+STAYS = {
+    "a function that calls itself": (CALLS_ITSELF, "not all that runs it is seen"),
+    "under reuse": (
+        SEVERAL["a caller that is called twice"] + 'with tf.variable_scope("s", reuse=True):\n    p = net(ids)\n',
+        "reuses variables",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "said"), STAYS.values(), ids=STAYS)
+def test_what_may_be_several_variables_stays(code: str, said: str) -> None:
     text = HEAD + IDS + code + LOSS + TRAIN
     result = converted(text, assume=True)
     assert result.converted == text
-    assert "may run several times" in reasons(result)
+    assert "may run several times" in reasons(result) and said in reasons(result)
 
 
 @pytest.mark.parametrize("code", SCOPED.values(), ids=SCOPED)
 def test_tables_of_scopes_are_those_of_the_variables(code: str) -> None:
-    dense = 'b = tf.get_variable("b", [4], initializer=tf.ones_initializer())\n'
-    text = HEAD + IDS + dense + code + LOSS.replace("1.0", "b") + TRAIN
+    text = HEAD + IDS + DENSE + code + LOSS.replace("1.0", "b") + TRAIN
     assert "scoped_name(" in converted(text).converted
     compare(text, tables=code.count("get_variable("))
 
@@ -99,5 +128,4 @@ ONCE = {
 
 @pytest.mark.parametrize("code", ONCE.values(), ids=ONCE)
 def test_what_runs_once_is_converted(code: str) -> None:
-    dense = 'b = tf.get_variable("b", [4], initializer=tf.ones_initializer())\n'
-    compare(HEAD + IDS + dense + code + LOSS.replace("1.0", "b") + TRAIN)
+    compare(HEAD + IDS + DENSE + code + LOSS.replace("1.0", "b") + TRAIN)

@@ -349,16 +349,17 @@ class Collection:
                 self.whole.append(node)
 
     def _is_partitions(self, node: cst.BaseExpression) -> bool:
-        """True for the list of variables that a lookup is given, of which no two are seen to be the same."""
+        """True for a name of the list of variables that a lookup is given, of which no two are seen to be the same."""
         arg = self.file.tree.parent(node)
         call = self.file.tree.parent(arg) if isinstance(arg, cst.Arg) and not arg.star else None
-        if not isinstance(call, cst.Call) or self.file.names.of(call.func) != "nn.embedding_lookup":
+        named = isinstance(node, cst.Name | cst.Attribute)
+        if not named or not isinstance(call, cst.Call) or self.file.names.of(call.func) != "nn.embedding_lookup":
             return False
         keyword = arg.keyword.value if isinstance(arg, cst.Arg) and arg.keyword is not None else ""
         texts = [self.file.tree.source(put.value) for put in self.puts]
         lists = all(_is_list(one) for one in self.displays)
-        named = keyword == "params" or (call.args[0] is arg and not keyword)
-        return named and lists and bool(self.displays) and len(set(texts)) == len(texts)
+        first = keyword == "params" or (call.args[0] is arg and not keyword)
+        return first and lists and bool(self.displays) and len(set(texts)) == len(texts)
 
 
 def _is_list(node: cst.BaseExpression) -> bool:

@@ -74,6 +74,7 @@ class Creation:
     dim_text: str = ""
     initializer: Initializer | None = None
     scoped: bool = False  #: its name, and the initial values that it does not give, are those of the scope at run time
+    numbered: bool = False  #: each run makes another one, numbered as TensorFlow numbers the names of variables
     own_values: bool = True  #: it is given an initializer; else scopes may give one
     scope_stops: list[Stop] = field(default_factory=list)  #: of `stops`, those about what scopes give it
     begins_alike: bool = False  #: all rows of an embedding column have the same initial values

@@ -46,7 +46,7 @@ from migrate.targets import MAKERS
 OURS = (
     "create_table", "get_dense_and_sparse_variable", "looked_up_rows", "sparse_lookup", "partitioned_lookup",
     "adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "momentum", "rmsprop",
-    "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "scoped_name", "scoped_initializer",
+    "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "scoped_name", "scoped_initializer", "unique_name",
 )  # fmt: skip
 PARTED = "this file was converted, and others of its program were not: the conversion is not whole"
 #: Rules whose reasons end with their own file.
@@ -246,6 +246,11 @@ def reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
     return any(place is goal for place in reachable(file, start))
 
 
+def _late_name(table: Table) -> str:
+    """Return what a table is called of which the whole name is known when the program runs."""
+    return table.creation.name or re.findall(r"\w+", table.label)[-1]
+
+
 def _name(file: File, judgement: Judgement) -> None:
     """Give each moving table its final name: the old one with its scopes, unique in the file."""
     moving = {id(table.creation.call) for table in judgement.moving}
@@ -259,9 +264,10 @@ def _name(file: File, judgement: Judgement) -> None:
     ]
     given: dict[str, str] = {}
     names: set[str] = set()
+    numbered = [_late_name(table) for table in judgement.moving if table.creation.numbered]
     for table in judgement.moving:
-        if table.creation.scoped:
-            table.final_name = table.creation.name or re.findall(r"\w+", table.label)[-1]
+        if table.creation.scoped or table.creation.numbered:
+            table.final_name = _late_name(table)
             continue
         taken = {name for call, name in others if file.tree.related(call, table.creation.call)}
         scopes = prefix(file, table.creation.call) or ()
@@ -273,7 +279,8 @@ def _name(file: File, judgement: Judgement) -> None:
             table.final_name = given[shared]
             continue
         table.wanted_name = wanted.lower()
-        wanted = f"{wanted}_table" if wanted.lower() in taken else wanted
+        counted = any(re.fullmatch(rf"{re.escape(one)}(_\d+)?", wanted, re.IGNORECASE) for one in numbered)
+        wanted = f"{wanted}_table" if counted or wanted.lower() in taken else wanted
         name, number = wanted, 1
         while name.lower() in {*taken, *names}:
             name, number = f"{wanted}_{number}", number + 1
@@ -283,5 +290,5 @@ def _name(file: File, judgement: Judgement) -> None:
             given[shared] = name
     bearers = Counter(table.wanted_name for table in judgement.moving)
     for table in judgement.moving:
-        late = table.creation.emitted or table.creation.scoped
+        late = table.creation.emitted or table.creation.scoped or table.creation.numbered
         table.identity = "run time" if late else "order" if bearers[table.wanted_name] > 1 else "name"

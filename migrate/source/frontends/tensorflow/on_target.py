@@ -65,6 +65,9 @@ def _check_functions(file: File, table: Table) -> None:
         message = f"the variable scope of `{table.label}` is known when the program runs"
         lacking = "name or initial values of the variable scope that is open"
         table.stops.append(_lacking(file, creation.call, creation.rule, message, lacking))
+    if creation.numbered and "unique_name" not in file.target.functions:
+        message = f"`{table.label}` is made several times"
+        table.stops.append(_lacking(file, creation.call, creation.rule, message, "names that are numbered"))
     for lookup in table.lookups:
         functions = lookup.rewrite.functions if lookup.rewrite is not None else (lookup.function,)
         for name in functions:

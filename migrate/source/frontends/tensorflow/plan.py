@@ -108,9 +108,11 @@ class Planner(AroundEditing):
             self.plan.after[id(call)] = f"{function}(...)"
             return
         initializer = creation.initializer.text if creation.initializer else ""
-        called = f'"{creation.name}"' if creation.named_by is None else self.tree.source(creation.named_by)
-        scoped = called if creation.scoped else ""
-        texts = TableText(table.final_name, creation.dim_text, creation.rows_text, initializer, scoped)
+        given = table.final_name if creation.numbered else creation.name
+        called = f'"{given}"' if creation.named_by is None else self.tree.source(creation.named_by)
+        sizes = (creation.dim_text, creation.rows_text)
+        late = {"scoped": called if creation.scoped else "", "numbered": called if creation.numbered else ""}
+        texts = TableText(table.final_name, *sizes, initializer, **late)
         self._replace(call, self.target.create(self.spelling, texts, self.tree.lead(call)))
         comments = kept_comments(self.tree, call)
         if comments:

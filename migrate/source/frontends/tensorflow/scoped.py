@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NAMED = "its name is that of the variable scope when the program runs: in another scope it is another table"
 COMPUTED = "its name is computed when the program runs: another name is another table"
+NUMBERED = "each run makes a table of its own, whose name is numbered as that of the variable"
 BEGUN = "rows begin as the variable scope says when the program runs; making the table fails where it cannot"
 MESSAGE = "the full name of this variable is not fixed"
 ACTION = "open the scope with a fixed name where the variable is made"

@@ -22,7 +22,8 @@ from migrate.source.frontends.tensorflow.passing import given_for
 from migrate.source.frontends.tensorflow.possible import replaces_none
 from migrate.source.frontends.tensorflow.references import Mentions, mentions, value_mentions
 from migrate.source.frontends.tensorflow.repeats import repeated
-from migrate.source.frontends.tensorflow.scoped import check_scope
+from migrate.source.frontends.tensorflow.reuse import may_reuse
+from migrate.source.frontends.tensorflow.scoped import NUMBERED, check_scope
 from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value, only_declares
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop, runs
@@ -285,14 +286,17 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
     function = file.tree.enclosing(call, cst.FunctionDef)
     if creation.unique:
         several = in_loop(file, call) or (function is not None and _runs_often(file, function))
-        if several:
-            reason = "each run makes another variable, but a table's name is unique"
+        reason = _why_not_numbered(file, function) if several else ""
+        if several and not reason:
+            creation.numbered = True
+            creation.notes.append(NUMBERED)
+        elif several:
             table.stops.append(
                 Stop(
                     call,
                     creation.rule,
                     "this creation may run several times",
-                    reason,
+                    f"each run makes another variable, and {reason}",
                     "make the variable once, and pass it on",
                 )
             )
@@ -308,6 +312,13 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
                 "make it outside, and look its rows up inside",
             )
         )
+
+
+def _why_not_numbered(file: File, function: cst.FunctionDef | None) -> str:
+    """Return why not each run of a function may make a table of its own; nothing where it may."""
+    if may_reuse(file):
+        return "the program reuses variables by their names, which these do not do and tables would"
+    return "not all that runs it is seen" if function is not None and runs(file, function)[1] else ""
 
 
 def _check_inner_graphs(file: File, table: Table) -> None:

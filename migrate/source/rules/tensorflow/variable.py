@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, string
+from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.creation import read_initial_op, refuse, refuse_options
 from migrate.source.frontends.tensorflow.facts import Creation
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File
@@ -49,6 +49,14 @@ class Variable(CreationRule):
             "e = sparse_lookup(W, ids)\n",
         ),
         Example(
+            "each run of a loop makes a table of its own",
+            HEAD + "W = [tf.Variable(tf.zeros([n, 8])) for n in sizes]\ne = tf.nn.embedding_lookup(W[0], ids)\n",
+            HEAD + "from runtime import create_table, sparse_lookup, unique_name\n"
+            'W = [create_table(key_dtype=tf.int64, dim=8, name=unique_name("W"), device_vocabulary_size=n,\n'
+            "                  emb_initializer=tf.zeros_initializer()) for n in sizes]\n"
+            "e = sparse_lookup(W[0], ids)\n",
+        ),
+        Example(
             "a pre-trained matrix",
             HEAD + "W = tf.Variable(matrix)\ne = tf.nn.embedding_lookup(W, ids)\n",
             says="initial values",
@@ -68,6 +76,7 @@ class Variable(CreationRule):
             return creation
         if "name" in bound:
             creation.name = string(bound["name"].value)
+            creation.named_by = bound["name"].value if creation.name is None and not is_none(bound["name"]) else None
         refuse_options(creation, file, bound)
         if not is_float32(file.names, bound.get("dtype")):
             refuse(creation, bound["dtype"], "its rows are not float32", "tables hold float32; cast, or keep it dense")
