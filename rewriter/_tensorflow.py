@@ -14,7 +14,7 @@ from tensorflow.python.data.util import structure
 from tensorflow.python.framework import function_def_to_graph, ops
 from tensorflow.python.ops.variables import PartitionedVariable
 
-from runtime._tensorflow import in_control_flow, stateful_types
+from runtime._tensorflow import in_control_flow, stateful_types, update_input
 
 __all__ = [
     "body_of",
@@ -37,11 +37,6 @@ __all__ = [
 ]
 
 _MARK = "_has_manual_control_dependencies"
-
-
-def update_input(op: tf.Operation, number: int, tensor: tf.Tensor) -> None:
-    """Let a data input of an op in a live graph read another tensor; TensorFlow checks neither type nor cycles."""
-    op._update_input(number, tensor)
 
 
 def replace_controls(op: tf.Operation, before: Sequence[tf.Operation]) -> None:

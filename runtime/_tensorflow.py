@@ -51,6 +51,7 @@ __all__ = [
     "replace_saver",
     "stateful_types",
     "track",
+    "update_input",
 ]
 
 #: The tensor of an object-based checkpoint that tells which objects it was written from.
@@ -96,6 +97,11 @@ def add_control_inputs(op: tf.Operation, inputs: Iterable[tf.Operation]) -> None
     """Make `op`, which is in a v1 graph already, run after `inputs`."""
     for before in inputs:
         op._add_control_input(before)
+
+
+def update_input(op: tf.Operation, number: int, tensor: tf.Tensor) -> None:
+    """Let a data input of an op in a v1 graph read another tensor; TensorFlow checks neither type nor cycles."""
+    op._update_input(number, tensor)
 
 
 def in_control_flow(op: tf.Operation) -> bool:

@@ -12,11 +12,12 @@ import runtime
 from runtime import _checks
 from runtime.compat.mx_rec import sent
 from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_ENTRANCE, ASCEND_TIMESTAMP, ASCAnchorAttr
+from runtime.compat.mx_rec.merging import stand_for
 from runtime.compat.mx_rec.specs import FeatureSpec
 from runtime.compat.mx_rec.state import ConfigInitializer, GraphState, state_of
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
 
-__all__ = ["sparse_lookup"]
+__all__ = ["collected_time", "sparse_lookup", "with_time"]
 
 _MOST_LOOKUPS = 128
 #: Keywords that Rec SDK's own functions pass to each other, and `dim=None` of old scripts.
@@ -168,16 +169,21 @@ def _of_tensor(
 ) -> tf.Tensor:
     anchor = tf.identity(ids, name="ids")
     tf.compat.v1.add_to_collection(ASCEND_SPARSE_LOOKUP_ENTRANCE, anchor)
-    rows = runtime.sparse_lookup(
-        table,
-        anchor,
-        is_train=is_train,
-        name="rows",
-        modify_graph=True,
-        access_and_evict_config=_with_time(config, _collected_time()),
-        is_grad=is_grad,
-        serving_default_value=default,
-    )
+    if is_train and config and config.get("access_threshold") not in (None, -1) and not table.expands:
+        waiting = stand_for(table, anchor, config, default, is_grad)
+        state.standing.append(waiting)
+        rows = waiting.rows if is_grad else tf.stop_gradient(waiting.rows)
+    else:
+        rows = runtime.sparse_lookup(
+            table,
+            anchor,
+            is_train=is_train,
+            name="rows",
+            modify_graph=True,
+            access_and_evict_config=with_time(config, collected_time()),
+            is_grad=is_grad,
+            serving_default_value=default,
+        )
     instance.modify_graph = state.modify_graph = True
     state.merged.discard(is_train)
     state.anchors[anchor.name] = {
@@ -217,7 +223,7 @@ def _of_spec(
             flat[0] if len(flat) == 1 else tf.concat(flat, 0),
             is_train=is_train,
             name="rows",
-            access_and_evict_config=_with_time(_rules(specs), _sent_time(state, is_train, batch)),
+            access_and_evict_config=with_time(_rules(specs), _sent_time(state, is_train, batch)),
             serving_default_value=_repeated(default, ids, table.dim),
         )
         parts = [joined] if len(flat) == 1 else tf.split(joined, [tf.size(one) for one in flat])
@@ -271,12 +277,13 @@ def _sent_time(state: GraphState, is_train: bool, batch: dict[Any, Any] | None) 
     return None
 
 
-def _collected_time() -> Any:
+def collected_time() -> Any:
+    """Return the batch's time, where the graph has it in its collection."""
     collected = tf.compat.v1.get_collection(ASCEND_TIMESTAMP)
     return collected[-1] if collected else None
 
 
-def _with_time(config: dict[str, Any] | None, time: Any) -> dict[str, Any] | None:
+def with_time(config: dict[str, Any] | None, time: Any) -> dict[str, Any] | None:
     """Return thresholds as the runtime takes them, with the time of the batch, its newest where each sample has one."""
     if not config:
         return None

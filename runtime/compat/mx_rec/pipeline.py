@@ -10,6 +10,8 @@ from runtime import _checks
 from runtime.compat import graph_modifier
 from runtime.compat.mx_rec import sent
 from runtime.compat.mx_rec.constants import ASCEND_CUTTING_POINT_INITIALIZER, ASCEND_SPARSE_LOOKUP_ENTRANCE
+from runtime.compat.mx_rec.lookups import collected_time, with_time
+from runtime.compat.mx_rec.merging import merge
 from runtime.compat.mx_rec.state import ConfigInitializer, GraphState, state_of
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
 from runtime.table import tables
@@ -48,7 +50,9 @@ def _check_tables(instance: ConfigInitializer) -> None:
 
 
 def do_merge_lookup(is_train: bool = True) -> None:
-    """Let the lookups of a table of one mode train it as one. The runtime always does; so this only checks.
+    """Let the lookups of a table of one mode be as one.
+
+    The runtime trains them so anyway; tables that count their ids get one lookup for all.
 
     Raises:
         ValueError: `is_train` is no bool.
@@ -64,6 +68,9 @@ def do_merge_lookup(is_train: bool = True) -> None:
         raise RuntimeError(f"the graph has no lookups with is_train={is_train} to merge")
     if is_train and True not in state.trained:
         raise RuntimeError("no lookup has a gradient: give at least one is_grad=True")
+    if is_train:
+        merge(state.standing, lambda config: with_time(config, collected_time()))
+        state.standing = []
     state.merged.add(is_train)
 
 

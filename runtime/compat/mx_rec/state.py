@@ -15,6 +15,7 @@ from runtime.compat import graph_modifier
 from runtime.compat.mx_rec.constants import ASCEND_GLOBAL_HASHTABLE_COLLECTION, EVAL_CHANNEL_ID, TRAIN_CHANNEL_ID
 
 if TYPE_CHECKING:
+    from runtime.compat.mx_rec.merging import Standing
     from runtime.compat.mx_rec.specs import FeatureSpec
     from runtime.compat.mx_rec.tables import BaseSparseEmbedding
 
@@ -38,6 +39,8 @@ class GraphState:
     #: The number of the datasets' insertion, with where each specification's ids are in the element.
     places: dict[int, dict[tuple[FeatureSpec, bool], int]] = dataclasses.field(default_factory=dict)
     anchors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    #: Lookups of tables that count their ids, until they are merged.
+    standing: list[Standing] = dataclasses.field(default_factory=list)
     #: How many optimizers there are of each name.
     optimizers: dict[str, int] = dataclasses.field(default_factory=dict)
     modify_graph: bool = False

@@ -23,7 +23,7 @@ BEFORE, *AFTER = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 SPOKEN = re.findall(r"with `--target (\w+)(?: --([a-z-]+) (\w+))?`", SECTION)
 #: By target: the functions of its stand-in, which have its signatures.
 SIGNATURES = {
-    "rec_sdk": [one for found in mx_rec.MODULES.values() for one in found],
+    "rec_sdk": mx_rec.NAMES,
     "deeprec": [*deeprec.NAMES, deeprec.embedding_lookup],
     "sok": [*sparse_operation_kit.NAMES],
 }

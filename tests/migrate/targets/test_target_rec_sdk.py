@@ -1,4 +1,4 @@
-"""Conversions to Rec SDK: whole programs, run over a stand-in with its rules, compared with stock TensorFlow."""
+"""Conversions to Rec SDK: whole programs, run over its façade, compared with stock TensorFlow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 def trained(text: str, directory: Path, **switches: object) -> tuple[list[float], list[float]]:
-    """Return the losses of a program, and those of its conversion over the stand-in."""
+    """Return the losses of a program, and those of its conversion over the façade."""
     result = convert(text, "rec_sdk", assume=True, **switches)
     moved = {table.name: table.verdict for table in result.tables}
     assert moved == {"user": State.APPLIED, "bias": State.APPLIED}, words(result)

@@ -1,4 +1,4 @@
-"""Conversions to Rec SDK whose dataset sends the ids: run over a stand-in with its rules, compared with stock."""
+"""Conversions to Rec SDK whose dataset sends the ids: run over its façade, compared with stock."""
 
 from __future__ import annotations
 

@@ -161,3 +161,18 @@ def test_rows_of_padding_keys_stay(sdk: Any) -> None:
         session.run([v1.global_variables_initializer(), sdk.get_initializer(True)])
         session.run(train)
         assert session.run(rows).tolist() == [[4.0], [3.0]]
+
+
+def test_all_lookups_of_a_batch_count_before_one_is_admitted(sdk: Any) -> None:
+    batch = batches([{"ids": [1, 2], "more": [1, 3]}] * 2)
+    config = {"access_threshold": 2}
+    table = sdk.create_table(tf.int64, 1, "user", v1.constant_initializer(4.0))
+    settings = {"modify_graph": True, "access_and_evict_config": config}
+    first = sdk.sparse_lookup(table, batch["ids"], **settings)
+    second = sdk.sparse_lookup(table, batch["more"], serving_default_value=tf.constant([9.0]), **settings)
+    train = sdk.create_hash_optimizer(1.0).minimize(tf.reduce_sum(first) + tf.reduce_sum(second))
+    sdk.modify_graph_and_start_emb_cache()
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer(), sdk.get_initializer(True)])
+        found = [[rows.tolist() for rows in session.run([first, second, train])[:2]] for _ in range(2)]
+    assert found == [[[[4.0], [0.0]], [[4.0], [9.0]]], [[[2.0], [4.0]], [[2.0], [4.0]]]]
