@@ -8,10 +8,10 @@ PIP    := pip install --quiet --disable-pip-version-check
 # its fixtures; files start in the order given. A process that dies fails its test and is not replaced: pytest-xdist 3.8 then hangs.
 # `make test WORKERS=0` runs all in pytest's own process, as a debugger needs it.
 WORKERS ?= auto
-# What a kernel or a rule does with each parameter is tested on 2.15.1; 2.21 shows that nothing of it depends on the version.
-# `make test-tf221 CASES=` runs every case there, too.
-CASES ?= --ends
-PYTEST  := -m pytest --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --max-worker-restart=0
+# tests/conftest.py: of a test with several lists of parameters the diagonal is run, on 2.21 the ends of it.
+# `make test CASES=--every-case` runs each combination.
+CASES ?=
+PYTEST  := -m pytest $(CASES) --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --max-worker-restart=0
 NATIVE := runtime/native/librecmigrate.so
 NATIVE_SOURCES := $(wildcard runtime/native/store/*.h runtime/native/store/*.cc runtime/native/store/rules/*.h runtime/native/store/rules/*.cc runtime/native/store/tiers/*.h runtime/native/store/tiers/*.cc runtime/native/ops/*.h runtime/native/ops/*.cc)
 
@@ -23,6 +23,7 @@ demo: export TF_ENABLE_ONEDNN_OPTS = 0
 help:
 	@echo "make demo        convert, prove and train the example models; writes demo-output/report.html"
 	@echo "make test        all tests (TensorFlow 2.15.1, Paddle 2.6.2 as the oracle, native tests under sanitizers)"
+	@echo "                 CASES=--every-case: each combination of a test's parameters, not only the diagonal"
 	@echo "make test-tf221  the native, runtime, rewriter and property tests again on TensorFlow 2.21, same compiled library"
 	@echo "make lint types  ruff, mypy --strict"
 	@echo "make bench       the yardstick benchmarks (see benchmarks/README.md)"
@@ -64,7 +65,7 @@ $(TF221)/.locked: constraints/tf221.txt
 
 test-tf221: setup $(TF221)/.locked
 	@echo "==> native, runtime, rewriter and property tests on TensorFlow 2.21 with $$(sha256sum $(NATIVE) | cut -c1-12) (the library tested above)"
-	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python $(PYTEST) --hypothesis-profile=quick $(CASES) \
+	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python $(PYTEST) --hypothesis-profile=quick --ends \
 	  tests/native/test_ops*.py tests/runtime tests/rewriter tests/property/test_*sequences.py tests/property/test_bad_input.py
 
 # `pip install .` as a user does it: an isolated build, a non-editable install, run from another directory.

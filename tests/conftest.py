@@ -1,26 +1,44 @@
-"""The option `--ends`: a second TensorFlow is tried with the first and the last parameters of each test."""
+"""Which cases of a test are run: by default the diagonal of its lists of parameters, so that each value has its turn."""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import prod
 
 import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
-    text = "of a test with parameters run the first and the last case only"
-    parser.addoption("--ends", action="store_true", help=text)
+    """Add the options."""
+    group = parser.getgroup("cases")
+    group.addoption("--every-case", action="store_true", help="run each combination of a test's lists of parameters")
+    group.addoption("--ends", action="store_true", help="of each test's cases run the first and the last only")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases between the first and the last of each test."""
-    if not config.getoption("--ends"):
-        return
-    first: dict[str, pytest.Item] = {}
-    last: dict[str, pytest.Item] = {}
+    """Leave out what was not asked for."""
+    tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        test = item.nodeid.partition("[")[0]
-        first.setdefault(test, item)
-        last[test] = item
-    kept = {*first.values(), *last.values()}
+        tests[item.nodeid.partition("[")[0]].append(item)
+    kept: set[pytest.Item] = set()
+    for cases in tests.values():
+        chosen = cases if config.getoption("--every-case") else diagonal(cases)
+        kept.update([chosen[0], chosen[-1]] if config.getoption("--ends") else chosen)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+def diagonal(cases: Sequence[pytest.Item]) -> Sequence[pytest.Item]:
+    """Return the cases in which all lists are at the same place, the shorter ones begun anew at their ends."""
+    marks = list(cases[0].iter_markers("parametrize"))
+    counts = [len(mark.args[1]) for mark in marks if len(mark.args) > 1 and hasattr(mark.args[1], "__len__")]
+    if len(marks) < 2 or prod(counts) != len(cases):
+        return cases  # nothing to leave out, or it cannot be told which case is which
+    chosen = []
+    for turn in range(max(counts)):
+        place = 0
+        for count in counts:  # the first list changes slowest
+            place = place * count + turn % count
+        chosen.append(cases[place])
+    return chosen

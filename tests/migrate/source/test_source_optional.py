@@ -88,7 +88,7 @@ def test_two_models_of_a_single_file(tmp_path: Path) -> None:
 
 
 def test_a_category_of_a_fork_keeps_its_column(tmp_path: Path) -> None:
-    text = HEAD + START + "    if True:\n" + COLUMNS.replace("with_identity(n, 8)", "with_embedding(n)") + END
+    text = HEAD + START + "    if True:\n" + COLUMNS.replace("with_identity(n, 8)", "with_rows(n)") + END
     results = convert(write(tmp_path / "p", {"main.py": text + "FLAG = True\n"}))
     assert not results["main.py"].changed
     assert "not TensorFlow's own" in reasons(results)
