@@ -1,4 +1,4 @@
-"""Which cases of a test are run: by default the diagonal of its lists of parameters, so that each value has its turn."""
+"""Which cases of a test are run: by default the diagonal of its lists of parameters; each value has its turn."""
 
 from __future__ import annotations
 

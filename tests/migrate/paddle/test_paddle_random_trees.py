@@ -15,7 +15,7 @@ SCHEMA = cases.schema("RandomLayer", {"feature_size": 20})
 
 
 @pytest.mark.paddle
-@settings(max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(trees.models())
 def test_random_trees_agree(source: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

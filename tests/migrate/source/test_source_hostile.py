@@ -49,7 +49,7 @@ def test_harmless_files_give_nothing(data: bytes) -> None:
 
 
 def test_a_huge_line_and_form_feeds() -> None:
-    text = "import tensorflow.compat.v1 as tf\n\x0c\nx = [" + "1, " * 50_000 + "]\n"
+    text = "import tensorflow.compat.v1 as tf\n\x0c\nx = [" + "1, " * 10_000 + "]\n"
     text += 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, i)\n'
     result, written = convert_bytes("m.py", text.encode(), Options(), {})
     assert result.changed
