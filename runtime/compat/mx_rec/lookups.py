@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-import runtime
 from runtime import _checks
 from runtime.compat.mx_rec import sent
 from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_ENTRANCE, ASCEND_TIMESTAMP, ASCAnchorAttr
 from runtime.compat.mx_rec.merging import stand_for
+from runtime.compat.mx_rec.reserved import rows_of
 from runtime.compat.mx_rec.specs import FeatureSpec
 from runtime.compat.mx_rec.state import ConfigInitializer, GraphState, state_of
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
@@ -174,7 +174,7 @@ def _of_tensor(
         state.standing.append(waiting)
         rows = waiting.rows if is_grad else tf.stop_gradient(waiting.rows)
     else:
-        rows = runtime.sparse_lookup(
+        rows = rows_of(
             table,
             anchor,
             is_train=is_train,
@@ -218,7 +218,7 @@ def _of_spec(
     if (spec, is_train) not in state.rows:
         ids = [_ids_of(one, is_train, batch) for one in specs]
         flat = [tf.reshape(tf.cast(one, tf.int64), [-1]) for one in ids]
-        joined = runtime.sparse_lookup(
+        joined = rows_of(
             table,
             flat[0] if len(flat) == 1 else tf.concat(flat, 0),
             is_train=is_train,

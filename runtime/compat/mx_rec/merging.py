@@ -12,8 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
-import runtime
 from runtime import _tensorflow
+from runtime.compat.mx_rec.reserved import rows_of
 
 __all__ = ["Standing", "merge", "stand_for"]
 
@@ -58,7 +58,7 @@ def merge(standing: list[Standing], timed: Callable[[dict[str, Any]], Any]) -> N
                 )
         with tf.control_dependencies(None), tf.name_scope(f"{table.table_name}//merged/"):
             flat = [tf.reshape(tf.cast(one.ids, tf.int64), [-1]) for one in together]
-            rows = runtime.sparse_lookup(
+            rows = rows_of(
                 table,
                 flat[0] if len(flat) == 1 else tf.concat(flat, 0),
                 name="rows",

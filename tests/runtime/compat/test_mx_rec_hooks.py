@@ -176,3 +176,17 @@ def test_all_lookups_of_a_batch_count_before_one_is_admitted(sdk: Any) -> None:
         session.run([v1.global_variables_initializer(), sdk.get_initializer(True)])
         found = [[rows.tolist() for rows in session.run([first, second, train])[:2]] for _ in range(2)]
     assert found == [[[[4.0], [0.0]], [[4.0], [9.0]]], [[[2.0], [4.0]], [[2.0], [4.0]]]]
+
+
+def test_the_reserved_id_has_no_row(sdk: Any) -> None:
+    batch = batches([{"ids": [[1, -1], [-1, 2]]}] * 2)
+    table, rows, train = network(sdk, batch["ids"])
+    read = sdk.sparse_lookup(
+        table, batch["ids"], is_train=False, modify_graph=True, serving_default_value=tf.constant([7.0])
+    )
+    sdk.modify_graph_and_start_emb_cache()
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer(), sdk.get_initializer(True)])
+        assert session.run([rows, train])[0].tolist() == [[[4.0], [0.0]], [[0.0], [4.0]]]
+        assert session.run(read).tolist() == [[[3.0], [7.0]], [[7.0], [3.0]]]
+        assert table.size() == 2

@@ -26,7 +26,7 @@ def _samples() -> dict[str, Any]:
     return {"user": users, "item": items, "label": random.rand(40).astype(np.float32)}
 
 
-def _stock(multi: bool) -> list[float]:
+def stock_losses(multi: bool) -> list[float]:
     """The losses of the same model and data with variables of TensorFlow."""
     samples = _samples()
     evaluated = {key: value[::-1][:16] for key, value in samples.items()}
@@ -59,7 +59,7 @@ def _stock(multi: bool) -> list[float]:
         return losses(samples, [loss, *train]) + losses(evaluated, [loss])
 
 
-def _losses(printed: str) -> list[float]:
+def losses_of(printed: str) -> list[float]:
     return [float(line.split()[1]) for line in printed.splitlines() if line.startswith("loss ")]
 
 
@@ -92,9 +92,9 @@ def test_the_program_has_the_losses_of_stock(
     finally:
         mx_rec.uninstall()
     printed = capsys.readouterr().out
-    want = _stock("USE_MULTI_LOOKUP" in switches)
+    want = stock_losses("USE_MULTI_LOOKUP" in switches)
     assert len({round(loss, 5) for loss in want}) == 7
-    np.testing.assert_allclose(_losses(printed), want, rtol=1e-5)
+    np.testing.assert_allclose(losses_of(printed), want, rtol=1e-5)
     samples = _samples()
     assert f"sizes {len(np.unique(samples['user']))} {len(np.unique(samples['item']))}" in printed
 
@@ -131,7 +131,7 @@ def test_the_estimator_has_the_numbers_of_stock(
         mx_rec.uninstall()
     printed = capsys.readouterr().out
     losses, predicted = _stock_estimator()
-    np.testing.assert_allclose(_losses(printed), losses, rtol=1e-5)
+    np.testing.assert_allclose(losses_of(printed), losses, rtol=1e-5)
     found = [float(text) for line in printed.splitlines() if line.startswith("out ") for text in line.split()[1:]]
     np.testing.assert_allclose(found, predicted, rtol=1e-5)
 
@@ -159,4 +159,4 @@ def test_it_runs_unmodified_by_the_command_also_as_tensorflow_1_would(tmp_path: 
     command = [sys.executable, "-m", "runtime.compat.mx_rec", "--tf1", str(script)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    np.testing.assert_allclose(_losses(done.stdout), _stock(False), rtol=1e-5)
+    np.testing.assert_allclose(losses_of(done.stdout), stock_losses(False), rtol=1e-5)

@@ -1,0 +1,36 @@
+"""The lookup of ids of which -1 is none: it has no row, counts for nothing and reads zeros or the default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+import runtime
+
+__all__ = ["INVALID", "rows_of"]
+
+#: The key that Rec SDK reserves.
+INVALID = -1
+
+
+def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **settings: Any) -> tf.Tensor:
+    """Return the rows of ids of any shape: float32, ids.shape + [dim]; `settings` are those of the runtime's lookup."""
+    keys = tf.reshape(ids, [-1])
+    valid = tf.not_equal(keys, tf.constant(INVALID, keys.dtype))
+    shape = tf.stack([tf.size(keys), table.dim])
+    default = None if serving_default_value is None else tf.broadcast_to(serving_default_value, shape)
+    found = runtime.sparse_lookup(
+        table,
+        tf.boolean_mask(keys, valid),
+        serving_default_value=None if default is None else tf.boolean_mask(default, valid),
+        **settings,
+    )
+    places = tf.where(valid)
+    if default is None:
+        rows = tf.scatter_nd(places, found, tf.cast(shape, tf.int64))
+    else:
+        rows = tf.tensor_scatter_nd_update(default, places, found)
+    rows = tf.reshape(rows, tf.concat([tf.shape(ids), [table.dim]], 0))
+    rows.set_shape(ids.shape.concatenate([table.dim]))
+    return rows
