@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from script_runner import TRAIN, compare
-from source_helpers import STEP, converted, reasons
+from source_helpers import HEAD, STEP, converted, reasons
 from test_source_collected import DICT, MADE, START, SUM, A, B
 
 pytest.importorskip("tensorflow")
@@ -152,6 +152,14 @@ STAYS = {
         "computed from the whole"),
     "a copy with a name": (
         f'W = {A}\nV = tf.identity(W, name="v")\ne = tf.gather(V, [1])\n', "computed from the whole"),
+    "names of a loop that are one as a table": (
+        'W = {n: tf.get_variable("t/" + n, [9, 4]) for n in ("a/b", "a_b")}\ne = tf.gather(W["a_b"], [1])\n',
+        "`t/a/b` and `t/a_b`: they would both be the table `t_a_b`"),
+    "listed for training": (
+        DICT + SUM + 'y = tf.train.AdamOptimizer().minimize(e, var_list=[W["a"]])\n', "`var_list` names tables"),
+    "chosen for training": (
+        DICT + SUM + 'L = [v for v in tf.trainable_variables() if "emb" in v.name]\n'
+        "y = tf.train.AdamOptimizer().minimize(e, var_list=L)\n", 'are chosen by `"emb" in v.name`'),
     "another of the same name": (
         ALIKE + 'with tf.variable_scope("emb", reuse=True):\n    y = tf.get_variable("t_a_t", [9, 4])\n',
         '`tf.get_variable("t_a_t", [9, 4])` may be the same one'),
@@ -163,6 +171,25 @@ def test_these_forms_stay(code: str, said: str) -> None:
     result = converted(START + code + STEP, assume=True)
     assert not result.changed
     assert said in reasons(result) + "".join(reason for table in result.tables for reason in table.reasons)
+
+
+ABOVE = (
+    "class Base:\n    def optimizer(self):\n        return tf.train.AdagradOptimizer(0.1)\n"
+    "class Model(Base):\n    def optimizer(self):\n        return super().optimizer()\n    def build(self):\n"
+    f"        W = {A}\n"
+    '        loss = tf.reduce_sum(tf.nn.embedding_lookup(W, [1]) * tf.get_variable("z", [4]))\n'
+    "        return self.optimizer().minimize(loss)\nop = Model().build()\n"
+)
+
+
+def test_the_twin_of_a_method_asks_that_of_the_base() -> None:
+    result = converted(HEAD + ABOVE)
+    assert "    def sparse_optimizer(self):\n        return super().sparse_optimizer()\n" in result.converted
+    assert "    def sparse_optimizer(self):\n        return adagrad.create_hash_optimizer(" in result.converted
+    assert "self.optimizer(), self.sparse_optimizer()\n" in result.converted
+    for more in ("op = Model().build()\n", "Model().optimizer().minimize(loss)\n"):  # a second optimizer of its own
+        assert not converted(HEAD + ABOVE + more, assume=True).changed
+    assert not converted(HEAD + ABOVE.replace("(Base)", "(Base, Other)"), assume=True).changed
 
 
 def test_each_entry_of_a_dict_of_dicts_is_judged_alone() -> None:

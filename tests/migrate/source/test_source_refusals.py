@@ -232,16 +232,6 @@ CASES = {
     ),
     "dict used whole": (DICT + "n = sum(v for v in w.values())\n", "`v for v in w.values()` is not a lookup"),
     "dict with a computed key": (DICT + "x = 2.0 * w[key]\n", "`2.0 * w[key]`: it needs the whole"),
-    "variable in a loop": (
-        HEAD + "for i in range(3):\n    W = tf.Variable(tf.zeros([9, 4]))\n    " + LOOKUP,
-        "run several times",
-    ),
-    "variable of a function called twice": (
-        HEAD
-        + "def f(ids):\n    W = tf.Variable(tf.zeros([9, 4]))\n    return tf.nn.embedding_lookup(W, ids)\nf(a)\nf(b)\n"
-        + "s = tf.Session()\n",
-        "run several times",
-    ),
     "reused dense": (TABLE + 'with tf.variable_scope("", reuse=True):\n    V = tf.get_variable("w")\n', "made twice"),
     "already converted": (
         HEAD + "from runtime import create_table\nt = create_table(a)\n" + MADE + LOOKUP,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,6 +12,7 @@ import libcst.matchers as m
 from migrate.source.frontends.tensorflow.called import callee, overridden, owner_of
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import ancestors, foreign_bases
 from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
 from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
@@ -39,6 +40,7 @@ class Builder:
     call: cst.Call
     spoken: tuple[cst.CSTNode, ...]  #: statements that print or log, once for both optimizers
     values: tuple[cst.BaseExpression, ...]  #: what it may return: calls, when it is understood
+    above: tuple[cst.Attribute, ...] = ()  #: where methods return what that of their base makes
 
     @property
     def function(self) -> cst.FunctionDef:
@@ -60,10 +62,11 @@ def builder_of(file: File, call: cst.Call) -> Builder | None:
     if f"sparse_{functions[0].name.value}" in file.tree.identifiers():
         return None
     made = [_made(file, function) for function in functions]
-    values = [value for one in made for value in one or ()]
-    if not all(made) or not _is_named(file, functions[0], call):
+    above = dict(one for function in functions for one in _above(file, function, functions))
+    values = [value for one in made for value in one or () if id(value) not in above]
+    if not all(made) or not values or not _is_named(file, functions[0], call):
         return None
-    return Builder(tuple(functions), call, tuple(_said(file, functions)), tuple(values))
+    return Builder(tuple(functions), call, tuple(_said(file, functions)), tuple(values), tuple(above.values()))
 
 
 def _made(file: File, function: cst.FunctionDef) -> list[cst.BaseExpression]:
@@ -75,8 +78,31 @@ def _made(file: File, function: cst.FunctionDef) -> list[cst.BaseExpression]:
     body = _Body(_said(file, [function]), partial(_is_fresh, file))
     function.body.visit(body)
     values = [value for one in body.returns for value in _returned(file, one)]
-    made = {id(value) for value in values}
+    above = [func.value for value in values if (func := _of_base(function, value)) is not None]
+    made = {id(value) for value in (*values, *above)}
     return values if not body.others and all(id(c) in made or _is_pure(file, c) for c in body.calls) else []
+
+
+def _above(
+    file: File, function: cst.FunctionDef, functions: Sequence[cst.FunctionDef]
+) -> Iterator[tuple[int, cst.Attribute]]:
+    """Yield each `super().build()` that a method returns and one of `functions` answers, by the call's id."""
+    owner = owner_of(file, function)
+    if not isinstance(owner, cst.ClassDef) or foreign_bases(file, owner):
+        return
+    bases = [cls for cls in ancestors(file, owner) if cls is not owner]
+    if any(owner_of(file, one) is cls for one in functions for cls in bases):
+        for given in m.findall(function.body, m.Return()):
+            for value in _returned(file, given) if isinstance(given, cst.Return) else ():
+                if (func := _of_base(function, value)) is not None:
+                    yield id(value), func
+
+
+def _of_base(function: cst.FunctionDef, value: cst.BaseExpression) -> cst.Attribute | None:
+    """Return what is called in `super().build()`, the base's method of the same name; None for any other value."""
+    func = value.func if isinstance(value, cst.Call) else None
+    above = m.Attribute(value=m.Call(func=m.Name("super")), attr=m.Name(function.name.value))
+    return func if isinstance(func, cst.Attribute) and m.matches(func, above) else None
 
 
 def _is_fresh(file: File, name: cst.Name) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
+import libcst.matchers as m
 
 from migrate.source.frontends.tensorflow.callers import inherited_calls
 from migrate.source.frontends.tensorflow.kinds import File
@@ -28,9 +29,19 @@ def repeated(file: File, node: cst.CSTNode, depth: int = 6, *, skips: bool = Tru
     skips_here = skips and _may_be_skipped(file, function, node)
     for i, first in enumerate(sites):
         for second in sites[i + 1 :]:
+            if _hands_up(file, first) is not _hands_up(file, second):
+                continue  # the one runs the other
             if _both(file, first, second) and not (skips_here and _differ(file, first, second)):
                 return True
     return any(repeated(file, site, depth - 1, skips=skips) for site in sites)
+
+
+def _hands_up(file: File, call: cst.Call) -> cst.FunctionDef | None:
+    """Return the method around a call of the base's method of the same name: who calls the one runs the other."""
+    function = file.tree.enclosing(call, cst.FunctionDef)
+    name = function.name.value if function is not None else ""
+    above = m.Call(func=m.Attribute(value=m.Call(func=m.Name("super")), attr=m.Name(name)))
+    return function if function is not None and m.matches(call, above) else None
 
 
 def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import libcst as cst
+import libcst.matchers as m
+
+from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned
-from migrate.source.frontends.tensorflow.reuse import may_reuse, namesake
+from migrate.source.frontends.tensorflow.reuse import may_reuse, namesake, pattern
+from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option, prefix
 
 if TYPE_CHECKING:
@@ -18,6 +23,8 @@ NAMED = "its name is that of the variable scope when the program runs: in anothe
 COMPUTED = "its name is computed when the program runs: another name is another table"
 NUMBERED = "each run makes a table of its own, whose name is numbered as that of the variable"
 BEGUN = "rows begin as the variable scope says when the program runs; making the table fails where it cannot"
+#: What a table's name has `_` for.
+PLAIN = r"[^0-9A-Za-z_]"
 MESSAGE = "the full name of this variable is not fixed"
 ACTION = "open the scope with a fixed name where the variable is made"
 
@@ -38,6 +45,12 @@ def check_scope(file: File, table: Table) -> None:
         what = "its name is computed" if creation.named_by is not None else "the variable scope around it is not fixed"
         text = f"{what}, and {reason}"
         table.stops.append(Stop(creation.call, creation.rule, MESSAGE, text, ACTION))
+        return
+    alike = _alike(file, creation)
+    if alike is not None:
+        text = f"they would both be the table `{re.sub(PLAIN, '_', alike[0])}`, in which `_` stands for `/`"
+        message = f"this makes the variables `{alike[0]}` and `{alike[1]}`"
+        table.stops.append(Stop(creation.call, creation.rule, message, text, "give one of them another name"))
         return
     creation.scoped = True
     creation.notes.append(NAMED if creation.named_by is None else COMPUTED)
@@ -64,6 +77,37 @@ def _why_not(file: File, creation: Creation, seen: bool) -> str:
     return ""
 
 
+def _alike(file: File, creation: Creation) -> tuple[str, str] | None:
+    """Return two names of one loop over texts that are one as the name of a table, which has `_` for `/`."""
+    parts = pattern(file, creation.named_by).split(".*") if creation.named_by is not None else []
+    if len(parts) != 2 or creation.named_by is None:
+        return None
+    names = [one for one in m.findall(creation.named_by, m.Name()) if isinstance(one, cst.Name)]
+    texts = _walked(file, creation.call, names[0].value) if len(names) == 1 else []
+    head, tail = (re.sub(r"\\(.)", r"\1", part) for part in parts)
+    seen: dict[str, str] = {}
+    for name in (f"{head}{text}{tail}" for text in dict.fromkeys(texts)):
+        other = seen.setdefault(re.sub(PLAIN, "_", name), name)
+        if other != name:
+            return other, name
+    return None
+
+
+def _walked(file: File, node: cst.CSTNode, name: str) -> list[str]:
+    """Return the texts that a loop around `node` binds `name` to; nothing where they are not written out."""
+    for around in file.tree.ancestors(node):
+        loop = around.for_in if isinstance(around, cst.BaseComp) else around
+        if isinstance(loop, cst.For | cst.CompFor) and m.matches(loop.target, m.Name(name)):
+            walked = resolve(file.tree, loop.iter)
+            elements = walked.elements if isinstance(walked, cst.List | cst.Tuple | cst.Set | cst.Dict) else ()
+            keys = [one.key if isinstance(one, cst.DictElement) else one.value for one in elements]
+            texts = [text for key in keys if (text := string(key)) is not None]
+            return texts if len(texts) == len(keys) else []
+        if isinstance(around, cst.FunctionDef):
+            break
+    return []
+
+
 def check_scoped_names(judgement: Judgement) -> None:
     """Stop a table that takes its name at run time where another one, with a fixed name, may get the same."""
     file = judgement.file
@@ -86,4 +130,4 @@ def _fixed_name(file: File, table: Table) -> str:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^0-9a-z_]", "_", name.lower())
+    return re.sub(PLAIN, "_", name.lower())

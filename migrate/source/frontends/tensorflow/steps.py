@@ -232,6 +232,8 @@ class StepEditing(Editing):
                 start, end = tree.line_start(function), end_of_line(tree, function)
                 inside = [Edit(*tree.span(function.name), builder.twin)]
                 inside += [self._unsaid(line) for line in builder.spoken if tree.contains(function, line)]
+                above = [one.attr for one in builder.above if tree.contains(function, one)]
+                inside += [Edit(*tree.span(one), builder.twin) for one in above]
                 made = {id(m.call): m for m in step.optimizer.makers if tree.contains(function, m.call)}
                 for maker in made.values():
                     inside.append(Edit(*tree.outer_span(maker.call), self._maker(maker, alone=True)[2]))

@@ -12,6 +12,7 @@ from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.gradients import Flow, Kind, tuple_names
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import TRAINING, Optimizer, optimizer_of
+from migrate.source.frontends.tensorflow.partial_steps import unknown_list
 from migrate.source.frontends.tensorflow.repeats import exclusive, repeated
 from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.values import is_target, local_names, resolve, scope_of_name
@@ -150,7 +151,8 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer, tables: 
         )
     if method == "minimize":
         if "loss" not in bound or not flow.covers_all(bound.get("var_list")):
-            return None if _dense_only(bound.get("var_list"), tables) else _unknown_list(call, text)
+            listed = bound.get("var_list")
+            return None if _dense_only(listed, tables) else unknown_list(file, call, RULE, listed, tables)
         return _placed(file, Step(call, optimizer, bound), text)
     flow.sources.clear()
     flow.filters.clear()
@@ -167,13 +169,6 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer, tables: 
             "apply the pairs of `compute_gradients` in their order",
         )
     return _placed(file, Step(call, optimizer, bound, sources, list(flow.filters.values())), text)
-
-
-def _unknown_list(call: cst.Call, text: str) -> Stop:
-    reason = "its `var_list` cannot be followed, so whether it trains a table is not known"
-    return Stop(
-        call, RULE, f"`{text}` trains a list of variables", reason, "leave `var_list` out, or list the variables"
-    )
 
 
 def _dense_only(arg: cst.Arg | None, tables: set[int]) -> bool:

@@ -6,6 +6,8 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, UseRule
+from migrate.source.frontends.tensorflow.optimizers import TRAINING
+from migrate.source.frontends.tensorflow.partial_steps import NAMES_TABLES, TRAIN_ALL
 from migrate.source.rules import Example, register
 
 L2 = "this needs every row of the table; a table only touches the rows of the batch"
@@ -106,6 +108,8 @@ class WholeTable(UseRule):
                 name = file.names.of(around.func)
                 if name in REASONS:
                     return self._stop(file, around, *REASONS[name])
+                if isinstance(around.func, cst.Attribute) and around.func.attr.value in TRAINING:
+                    return self._stop(file, around, NAMES_TABLES, TRAIN_ALL)
                 reason = f"the table is passed to `{file.tree.source(around.func)}` within a collection"
                 return self._stop(file, around, reason, "pass the looked-up rows instead, or keep the table dense")
             if not isinstance(around, cst.Element | cst.DictElement | cst.List | cst.Tuple | cst.Dict | cst.Arg):
