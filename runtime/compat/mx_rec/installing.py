@@ -42,7 +42,7 @@ def install() -> None:
         changes.set(creator, "__init__", _demanding_hook(creator.__init__))
         changes.set(tf.data.Dataset, "eos_map", ops.eos_map)
         changes.set(v1.train, "Saver", saver.Saver)
-        _tensorflow.replace_saver(changes.set, saver.Saver)
+        _tensorflow.replace_saver(changes.set, saver.InnerSaver)
     except BaseException:
         uninstall()
         raise

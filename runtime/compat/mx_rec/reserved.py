@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 import runtime
+from runtime.anchor import checked
 
 __all__ = ["INVALID", "rows_of"]
 
@@ -26,6 +27,8 @@ def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **set
         serving_default_value=None if default is None else tf.boolean_mask(default, valid),
         **settings,
     )
+    if settings.get("is_train", True):
+        found = _within_limit(table, found)
     places = tf.where(valid)
     if default is None:
         rows = tf.scatter_nd(places, found, tf.cast(shape, tf.int64))
@@ -34,3 +37,18 @@ def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **set
     rows = tf.reshape(rows, tf.concat([tf.shape(ids), [table.dim]], 0))
     rows.set_shape(ids.shape.concatenate([table.dim]))
     return rows
+
+
+def _within_limit(table: Any, rows: tf.Tensor) -> tf.Tensor:
+    """Return rows that fail when the table has more of them than a fixed one may."""
+    limit = table.most_rows
+    if limit is None:
+        return rows
+    with tf.control_dependencies([rows]):
+        count = table.count()
+    message = (
+        f"the table `{table.table_name}` holds more rows than its device_vocabulary_size, {limit} on this rank: give "
+        "it more, or init(use_dynamic_expansion=True)"
+    )
+    with tf.control_dependencies([checked(tf.less_equal(count, limit), message, count)]):
+        return tf.identity(rows)

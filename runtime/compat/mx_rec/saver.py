@@ -20,7 +20,7 @@ from runtime.compat.mx_rec import layout
 from runtime.compat.mx_rec.state import ConfigInitializer
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
 
-__all__ = ["Saver", "export"]
+__all__ = ["InnerSaver", "Saver", "export"]
 
 v1: Any = tf.compat.v1
 _log = logging.getLogger("runtime")
@@ -29,6 +29,8 @@ _log = logging.getLogger("runtime")
 class Saver(v1.train.Saver):  # type: ignore[misc]
     """TensorFlow's Saver for everything but tables, which it writes to `sparse-<prefix>` and reads from there."""
 
+    #: Whether tables go where Rec SDK has them.
+    _splits = True
     _is_built: bool
     _var_list: Any
     _allow_empty: bool
@@ -44,7 +46,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
 
     def build(self) -> None:
         """Make the ops, those of the tables too: a session with hooks makes the graph final before it saves."""
-        if not self._is_built and self.saver_def is None:
+        if self._splits and not self._is_built and self.saver_def is None:
             items = self._var_list
             if items is None:
                 items = [*v1.global_variables(), *v1.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS)]
@@ -132,6 +134,15 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         for name, rows in read.items():
             fed, op = self._restoring[name]
             sess.run(op, dict(zip(fed, (getattr(rows, part) for part in PARTS), strict=True)))
+
+
+class InnerSaver(Saver):
+    """The Saver that TensorFlow makes itself: the same for sessions, but TensorFlow's for a SavedModel."""
+
+    def __init__(self, var_list: Any = None, *args: Any, **kwargs: Any) -> None:
+        """Take the arguments of TensorFlow's; only a SavedModel lists what it saves."""
+        self._splits = var_list is None
+        super().__init__(var_list, *args, **kwargs)
 
 
 def _is_table(item: Any) -> bool:

@@ -107,6 +107,15 @@ class BaseSparseEmbedding(Table):
         """Whether batches have one shape (`init(use_dynamic=False)`)."""
         return ConfigInitializer.get_instance().use_static
 
+    @property
+    def most_rows(self) -> int | None:
+        """The rows that the table may have in this process; None is no limit."""
+        return None
+
+    def count(self) -> tf.Tensor:
+        """Return the number of rows as an int64 scalar, counted when the tensor is evaluated."""
+        return super().size()
+
     def size(self) -> Any:
         """Return the number of rows in use: an int, counted now in all sessions of the process that hold the table."""
         found = [one.rows for one in status().tables if one.name == self.table_name]
@@ -132,7 +141,12 @@ class BaseSparseEmbedding(Table):
 
 
 class HBMSparseEmbedding(BaseSparseEmbedding):
-    """A table whose rows all lie in memory."""
+    """A table whose rows all lie in memory, at most as many as it was made for."""
+
+    @property
+    def most_rows(self) -> int | None:
+        """The rows of this rank."""
+        return self.slice_device_vocabulary_size
 
 
 class HBMDynamicSparseEmbedding(BaseSparseEmbedding):

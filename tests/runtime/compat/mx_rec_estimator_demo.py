@@ -73,6 +73,11 @@ def main(directory):
     print("loss", estimator.evaluate(lambda: input_fn(False), steps=STEPS, hooks=hooks())["loss"])
     for found in estimator.predict(lambda: input_fn(False), hooks=hooks(), yield_single_examples=False):
         print("out", *found["out"])
+    if MODIFY:
+        receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(
+            {"user_ids": tf.compat.v1.placeholder(tf.int64, [None, 3]), "label": tf.compat.v1.placeholder(tf.float32)}
+        )
+        print("exported", estimator.export_saved_model(directory, receiver).decode())
     terminate_config_initializer()
 
 

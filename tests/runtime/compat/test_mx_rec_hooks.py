@@ -38,7 +38,7 @@ def sdk() -> Iterator[Any]:
 
 def network(sdk: Any, ids: Any, config: Any = None, **settings: Any) -> tuple[Any, Any, Any]:
     """Return a table, the rows that it has for ids, and the op that trains it by gradient descent with rate 1."""
-    table = sdk.create_table(tf.int64, 1, "user", v1.constant_initializer(4.0), **settings)
+    table = sdk.create_table(tf.int64, 1, "user", v1.constant_initializer(4.0), 3, **settings)
     rows = sdk.sparse_lookup(table, ids, modify_graph=True, access_and_evict_config=config)
     train = sdk.create_hash_optimizer(1.0).minimize(tf.reduce_sum(rows), v1.train.get_or_create_global_step())
     return table, rows, train
@@ -166,7 +166,7 @@ def test_rows_of_padding_keys_stay(sdk: Any) -> None:
 def test_all_lookups_of_a_batch_count_before_one_is_admitted(sdk: Any) -> None:
     batch = batches([{"ids": [1, 2], "more": [1, 3]}] * 2)
     config = {"access_threshold": 2}
-    table = sdk.create_table(tf.int64, 1, "user", v1.constant_initializer(4.0))
+    table = sdk.create_table(tf.int64, 1, "user", v1.constant_initializer(4.0), 3)
     settings = {"modify_graph": True, "access_and_evict_config": config}
     first = sdk.sparse_lookup(table, batch["ids"], **settings)
     second = sdk.sparse_lookup(table, batch["more"], serving_default_value=tf.constant([9.0]), **settings)
@@ -190,3 +190,11 @@ def test_the_reserved_id_has_no_row(sdk: Any) -> None:
         assert session.run([rows, train])[0].tolist() == [[[4.0], [0.0]], [[0.0], [4.0]]]
         assert session.run(read).tolist() == [[[3.0], [7.0]], [[7.0], [3.0]]]
         assert table.size() == 2
+
+
+def test_a_fixed_table_is_full(sdk: Any) -> None:
+    _, rows, train = network(sdk, batches([{"ids": [1, 2, 3]}, {"ids": [3, 4, 1]}])["ids"])
+    with v1.train.MonitoredTrainingSession(hooks=[sdk.GraphModifierHook()]) as session:
+        session.run([rows, train])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="more rows than its device_vocabulary_size, 3"):
+            session.run([rows, train])

@@ -77,7 +77,7 @@ def _compare(by_address: bool) -> None:
     with tf.Graph().as_default(), v1.Session() as session:
         found, train = {}, []
         for name in names:
-            table = create_table(tf.int64, 1, name, v1.constant_initializer(START))
+            table = create_table(tf.int64, 1, name, v1.constant_initializer(START), 5)
             loss = 2.0 * tf.reduce_sum(sparse_lookup(table, tf.constant(IDS, tf.int64), modify_graph=True))
             if by_address:
                 optimizer = getattr(optimizers, f"{name}_by_addr").create_hash_optimizer_by_addr(RATE)

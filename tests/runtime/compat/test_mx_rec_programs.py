@@ -134,6 +134,12 @@ def test_the_estimator_has_the_numbers_of_stock(
     np.testing.assert_allclose(losses_of(printed), losses, rtol=1e-5)
     found = [float(text) for line in printed.splitlines() if line.startswith("out ") for text in line.split()[1:]]
     np.testing.assert_allclose(found, predicted, rtol=1e-5)
+    if modify == "1":
+        (exported,) = [line.split()[1] for line in printed.splitlines() if line.startswith("exported ")]
+        with tf.Graph().as_default(), v1.Session() as session:
+            served = v1.saved_model.load(session, ["serve"], exported).signature_def["serving_default"]
+            feed = {served.inputs["user_ids"].name: np.random.RandomState(3).randint(9, size=(32, 3))}
+            np.testing.assert_allclose(session.run(served.outputs["out"].name, feed), predicted, rtol=1e-5)
 
 
 #: What a script for the hardware says before its session.

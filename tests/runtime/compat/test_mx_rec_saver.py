@@ -39,8 +39,8 @@ def model(sdk: Any) -> SimpleNamespace:
     graph = tf.Graph()
     with graph.as_default():
         ids = v1.placeholder(tf.int64, [None])
-        user = sdk.create_table(tf.int64, 2, "user", v1.constant_initializer(0.5))
-        other = sdk.create_table(tf.int64, 2, "other", v1.constant_initializer(0.5), is_save=False)
+        user = sdk.create_table(tf.int64, 2, "user", v1.constant_initializer(0.5), 100)
+        other = sdk.create_table(tf.int64, 2, "other", v1.constant_initializer(0.5), 100, is_save=False)
         rows = [sdk.sparse_lookup(table, ids, modify_graph=True) for table in (user, other)]
         weight = v1.get_variable("weight", [2, 1], initializer=v1.ones_initializer())
         loss = tf.reduce_sum((tf.matmul(rows[0] + rows[1], weight) - 3.0) ** 2)
