@@ -38,6 +38,7 @@ __all__ = [
     "Trackable",
     "add_control_inputs",
     "as_written",
+    "choose_exported_saver",
     "compiled_by_xla",
     "explain_restores",
     "extend_optimizers",
@@ -255,6 +256,18 @@ class _Specs:
 def replace_saver(change: Callable[[Any, str, Any], None], kind: type) -> None:
     """Let the sessions and hooks of TensorFlow make Savers of another kind, by `change(module, name, value)`."""
     change(saver, "Saver", kind)
+
+
+def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Callable[[Any], Any]) -> None:
+    """Let `choose` say, from the Saver that it is given, which one a SavedModel is written with; None for its own."""
+    builder: Any = tf.compat.v1.saved_model.Builder
+    make = builder._maybe_create_saver
+
+    @functools.wraps(make)
+    def made(self: Any, saver: Any = None) -> Any:
+        return make(self, choose(saver))
+
+    change(builder, "_maybe_create_saver", made)
 
 
 def explain_restores(explain: Callable[[str, str], str | None]) -> None:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from runtime import _tensorflow
 from runtime.compat import graph_modifier
 from runtime.compat.changes import Changes
-from runtime.compat.mx_rec import names, npu, ops, pipeline, saver, state
+from runtime.compat.mx_rec import looping, names, npu, ops, pipeline, saver, state
 from runtime.compat.mx_rec.specs import FeatureSpec
 
 __all__ = ["install", "uninstall"]
@@ -42,7 +42,9 @@ def install() -> None:
         changes.set(creator, "__init__", _demanding_hook(creator.__init__))
         changes.set(tf.data.Dataset, "eos_map", ops.eos_map)
         changes.set(v1.train, "Saver", saver.Saver)
+        changes.set(v1.Session, "run", looping.repeating(v1.Session.run))
         _tensorflow.replace_saver(changes.set, saver.InnerSaver)
+        _tensorflow.choose_exported_saver(changes.set, saver.for_saved_model)
     except BaseException:
         uninstall()
         raise

@@ -65,6 +65,11 @@ def version() -> str:
     return VERSION
 
 
+def get_host_pipeline_ops() -> Any:
+    """Return the ops of Rec SDK's library."""
+    return ops.import_host_pipeline_ops()
+
+
 def _of(module: Any) -> dict[str, Any]:
     return {name: getattr(module, name) for name in module.__all__}
 
@@ -85,6 +90,7 @@ _ADAPTER = {
 _INITIALIZE = {
     "ConfigInitializer": state.ConfigInitializer,
     "clear_channel": clear_channel,
+    "get_host_pipeline_ops": get_host_pipeline_ops,
     "get_if_load": get_if_load,
     "get_initializer": get_initializer,
     "get_rank_id": ranks.get_rank_id,

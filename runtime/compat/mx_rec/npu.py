@@ -11,7 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.protobuf import rewriter_config_pb2
 
+from runtime.compat.mx_rec.looping import IterationPerLoop, set_iteration_per_loop
 from runtime.compat.mx_rec.ranks import get_rank_size
 
 __all__ = ["CONTENTS", "ESTIMATOR", "estimator_class", "hccl_ops", "npu_ops"]
@@ -68,33 +70,15 @@ class DumpConfig:
         """Ignore all."""
 
 
-def set_iteration_per_loop(session: Any, train_op: Any, iterations_per_loop: int = 1) -> Any:
-    """Return the op that trains `iterations_per_loop` steps in one run: the op itself, for one.
-
-    Raises:
-        NotImplementedError: for several.
-    """
-    if iterations_per_loop != 1:
-        raise NotImplementedError(
-            f"{iterations_per_loop} iterations per loop are not there yet: set 1, so that each run is one step"
-        )
-    return train_op
+def npu_config_proto(config_proto: Any = None, job_start_file: str = "") -> Any:
+    """Return the session's configuration as it is, or TensorFlow's."""
+    return v1.ConfigProto() if config_proto is None else config_proto
 
 
-class IterationPerLoop:
-    """The two calls that older scripts set the iterations per loop with."""
-
-    def create_iteration_per_loop_var(self, train_op: Any) -> Any:
-        """Return the training op."""
-        return train_op
-
-    def load_iteration_per_loop_var(self, session: Any, iterations_per_loop: int = 1) -> None:
-        """Check that it is one iteration.
-
-        Raises:
-            NotImplementedError: several.
-        """
-        set_iteration_per_loop(session, None, iterations_per_loop)
+def npu_distributed_optimizer_wrapper(optimizer: Any) -> Any:
+    """Return the optimizer: there is one rank to sum gradients over."""
+    _alone("npu_distributed_optimizer_wrapper")
+    return optimizer
 
 
 def set_device_sat_mode(mode: int) -> None:
@@ -124,9 +108,8 @@ def estimator_class(name: str) -> Any:
         return stock.EstimatorSpec
     known = set(inspect.signature(stock.RunConfig.__init__).parameters) - {"self"}
 
-    def run_config(iterations_per_loop: int = 1, **settings: Any) -> Any:
+    def run_config(**settings: Any) -> Any:
         """Return a RunConfig; settings that TensorFlow's does not have are the hardware's and change nothing."""
-        set_iteration_per_loop(None, None, iterations_per_loop)
         return stock.RunConfig(**{key: value for key, value in settings.items() if key in known})
 
     run_config.__name__ = name
@@ -138,7 +121,11 @@ util = SimpleNamespace(set_iteration_per_loop=set_iteration_per_loop, IterationP
 npu_plugin = SimpleNamespace(set_device_sat_mode=set_device_sat_mode)
 _INIT: dict[str, Any] = {
     "DumpConfig": DumpConfig,
+    "NPUDistributedOptimizer": npu_distributed_optimizer_wrapper,
+    "RewriterConfig": rewriter_config_pb2.RewriterConfig,
     "hccl_ops": hccl_ops,
+    "npu_config_proto": npu_config_proto,
+    "npu_distributed_optimizer_wrapper": npu_distributed_optimizer_wrapper,
     "npu_hooks_append": npu_hooks_append,
     "npu_ops": npu_ops,
     "npu_plugin": npu_plugin,

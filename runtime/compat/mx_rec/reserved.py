@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import runtime
 from runtime.anchor import checked
+from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS
 
 __all__ = ["INVALID", "rows_of"]
 
@@ -29,6 +30,8 @@ def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **set
     )
     if settings.get("is_train", True):
         found = _within_limit(table, found)
+        if table.expands:  # older scripts take the addresses from here; each is there once anyway
+            tf.compat.v1.add_to_collection(ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS, table.expansions[-1][1])
     places = tf.where(valid)
     if default is None:
         rows = tf.scatter_nd(places, found, tf.cast(shape, tf.int64))

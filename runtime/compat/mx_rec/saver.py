@@ -20,7 +20,7 @@ from runtime.compat.mx_rec import layout
 from runtime.compat.mx_rec.state import ConfigInitializer
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
 
-__all__ = ["InnerSaver", "Saver", "export"]
+__all__ = ["InnerSaver", "Saver", "export", "for_saved_model"]
 
 v1: Any = tf.compat.v1
 _log = logging.getLogger("runtime")
@@ -30,7 +30,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
     """TensorFlow's Saver for everything but tables, which it writes to `sparse-<prefix>` and reads from there."""
 
     #: Whether tables go where Rec SDK has them.
-    _splits = True
+    splits = True
     _is_built: bool
     _var_list: Any
     _allow_empty: bool
@@ -46,7 +46,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
 
     def build(self) -> None:
         """Make the ops, those of the tables too: a session with hooks makes the graph final before it saves."""
-        if self._splits and not self._is_built and self.saver_def is None:
+        if self.splits and not self._is_built and self.saver_def is None:
             items = self._var_list
             if items is None:
                 items = [*v1.global_variables(), *v1.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS)]
@@ -141,8 +141,13 @@ class InnerSaver(Saver):
 
     def __init__(self, var_list: Any = None, *args: Any, **kwargs: Any) -> None:
         """Take the arguments of TensorFlow's; only a SavedModel lists what it saves."""
-        self._splits = var_list is None
+        self.splits = var_list is None
         super().__init__(var_list, *args, **kwargs)
+
+
+def for_saved_model(given: Any) -> Any:
+    """Return the Saver that a SavedModel is written with: none that has tables elsewhere."""
+    return None if isinstance(given, Saver) and given.splits else given
 
 
 def _is_table(item: Any) -> bool:

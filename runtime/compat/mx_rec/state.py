@@ -43,6 +43,8 @@ class GraphState:
     standing: list[Standing] = dataclasses.field(default_factory=list)
     #: How many optimizers there are of each name.
     optimizers: dict[str, int] = dataclasses.field(default_factory=dict)
+    #: Training ops and how many steps one run of them is, by the name of the op that stands for so many.
+    loops: dict[str, tuple[Any, int]] = dataclasses.field(default_factory=dict)
     modify_graph: bool = False
     #: The modes whose lookups are merged, and the modes that have a lookup with a gradient.
     merged: set[bool] = dataclasses.field(default_factory=set)

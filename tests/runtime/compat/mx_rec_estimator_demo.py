@@ -58,6 +58,12 @@ def model_fn(features, labels, mode, params):
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train, training_hooks=[told])
 
 
+def receiver_fn():
+    """Return what a server feeds."""
+    ids = tf.compat.v1.placeholder(tf.int64, [None, 3])
+    return tf.estimator.export.ServingInputReceiver({"user_ids": ids}, {"user_ids": ids})
+
+
 def main(directory):
     """Train, evaluate and predict."""
     init(train_steps=STEPS, eval_steps=STEPS, use_dynamic=True)
@@ -74,10 +80,7 @@ def main(directory):
     for found in estimator.predict(lambda: input_fn(False), hooks=hooks(), yield_single_examples=False):
         print("out", *found["out"])
     if MODIFY:
-        receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(
-            {"user_ids": tf.compat.v1.placeholder(tf.int64, [None, 3]), "label": tf.compat.v1.placeholder(tf.float32)}
-        )
-        print("exported", estimator.export_saved_model(directory, receiver).decode())
+        print("exported", estimator.export_saved_model(directory, receiver_fn).decode())
     terminate_config_initializer()
 
 

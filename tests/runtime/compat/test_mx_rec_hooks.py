@@ -198,3 +198,22 @@ def test_a_fixed_table_is_full(sdk: Any) -> None:
         session.run([rows, train])
         with pytest.raises(tf.errors.InvalidArgumentError, match="more rows than its device_vocabulary_size, 3"):
             session.run([rows, train])
+
+
+def test_several_steps_in_one_run(sdk: Any) -> None:
+    from npu_bridge.npu_init import npu_config_proto, util  # type: ignore[import-not-found]
+
+    _, rows, train = network(sdk, batches([{"ids": [1, 2]}] * 7)["ids"])
+    three = util.set_iteration_per_loop(None, train, 3)
+    older = util.IterationPerLoop()
+    two = older.create_iteration_per_loop_var([train])
+    older.load_iteration_per_loop_var(None, 2)
+    config = npu_config_proto(config_proto=v1.ConfigProto())
+    with v1.train.MonitoredTrainingSession(hooks=[sdk.GraphModifierHook()], config=config) as session:
+        found = [session.run([rows, three])[0], session.run({"rows": rows, "op": (two,)})["rows"], session.run(rows)]
+        assert [one[0, 0] for one in found] == [2.0, 0.0, -1.0]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(three)
+    for wrong in (0, 1.5):
+        with pytest.raises(ValueError):
+            util.set_iteration_per_loop(None, train, wrong)

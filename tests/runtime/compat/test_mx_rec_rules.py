@@ -345,7 +345,15 @@ def test_ranks(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _installed_state() -> tuple[Any, ...]:
-    watched: list[Any] = [v1.train.Optimizer, v1.train.ChiefSessionCreator, tf.data.Dataset, v1.train.Saver, v1.train]
+    watched: list[Any] = [
+        v1.saved_model.Builder,
+        v1.Session,
+        v1.train.Optimizer,
+        v1.train.ChiefSessionCreator,
+        tf.data.Dataset,
+        v1.train.Saver,
+        v1.train,
+    ]
     seen = [{name: id(value) for name, value in vars(owner).items()} for owner in watched]
     return seen, {name: id(module) for name, module in sys.modules.items() if not name.startswith("rewriter")}
 
