@@ -68,6 +68,9 @@ MOVES = {
     "a dict of dicts, filled": (
         'W = {}\nfor n in names:\n    W[n] = {}\n    W[n]["emb"] = ' + MADE + "\n" + FETCH.format('W[n]["emb"]'), 1),
     "a dict of the class": (OF_CLASS, 1),
+    "a default of the class": (
+        f"class M:\n    t = 0\n    def __init__(self):\n        self.t = {A}\n        self.e = tf.gather(self.t, [1])\n"
+        "e = M().e\n", 1),
     "a method of the class": (
         f"class Model:\n    W = {{}}\n    @classmethod\n    def get(cls, n):\n        if n not in cls.W:\n"
         f"            cls.W[n] = {MADE}\n        return cls.W[n]\n" + FETCH.format("Model.get(n)"), 1),
@@ -136,6 +139,9 @@ STAYS = {
     "a dict of dicts under another name": (
         NESTED + READ + f'for d in W.values():\n    d["emb"] = {ONES}\n', "is kept there as well"),
     "a dict in itself": (f'W = {{"a": {A}}}\nW["x"] = W\ne = tf.gather(W["a"], [1])\n', '`W["x"] = W`'),
+    "a value of the class": (
+        f"class M:\n    t = {ONES}\n    def __init__(self):\n        if big:\n            self.t = {A}\n"
+        "        self.e = tf.gather(self.t, [1])\ne = M().e\n", "`t` is bound more than once"),
     "a dict of the class that is set": (OF_CLASS + "Model.W = load()\n", "bound to something else"),
     "a dict of the class that an heir has": (
         OF_CLASS + "class Sub(Model):\n    W = load()\n", "bound to something else"),

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import libcst as cst
+from libcst.metadata import ClassScope
 
 from migrate.source.frontends.tensorflow import references
+from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.called import calls_of, parameters
 from migrate.source.frontends.tensorflow.callers import repeats_function
 from migrate.source.frontends.tensorflow.copies import follow_copies
@@ -224,6 +226,8 @@ def _check_bindings(
             continue
         if isinstance(value, cst.Name) and value.value == "None":
             continue  # a lookup in None fails
+        if value is not None and literal(value) is not ... and isinstance(file.tree.scope(target), ClassScope):
+            continue  # so does one in the default of a class, which `self` hides
         text = file.tree.source(target)
         reason, action = _other_value(file, table, value)
         table.stops.append(Stop(target, references.RULE, f"`{text}` is bound more than once", reason, action))
