@@ -6,7 +6,7 @@ They are the runtime's columns of keys; a column of this module only says how th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
@@ -17,7 +17,9 @@ from runtime.counted import CountedTable
 from runtime.keyed_columns import KeyColumn, is_of_keys, key_column, over_keys, sequence_of, shared_over_keys
 
 __all__ = [
+    "categorical_column_with_adaptive_embedding",
     "categorical_column_with_embedding",
+    "categorical_column_with_multihash",
     "embedding_column",
     "linear_model",
     "sequence_categorical_column_with_embedding",
@@ -74,6 +76,32 @@ def sparse_column_with_embedding(
     if init_data_source is not None:
         raise ValueError("`init_data_source` is not supported: leave it out and restore a checkpoint")
     return _column(column_name, dtype, partition_num, ev_option, steps_to_live)
+
+
+def categorical_column_with_multihash(key: str, *settings: Any, **named: Any) -> NoReturn:
+    """Refuse it.
+
+    Raises:
+        ValueError: always.
+    """
+    del settings, named
+    raise ValueError(
+        f"categorical_column_with_multihash({key!r}) is not supported: look the ids up by tf.nn.embedding_lookup in a "
+        "variable of tf.get_multihash_variable, or use categorical_column_with_embedding"
+    )
+
+
+def categorical_column_with_adaptive_embedding(key: str, *settings: Any, **named: Any) -> NoReturn:
+    """Refuse it.
+
+    Raises:
+        ValueError: always.
+    """
+    del settings, named
+    raise ValueError(
+        f"categorical_column_with_adaptive_embedding({key!r}) is not supported: use categorical_column_with_embedding, "
+        "with a CounterFilter where rare ids are to have no row of their own"
+    )
 
 
 def _column(key: str, dtype: Any, partition_num: Any, option: Any, steps_to_live: int | None = None) -> KeyColumn:

@@ -159,6 +159,7 @@ def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption
     if steps_to_live is not None and norm is not None:
         raise ValueError(f"the EmbeddingVariable `{name}` has steps_to_live and l2_weight_threshold: give one of them")
     threshold = 0 if option.filter_strategy is None else int(option.filter_strategy.filter_freq)
+    _heed_joint_mode(name, threshold > 0)
     init = option.init
     return KeyRules(
         admission=Admission(threshold, _bloom(option.filter_strategy) if threshold else None),
@@ -168,6 +169,18 @@ def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption
         counts=storage.has_tiers(option.storage_option) or os.environ.get("TF_RECORD_FREQ") == "1",
         notes_step=os.environ.get("TF_RECORD_VERSION") == "1",
     )
+
+
+def _heed_joint_mode(name: str, filtered: bool) -> None:
+    """Refuse the mode in which DeepRec's look-ups count and admit keys; without a filter it changes no row."""
+    if os.environ.get("TF_EMBEDDING_FBJ_OPT", "").lower() not in ("1", "true"):
+        return
+    if filtered:
+        raise ValueError(
+            f"TF_EMBEDDING_FBJ_OPT lets look-ups admit keys of the filtered EmbeddingVariable `{name}` within a step, "
+            "which is not supported: unset it, and the update admits them"
+        )
+    _log.warning("TF_EMBEDDING_FBJ_OPT is not heeded: updates create the keys of `%s`, with the same values", name)
 
 
 def _bloom(filter_option: Any) -> CountingBloom | None:

@@ -35,6 +35,12 @@ _LEFT_ALONE = {"app", "compat", "contrib", "estimator", "keras", "lite"}
 _TRAINING = "tensorflow.python.training"
 _FRAMEWORK = "tensorflow.core.framework"
 _MADE = ("embedding_variable", "multihash_variable")
+_CATEGORIES = (
+    "categorical_column_with_adaptive_embedding",
+    "categorical_column_with_embedding",
+    "categorical_column_with_multihash",
+    "sequence_categorical_column_with_embedding",
+)
 _LAYERS = "tensorflow.contrib.layers.python.layers"
 
 
@@ -133,7 +139,7 @@ def _add_names(changes: Changes, module: Any) -> None:
 
 
 def _add_columns(changes: Changes, module: Any) -> None:
-    for name in ("categorical_column_with_embedding", "sequence_categorical_column_with_embedding"):
+    for name in _CATEGORIES:
         changes.set(module, name, getattr(columns, name))
     linear = v1.feature_column.linear_model
     changes.set(module, "linear_model", functools.wraps(linear)(functools.partial(columns.linear_model, linear)))
@@ -178,10 +184,7 @@ def _add_to_inner_modules(changes: Changes) -> None:
     added = {
         "ops.variable_scope": made,
         "ops.variables": {name: getattr(options, name) for name in options.__all__},
-        "feature_column.feature_column_v2": {
-            name: getattr(columns, name)
-            for name in ("categorical_column_with_embedding", "sequence_categorical_column_with_embedding")
-        },
+        "feature_column.feature_column_v2": {name: getattr(columns, name) for name in _CATEGORIES},
     }
     for module, names in added.items():
         for name, value in names.items():

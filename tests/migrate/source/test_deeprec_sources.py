@@ -205,9 +205,14 @@ KEPT = {
         "`g` is mentioned without a call",
         "",
     ),
-    "one of two imports": (
-        "1\nfrom tensorflow.feature_column import categorical_column_with_embedding, numeric_column",
+    "a comment in an import of several": (
+        "1\nfrom tensorflow import (\n    CounterFilter,  # the one\n    Graph,\n)",
         "needs a module or a name of DeepRec's TensorFlow",
+        "",
+    ),
+    "one of two imports that is read": (
+        "1\nfrom tensorflow import CounterFilter, Graph\nf = [CounterFilter]",
+        "is mentioned without a call",
         "",
     ),
     "a private module": (
@@ -254,6 +259,8 @@ ASSUMED: dict[str, str] = {
     "parameter servers": "s = tf.train.ClusterSpec(c)\n",
     "TF_CONFIG": "import os\nc = os.environ['TF_CONFIG']\n",
     "a branch": "if multihash:\n    other = tf.get_multihash_variable('o', [[9, 4], [9, 4]])\n",
+    "an option for another file": "import mine\nmine.make(2, option=tf.EmbeddingVariableOption())\n",
+    "an option in a list for an object": "all = [tf.CounterFilter(2)]\ndef f(one):\n    one.make(all[0])\n",
     **{
         f"an option of another file: {one}": "import mine\n"
         f"def wrong():\n    return mine.x\nother = tf.get_embedding_variable('other', 8, ev_option={one})\n"
@@ -315,10 +322,42 @@ def test_a_comment_keeps_the_file() -> None:
     assert not [f for f in result.findings if f.remains], _said(result)
 
 
-def test_options_alone_are_named() -> None:
-    result = _converted(HEAD + "option = tf.CounterFilter(3)\n")
+def test_options_alone_go_with_the_files_that_take_them() -> None:
+    text = HEAD + "option = tf.CounterFilter(3)\n"
+    result = _converted(text)
     assert not result.changed
     assert "no table of this file takes it" in _said(result)
+    assert _converted(text, assume=True).converted == HEAD + "from runtime import Admission\noption = Admission(3)\n"
+
+
+MIXED = {
+    "from tensorflow import Graph, get_embedding_variable": "from tensorflow import Graph",
+    "from tensorflow import CounterFilter as c, L2WeightEvict, Graph as g": "from tensorflow import Graph as g",
+    "import os; from tensorflow import CounterFilter, Graph, L2WeightEvict, Session, GlobalStepEvict as e": (
+        "import os; from tensorflow import Graph, Session"
+    ),
+    "from tensorflow import (\n    Graph,\n    CounterFilter,\n    Session,\n)": (
+        "from tensorflow import (\n    Graph,\n    Session,\n)"
+    ),
+    "from tensorflow import (\n    Graph,\n    CounterFilter,\n)": "from tensorflow import (\n    Graph,\n)",
+}
+
+
+@pytest.mark.parametrize(("before", "after"), MIXED.items(), ids=MIXED)
+def test_an_import_keeps_the_names_of_stock_tensorflow(before: str, after: str) -> None:
+    made = TABLE.replace("tf.", "" if "get_embedding_variable" in before else "tf.")
+    converted = _converted(f"{HEAD}{before}\n{made}").converted
+    ours = "from runtime import create_counted_table\n"
+    assert converted == f"{HEAD}{after}\n{ours}" + 'item = create_counted_table("item", 8)\n'
+
+
+def test_options_that_stay_in_the_file_are_no_doubt() -> None:
+    text = HEAD + (
+        "import logging\n\ndef made(one):\n    return tf.get_embedding_variable('item', 8, ev_option=one)\n\n"
+        "option = tf.EmbeddingVariableOption()\nlogging.info('%s', option)\nprint(option)\nrest = []\n"
+        "rest.append(option)\nitem = made(option)\n"
+    )
+    assert {table.applicability for table in _converted(text).tables} == {Applicability.EXACT}
 
 
 def test_a_module_called_runtime_would_hide_the_package(tmp_path: Path) -> None:

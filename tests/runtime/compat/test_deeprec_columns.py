@@ -160,6 +160,15 @@ def test_arguments_of_the_contrib_column(rec: Any) -> None:
         deeprec.sequence_categorical_column_with_embedding("item", partition_num=0)
 
 
+def test_columns_that_are_not_there_say_what_is(rec: Any) -> None:
+    for made, settings, instead in (
+        ("multihash", {"dims": [[4, 3], [4, 3]]}, "tf.get_multihash_variable"),
+        ("adaptive_embedding", {"hash_bucket_size": 100}, "CounterFilter"),
+    ):
+        with pytest.raises(ValueError, match=rf"{made}\('item'\) is not supported: .*{instead}"):
+            getattr(rec.feature_column, f"categorical_column_with_{made}")("item", **settings)
+
+
 @pytest.mark.parametrize("make", ["AdagradOptimizer", "GradientDescentOptimizer"])
 def test_parts_of_a_column_count_their_own_keys(rec: Any, monkeypatch: pytest.MonkeyPatch, make: str) -> None:
     monkeypatch.setenv("TF_RECORD_FREQ", "1")

@@ -126,6 +126,21 @@ def test_variables_that_are_refused(settings: dict[str, Any], message: str) -> N
         deeprec.get_embedding_variable(**{"name": "user", "embedding_dim": 4, **settings})
 
 
+def test_the_joint_mode_of_forward_and_backward_is_refused_or_told_of(
+    graph: tf.Graph, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    filtered = deeprec.EmbeddingVariableOption(filter_option=deeprec.CounterFilter(3))
+    for value in ("0", "false"):
+        monkeypatch.setenv("TF_EMBEDDING_FBJ_OPT", value)
+        deeprec.get_embedding_variable(f"with_{value}", 4, ev_option=filtered)
+    assert not caplog.records
+    monkeypatch.setenv("TF_EMBEDDING_FBJ_OPT", "True")
+    with pytest.raises(ValueError, match=r"TF_EMBEDDING_FBJ_OPT .* `user` .* unset it"):
+        deeprec.get_embedding_variable("user", 4, ev_option=filtered)
+    deeprec.get_embedding_variable("item", 4)
+    assert ["TF_EMBEDDING_FBJ_OPT is not heeded" in record.getMessage() for record in caplog.records] == [True]
+
+
 def test_asking_twice_for_a_name_and_eager_mode_are_errors() -> None:
     with tf.Graph().as_default():
         deeprec.get_embedding_variable("user", 4)

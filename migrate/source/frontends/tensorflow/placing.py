@@ -91,6 +91,24 @@ def without_line(tree: Tree, statement: cst.CSTNode, gone: set[int]) -> Edit:
     return Edit(start, end, "".join(comment + tree.newline for comment in comments))
 
 
+def without_names(tree: Tree, statement: cst.ImportFrom, gone: Sequence[bool]) -> Iterator[Edit]:
+    """Take names out of an import of several, not all, each with the comma behind it or at the end before it."""
+    assert not isinstance(statement.names, cst.ImportStar)
+    spans = [tree.span(alias) for alias in statement.names]
+    kept = [place for place, is_gone in enumerate(gone) if not is_gone]
+    for place, is_gone in enumerate(gone):
+        if not is_gone:
+            continue
+        if place < kept[-1]:
+            yield Edit(spans[place][0], spans[place + 1][0], "")
+        else:
+            yield Edit(_end(tree, statement.names[place - 1]), _end(tree, statement.names[place]), "")
+
+
+def _end(tree: Tree, alias: cst.ImportAlias) -> int:
+    return tree.span(alias.name if alias.asname is None else alias.asname.name)[1]
+
+
 def _comments(text: str) -> list[str]:
     if "#" not in text:
         return []

@@ -10,7 +10,7 @@ import libcst as cst
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.choice import keep, quiet
-from migrate.source.frontends.tensorflow.deeprec.asked import check_options
+from migrate.source.frontends.tensorflow.deeprec.asked import check_options, doubt_options
 from migrate.source.frontends.tensorflow.deeprec.columns import read_columns
 from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
 from migrate.source.frontends.tensorflow.deeprec.options import read_options
@@ -49,9 +49,11 @@ def embedding_variables(file: File, assume: bool) -> DeepRecPart:
     """Return what becomes of a file with EmbeddingVariables; nothing for any other."""
     if not any(makes_tables(name) or option_of(name) for _, name in file.names.calls):
         return DeepRecPart()
-    if not reads_deeprec(file):
+    if file.target.name != "runtime":
         return DeepRecPart(findings=[*_elsewhere(file)])
     draft = Draft(file)
+    if not reads_deeprec(file):
+        doubt_options(draft)
     read_options(draft)
     read_variables(draft)
     read_columns(draft)
@@ -69,16 +71,13 @@ def embedding_variables(file: File, assume: bool) -> DeepRecPart:
 
 
 def _elsewhere(file: File) -> Iterator[Finding]:
-    """Say of each maker, for another target, or of options without any, why it stays."""
+    """Say of each maker, for another target, why it stays."""
     own = file.target.name == "deeprec"
     for call, name in file.names.calls:
-        if not makes_tables(name) and not (option_of(name) and file.target.name == "runtime"):
+        if not makes_tables(name):
             continue
         short = name.rpartition(".")[2]
-        if option_of(name):
-            message, reason = f"`{short}` is an option of DeepRec", "no table of this file takes it"
-            action = "convert the file that makes the tables together with this one, by hand"
-        elif own:
+        if own:
             message, reason, action = f"`{short}` is DeepRec's own", "the target has it", ""
         else:
             message, reason = f"`{short}` is DeepRec's", f"it is read for the runtime, and not for {file.target.title}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import libcst as cst
@@ -24,7 +24,7 @@ from migrate.source.frontends.tensorflow.deeprec.symbols import (
 )
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.names import ROOTS
-from migrate.source.frontends.tensorflow.placing import line_after, without_line
+from migrate.source.frontends.tensorflow.placing import line_after, without_line, without_names
 from migrate.source.frontends.tensorflow.values import is_variable
 from migrate.source.rules import rules
 
@@ -178,7 +178,7 @@ def _imports(draft: Draft) -> None:
             own = [bool(NAMES & {name.rpartition(".")[2]}) and name.split(".")[0] in ROOTS for name in whole]
             lost = [is_own or name.startswith(LOST_MODULES) for name, is_own in zip(whole, own, strict=True)]
             if any(lost):
-                _without(draft, statement, all(lost))
+                _without(draft, statement, lost)
         elif isinstance(statement, cst.Import) and any(
             tree.source(alias.name).startswith(LOST_MODULES) for alias in statement.names
         ):
@@ -186,16 +186,18 @@ def _imports(draft: Draft) -> None:
     _version_1(draft)
 
 
-def _without(draft: Draft, statement: cst.ImportFrom, whole: bool) -> None:
-    """Take an import out, of which nothing may be left in use."""
+def _without(draft: Draft, statement: cst.ImportFrom, lost: Sequence[bool]) -> None:
+    """Take an import out, or those of its names that are lost, of which none may be left in use."""
     tree, line = draft.tree, draft.tree.statement(statement)
     assert not isinstance(statement.names, cst.ImportStar)
     alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
-    used = [use for alias in statement.names for use in _reads(draft, alias)]
-    if not whole or not alone or line is None or used:
+    gone = [alias for alias, is_lost in zip(statement.names, lost, strict=True) if is_lost]
+    used = [use for alias in gone for use in _reads(draft, alias)]
+    commented = not all(lost) and "#" in tree.source(statement)  # of which of its names it speaks is not known
+    if line is None or used or commented or (all(lost) and not alone):
         _stop_import(draft, used[0] if used else statement)
         return
-    draft.edits.append(without_line(tree, line, {id(line)}))
+    draft.edits += [without_line(tree, line, {id(line)})] if all(lost) else without_names(tree, statement, lost)
     message = "an import of DeepRec's is no longer needed"
     draft.parts.append(Part(statement, PROGRAM, "import", "import", message))
 
