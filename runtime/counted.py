@@ -16,7 +16,7 @@ from runtime import _ids, _tensorflow, eviction, native
 from runtime.admission import CountingBloom
 from runtime.anchor import Anchor, GraphAnchor
 from runtime.checkpoint import keyed
-from runtime.checkpoint.keyed_reading import filled
+from runtime.checkpoint.keyed_reading import BLOOM, filled
 from runtime.optimizers import stock
 from runtime.table import Table
 from runtime.table_arguments import TableArguments
@@ -45,6 +45,17 @@ class UpdateRules:
     def tracks(self) -> bool:
         """Whether anything is noted."""
         return self.threshold > 0 or self.counts or self.notes_step
+
+    @property
+    def filter_settings(self) -> dict[str, Any]:
+        """The Bloom filter as attributes of an op; none where there is no filter."""
+        if self.bloom is None:
+            return {}
+        return {
+            "bloom_elements": self.bloom.max_element_size,
+            "bloom_rate": self.bloom.false_positive_probability,
+            "bloom_bits": self.bloom.counter_bits,
+        }
 
 
 class CountedTable(Table):
@@ -79,17 +90,10 @@ class CountedTable(Table):
         """Count the keys [n], create those that are admitted, and update their rows by gradients [n, dim]."""
         if not self.rules.tracks:
             return super().updated(keys, gradients, hyper, **settings)
-        bloom = self.rules.bloom
-        if bloom is not None:
-            settings |= {
-                "bloom_elements": bloom.max_element_size,
-                "bloom_rate": bloom.false_positive_probability,
-                "bloom_bits": bloom.counter_bits,
-            }
         now = tf.reshape(global_step(), [1]) if self.rules.notes_step else tf.zeros([0], tf.int64)
         threshold = max(1, self.rules.threshold)  # the engine counts nothing at 0
         return native.ops().rec_apply_and_count(
-            self.handle, keys, gradients, hyper, now, threshold=threshold, **settings
+            self.handle, keys, gradients, hyper, now, threshold=threshold, **self.rules.filter_settings, **settings
         )
 
     def sightings(self, keys: Any) -> tuple[tf.Tensor, tf.Tensor]:
@@ -156,10 +160,14 @@ class CountedAnchor(GraphAnchor):
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
         """Replace the rows by what `read_all` gave."""
-        slots = len(self.table.slots.names)
-        like = keyed.Rows(0, 0, 0, 0, 0, (0, 0, 0), ((0, 0),) * slots)
-        size = len(tf.nest.flatten(like))
-        return self.replaced(tf.nest.pack_sequence_as(like, restored_tensors[:size]))
+        return self.replaced(self.packed(restored_tensors))
+
+    def packed(self, tensors: Sequence[tf.Tensor]) -> keyed.Rows:
+        """Return the rows whose tensors come first, flat, as `tf.nest.flatten` gives them."""
+        counted = () if self.table.rules.bloom is None else (0, 0)
+        like = keyed.Rows(0, 0, 0, 0, 0, (0, 0, 0), counted, ((0, 0),) * len(self.table.slots.names))
+        rows: keyed.Rows = tf.nest.pack_sequence_as(like, tensors[: len(tf.nest.flatten(like))])
+        return rows
 
     def restore_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
         """Replace the rows by those of a tf.train.Checkpoint."""
@@ -172,10 +180,11 @@ class CountedAnchor(GraphAnchor):
             history(part, "keys_filtered", value)
             for part, value in (("keys_filtered", 0), ("freqs_filtered", 0), ("versions_filtered", -1))
         )
+        bloom = () if self.table.rules.bloom is None else tuple(restored[part] for part in BLOOM)
         slots = tuple((restored[f":{name}-keys"], restored[f":{name}-values"]) for name in self.table.slots.names)
         values = restored["values"]
         freqs, versions = history("freqs", "keys", threshold), history("versions", "keys", -1)
-        return self.replaced(keyed.Rows(keys, freqs, versions, values, tf.shape(values)[1], waiting, slots))
+        return self.replaced(keyed.Rows(keys, freqs, versions, values, tf.shape(values)[1], waiting, bloom, slots))
 
     def _checkpoint_key(self, spec: _tensorflow.SaveSpec) -> str:
         return super()._checkpoint_key(spec).replace("/", ":")

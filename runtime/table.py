@@ -249,7 +249,9 @@ class Table(_tensorflow.Parent):
 
     @_tensorflow.as_written
     def drain(self) -> tf.Operation:
-        """Move rows down until no tier holds more than it may, as happens in the background otherwise.
+        """Move rows down until no tier holds more than it may, but for rows that other threads bring up meanwhile.
+
+        It happens in the background otherwise.
 
         Raises:
             tf.errors.ResourceExhaustedError: when it runs: the folder of the tiers is full or cannot be written to.

@@ -3,7 +3,8 @@
 `<name>-keys`, `-values`, `-freqs` and `-versions` are in the order of 1000 buckets, key mod 1000, which begin at
 `-partition_offset`; `-keys_filtered`, `-freqs_filtered` and `-versions_filtered` are keys that wait for a row. The keys
 of a slot are `<name>/<slot>-keys`. A part restores its own share of whatever parts there are: bucket b lies in part
-b mod n.
+b mod n. Where a Bloom filter counts the keys that wait, `-bloom_filters`, int64 [7], says what it is, and
+`-bloom_counters`, uint8, what it counted; a part takes the largest counters of all parts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import tensorflow as tf
 
 from runtime import _tensorflow, native
 from runtime.anchor import checked
-from runtime.checkpoint.keyed_reading import BUCKETS, read_parts
+from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS, read_parts
 
 if TYPE_CHECKING:
     from runtime.counted import CountedTable
@@ -37,7 +38,7 @@ class Slots(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What is read of a table: of its rows, of keys that wait for one, and keys and values of each slot."""
+    """What is read of a table: of its rows, of keys that wait for one, Bloom counters, keys and values of each slot."""
 
     keys: Any
     freqs: Any
@@ -45,16 +46,22 @@ class Rows(NamedTuple):
     values: Any
     width: Any
     waiting: tuple[Any, ...]
+    #: Empty where no Bloom filter counts.
+    bloom: tuple[Any, ...]
     slots: tuple[tuple[Any, Any], ...]
 
 
 def saved(table: CountedTable, name: str, slots: Slots) -> dict[str, tf.Tensor]:
     """Return the tensors of a checkpoint in which the table is called `name`, all of one moment."""
     with table.scope("save"):
-        keys, freqs, versions, offsets, values, states, *waiting = native.ops().rec_export_rows(table.handle)
+        keys, freqs, versions, offsets, values, states, *rest = native.ops().rec_export_rows(table.handle)
+        waiting, bloom = rest[:4], rest[4:]
         if os.environ.get("TF_EV_SAVE_FILTERED_FEATURES") == "False":
             waiting = [waiting[0][:0], waiting[1][:0], waiting[2][:0], tf.zeros_like(waiting[3])]
+            bloom = [one[:0] for one in bloom]
         tensors = _named(name, keys, values, freqs, versions, offsets, waiting)
+        if table.rules.bloom is not None:
+            tensors |= {f"{name}-{part}": tensor for part, tensor in zip(BLOOM, bloom, strict=True)}
         # A table that no update has reached has no slots yet.
         there = tf.shape(states)[1]
         for number, slot in enumerate(slots.names):
@@ -96,11 +103,13 @@ def restored(table: CountedTable, slots: Slots, rows: Rows) -> tf.Operation:
         rows.versions,
         values,
         *rows.waiting,
+        *(rows.bloom or (tf.zeros([0], tf.int64), tf.zeros([0], tf.uint8))),
         slot_keys=[keys for keys, _ in rows.slots],
         slot_values=states,
         optimizer=slots.rule,
         starts=slots.starts,
         tracks=table.rules.tracks,
+        **table.rules.filter_settings,
     )
 
 
@@ -156,12 +165,14 @@ def _read_share(
     )
     # The parts of a variable share what is read.
     known = _read.setdefault(prefix.graph, {})
-    place = (prefix.name, base, slots.names, increment)
+    bloom = table.rules.bloom is not None
+    place = (prefix.name, base, slots.names, bloom, increment)
     if place not in known:
-        found = read_parts(prefix, base, slots.names, max(1, table.rules.threshold), increment)
+        found = read_parts(prefix, base, slots.names, max(1, table.rules.threshold), bloom, increment)
         known[place] = [tensor.name for tensor in found]
     there, keys, freqs, versions, values, width, *rest = map(prefix.graph.get_tensor_by_name, known[place])
-    waiting, gone, states = rest[:3], rest[3], rest[4:]
+    waiting, gone, rest = rest[:3], rest[3], rest[4:]
+    counters, states = rest[: 2 * bloom], rest[2 * bloom :]
     with tf.control_dependencies([checked(there, message, prefix)]):
         own = tf.equal(shard(keys, parts), part)
     waits = tf.equal(shard(waiting[0], parts), part)
@@ -172,6 +183,7 @@ def _read_share(
         tf.boolean_mask(tf.reshape(values, [-1, tf.maximum(width, 1)]), own),
         width,
         tuple(tf.boolean_mask(one, waits) for one in waiting),
+        tuple(counters),
         tuple(zip(states[::2], states[1::2], strict=True)),
     )
     return rows, gone

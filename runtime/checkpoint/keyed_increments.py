@@ -1,8 +1,8 @@
 """What of a counted table changed since a whole checkpoint, in DeepRec's names: `<name>-sparse_incr_keys` and others.
 
 An increment holds all rows that were added or changed since the whole checkpoint that it builds on, however many
-increments came between, the keys that were removed, and all keys that wait for a row; slots are tables beside the one
-of the values here, too. `<name>-incr_partition_offset` says where each bucket begins.
+increments came between, the keys that were removed, and all that is known of keys that wait for a row; slots are
+tables beside the one of the values here, too. `<name>-incr_partition_offset` says where each bucket begins.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tensorflow as tf
 from runtime import _tensorflow, native
 from runtime.checkpoint import keyed
 from runtime.checkpoint.keyed import Rows, Slots
-from runtime.checkpoint.keyed_reading import BUCKETS, INCREMENT, filled
+from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS, INCREMENT, filled
 from runtime.counted import CountedAnchor
 
 __all__ = ["ChangedRows"]
@@ -70,9 +70,7 @@ class ChangedRows(_tensorflow.SaveableObject):  # type: ignore[misc]
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: Any) -> tf.Operation:
         """Replace the rows by what `read_all` gave."""
-        like = Rows(0, 0, 0, 0, 0, (0, 0, 0), ((0, 0),) * len(self.anchor.table.slots.names))
-        size = len(tf.nest.flatten(like))
-        return self.anchor.replaced(tf.nest.pack_sequence_as(like, restored_tensors[:size]))
+        return self.anchor.replaced(self.anchor.packed(restored_tensors))
 
 
 def _compared(tensors: Mapping[str, tf.Tensor], name: str, slots: Slots, before: list[tf.Tensor]) -> tuple[Any, ...]:
@@ -88,7 +86,8 @@ def _compared(tensors: Mapping[str, tf.Tensor], name: str, slots: Slots, before:
 
 def _increment(tensors: Mapping[str, tf.Tensor], name: str, slots: Slots, changed: tf.Tensor) -> dict[str, tf.Tensor]:
     """Return the tensors of an increment."""
-    everywhere = {f"{name}-{INCREMENT}{part}": tensors[f"{name}-{part}"] for part in _WAITING}
+    whole = [part for part in (*_WAITING, *BLOOM) if f"{name}-{part}" in tensors]
+    everywhere = {f"{name}-{INCREMENT}{part}": tensors[f"{name}-{part}"] for part in whole}
     for stem in (name, *(f"{name}/{slot}" for slot in slots.names)):
         keys = tensors[f"{stem}-keys"]
         kept = {part: _chosen(tensors[f"{stem}-{part}"], keys, changed) for part in _KEPT}
@@ -133,5 +132,6 @@ def _merged(before: Rows, more: Rows, removed: tf.Tensor) -> Rows:
         joined(before.values, more.values),
         tf.maximum(before.width, more.width),
         more.waiting,
+        more.bloom,
         slots,
     )

@@ -14,38 +14,46 @@ import tensorflow as tf
 
 from runtime import _tensorflow
 
-__all__ = ["BUCKETS", "INCREMENT", "filled", "read_parts"]
+__all__ = ["BLOOM", "BUCKETS", "INCREMENT", "filled", "read_parts"]
 
 #: That keys are dealt to, and that are dealt to parts; a variable has at most as many.
 BUCKETS = 1000
 #: What the names of an increment's tensors have before `keys` and the others.
 INCREMENT = "sparse_incr_"
+#: What Bloom filters are, and what they counted.
+BLOOM = {"bloom_filters": tf.int64, "bloom_counters": tf.uint8}
 _Types = dict[str, tf.DType]
 
 
 def read_parts(
-    prefix: tf.Tensor, base: str, slots: Sequence[str], least: int, increment: bool = False
+    prefix: tf.Tensor, base: str, slots: Sequence[str], least: int, bloom: bool = False, increment: bool = False
 ) -> list[tf.Tensor]:
     """Return what the checkpoint `prefix` has of the variable `base`.
 
     That is: whether it is there at all; keys, frequencies and versions, each int64 [n], values as one vector, and their
-    width; keys, frequencies and versions of keys that wait, and those that the increment says were removed; keys and
-    values, as one vector, of each slot. Where frequencies are missing they are `least`, and versions -1.
+    width; keys, frequencies and versions of keys that wait, and those that the increment says were removed; with
+    `bloom` what is known of Bloom filters, those of one part after those of the other; keys and values, as one vector,
+    of each slot. Where frequencies are missing they are `least`, and versions -1.
     """
-    function = _traced(len(slots), INCREMENT if increment else "")
+    function = _traced(len(slots), bloom, INCREMENT if increment else "")
     names = tf.constant(list(slots), tf.string, [len(slots)])
     with tf.device("/device:CPU:0"):
         return list(function(prefix, tf.constant(base), names, tf.constant(least, tf.int64)))
 
 
 @functools.cache
-def _traced(slots: int, infix: str) -> Any:
+def _traced(slots: int, bloom: bool, infix: str) -> Any:
     """Return the function, traced in a graph of its own, so that it keeps no other."""
 
     def recmigrate_read(prefix: tf.Tensor, base: tf.Tensor, names: tf.Tensor, least: tf.Tensor) -> list[tf.Tensor]:
         ids, numbers = tf.zeros([0], tf.int64), tf.zeros([0])
-        none = [ids, ids, ids, numbers, tf.constant(0), ids, ids, ids, ids, *[ids, numbers] * slots]
-        return _joined(base, lambda stem: _loaded(prefix, stem, tf.unstack(names, slots), least, infix), none)
+        counted = [ids, tf.zeros([0], tf.uint8)] if bloom else []
+        none = [ids, ids, ids, numbers, tf.constant(0), ids, ids, ids, ids, *counted, *[ids, numbers] * slots]
+
+        def load(stem: tf.Tensor) -> list[tf.Tensor]:
+            return _loaded(prefix, stem, tf.unstack(names, slots), least, counted, infix)
+
+        return _joined(base, load, none)
 
     text, many = tf.TensorSpec([], tf.string), tf.TensorSpec([slots], tf.string)
     with tf.Graph().as_default(), tf.device("/device:CPU:0"):
@@ -54,9 +62,14 @@ def _traced(slots: int, infix: str) -> Any:
 
 
 def _loaded(
-    prefix: tf.Tensor, stem: tf.Tensor, slots: Sequence[tf.Tensor], least: tf.Tensor, infix: str
+    prefix: tf.Tensor,
+    stem: tf.Tensor,
+    slots: Sequence[tf.Tensor],
+    least: tf.Tensor,
+    counted: list[tf.Tensor],
+    infix: str,
 ) -> list[tf.Tensor]:
-    """Return what there is under one stem; fails where it has no rows."""
+    """Return what there is under one stem, for Bloom filters `counted` if there is none; fails where it has no rows."""
     ids, numbers = tf.zeros([0], tf.int64), tf.zeros([0])
 
     def types(dtype: tf.DType, *names: str) -> _Types:
@@ -69,6 +82,8 @@ def _loaded(
     waiting, counts, steps = _first(prefix, stem, filtered, [ids] * 3)
     removed = _first(prefix, stem, types(tf.int64, "removed"), [ids]) if infix else [ids]
     found = [filled(freqs, keys, least), filled(versions, keys, -1), tf.reshape(values, [-1]), tf.shape(values)[-1]]
+    if counted:
+        removed += _first(prefix, stem, {infix + name: dtype for name, dtype in BLOOM.items()}, counted)
     states = [_first(prefix, tf.strings.join([stem, "/", slot]), rows, [ids, numbers]) for slot in slots]
     noted = [waiting, filled(counts, waiting, 0), filled(steps, waiting, -1)]
     return [keys, *found, *noted, *removed, *(tensor for state in states for tensor in state)]
@@ -133,7 +148,7 @@ def _tensors(prefix: tf.Tensor, stem: tf.Tensor, parts: _Types) -> Sequence[tf.T
         dtypes=list(parts.values()),
     )
     for tensor, dtype in zip(restored, parts.values(), strict=True):
-        if dtype == tf.int64:
+        if dtype != tf.float32:
             tensor.set_shape([None])
     return restored
 

@@ -65,6 +65,22 @@ TEST(tiers_hold_what_was_used_most) {
   CHECK((std::vector<std::int32_t>(found, found + 7) == std::vector<std::int32_t>{1, 1, 0, 0, 0, 0, -1}));
 }
 
+TEST(tiers_hold_what_was_counted_most_before_a_restore) {
+  Table tiered(with_tiers("memory:64,log", ";tier_bytes=values"));  // four rows of four floats
+  fixtures::Snapshot saved;
+  saved.keys = {1, 2, 3, 4, 5, 6};
+  saved.values.resize(saved.keys.size() * kTierDim);
+  saved.meta.dim = kTierDim;
+  saved.meta.seen.tracked = true;
+  saved.meta.seen.keys = saved.keys;
+  saved.meta.seen.sightings = {{9, 0}, {1, 0}, {7, 0}, {5, 0}, {0, 0}, {8, 0}};
+  fixtures::import_rows(tiered, saved);
+  tiered.drain();
+  std::int32_t found[6];
+  tiered.tiers_of(saved.keys.data(), saved.keys.size(), found);
+  CHECK((std::vector<std::int32_t>(found, found + 6) == std::vector<std::int32_t>{0, 1, 0, 0, 1, 0}));
+}
+
 std::uint64_t found_in_all(const Table& table) {
   std::uint64_t found = 0;
   for (const auto& tier : table.tier_status()) found += tier.found;

@@ -60,9 +60,9 @@ TierIds shared_keys(std::mt19937_64& random) {
   return keys;
 }
 
-// A table whose rows have one value, of which about every other fits into memory.
-std::unique_ptr<Table> filled_tiers(const TierIds& keys, float value) {
-  auto table = std::make_unique<Table>(with_tiers("memory:80000,mapped"));
+// A table whose rows have one value, of which about every other fits into memory unless `tiers` says otherwise.
+std::unique_ptr<Table> filled_tiers(const TierIds& keys, float value, const char* tiers = "memory:80000,mapped") {
+  auto table = std::make_unique<Table>(with_tiers(tiers));
   const std::vector<float> values(keys.size() * kTierDim, value);
   table->upsert(keys.data(), keys.size(), values.data());
   return table;
@@ -108,6 +108,37 @@ TEST(tiers_updates_by_threads_that_share_keys_all_arrive) {
     expected.insert(expected.end(), kTierDim, sums[0][key] + sums[1][key] + sums[2][key]);
   }
   CHECK(read_tiers(*table, all, false) == expected);
+}
+
+// Batches bring rows up as fast as a drain lets them go down: it must end all the same.
+TEST(tiers_drains_by_threads_end_while_batches_go_on) {
+  constexpr int kKeys = 20000;
+  constexpr int kDrains = 3;
+  constexpr int kMostBatches = 20000;
+  TierIds all(kKeys);
+  std::iota(all.begin(), all.end(), 0);
+  const auto table = filled_tiers(all, 7.0F, "memory:4000,log");
+  table->drain();
+  std::atomic<bool> done{false};
+  std::atomic<int> batches{0};
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    workers.emplace_back([&, worker] {
+      std::mt19937_64 random(static_cast<unsigned>(worker) + 1);
+      TierIds keys(50);
+      while (!done && ++batches < kMostBatches) {
+        for (std::int64_t& key : keys) key = static_cast<std::int64_t>(random() % kKeys);
+        static_cast<void>(read_tiers(*table, keys, false));
+      }
+    });
+  }
+  for (int drain = 0; drain < kDrains; ++drain) {
+    for (const int before = batches; batches < before + 20 && batches < kMostBatches;) std::this_thread::yield();
+    table->drain();
+  }
+  done = true;
+  for (std::thread& worker : workers) worker.join();
+  CHECK(batches < kMostBatches);
 }
 
 // A row that another thread brings up meanwhile must be found, wherever it is looked for first.

@@ -5,6 +5,7 @@
 
 #include "ops/anchor.h"
 #include "ops/attributes.h"
+#include "ops/bloom_counters.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
@@ -28,19 +29,11 @@ std::int64_t time_of(TF_OpKernelContext* context, int index) {
   return time;
 }
 
-float float_attribute(TF_OpKernelConstruction* construction, const char* name) {
-  float value = 0;
-  checked([&](TF_Status* status) { TF_OpKernelConstruction_GetAttrFloat(construction, name, &value, status); });
-  return value;
-}
-
 struct AdmitKernel {
   explicit AdmitKernel(TF_OpKernelConstruction* construction) {
     rules.threshold = int_attribute(construction, "threshold");
     rules.coefficient = int_attribute(construction, "coefficient");
-    rules.bloom.max_elements = int_attribute(construction, "bloom_elements");
-    rules.bloom.false_positive_rate = static_cast<double>(float_attribute(construction, "bloom_rate"));
-    rules.bloom.counter_bits = int_attribute(construction, "bloom_bits");
+    rules.bloom = bloom_attributes(construction);
   }
   Admission rules;
 };

@@ -20,6 +20,12 @@ namespace recmigrate::ops {
   return value != 0;
 }
 
+[[nodiscard]] inline float float_attribute(TF_OpKernelConstruction* construction, const char* name) {
+  float value = 0;
+  checked([&](TF_Status* status) { TF_OpKernelConstruction_GetAttrFloat(construction, name, &value, status); });
+  return value;
+}
+
 [[nodiscard]] inline std::string string_attribute(TF_OpKernelConstruction* construction, const char* name) {
   std::int32_t list_size = 0;
   std::int32_t bytes = 0;

@@ -6,6 +6,7 @@
 
 #include "ops/anchor.h"
 #include "ops/attributes.h"
+#include "ops/bloom_counters.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
@@ -19,18 +20,10 @@ std::shared_ptr<Table> table_of(TF_OpKernelContext* context) {
   return find_table(Input(context, 0, "handle").scalar<std::int64_t>());
 }
 
-float float_attribute(TF_OpKernelConstruction* construction, const char* name) {
-  float value = 0;
-  checked([&](TF_Status* status) { TF_OpKernelConstruction_GetAttrFloat(construction, name, &value, status); });
-  return value;
-}
-
 struct ApplyKernel {
   explicit ApplyKernel(TF_OpKernelConstruction* construction) : update(read_update(construction)) {
     rules.threshold = int_attribute(construction, "threshold");
-    rules.bloom.max_elements = int_attribute(construction, "bloom_elements");
-    rules.bloom.false_positive_rate = static_cast<double>(float_attribute(construction, "bloom_rate"));
-    rules.bloom.counter_bits = int_attribute(construction, "bloom_bits");
+    rules.bloom = bloom_attributes(construction);
   }
   Update update;
   Admission rules;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/attributes.h"
+#include "ops/bloom_counters.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
@@ -61,25 +62,30 @@ void put_keys(TF_OpKernelContext* context, int first, const std::vector<std::int
   std::partial_sum(starts, starts + kBuckets + 1, starts);
 }
 
-// A snapshot in memory.
+// A snapshot; its rows are outputs 4 and 5.
 struct Taken {
   TableMeta meta;
   std::vector<std::int64_t> keys;
-  std::vector<float> values;
-  std::vector<float> slots;
+  TensorPtr values;
+  TensorPtr slots;
   std::vector<Sighting> seen;  // of the rows
 };
 
-Taken taken(const Table& table) {
+Taken taken(TF_OpKernelContext* context, const Table& table) {
   Taken all;
   std::vector<std::uint32_t> cells;
+  const auto output = [&](int index, std::size_t rows, std::size_t width) {
+    return allocate_output(context, index, TF_FLOAT, sizeof(float),
+                           {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)});
+  };
   table.snapshot([&](const TableMeta& meta, std::size_t rows) {
     all.meta = meta;
     if (meta.seen.tracked) cells.resize(rows * meta.seen.layout.cells());
     all.keys.resize(rows);
-    all.values.resize(rows * table.dim());
-    all.slots.resize(rows * table.dim() * slot_count(meta.kind));
-    return Destination{all.keys.data(), all.values.data(), all.slots.data(), cells.empty() ? nullptr : cells.data()};
+    all.values = output(4, rows, table.dim());
+    all.slots = output(5, rows, table.dim() * slot_count(meta.kind));
+    return Destination{all.keys.data(), writable<float>(all.values), writable<float>(all.slots),
+                       cells.empty() ? nullptr : cells.data()};
   });
   all.seen.resize(all.keys.size());
   if (!cells.empty()) {
@@ -91,30 +97,41 @@ Taken taken(const Table& table) {
   return all;
 }
 
+// Puts row order[i] in place i without a copy of all rows, which may be most of the memory there is.
+void reorder(float* rows, std::size_t width, const std::vector<std::size_t>& order) {
+  std::vector<bool> done(order.size());
+  std::vector<float> first(width);
+  for (std::size_t start = 0; start < order.size() && width != 0; ++start) {
+    if (done[start]) continue;
+    std::copy_n(rows + start * width, width, first.data());
+    for (std::size_t at = start;; at = order[at]) {
+      done[at] = true;
+      const bool last = order[at] == start;
+      std::copy_n(last ? first.data() : rows + order[at] * width, width, rows + at * width);
+      if (last) break;
+    }
+  }
+}
+
 void export_rows(TF_OpKernelContext* context) {
   const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
-  const Taken all = taken(*table);
+  const Taken all = taken(context, *table);
   const SeenKeys& seen = all.meta.seen;
   const bool timed = seen.tracked && seen.newest != kNever;
   const std::vector<std::size_t> order = in_order(all.keys);
   put_keys(context, 0, all.keys, all.seen, seen.tracked, timed, order);
-  const auto put_rows = [&](int index, const std::vector<float>& from, std::size_t width) {
-    const TensorPtr to = allocate_output(context, index, TF_FLOAT, sizeof(float),
-                                         {static_cast<std::int64_t>(order.size()), static_cast<std::int64_t>(width)});
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      std::copy_n(from.data() + order[i] * width, width, writable<float>(to) + i * width);
-    }
-  };
-  put_rows(4, all.values, table->dim());
-  put_rows(5, all.slots, table->dim() * slot_count(all.meta.kind));
+  reorder(writable<float>(all.values), table->dim(), order);
+  reorder(writable<float>(all.slots), table->dim() * slot_count(all.meta.kind), order);
   put_keys(context, 6, seen.keys, seen.sightings, seen.tracked, timed, in_order(seen.keys));
+  put_counters(context, 10, seen);
 }
 
 struct ImportKernel {
   explicit ImportKernel(TF_OpKernelConstruction* construction)
       : rule(&named(string_attribute(construction, "optimizer"))),
         starts(floats_attribute(construction, "starts")),
-        tracks(bool_attribute(construction, "tracks")) {
+        tracks(bool_attribute(construction, "tracks")),
+        bloom(bloom_attributes(construction)) {
     if (starts.size() != rule->slots) {
       fail_invalid("optimizer " + std::string(rule->name) + " has " + std::to_string(rule->slots) +
                    " slots; `starts` has " + std::to_string(starts.size()) + " values");
@@ -127,6 +144,7 @@ struct ImportKernel {
   const Rule* rule;
   std::vector<float> starts;
   bool tracks;
+  BloomConfig bloom;
 };
 
 std::uint32_t cell(std::int64_t number) noexcept {
@@ -150,19 +168,43 @@ void add_sightings(TF_OpKernelContext* context, int first, SeenKeys& seen) {
   }
 }
 
+// Where keys are among those of a table's rows. A slot has mostly the same keys in the same order; then nothing is built.
+class Places {
+ public:
+  explicit Places(const Input& keys) noexcept : keys_(keys.data<std::int64_t>()), count_(keys.elements()) {}
+
+  [[nodiscard]] bool are_of(const Input& keys) const noexcept {
+    return keys.elements() == count_ && std::equal(keys_, keys_ + count_, keys.data<std::int64_t>());
+  }
+  // kNone when there is no such key.
+  [[nodiscard]] std::size_t of(std::int64_t key) {
+    for (; known_ < count_; ++known_) places_[keys_[known_]] = known_;
+    const auto found = places_.find(key);
+    return found == places_.end() ? kNone : found->second;
+  }
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+ private:
+  const std::int64_t* keys_;
+  std::size_t count_;
+  std::size_t known_ = 0;
+  std::unordered_map<std::int64_t, std::size_t> places_;
+};
+
 // Writes the slot of the keys at `column` of their rows; keys that it does not have keep what is there.
-void join_slot(const Input& keys, const Input& values, const std::unordered_map<std::int64_t, std::size_t>& rows,
-               std::size_t dim, std::size_t width, std::size_t column, std::vector<float>& slots) {
+void join_slot(const Input& keys, const Input& values, Places& rows, std::size_t dim, std::size_t width,
+               std::size_t column, std::vector<float>& slots) {
   keys.require_rank(1);
   values.require_shape({static_cast<std::int64_t>(keys.elements()), static_cast<std::int64_t>(dim)});
+  const bool same = rows.are_of(keys);
   for (std::size_t i = 0; i < keys.elements(); ++i) {
-    const auto row = rows.find(keys.data<std::int64_t>()[i]);
-    if (row != rows.end()) std::copy_n(values.data<float>() + i * dim, dim, &slots[row->second * width + column]);
+    const std::size_t row = same ? i : rows.of(keys.data<std::int64_t>()[i]);
+    if (row != Places::kNone) std::copy_n(values.data<float>() + i * dim, dim, &slots[row * width + column]);
   }
 }
 
-// Inputs are handle, seed, keys [n], counts [n], times [n], values [n, dim], and keys, counts and times of those that wait;
-// then keys and values [m, dim] of each slot.
+// Inputs are handle, seed, keys [n], counts [n], times [n], values [n, dim], keys, counts and times of those that wait, and
+// what Bloom filters there were with their counters; then keys and values [m, dim] of each slot.
 void import_rows(const ImportKernel& kernel, TF_OpKernelContext* context) {
   const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
   const std::size_t dim = table->dim();
@@ -174,22 +216,23 @@ void import_rows(const ImportKernel& kernel, TF_OpKernelContext* context) {
   meta.dim = static_cast<std::int64_t>(dim);
   meta.seen.tracked = kernel.tracks;
   add_sightings(context, 2, meta.seen);
+  const std::size_t known = meta.seen.keys.size();
   add_sightings(context, 6, meta.seen);
+  take_counters(context, 9, kernel.bloom, "table '" + table->name() + "'", known, meta.seen);
   const std::size_t width = kernel.rule->slots * dim;
   std::vector<float> slots(keys.elements() * width);
   if (width != 0) {
     meta.kind = kernel.rule->kind;
     std::copy(kernel.starts.begin(), kernel.starts.end(), meta.starts.begin());
-    std::unordered_map<std::int64_t, std::size_t> rows;
+    Places rows(keys);
     for (std::size_t i = 0; i < keys.elements(); ++i) {
-      rows[keys.data<std::int64_t>()[i]] = i;
       for (std::size_t s = 0; s < kernel.rule->slots; ++s) {
         std::fill_n(&slots[i * width + s * dim], dim, kernel.starts[s]);
       }
     }
     const auto count = static_cast<int>(kernel.rule->slots);
     for (int s = 0; s < count; ++s) {
-      join_slot(Input(context, 9 + s, "slot_keys"), Input(context, 9 + count + s, "slot_values"), rows, dim, width,
+      join_slot(Input(context, 11 + s, "slot_keys"), Input(context, 11 + count + s, "slot_values"), rows, dim, width,
                 static_cast<std::size_t>(s) * dim, slots);
     }
   }
@@ -216,7 +259,7 @@ void compute(void* kernel, TF_OpKernelContext* context) noexcept {
 void destroy(void* kernel) noexcept { delete static_cast<ImportKernel*>(kernel); }
 
 void exported_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
-  ranks(context, {1, 1, 1, 1, 2, 2, 1, 1, 1, 1}, status);
+  ranks(context, {1, 1, 1, 1, 2, 2, 1, 1, 1, 1, 1, 1}, status);
 }
 
 }  // namespace
@@ -225,16 +268,18 @@ void register_keyed_row_ops() {
   register_op({"RecExportRows",
                {"handle: int64"},
                {"keys: int64", "counts: int64", "times: int64", "offsets: int32", "values: float", "slots: float",
-                "waiting_keys: int64", "waiting_counts: int64", "waiting_times: int64", "waiting_offsets: int32"},
+                "waiting_keys: int64", "waiting_counts: int64", "waiting_times: int64", "waiting_offsets: int32",
+                "bloom_filters: int64", "bloom_counters: uint8"},
                {},
                &exported_shape},
               stateless<&export_rows>());
   register_op({"RecImportRows",
                {"handle: int64", "seed: int64", "keys: int64", "counts: int64", "times: int64", "values: float",
-                "waiting_keys: int64", "waiting_counts: int64", "waiting_times: int64", "slot_keys: N * int64",
-                "slot_values: N * float"},
+                "waiting_keys: int64", "waiting_counts: int64", "waiting_times: int64", "bloom_filters: int64",
+                "bloom_counters: uint8", "slot_keys: N * int64", "slot_values: N * float"},
                {},
-               {"N: int >= 0", "optimizer: string = 'none'", "starts: list(float)", "tracks: bool = false"},
+               {"N: int >= 0", "optimizer: string = 'none'", "starts: list(float)", "tracks: bool = false",
+                "bloom_elements: int = 0", "bloom_rate: float = 0.01", "bloom_bits: int = 32"},
                &no_shape},
               {&create, &compute, &destroy});
 }

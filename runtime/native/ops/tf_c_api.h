@@ -13,7 +13,7 @@ struct TF_ShapeHandle;
 struct TF_ShapeInferenceContext;
 
 #ifndef RECMIGRATE_REAL_TF_TYPES
-typedef enum TF_DataType { TF_FLOAT = 1, TF_INT32 = 3, TF_INT64 = 9, TF_BOOL = 10, TF_DATA_TYPE_LAST = 0x7fffffff } TF_DataType;
+typedef enum TF_DataType { TF_FLOAT = 1, TF_INT32 = 3, TF_UINT8 = 4, TF_INT64 = 9, TF_BOOL = 10, TF_DATA_TYPE_LAST = 0x7fffffff } TF_DataType;
 typedef enum TF_Code {
   TF_OK = 0,
   TF_INVALID_ARGUMENT = 3,
@@ -34,7 +34,7 @@ typedef struct TF_OpKernelConstruction TF_OpKernelConstruction;
 typedef struct TF_OpKernelContext TF_OpKernelContext;
 #endif
 
-static_assert(TF_FLOAT == 1 && TF_INT32 == 3 && TF_INT64 == 9 && TF_BOOL == 10, "the numbers are part of the binary interface");
+static_assert(TF_FLOAT == 1 && TF_INT32 == 3 && TF_UINT8 == 4 && TF_INT64 == 9 && TF_BOOL == 10, "the numbers are part of the binary interface");
 static_assert(TF_OK == 0 && TF_INVALID_ARGUMENT == 3 && TF_RESOURCE_EXHAUSTED == 8 && TF_INTERNAL == 13 && TF_DATA_LOSS == 15,
               "the numbers are part of the binary interface");
 

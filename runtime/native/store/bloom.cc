@@ -40,6 +40,14 @@ std::size_t cells_of(const BloomConfig& config, std::size_t parts) noexcept {
 
 }  // namespace
 
+std::vector<std::int64_t> BloomConfig::identity(std::size_t filters) const {
+  constexpr std::int64_t kFormat = 1;
+  std::int64_t rate = 0;
+  std::memcpy(&rate, &false_positive_rate, sizeof rate);
+  return {kFormat, static_cast<std::int64_t>(filters), hashes_of(*this),
+          static_cast<std::int64_t>(cells_of(*this, filters)), counter_bits, max_elements, rate};
+}
+
 CountingBloom::CountingBloom(const BloomConfig& config, std::size_t parts)
     : hashes_(hashes_of(config)),
       width_(static_cast<std::size_t>(config.counter_bits) / 8),
@@ -58,10 +66,10 @@ std::size_t CountingBloom::place(std::uint64_t hash, unsigned i) const noexcept 
   return (mixed + i * step) % cells_;
 }
 
-std::uint32_t CountingBloom::read(std::size_t at) const noexcept {
+std::uint32_t CountingBloom::read(const std::uint8_t* counters, std::size_t at) const noexcept {
   std::uint32_t count = 0;
   for (std::size_t byte = 0; byte < width_; ++byte) {
-    count |= std::uint32_t{counters_[at * width_ + byte]} << (8 * byte);
+    count |= std::uint32_t{counters[at * width_ + byte]} << (8 * byte);
   }
   return count;
 }
@@ -89,6 +97,10 @@ std::uint32_t CountingBloom::add(std::uint64_t hash, std::uint64_t more) noexcep
 
 void CountingBloom::set_counters(const std::uint8_t* counters) noexcept {
   std::memcpy(counters_.data(), counters, counters_.size());
+}
+
+void CountingBloom::raise_counters(const std::uint8_t* counters) noexcept {
+  for (std::size_t at = 0; at < cells_; ++at) write(at, std::max(read(at), read(counters, at)));
 }
 
 }  // namespace recmigrate

@@ -19,6 +19,9 @@ struct BloomConfig {
   }
   // Throws InvalidInput that names `owner` and the entry.
   void check(const std::string& owner) const;
+  // What tells as many filters made with these from others, so that counters of theirs are not mistaken: format, filters,
+  // hashes, counters of each, bits of a counter, elements and the bits of the rate.
+  [[nodiscard]] std::vector<std::int64_t> identity(std::size_t filters) const;
 };
 
 // Never counts a key too low until a counter is full, where it stays. The same calls give the same counts on any machine.
@@ -44,10 +47,13 @@ class CountingBloom {
   // The counters as they go into a checkpoint, and back: `bytes()` of them.
   [[nodiscard]] const std::vector<std::uint8_t>& counters() const noexcept { return counters_; }
   void set_counters(const std::uint8_t* counters) noexcept;
+  // Raises each counter to that of a filter that is made alike, so that it counts no key lower than either did.
+  void raise_counters(const std::uint8_t* counters) noexcept;
 
  private:
   [[nodiscard]] std::size_t place(std::uint64_t hash, unsigned i) const noexcept;
-  [[nodiscard]] std::uint32_t read(std::size_t at) const noexcept;
+  [[nodiscard]] std::uint32_t read(std::size_t at) const noexcept { return read(counters_.data(), at); }
+  [[nodiscard]] std::uint32_t read(const std::uint8_t* counters, std::size_t at) const noexcept;
   void write(std::size_t at, std::uint32_t count) noexcept;
 
   unsigned hashes_;

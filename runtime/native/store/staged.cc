@@ -36,6 +36,11 @@ std::uint64_t Staged::unused() const {
   return unused_;
 }
 
+std::uint64_t Staged::newest_used() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return newest_used_;
+}
+
 float* Staged::row(Slot slot) const noexcept {
   return &chunks_[slot >> kChunkShift][(slot & (kChunk - 1)) * width_];
 }

@@ -26,6 +26,8 @@ class Staged {
   [[nodiscard]] std::size_t bytes() const;
   // Copies that were dropped without having been used.
   [[nodiscard]] std::uint64_t unused() const;
+  // The last of the requests whose copies were used, 0 when none were.
+  [[nodiscard]] std::uint64_t newest_used() const;
 
   // How many more copies there may be if `most` are allowed; those that were overtaken go first where there is no room.
   [[nodiscard]] std::size_t room(std::size_t most);

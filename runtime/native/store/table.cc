@@ -89,6 +89,7 @@ Table::~Table() {
   if (prefetcher_) prefetcher_->close();
   sweeper::forget(*this);
   sweeper::forget(compactor_, sweeper::Work::compact);
+  if (prefetcher_) prefetcher_->close();  // rows that went down meanwhile may have called it
 }
 
 RowLayout Table::layout(OptimizerKind kind) const noexcept {

@@ -238,7 +238,8 @@ class Table : private Tended {
   [[nodiscard]] bool prefetches() const noexcept {
     return tiered() && sweeper::threads(sweeper::Work::prefetch) != 0;
   }
-  // Returns once no tier holds more than it may and what is to be on a medium is there. Throws StorageFailed.
+  // Returns once no tier holds more than it may, but for rows that batches bring up meanwhile, and what is to be on a medium
+  // is there. Throws StorageFailed.
   void drain();
   // What the tiers hold and did, from the first to the last; empty for a table without.
   struct TierStatus {
@@ -365,7 +366,8 @@ class Table : private Tended {
   struct Descent;
   [[nodiscard]] std::vector<Descent> coldest(std::size_t count, std::uint64_t before) const;
   void put_below(std::size_t tier, const std::vector<Descent>& rows);
-  void lower_rows(bool all);
+  std::size_t lower_rows(bool all);
+  [[nodiscard]] std::size_t rows_too_many() const;
   void compact_tiers(bool scarce);
   void compact_in_background() noexcept;
   bool move_segment(std::size_t tier, bool scarce);
@@ -523,7 +525,6 @@ class Table : private Tended {
     Table& table_;
   };
   Compactor compactor_{*this};
-  std::mutex trimming_;                               // one thread moves rows down at a time
 
   std::mutex recent_mutex_;
   std::vector<FoundPtr> recent_;  // batches looked up lately, for their updates

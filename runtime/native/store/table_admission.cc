@@ -404,6 +404,9 @@ void Table::restore_seen(State& state, const SeenKeys& seen) const {
       if (row != nullptr) {
         state.layout.write(row, Cell::count, sighting.count);
         state.layout.write(row, Cell::last_seen, sighting.last_seen);
+        if (state.layout.has(Cell::uses)) {  // so that the rows used most lie in memory from the start
+          state.layout.write(row, Cell::uses, std::max(state.layout.read(row, Cell::uses), sighting.count));
+        }
       } else if (sighting.count != 0) {
         shard.sightings.reserve(1);
         shard.sightings.put(hash_key(key), key, sighting);

@@ -21,7 +21,6 @@ void Table::compact_in_background() noexcept {
   try {
     for (std::size_t t = 0; t + 1 < config_.tiers.size(); ++t) {
       for (bool more = true; more;) {
-        const std::lock_guard<std::mutex> one(trimming_);
         const Maintenance maintenance(maintenance_);
         more = move_segment(t, false);
       }

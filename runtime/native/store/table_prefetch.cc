@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/errors.h"
 #include "store/hash.h"
 
 namespace recmigrate {
 namespace {
 
 // Rows read together: enough to keep a disk busy, and few, since who replaces or thins the rows waits for them.
-constexpr std::size_t kTogether = 1024;
+constexpr std::size_t kTogether = 256;
 
 // Copies may take a quarter of memory's tier, and not much more than a large batch needs.
 constexpr std::size_t kPart = 4;
@@ -18,6 +19,9 @@ constexpr std::size_t kMostCopies = std::size_t{1} << 20;
 
 // Keys that may wait to be read, 32 MiB.
 constexpr std::size_t kMostWaiting = std::size_t{1} << 22;
+
+// Requests that are looked for again when rows go down; a dataset is seldom so many batches ahead.
+constexpr std::size_t kMostKept = 16;
 
 }  // namespace
 
@@ -41,11 +45,16 @@ void Table::Prefetcher::add(std::vector<std::int64_t> keys) {
 }
 
 void Table::Prefetcher::go_on() noexcept {
-  if (waiting_ == 0 || needing_ != 0 || closed_) return;
+  if ((waiting_ == 0 && !again_) || needing_ != 0 || closed_) return;
   try {
     sweeper::ask(*this, sweeper::Work::prefetch);
   } catch (...) {  // there is no thread: the batches read their rows themselves
   }
+}
+
+void Table::Prefetcher::search_again() noexcept {
+  again_ = true;
+  go_on();
 }
 
 void Table::Prefetcher::close() noexcept {
@@ -56,59 +65,80 @@ void Table::Prefetcher::close() noexcept {
 // Some rows, so that the thread goes round the tables that ask for it.
 void Table::Prefetcher::tend() noexcept {
   try {
-    if (closed_ || needing_ != 0 || !next() || !read_some()) return;
-  } catch (...) {  // the batch that needs such a row is told what is wrong
-    waiting_ -= keys_.size();
-    keys_.clear();
+    if (!closed_ && needing_ == 0 && read_some()) go_on();
+  } catch (...) {  // there is no memory: it goes on once a batch had its rows
   }
-  go_on();
 }
 
-// Whether there is a request, with keys to look for.
-bool Table::Prefetcher::next() {
-  if (!keys_.empty() && done_ == keys_.size()) {
-    waiting_ -= keys_.size();
-    keys_.clear();
+// Drops requests of which the batch has come, as the newest one whose copies were used tells, and those that nothing tells of.
+void Table::Prefetcher::forget_requests(std::uint64_t used) noexcept {
+  while (!asked_.empty() && asked_.front().searched && (asked_.front().number <= used || asked_.size() > kMostKept)) {
+    waiting_ -= asked_.front().keys.size() - asked_.front().done;
+    asked_.pop_front();
   }
-  if (!keys_.empty()) return true;
+}
+
+// A request with keys to look for, the oldest one first; null when there is none.
+Table::Prefetcher::Request* Table::Prefetcher::next() {
+  if (again_.exchange(false)) {
+    for (Request& one : asked_) {
+      waiting_ += one.done;
+      one.done = 0;
+    }
+  }
+  for (Request& one : asked_) {
+    if (one.done < one.keys.size()) return &one;
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (requests_.empty()) return false;
-  keys_ = std::move(requests_.front());
+  if (requests_.empty()) return nullptr;
+  asked_.push_back({taken_ + 1, std::move(requests_.front())});
   requests_.pop_front();
-  done_ = 0;
-  ++request_;
-  return true;
+  ++taken_;
+  return &asked_.back();
 }
 
-// False when there is no room, which batches that use copies make, or when a batch has just come for its rows.
+// False when there is nothing to look for, when there is no room, which batches that use copies make, or when a batch has
+// just come for its rows.
 bool Table::Prefetcher::read_some() {
   bool crowded = false;
   {
     const ReadLock lock(table_.structure_);
-    const std::size_t room = table_.state_->staged->room(table_.most_copies());
+    Staged& staged = *table_.state_->staged;
+    forget_requests(staged.newest_used());
+    Request* const request = next();
+    const std::size_t room = request == nullptr ? 0 : staged.room(table_.most_copies());
     if (room == 0) return false;
-    const std::size_t before = done_;
-    find_below(std::min(room, kTogether));
+    const std::size_t before = request->done;
+    find_below(*request, std::min(room, kTogether));
     if (needing_ != 0) {  // it may read the same rows
-      done_ = before;
+      request->done = before;
       return false;
     }
-    if (!found_.empty()) read(found_.size());
-    crowded = table_.rows_held() > table_.tier_capacity(0);
+    waiting_ -= request->done - before;
+    std::size_t copied = 0;
+    try {
+      if (!found_.empty()) copied = read(request->number, found_.size());
+    } catch (const StorageFailed&) {  // the batch that needs such a row is told what is wrong
+      waiting_ -= request->keys.size() - request->done;
+      request->done = request->keys.size();
+    }
+    request->searched = request->searched || request->done == request->keys.size();
+    crowded = copied != 0 && table_.rows_held() > table_.tier_capacity(0);
   }
   if (crowded && sweeper::threads() != 0) sweeper::ask(table_);
   return true;
 }
 
 // The next keys of the request whose rows lie below memory. `structure_` is held.
-void Table::Prefetcher::find_below(std::size_t most) {
+void Table::Prefetcher::find_below(Request& request, std::size_t most) {
   found_.clear();
-  while (done_ < keys_.size() && found_.size() < most) {
-    const std::size_t part = shard_of(hash_key(keys_[done_]));
+  std::size_t& done = request.done;
+  while (done < request.keys.size() && found_.size() < most) {
+    const std::size_t part = shard_of(hash_key(request.keys[done]));
     const Shard& shard = *table_.state_->shards[part];
     const ReadLock lock(shard.mutex);
-    for (; done_ < keys_.size() && found_.size() < most; ++done_) {
-      const std::int64_t key = keys_[done_];
+    for (; done < request.keys.size() && found_.size() < most; ++done) {
+      const std::int64_t key = request.keys[done];
       const std::uint64_t hash = hash_key(key);
       if (shard_of(hash) != part) break;
       if (shard.index.find(hash, key) != kAbsent) continue;
@@ -122,8 +152,9 @@ void Table::Prefetcher::find_below(std::size_t most) {
   }
 }
 
-// Copies the rows that were found. `structure_` is held: what is read stays good until they are copied.
-void Table::Prefetcher::read(std::size_t count) {
+// Copies the rows that were found, but for those that have a copy; returns how many. `structure_` is held: what is read
+// stays good until they are copied.
+std::size_t Table::Prefetcher::read(std::uint64_t request, std::size_t count) {
   Staged& staged = *table_.state_->staged;
   std::vector<std::int64_t> keys;
   keys.reserve(count);
@@ -135,7 +166,7 @@ void Table::Prefetcher::read(std::size_t count) {
   own.reserve(count);
   places.reserve(count);
   to.reserve(count);
-  staged.begin(keys.data(), count, request_, rows.data());
+  staged.begin(keys.data(), count, request, rows.data());
   try {
     for (std::size_t t = 0; t < table_.state_->lower.size(); ++t) {
       own.clear();
@@ -154,6 +185,7 @@ void Table::Prefetcher::read(std::size_t count) {
     throw;
   }
   staged.end(keys.data(), rows.data(), count, true);
+  return count - static_cast<std::size_t>(std::count(rows.begin(), rows.end(), nullptr));
 }
 
 Table::Needing::~Needing() {

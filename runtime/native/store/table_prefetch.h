@@ -20,6 +20,8 @@ class Table::Prefetcher final : public Tended {
   void add(std::vector<std::int64_t> keys);
   // Goes on, if there is something to do. Batches that need rows themselves come first: it stops for them.
   void go_on() noexcept;
+  // Looks again for the keys of batches that are still to come: rows that were in memory may have gone down.
+  void search_again() noexcept;
   // Stops for good.
   void close() noexcept;
 
@@ -28,10 +30,18 @@ class Table::Prefetcher final : public Tended {
  private:
   friend class Table::Needing;
 
-  [[nodiscard]] bool next();
+  struct Request {
+    std::uint64_t number;  // in the order of asking
+    std::vector<std::int64_t> keys;
+    std::size_t done = 0;   // of them
+    bool searched = false;  // once, to the end
+  };
+
+  void forget_requests(std::uint64_t used) noexcept;
+  [[nodiscard]] Request* next();
   [[nodiscard]] bool read_some();
-  void find_below(std::size_t most);
-  void read(std::size_t count);
+  void find_below(Request& request, std::size_t most);
+  std::size_t read(std::uint64_t request, std::size_t count);
 
   struct Found {
     std::int64_t key;
@@ -42,14 +52,14 @@ class Table::Prefetcher final : public Tended {
   Table& table_;
   std::atomic<bool> closed_{false};
   std::atomic<int> needing_{0};            // batches that have their rows found and read now
-  std::atomic<std::size_t> waiting_{0};    // keys, those of the present request included
+  std::atomic<std::size_t> waiting_{0};    // keys that are to be looked for
+  std::atomic<bool> again_{false};         // all keys that were asked for, too
   std::mutex mutex_;                       // guards what follows
   std::deque<std::vector<std::int64_t>> requests_;
 
   // Of the thread that tends it.
-  std::vector<std::int64_t> keys_;  // of the present request
-  std::size_t done_ = 0;            // of them
-  std::uint64_t request_ = 0;       // its number
+  std::deque<Request> asked_;  // taken from those; one that was searched stays until its batch has come
+  std::uint64_t taken_ = 0;    // requests
   std::vector<Found> found_;
 };
 

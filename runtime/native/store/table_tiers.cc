@@ -309,11 +309,11 @@ std::uint64_t Table::awaited() noexcept {
 
 // Moves rows down until each tier holds no more than it may, except, unless `all`, those whose updates are awaited.
 void Table::trim(bool all) {
-  const std::lock_guard<std::mutex> one(trimming_);
   const Maintenance maintenance(maintenance_);
   for (const auto& tier : state_->lower) tier->flush();  // what an earlier attempt left
+  bool lowered = true;
   try {
-    lower_rows(all);
+    lowered = lower_rows(all) != 0;
   } catch (const StorageFull&) {
     compact_tiers(true);
     lower_rows(all);
@@ -324,13 +324,26 @@ void Table::trim(bool all) {
   }
   sweeper::threads(sweeper::Work::compact) == 0 ? compact_tiers(false) : sweeper::ask(compactor_, sweeper::Work::compact);
   storage_failed_ = false;
+  if (lowered) prefetcher_->search_again();
 }
 
-// Until each tier but the last holds no more than it may. The caller holds `maintenance_`.
-void Table::lower_rows(bool all) {
-  while (pass_on() + move_down(all) != 0) {
+// Until each tier but the last holds no more than it may, as far as that is known when it begins: batches beside it may
+// bring up rows as fast as others go down. Returns how many left memory. The caller holds `maintenance_`.
+std::size_t Table::lower_rows(bool all) {
+  std::size_t lowered = 0;
+  for (const std::size_t most = rows_too_many();;) {
+    const std::size_t passed_on = pass_on();
+    const std::size_t moved = lowered >= most ? 0 : move_down(all);
+    if (passed_on + moved == 0) return lowered;
+    lowered += moved;
     for (const auto& tier : state_->lower) tier->flush();
   }
+}
+
+std::size_t Table::rows_too_many() const {
+  const ReadLock lock(structure_);
+  const std::size_t rows = rows_held();
+  return rows - std::min(rows, tier_capacity(0));
 }
 
 // Moves the coldest rows that are too many for memory to the tier below; returns how many. Looking for them goes on

@@ -122,6 +122,38 @@ def test_any_number_of_parts_restores_any_other(
     np.testing.assert_array_equal(other.read([*_IDS, 33, 34]), one.read([*_IDS, 33, 34]))
 
 
+def test_what_a_bloom_filter_counted_goes_on(
+    rec: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def restored(path: str, parts: int | None, elements: int = 1000) -> _Model:
+        model = _Model(rec, parts, filter_option=rec.CBFFilter(3, elements, 0.01, rec.uint16))
+        model.saver.restore(model.session, path)
+        return model
+
+    def counts(model: _Model) -> list[int]:
+        frequencies = np.max([freq for freq, _ in model.session.run(model.noted)], axis=0)
+        return [int(frequencies[_IDS.index(key)]) for key in (1, 2, 1001, 5)]
+
+    one = _Model(rec, 2, filter_option=rec.CBFFilter(3, 1000, 0.01, rec.uint16)).trained([1, 2, 2, 2, 1001], [1])
+    path = one.save(tmp_path)
+    other = restored(path, None)
+    assert counts(other) == counts(one) == [2, 3, 1, 0]
+    other.step([1, 1001])
+    assert np.all(other.read([1001]) == 0) and np.all(other.read([1]) != 0), "a key was seen three times"
+    third = restored(other.save(tmp_path), 4)
+    third.step([1001])
+    assert np.all(third.read([1001]) != 0)
+    assert "other settings" not in capfd.readouterr().err
+    anew = restored(path, None, 2000)
+    assert "Bloom filter of table 'user' has other settings" in capfd.readouterr().err
+    assert counts(anew) == [3, 3, 0, 0], "rows keep their counts"
+    exact = _Model(rec, None, filter_option=rec.CounterFilter(3)).trained([1, 5, 5])
+    assert counts(restored(exact.save(tmp_path), 2)) == [1, 0, 0, 2], "exact counts go on in a filter"
+    monkeypatch.setenv("TF_EV_SAVE_FILTERED_FEATURES", "False")
+    left_out = _Model(rec, None, filter_option=rec.CBFFilter(3, 1000, 0.01, rec.uint16)).trained([1, 2])
+    assert counts(restored(left_out.save(tmp_path), None)) == [0, 0, 0, 0]
+
+
 def test_what_is_known_of_keys_is_restored(rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_RECORD_VERSION", "1")
     one = _Model(rec, 2, filter_option=rec.CounterFilter(2)).trained(_IDS, [1, 0])

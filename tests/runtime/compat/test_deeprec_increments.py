@@ -123,20 +123,27 @@ _OPTIMIZERS = {
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "before", "after"),
-    [("adagrad", None, 2), ("adam", 2, None)],
+    ("optimizer", "before", "after", "bloom"),
+    [("adagrad", None, 2, False), ("adam", 2, None, True)],
 )
 def test_whole_and_increment_restore_into_any_number_of_parts(
-    rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str, before: int | None, after: int | None
+    rec: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    optimizer: str,
+    before: int | None,
+    after: int | None,
+    bloom: bool,
 ) -> None:
     monkeypatch.setenv("TF_RECORD_VERSION", "1")
-    model = _Model(rec, before, _OPTIMIZERS[optimizer](rec), filter_option=rec.CounterFilter(2))
+    admission = rec.CBFFilter(2, 1000, 0.01) if bloom else rec.CounterFilter(2)
+    model = _Model(rec, before, _OPTIMIZERS[optimizer](rec), filter_option=admission)
     model.session.run(model.init)
     model.trained([0, 0, 1, 2, 2, 5, 1000]).saver.save(model.session, str(tmp_path / "model"), model.step)
     folder = str(tmp_path / FOLDER / "incr-model")
     model.trained([1, 1, 3, 1001]).increments.incremental_save(model.session, folder, model.step)
     model.trained([2, 1000, 3, -3, -3]).increments.incremental_save(model.session, folder, model.step)
-    restored = _Model(rec, after, _OPTIMIZERS[optimizer](rec), filter_option=rec.CounterFilter(2))
+    restored = _Model(rec, after, _OPTIMIZERS[optimizer](rec), filter_option=admission)
     assert restored.increments.recover_incr_checkpoints(restored.session, tmp_path) == f"{folder}-3"
     _equal(restored.state(), model.state())
     _equal(restored.then(), model.then())

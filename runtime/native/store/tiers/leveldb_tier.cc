@@ -28,6 +28,7 @@ namespace {
 constexpr std::size_t kTogether = 4096;  // records of one write
 constexpr std::size_t kReadGrain = 64;   // reads of one thread
 constexpr int kBloomBits = 10;
+constexpr std::uint64_t kPart = 8;       // a folder is compacted again once it grew by such a part
 
 // What LevelDB writes anew when it is opened, and a little more.
 constexpr std::uint64_t kLeastFree = std::uint64_t{16} << 20;
@@ -164,8 +165,10 @@ class LevelDbTier final : public LowerTier {
     if (broken_) mend();
     write_fresh();
     delete_dead();
-    if (place_.capacity != 0 && folder_bytes() > place_.capacity) {
+    const std::uint64_t bytes = place_.capacity == 0 ? 0 : folder_bytes();
+    if (bytes > place_.capacity && bytes > compacted_ + compacted_ / kPart) {
       database_.compact();
+      compacted_ = folder_bytes();
       ++compactions_;
     }
   }
@@ -322,6 +325,7 @@ class LevelDbTier final : public LowerTier {
   mutable SharedMutex database_mutex_;  // held for writing while the database is opened again
   Database database_;
   bool broken_ = false;
+  std::uint64_t compacted_ = 0;  // bytes of the folder that the last compaction left
   std::atomic<std::uint64_t> compactions_{0};
 
   mutable std::mutex mutex_;  // guards what follows
