@@ -83,5 +83,5 @@ def _leaves(fetches: Any) -> Iterator[Any]:
 
 def _name(fetch: Any) -> str:
     if isinstance(fetch, (str, bytes)):
-        return tf.compat.as_str(fetch)
+        return str(tf.compat.as_str(fetch))
     return str(getattr(fetch, "name", "")) if isinstance(fetch, tf.Operation) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +35,16 @@ def sdk() -> Iterator[Any]:
             yield SimpleNamespace(**names)
     finally:
         mx_rec.uninstall()
+
+
+@contextlib.contextmanager
+def monitored(**settings: Any) -> Iterator[Any]:
+    """Open a session with hooks, which would end without a word where the data does."""
+    with v1.train.MonitoredTrainingSession(**settings) as session:
+        try:
+            yield session
+        except tf.errors.OutOfRangeError as error:
+            raise AssertionError("the data ended") from error
 
 
 def network(sdk: Any, ids: Any, config: Any = None, **settings: Any) -> tuple[Any, Any, Any]:
@@ -87,7 +98,7 @@ def test_ids_without_a_dataset(sdk: Any) -> None:
     with pytest.raises(ValueError, match="no dataset is behind"):
         sdk.modify_graph_and_start_emb_cache()
     hooks = [sdk.OrphanLookupKeySlicerHook(), sdk.GraphModifierHook()]
-    with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+    with monitored(hooks=hooks) as session:
         session.run(train)
         assert session.run(rows).tolist() == [[3.0], [3.0]]
 
@@ -106,7 +117,7 @@ def test_the_modifier_initializes_the_iterator_and_moves_the_ids(sdk: Any) -> No
     )
     hooks = [sdk.LookupSubgraphSlicerHook(["StringToNumber"]), sdk.OrphanLookupKeySlicerHook(), sdk.GraphModifierHook()]
     found = []
-    with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+    with monitored(hooks=hooks) as session:
         found.append(session.run([rows, other, train])[:2])
         found.append(session.run([rows, train])[0])
         assert session.run(missing).tolist() == [[3.0], [0.0]]
@@ -139,7 +150,7 @@ def test_old_ids_are_evicted_and_thresholds_change(sdk: Any) -> None:
         sdk.GraphModifierHook(),
         sdk.EvictHook(evict_enable=True, evict_step_interval=3),
     ]
-    with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
+    with monitored(hooks=hooks) as session:
         session.run(train)
         session.run(train)
         assert (table.size(), session.run(known).tolist()) == (3, [[2.0], [3.0], [3.0]])
@@ -194,7 +205,7 @@ def test_the_reserved_id_has_no_row(sdk: Any) -> None:
 
 def test_a_fixed_table_is_full(sdk: Any) -> None:
     _, rows, train = network(sdk, batches([{"ids": [1, 2, 3]}, {"ids": [3, 4, 1]}])["ids"])
-    with v1.train.MonitoredTrainingSession(hooks=[sdk.GraphModifierHook()]) as session:
+    with monitored(hooks=[sdk.GraphModifierHook()]) as session:
         session.run([rows, train])
         with pytest.raises(tf.errors.InvalidArgumentError, match="more rows than its device_vocabulary_size, 3"):
             session.run([rows, train])
@@ -209,7 +220,7 @@ def test_several_steps_in_one_run(sdk: Any) -> None:
     two = older.create_iteration_per_loop_var([train])
     older.load_iteration_per_loop_var(None, 2)
     config = npu_config_proto(config_proto=v1.ConfigProto())
-    with v1.train.MonitoredTrainingSession(hooks=[sdk.GraphModifierHook()], config=config) as session:
+    with monitored(hooks=[sdk.GraphModifierHook()], config=config) as session:
         found = [session.run([rows, three])[0], session.run({"rows": rows, "op": (two,)})["rows"], session.run(rows)]
         assert [one[0, 0] for one in found] == [2.0, 0.0, -1.0]
         with pytest.raises(tf.errors.OutOfRangeError):
