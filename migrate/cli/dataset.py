@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +68,7 @@ def _silent(rows: Iterable[Row], source: Path, text: str) -> Iterable[Row]:
     "--block-size",
     metavar="MIB",
     type=click.IntRange(1, 1024),
-    default=4,
+    default=8,
     show_default=True,
     help="How much of a file a process reads at once.",
 )
@@ -102,10 +104,21 @@ def build(
         block_bytes=block_size << 20,
         force=force,
     )
-    result = build_dataset(options, _bar if sys.stderr.isatty() else _no_bar)
+    with _ended_by_sigterm():
+        result = build_dataset(options, _bar if sys.stderr.isatty() else _no_bar)
     if result.skipped:
         click.echo(f"{result.skipped:,} rows left out, the first: {result.first_skipped}", err=True)
     click.echo(f"{output}: {result.rows:,} rows in {result.shards} file{'s' * (result.shards != 1)}")
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the program as Ctrl-C does: what it had begun to write goes away."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _bar(results: Iterable[object], count: int, text: str) -> Iterator[object]:

@@ -200,8 +200,6 @@ def _read_lines(block: Block, spec: DataSpec) -> Rows:
         malformed.append((row.number, row.expected_columns, row.actual_columns))
         return "skip"
 
-    texts = {column.column for column in spec.sparse if column.ids in ("map", "hash") and not column.multiple}
-    coded = pa.dictionary(pa.int32(), pa.string())
     try:
         table = csv.read_csv(
             pa.BufferReader(data),
@@ -209,7 +207,7 @@ def _read_lines(block: Block, spec: DataSpec) -> Rows:
             csv.ParseOptions(delimiter=block.delimiter, quote_char=spec.quote or False, invalid_row_handler=left_out),
             csv.ConvertOptions(
                 include_columns=spec.needed,
-                column_types={name: coded if name in texts else pa.string() for name in spec.needed},
+                column_types=dict.fromkeys(spec.needed, pa.string()),
                 strings_can_be_null=True,
                 null_values=list(spec.missing),
             ),

@@ -1,15 +1,17 @@
 """Delimited or Parquet files -> feature map -> TFRecord shards, statistics and schema.
 
-Two passes over blocks of the files, each by several processes. The first takes statistics and counts values; from them
-comes the feature map, unless one is given. The second turns rows into records, a shard a task. Which rows make a shard
-follows from their number alone, sums are exact, values are sorted: the bytes do not depend on the processes or blocks.
+Several processes read blocks of the files, take statistics, count values, and keep each block's columns in a file. From
+the counts comes the feature map, unless one is given. Then they turn columns into records, a shard a task. Which rows
+make a shard follows from their number alone, sums are exact, values are sorted: neither processes nor blocks change a
+byte.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
@@ -48,7 +50,7 @@ class BuildOptions:
     skip_bad_rows: bool = False
     shard_rows: int = 100_000
     level: int = 1  #: of gzip; 0: not compressed
-    block_bytes: int = 4 << 20
+    block_bytes: int = 8 << 20
     force: bool = False  #: replace the output folder
 
 
@@ -64,9 +66,9 @@ class BuildResult:
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows `start` to `stop` of a block."""
+    """Rows `start` to `stop` of a block, whose columns are in a file."""
 
-    block: Block
+    columns: Path
     start: int
     stop: int
 
@@ -87,17 +89,19 @@ def build_dataset(options: BuildOptions, progress: Progress[object]) -> BuildRes
     if options.feature_map:
         load_map(options.feature_map, spec)
     with new_folder(options.output, replace=options.force) as stage, workers(options.jobs) as pool:
-        spool = stage / ".unpacked"
-        spool.mkdir()
-        blocks = list(_blocks(options, spec, spool, pool))
+        spool = stage / ".columns"
+        (spool / "unpacked").mkdir(parents=True)
+        blocks = list(_blocks(options, spec, spool / "unpacked", pool))
         if options.feature_map:
             shutil.copyfile(options.feature_map, stage / MAP)
-        statistics, rows = _scan(options, spec, blocks, stage, pool, progress)
+        tasks = [(block, spool / f"{i}") for i, block in enumerate(blocks)]
+        statistics, rows = _scan(options, spec, tasks, pool, progress)
+        shutil.rmtree(spool / "unpacked")
         if not statistics.rows:
             raise MigrateError(f"{options.inputs[0]}: no rows to build from; give files that have some")
         if not options.feature_map:
             _write_json(stage / MAP, make_map(spec, statistics).to_json())
-        shards = _plan(blocks, rows, options, stage)
+        shards = _plan([path for _, path in tasks], rows, options, stage)
         task = partial(_write_shard, spec=spec, map_path=stage / MAP, options=options)
         for _ in progress(pool.run(task, shards), len(shards), "writing"):
             pass
@@ -117,22 +121,24 @@ def _unpack(task: tuple[Path, Path, int]) -> Path:
 
 
 def _scan(
-    options: BuildOptions, spec: DataSpec, blocks: list[Block], stage: Path, pool: Workers, progress: Progress[object]
+    options: BuildOptions, spec: DataSpec, tasks: list[tuple[Block, Path]], pool: Workers, progress: Progress[object]
 ) -> tuple[Statistics, list[int]]:
     """Return the statistics of all rows, and how many each block has."""
     total, rows = Statistics(), []
-    given = stage / MAP if options.feature_map else None
-    task = partial(_scan_block, spec=spec, map_path=given, skip=options.skip_bad_rows)
-    for found in progress(pool.run(task, blocks), len(blocks), "reading"):
+    task = partial(_scan_block, spec=spec, map_path=options.feature_map, skip=options.skip_bad_rows)
+    for found in progress(pool.run(task, tasks), len(tasks), "reading"):
         assert isinstance(found, Statistics)
         total.add(found)
         rows.append(found.rows)
     return total, rows
 
 
-def _scan_block(block: Block, spec: DataSpec, map_path: Path | None, skip: bool) -> Statistics:
-    known = _known(map_path, spec) if map_path else None
-    return statistics_of(read_samples(block, spec, known, skip=skip), spec)
+def _scan_block(task: tuple[Block, Path], spec: DataSpec, map_path: Path | None, skip: bool) -> Statistics:
+    block, columns = task
+    samples = read_samples(block, spec, _known(map_path, spec) if map_path else None, skip=skip)
+    with columns.open("wb") as out:
+        pickle.dump(samples, out, protocol=5)
+    return statistics_of(samples, spec)
 
 
 @lru_cache(maxsize=1)
@@ -141,7 +147,7 @@ def _known(path: Path, spec: DataSpec) -> FeatureMap:
     return load_map(path, spec)
 
 
-def _plan(blocks: list[Block], rows: list[int], options: BuildOptions, stage: Path) -> list[_Shard]:
+def _plan(blocks: list[Path], rows: list[int], options: BuildOptions, stage: Path) -> list[_Shard]:
     """Return which rows of which blocks make each shard."""
     ends = list(accumulate(rows, initial=0))
     count = -(-ends[-1] // options.shard_rows)
@@ -160,10 +166,10 @@ def _plan(blocks: list[Block], rows: list[int], options: BuildOptions, stage: Pa
 
 def _write_shard(shard: _Shard, spec: DataSpec, map_path: Path, options: BuildOptions) -> None:
     known = _known(map_path, spec)
-    given = known if options.feature_map else None
     with RecordFile(shard.path, options.level) as file:
         for part in shard.parts:
-            samples = read_samples(part.block, spec, given, skip=options.skip_bad_rows)
+            with part.columns.open("rb") as columns:
+                samples = pickle.load(columns)  # from this program's own folder
             file.write(features_of(samples, spec, known), part.start, part.stop)
 
 
@@ -176,7 +182,18 @@ def _describe(spec: DataSpec, statistics: Statistics, known: FeatureMap, stage: 
         (stage / "schema.yaml").write_text(text, encoding="utf-8")
 
 
-def _write_json(path: Path, content: object) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as out:
-        json.dump(content, out, indent=1, ensure_ascii=False)
-        out.write("\n")
+def _write_json(path: Path, content: Mapping[str, object]) -> None:
+    path.write_text(json_lines(content) + "\n", encoding="utf-8", newline="\n")
+
+
+def json_lines(content: Mapping[str, object]) -> str:
+    """Return JSON with a line for each entry of the first two levels: fast for long lists, and fit to be read."""
+    lines = []
+    for key, value in content.items():
+        if isinstance(value, dict):
+            entries = [f"\n  {json.dumps(name)}: {json.dumps(one, ensure_ascii=False)}" for name, one in value.items()]
+            text = "{" + ",".join(entries) + "}"
+        else:
+            text = json.dumps(value, ensure_ascii=False)
+        lines.append(f" {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}"

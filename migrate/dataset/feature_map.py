@@ -13,6 +13,7 @@ import numpy as np
 
 from migrate.dataset.arrow import compute, pa
 from migrate.dataset.fingerprint import fingerprint64
+from migrate.dataset.parse import text_buffers
 from migrate.dataset.spec import DataSpec, DenseColumn, SparseColumn
 from migrate.dataset.statistics import Categories, Moments, Statistics
 from migrate.errors import MigrateError
@@ -24,11 +25,8 @@ VERSION = 1
 
 def text_fingerprints(texts: Any) -> Array:
     """Return the fingerprint of each text of an Arrow array without nulls, uint64."""
-    texts = texts.cast(pa.large_string())
-    _, offsets, data = texts.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else [0]
-    content = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
-    return fingerprint64(content, np.asarray(bounds))
+    offsets, data = text_buffers(texts)
+    return fingerprint64(data, offsets)
 
 
 class MapIds:

@@ -86,19 +86,28 @@ def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
     except OSError as error:
         raise MigrateError(f"cannot write to {target.parent}: {error.strerror or error}; choose another -o") from error
     try:
-        stage.chmod(0o777 & ~_umask())
         yield stage
-        old = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        try:
-            if target.exists():
-                target.rename(old)  # over an empty folder: the way is free for the new one
-            stage.rename(target)
-        finally:
-            shutil.rmtree(old, ignore_errors=True)
+        stage.chmod(0o777 & ~_umask())
+        _put(stage, target)
     except OSError as error:
         raise MigrateError(f"cannot write to {target}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def _put(stage: Path, target: Path) -> None:
+    """Move a folder to where another one may be, which goes only when its place is taken."""
+    if not target.exists():
+        stage.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    target.rename(old)  # over an empty folder
+    try:
+        stage.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -61,6 +61,28 @@ def _stripped(texts: Column, missing: tuple[str, ...]) -> Column:
     return compute.if_else(compute.is_in(texts, pa.array(missing, pa.string())), None, texts)
 
 
+def _is_clean(texts: Column, missing: tuple[str, ...]) -> bool:
+    """Return whether no text can be empty, missing or have blanks around it: by lengths and first and last bytes."""
+    offsets, data = text_buffers(texts)
+    if not len(texts) or texts.null_count:
+        return not len(texts)
+    sizes = np.diff(offsets)
+    if np.isin(sizes, [0, *(len(text.encode()) for text in missing)]).any():
+        return False
+    edges = np.concatenate([data[offsets[:-1]], data[offsets[1:] - 1]])
+    return bool(((edges > ord(" ")) & (edges < 0x80)).all())
+
+
+def text_buffers(texts: Column) -> tuple[Array, Array]:
+    """Return where each text of an Arrow array begins [n + 1] (and the last one ends), and the bytes of all of them."""
+    texts = texts.cast(pa.large_string())
+    _, offsets, data = texts.buffers()
+    if not len(texts):
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    content = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1], content
+
+
 def _is_text(column: Column) -> bool:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
@@ -143,12 +165,16 @@ def texts(column: Column, missing: tuple[str, ...]) -> Texts:
     column = plain(column)
     if not pa.types.is_dictionary(column.type):
         column = (column if _is_text(column) else column.cast(pa.string())).dictionary_encode()
-    known = _stripped(column.dictionary.cast(pa.string()), missing).fill_null("")
-    # Stripping may have made two of them one; the null's code is that of an empty text behind all others.
-    once = pa.concat_arrays([known, pa.array([""], pa.string())]).dictionary_encode()
-    codes = once.indices.to_numpy()
+    known = column.dictionary.cast(pa.string())
+    clean = known if _is_clean(known, missing) else _stripped(known, missing)
+    # Behind all others an empty text, for nulls.
+    every = pa.concat_arrays([clean.fill_null(""), pa.array([""], pa.string())])
     rows = column.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
-    return Texts(codes[rows], once.dictionary)
+    if clean is known:
+        return Texts(rows, every)
+    # Stripping may have made one of several.
+    once = every.dictionary_encode()
+    return Texts(once.indices.to_numpy()[rows], once.dictionary)
 
 
 def several(column: Column, spec: SparseColumn, missing: tuple[str, ...]) -> Texts | Integers:

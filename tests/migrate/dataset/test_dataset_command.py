@@ -65,6 +65,8 @@ def test_what_ends_a_build_leaves_the_old_folder(tmp_path: Path) -> None:
         with pytest.raises(error), new_folder(tmp_path / "out", replace=True) as stage:
             (stage / "new").write_text("half")
             raise error
+    with pytest.raises(MigrateError, match="cannot write to"), new_folder(tmp_path / "out", replace=True) as stage:
+        stage.rmdir()  # so that it cannot be moved into its place
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["out", "out/old"]
 
 
