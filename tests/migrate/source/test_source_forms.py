@@ -68,6 +68,8 @@ MOVES = {
     "a dict of dicts, filled": (
         'W = {}\nfor n in names:\n    W[n] = {}\n    W[n]["emb"] = ' + MADE + "\n" + FETCH.format('W[n]["emb"]'), 1),
     "a dict of the class": (OF_CLASS, 1),
+    "a tuple in a tuple": (f"pair = (({A}, 3), 3)\ne = tf.nn.embedding_lookup(pair[0][0], [1])\n", 1),
+    "bound where it is looked up": (f"e = tf.gather((W := {A}), [1]) + tf.gather(W, [2])\n", 1),
     "a default of the class": (
         f"class M:\n    t = 0\n    def __init__(self):\n        self.t = {A}\n        self.e = tf.gather(self.t, [1])\n"
         "e = M().e\n", 1),
