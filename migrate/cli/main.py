@@ -22,6 +22,7 @@ COMMANDS = {
     "checkpoint": ("migrate.cli.checkpoint", "Move a checkpoint of the original model to its tables."),
     "graph": ("migrate.cli.graph", "Judge the embedding tables of a graph file, or move them."),
     "dataset": ("migrate.cli.dataset", "Turn raw data files into a feature map and TFRecords."),
+    "project": ("migrate.cli.project", "Write a whole training project for a model."),
     "report": ("migrate.cli.report", "Show, render and compare reports."),
 }
 

@@ -115,7 +115,7 @@ def _prepare(source: Input, options: Options, how: How) -> Task | Converted | No
         return None
     if not source.explicit and not how.generated and is_generated(source.path.name, data):
         return Converted(source, data, data, left_out(path))
-    siblings = _siblings(source.path) if b"paddle" in data else {}
+    siblings = siblings_of(source.path) if b"paddle" in data else {}
     group = group_of(options.project, path) if options.project is not None else path
     return Task(path, data, for_file(source.path, options), siblings, group)
 
@@ -184,7 +184,7 @@ def _uses_project(path: str, options: Options) -> bool:
     return project is not None and path in project.files and is_judged_with_others(project, path)
 
 
-def _siblings(path: Path) -> dict[str, str]:
+def siblings_of(path: Path) -> dict[str, str]:
     """Return the texts beside a file that a frontend may need, name -> text; unreadable ones are left out."""
     found = {}
     for other in sorted(path.parent.iterdir()):

@@ -69,13 +69,13 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
     checks.check_references(run, run.modules["net"])
     if program is not None:
         loss.check_tasks(program)
-        converted, facts = _emit(program)
+        converted, facts = _emit(program, options.target)
         if not run.problems:
             return findings.converted(program, converted, facts)
     return findings.refused(path, text, run)
 
 
-def _emit(program: Program) -> tuple[str, Facts]:
+def _emit(program: Program, target: str) -> tuple[str, Facts]:
     """Return the converted text and the facts of its rewriting; problems are added to the run."""
     run = program.run
     facts = _facts(program)
@@ -93,7 +93,7 @@ def _emit(program: Program) -> tuple[str, Facts]:
         text = loss.loss_text(program, facts)
     if run.problems:
         return program.module.text, facts
-    converted = module.assemble(program, rewritten, facts.used, expressions, text)
+    converted = module.assemble(program, rewritten, facts.used, expressions, text, target)
     compile(converted, program.module.path, "exec")
     return converted, facts
 

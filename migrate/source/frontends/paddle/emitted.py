@@ -132,6 +132,15 @@ def place_side_by_side(layers):
     return emb_dim
 
 
+def group_by_initializer(layers):
+    """Return lists of the layers whose kernels have the same initializer."""
+    groups = {}
+    for layer in layers:
+        initializer = layer.weight_init
+        groups.setdefault((type(initializer).__name__, str(initializer.get_config())), []).append(layer)
+    return list(groups.values())
+
+
 def clip_by_value(t, clip_value_min=float("-inf"), clip_value_max=float("inf")):
     """tf.clip_by_value, but no gradient passes where `t` lies exactly on a bound, as in the original."""
     clipped = tf.clip_by_value(t, clip_value_min, clip_value_max)

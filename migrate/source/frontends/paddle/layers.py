@@ -49,6 +49,8 @@ RESERVED_ATTRIBUTES = frozenset(
         "name_layers",
         "create_variables",
         "input_layers",
+        "table_layers",
+        "embedding_tables",
         "emb_dim",
         "embedding_initializer",
         "_sub_layers",

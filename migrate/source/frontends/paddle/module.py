@@ -22,6 +22,7 @@ RESERVED = frozenset(
     {
         *("tf", "create_table", "column_blocks", "SPARSE_FEATURES", "SPARSE_OFFSETS", "SPARSE_ROWS", "DENSE_SIZE"),
         *("Layer", "Linear", "Sequential", "LayerList", "with_fan", "place_side_by_side", "clip_by_value"),
+        "group_by_initializer",
         *("sparse_keys", "create_embedding_table", "build_model", "create_loss"),
     }
 )
@@ -35,8 +36,13 @@ def scope_name(class_name: str) -> str:
     return name.lower().strip("_") or "model"
 
 
-def assemble(program: Program, rewritten: cst.Module, used: set[str], expressions: list[str], loss: str) -> str:
+def assemble(
+    program: Program, rewritten: cst.Module, used: set[str], expressions: list[str], loss: str, target: str
+) -> str:
     """Return the text of the converted module.
+
+    Its layers share one table whose columns begin differently, or where the target has no such tables (`rec_sdk`) one
+    for each initializer: these are made by the program, which finds them in `embedding_tables()` of the model.
 
     Args:
         program: the followed model.
@@ -44,13 +50,15 @@ def assemble(program: Program, rewritten: cst.Module, used: set[str], expression
         used: emitted classes that the file uses.
         expressions: the input layers as Python expressions over `self`; empty when nothing was factored.
         loss: the text of `create_loss`.
+        target: `runtime` or `rec_sdk`.
     """
-    body = rewritten.with_changes(body=[_finish_model(program, item, expressions) for item in rewritten.body])
+    grouped = target != "runtime"
+    body = rewritten.with_changes(body=[_finish_model(program, item, expressions, grouped) for item in rewritten.body])
     head, rest = _split_at_imports(program, body)
     if expressions:
-        used = used | {"place_side_by_side"}
-    parts = [*_prologue(program, expressions), *_emitted(used), rest.strip("\n"), loss]
-    parts += [_create_table(program)] if expressions else []
+        used = used | {"place_side_by_side"} | ({"group_by_initializer"} if grouped else set())
+    parts = [*_prologue(program, expressions, grouped), *_emitted(used), rest.strip("\n"), loss]
+    parts += [_create_table(program)] if expressions and not grouped else []
     parts.append(_build_model(program, bool(expressions)))
     lead = head.rstrip("\r\n") + "\n\n" if head.strip() else ""
     text = (lead + "\n\n\n".join(part.strip("\r\n") for part in parts if part.strip()) + "\n").replace("\r\n", "\n")
@@ -91,7 +99,9 @@ def _is_framework_import(statement: cst.BaseStatement, names: dict[str, str]) ->
     return all(dotted.partition(".")[0] not in modules.STANDARD for dotted in modules.imported_names(node).values())
 
 
-def _finish_model(program: Program, item: cst.BaseStatement, expressions: list[str]) -> cst.BaseStatement:
+def _finish_model(
+    program: Program, item: cst.BaseStatement, expressions: list[str], grouped: bool
+) -> cst.BaseStatement:
     """Add to the model's constructor what joins its input layers, and the method that gives their initial values."""
     if not isinstance(item, cst.ClassDef) or item.name.value != program.name:
         return item
@@ -101,10 +111,10 @@ def _finish_model(program: Program, item: cst.BaseStatement, expressions: list[s
     )
     init = methods[place]
     assert isinstance(init, cst.FunctionDef)
-    ending = _statements(_constructor_end(expressions))
+    ending = _statements(_constructor_end(expressions, grouped))
     methods[place] = init.with_changes(body=init.body.with_changes(body=[*init.body.body, *ending], footer=[]))
     if expressions:
-        method = cst.parse_module(_INITIALIZER_METHOD).body[0]
+        method = cst.parse_module(_TABLES_METHOD if grouped else _INITIALIZER_METHOD).body[0]
         methods.insert(place + 1, method.with_changes(leading_lines=[cst.EmptyLine(indent=False)]))
     return item.with_changes(body=item.body.with_changes(body=methods))
 
@@ -116,7 +126,7 @@ def _statements(text: str) -> Sequence[cst.BaseStatement]:
     return function.body.body
 
 
-def _constructor_end(expressions: list[str]) -> str:
+def _constructor_end(expressions: list[str], grouped: bool) -> str:
     if not expressions:
         return "\nself.name_layers()\nself.input_layers = []\nself.emb_dim = 0\n"
     listed = ", ".join(expressions)
@@ -124,6 +134,13 @@ def _constructor_end(expressions: list[str]) -> str:
         listed = "\n    " + ",\n    ".join(expressions) + ",\n"
     single_list = len(expressions) == 1 and expressions[0].startswith("*")
     value = f"list({expressions[0][1:]})" if single_list else f"[{listed}]"
+    if grouped:
+        return (
+            "\n# These layers read the model input. The rows of their kernels that belong to sparse features are\n"
+            "# those of embedding tables, one for each initializer, with the layers' columns side by side.\n"
+            f"self.name_layers()\nself.table_layers = group_by_initializer({value})\n"
+            "self.emb_dim = place_side_by_side([layer for layers in self.table_layers for layer in layers])\n"
+        )
     return (
         "\n# These layers read the model input. One lookup serves them all: the rows of their kernels that belong to\n"
         "# sparse features stand side by side as the columns of one embedding table.\n"
@@ -138,10 +155,17 @@ def embedding_initializer(self):
 '''
 
 
-def _prologue(program: Program, expressions: list[str]) -> list[str]:
+_TABLES_METHOD = '''\
+def embedding_tables(self):
+    """Return (columns, initializer) of each embedding table; their rows side by side are the embedding."""
+    return [(sum(layer.out_features for layer in layers), layers[0].weight_init) for layers in self.table_layers]
+'''
+
+
+def _prologue(program: Program, expressions: list[str], grouped: bool) -> list[str]:
     spec = program.schema.input
     imports = "import tensorflow.compat.v1 as tf"
-    if expressions:
+    if expressions and not grouped:
         imports += "\n\nfrom runtime import create_table\nfrom runtime.initializers import column_blocks"
     layout = [
         f"#: the features of `sparse_feature` [batch, {len(spec.sparse)}], in order",

@@ -1,0 +1,1 @@
+"""`migrate project`: a whole training project from a model and its feature schema."""

@@ -1,0 +1,65 @@
+"""Model and schema -> a folder with a training project, rendered from `templates/project`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from migrate.dataset.files import new_folder
+from migrate.errors import MigrateError
+from migrate.project.facts import ProjectFacts, project_facts
+
+#: of each project -> its template; `model.py` and `schema.yaml` are made without one
+FILES = {
+    name: f"{name}.jinja" for name in ("README.md", "config.py", "dataset.py", "main.py", "run.sh", "test_smoke.py")
+}
+
+
+@dataclass(frozen=True)
+class ProjectOptions:
+    """What `migrate project` was asked to do."""
+
+    source: Path
+    schema: Path
+    output: Path
+    target: str = "runtime"
+    style: str = "session"
+    force: bool = False  #: replace the output folder
+
+
+def write_project(options: ProjectOptions) -> list[str]:
+    """Write the project and return the names of its files; the folder appears whole or not at all.
+
+    Raises:
+        MigrateError: source or schema cannot be read or converted, a target or style that is not there yet, or a
+            folder that has files in it without `force`.
+    """
+    if options.target != "runtime":
+        raise MigrateError(f"--target {options.target} is not there yet for projects; leave it out")
+    if options.style != "session":
+        raise MigrateError(f"--style {options.style} is not there yet for projects; leave it out")
+    files = render(project_facts(options.source, options.schema), options.target)
+    with new_folder(options.output, replace=options.force) as folder:
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        (folder / "run.sh").chmod(0o777 & (folder / "run.sh").stat().st_mode | 0o111)
+    return sorted(files)
+
+
+def render(facts: ProjectFacts, target: str) -> Mapping[str, str]:
+    """Return the files of a project, name -> text."""
+    environment = Environment(
+        loader=PackageLoader("migrate.templates", "project"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    files = {
+        name: environment.get_template(template).render(**facts.values(), target=target)
+        for name, template in FILES.items()
+    }
+    return {**files, "model.py": facts.module, "schema.yaml": facts.schema_text}

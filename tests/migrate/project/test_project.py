@@ -1,0 +1,186 @@
+"""`migrate project` writes a project that trains, with the same losses under each switch and as stock TensorFlow."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from migrate.errors import MigrateError
+from migrate.project.build import ProjectOptions, write_project
+from migrate.project.literal import literal
+from runtime.compat import mx_rec
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "mmoe"
+SCHEMA = """\
+version: 1
+model:
+  class: MMoELayer
+  arguments: {feature_size: 23, expert_num: 2, expert_size: 4, tower_size: 3, gate_num: 2}
+input:
+  size: 23
+  dense: [[0, 3]]
+  sparse: [{name: a, start: 3, size: 8}, {name: b, start: 11, size: 7}, {name: c, start: 18, size: 5}]
+labels: [income, marital]
+tasks: [{name: income, output: 0, label: income}, {name: marital, output: 1, label: marital}]
+"""
+PYTHON = ("config.py", "dataset.py", "main.py", "test_smoke.py")
+RATE = 0.1  #: large, so that a wrong row shows in the next loss
+v1 = tf.compat.v1
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project of a small MMoE, with data."""
+    root = tmp_path_factory.mktemp("project")
+    for name in ("net.py", "dygraph_model.py"):
+        shutil.copy(EXAMPLE / name, root / name)
+    (root / "schema.yaml").write_text(SCHEMA)
+    write_project(ProjectOptions(root / "net.py", root / "schema.yaml", root / "out"))
+    runpy.run_path(str(root / "out" / "dataset.py"))["make_up"](256, root / "out" / "data")
+    return root / "out"
+
+
+@pytest.fixture
+def program(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """The names of main.py, over the façade."""
+    monkeypatch.syspath_prepend(str(project))
+    monkeypatch.chdir(project)
+    eager = tf.executing_eagerly()
+    v1.disable_eager_execution()
+    mx_rec.install()
+    try:
+        yield runpy.run_path(str(project / "main.py"))
+    finally:
+        mx_rec.uninstall()
+        for name in ("config", "model"):
+            sys.modules.pop(name, None)
+        if eager:
+            v1.enable_eager_execution()
+
+
+def _trained(program: dict[str, Any], capsys: pytest.CaptureFixture[str], **switches: Any) -> list[float]:
+    mx_rec.install()  # forgets the `init` of the run before
+    with tf.Graph().as_default():
+        program["train"](
+            program["Config"](max_steps=5, log_steps=1, eval_batch_size=32, learning_rate=RATE, **switches)
+        )
+    return [float(loss) for loss in re.findall(r"loss ([-\d.e]+)", capsys.readouterr().out)]
+
+
+def _stock(program: dict[str, Any], steps: int) -> list[float]:
+    """The losses of the same batches with variables of TensorFlow in place of tables, all trained by its Adam."""
+    config = program["Config"](use_modify_graph=True, learning_rate=RATE)
+    with tf.Graph().as_default():
+        v1.set_random_seed(config.seed)  # decides about the order of the rows
+        batch, iterator = program["make_batch_and_iterator"](config, [], True)
+        network = program["MMoELayer"](**program["MODEL_ARGUMENTS"])
+        tables = [
+            v1.get_variable(f"table_{i}", [20, dim], initializer=initializer)
+            for i, (dim, initializer) in enumerate(network.embedding_tables())
+        ]
+        found = [tf.reduce_sum(tf.nn.embedding_lookup(table, batch["sparse_feature_0"]), 1) for table in tables]
+        output = program["build_model"](network, tf.concat(found, 1), batch["dense_feature"], batch["label"])
+        step = v1.train.AdamOptimizer(config.learning_rate).minimize(output["loss"])
+        with v1.Session() as session:
+            session.run([v1.global_variables_initializer(), iterator.initializer])
+            return [float(session.run([output["loss"], step])[0]) for _ in range(steps)]
+
+
+def test_losses_agree_under_the_switches_and_with_stock(
+    program: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    static = _trained(program, capsys)
+    assert len(static) == 6  # five steps and the evaluation
+    assert len(set(static)) == 6
+    # Rows that a batch does not touch stay with LazyAdam; Adam moves them from the second step on.
+    np.testing.assert_allclose(static[:2], _stock(program, 2), rtol=1e-5)
+    modified = _trained(program, capsys, use_modify_graph=True, use_multi_lookup=True, use_dynamic=True)
+    expanded = _trained(program, capsys, use_dynamic_expansion=True)
+    for other in (modified, expanded):
+        np.testing.assert_allclose(other, static, rtol=0, atol=1e-5 * max(static))
+    counted = _trained(program, capsys, use_faae=True, use_modify_graph=True, cache_mode="DDR", access_threshold=10)
+    assert counted[4] != pytest.approx(static[4], rel=1e-5), "rare ids are not trained"
+
+
+def test_files(project: Path) -> None:
+    assert sorted(path.name for path in project.iterdir() if path.name != "data" and path.name[0] != "_") == [
+        *("README.md", "config.py", "dataset.py", "main.py", "model.py", "run.sh", "schema.yaml", "test_smoke.py")
+    ]
+    main = ast.parse((project / "main.py").read_text(), feature_version=(3, 7))
+    functions = {node.name for node in main.body if isinstance(node, ast.FunctionDef)}
+    assert functions >= {"make_batch_and_iterator", "model_forward", "evaluate", "evaluate_fix"}
+    assert functions >= {"create_feature_spec_list", "add_timestamp_func"}
+    for node in ast.walk(main):
+        if isinstance(node, ast.FunctionDef):
+            assert node.returns is not None
+            assert all(argument.annotation for argument in node.args.args)
+    imported = {node.module for node in ast.walk(main) if isinstance(node, ast.ImportFrom)}
+    assert not [name for name in imported if name and name.startswith(("runtime", "migrate"))]
+    assert "runtime" not in (project / "model.py").read_text()
+    subprocess.run(["bash", "-n", "run.sh"], cwd=project, check=True)
+    assert (project / "run.sh").stat().st_mode & 0o111
+    subprocess.run([sys.executable, "-m", "ruff", "format", "--isolated", "--check", *PYTHON], cwd=project, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--isolated", "--select=E,F,W,UP", *PYTHON], cwd=project, check=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("switches", "message"),
+    [
+        ({"cache_mode": "DDR"}, "USE_MODIFY_GRAPH=1"),
+        ({"cache_mode": "SSD", "use_modify_graph": True, "use_dynamic_expansion": True}, "HBM only"),
+        ({"use_faae": True, "use_dynamic_expansion": True}, "not evicted"),
+        ({"cache_mode": "NVM"}, "HBM, DDR or SSD"),
+    ],
+)
+def test_switches_that_do_not_go_together(program: dict[str, Any], switches: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        program["Config"](**switches)
+
+
+def test_refused(project: Path, tmp_path: Path) -> None:
+    source, schema = project.parent / "net.py", project / "schema.yaml"
+
+    def refused(message: str, **changed: Any) -> None:
+        options = {"source": source, "schema": schema, "output": tmp_path / "out", **changed}
+        with pytest.raises(MigrateError, match=message):
+            write_project(ProjectOptions(**options))
+        assert not (tmp_path / "out").exists()
+
+    before = {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}
+    with pytest.raises(MigrateError, match="has files in it"):
+        write_project(ProjectOptions(source, schema, project))
+    assert before == {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}
+    tensorflow = tmp_path / "tensorflow_model.py"
+    tensorflow.write_text("import tensorflow as tf\n")
+    refused("projects are made from Paddle models only", source=tensorflow)
+    refused("is no file", source=tmp_path)
+    for name, old, new in (
+        ("tasks", SCHEMA[SCHEMA.index("tasks:") :], ""),
+        ("size", "size: 5", "size: 6"),
+    ):
+        wrong = tmp_path / f"{name}.yaml"
+        wrong.write_text(SCHEMA.replace(old, new))
+        refused(f"`input.{name}`|`{name}`", schema=wrong)
+    part = tmp_path / "net.py"
+    part.write_text(source.read_text().replace("F.relu(linear_out)", "F.unheard_of(linear_out)"))
+    refused("line .*unheard_of", source=part)
+
+
+def test_literals() -> None:
+    assert literal("A", {"a": [1, 2.5, None], "b": '"x"'}) == '{"a": [1, 2.5, None], "b": "\\"x\\""}'
+    long = {"a": list(range(40)), "b": True}
+    assert ast.literal_eval(literal("A", long)) == long
+    assert '    "a": [\n        0,\n' in literal("A", long)
