@@ -34,11 +34,9 @@ def write_project(options: ProjectOptions) -> list[str]:
     """Write the project and return the names of its files; the folder appears whole or not at all.
 
     Raises:
-        MigrateError: source or schema cannot be read or converted, a target or style that is not there yet, or a
+        MigrateError: source or schema cannot be read or converted, a style that is not there yet, or a
             folder that has files in it without `force`.
     """
-    if options.target != "runtime":
-        raise MigrateError(f"--target {options.target} is not there yet for projects; leave it out")
     if options.style != "session":
         raise MigrateError(f"--style {options.style} is not there yet for projects; leave it out")
     files = render(project_facts(options.source, options.schema), options.target)

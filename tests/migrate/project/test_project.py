@@ -47,6 +47,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(EXAMPLE / name, root / name)
     (root / "schema.yaml").write_text(SCHEMA)
     write_project(ProjectOptions(root / "net.py", root / "schema.yaml", root / "out"))
+    write_project(ProjectOptions(root / "net.py", root / "schema.yaml", root / "rec_sdk", target="rec_sdk"))
     runpy.run_path(str(root / "out" / "dataset.py"))["make_up"](256, root / "out" / "data")
     return root / "out"
 
@@ -98,7 +99,7 @@ def _stock(program: dict[str, Any], steps: int) -> list[float]:
 
 
 def test_losses_agree_under_the_switches_and_with_stock(
-    program: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    program: dict[str, Any], project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     static = _trained(program, capsys)
     assert len(static) == 6  # five steps and the evaluation
@@ -106,7 +107,8 @@ def test_losses_agree_under_the_switches_and_with_stock(
     # Rows that a batch does not touch stay with LazyAdam; Adam moves them from the second step on.
     np.testing.assert_allclose(static[:2], _stock(program, 2), rtol=1e-5)
     modified = _trained(program, capsys, use_modify_graph=True, use_multi_lookup=True, use_dynamic=True)
-    expanded = _trained(program, capsys, use_dynamic_expansion=True)
+    for_device = runpy.run_path(str(project.parent / "rec_sdk" / "main.py"))
+    expanded = _trained(for_device, capsys, use_dynamic_expansion=True)
     for other in (modified, expanded):
         np.testing.assert_allclose(other, static, rtol=0, atol=1e-5 * max(static))
     counted = _trained(program, capsys, use_faae=True, use_modify_graph=True, cache_mode="DDR", access_threshold=10)
@@ -121,6 +123,9 @@ def test_files(project: Path) -> None:
     functions = {node.name for node in main.body if isinstance(node, ast.FunctionDef)}
     assert functions >= {"make_batch_and_iterator", "model_forward", "evaluate", "evaluate_fix"}
     assert functions >= {"create_feature_spec_list", "add_timestamp_func"}
+    for_device = (project.parent / "rec_sdk" / "run.sh").read_text()
+    assert "runtime" not in for_device + (project.parent / "rec_sdk" / "main.py").read_text()
+    assert "mpirun" in for_device and 'RANK_TABLE_FILE="$3"' in for_device
     for node in ast.walk(main):
         if isinstance(node, ast.FunctionDef):
             assert node.returns is not None
@@ -128,12 +133,13 @@ def test_files(project: Path) -> None:
     imported = {node.module for node in ast.walk(main) if isinstance(node, ast.ImportFrom)}
     assert not [name for name in imported if name and name.startswith(("runtime", "migrate"))]
     assert "runtime" not in (project / "model.py").read_text()
-    subprocess.run(["bash", "-n", "run.sh"], cwd=project, check=True)
+    for folder in (project, project.parent / "rec_sdk"):
+        subprocess.run(["bash", "-n", "run.sh"], cwd=folder, check=True)
     assert (project / "run.sh").stat().st_mode & 0o111
-    subprocess.run([sys.executable, "-m", "ruff", "format", "--isolated", "--check", *PYTHON], cwd=project, check=True)
-    subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--isolated", "--select=E,F,W,UP", *PYTHON], cwd=project, check=True
-    )
+    other = "../rec_sdk/main.py"
+    for command in (["format", "--check"], ["check", "--select=E,F,W,UP"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", *PYTHON, other]
+        subprocess.run(ruff, cwd=project, check=True)
 
 
 @pytest.mark.parametrize(
