@@ -16,6 +16,7 @@ from runtime.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAncho
 from runtime.eager import TableResource
 from runtime.initializers import initializer_text, table_seed
 from runtime.storage import Storage
+from runtime.table_facts import TableFacts
 
 if TYPE_CHECKING:
     from runtime.admission import AdmissionRules
@@ -28,7 +29,7 @@ _NO_COPY = (
 _eager_tables: list[weakref.ref[Table]] = []
 
 
-class Table(_tensorflow.Parent):
+class Table(TableFacts, _tensorflow.Parent):
     """A hash table from int64 keys to rows of `dim` float32 values.
 
     Made by `create_table`. One that belongs to a v1 graph is held per session: a session makes its own, usable once the
@@ -160,80 +161,6 @@ class Table(_tensorflow.Parent):
         """Return what tf.train.Checkpoint and tf.saved_model.save keep of the table."""
         rows = {} if self.resource is None else {"rows": self.resource}
         return {"variable": self.variable, **rows}
-
-    @property
-    def table_name(self) -> str:
-        """The table's name, also the anchor's."""
-        return self.arguments.name
-
-    @property
-    def dim(self) -> int:
-        """Values per row."""
-        return self.arguments.dim
-
-    @property
-    def expands(self) -> bool:
-        """Whether training lookups give rows and their addresses (`init(use_dynamic_expansion=True)`)."""
-        return self.arguments.expands
-
-    @property
-    def tiered(self) -> bool:
-        """Whether rows may lie in tiers below memory."""
-        return self.arguments.storage is not None and self.arguments.storage.tiered
-
-    @property
-    def emb_size(self) -> int:
-        """Rec SDK's name of `dim`."""
-        return self.arguments.dim
-
-    @property
-    def embedding_size(self) -> tf.TensorShape:
-        """`dim` as a shape of rank 1."""
-        return tf.TensorShape([self.arguments.dim])
-
-    @property
-    def key_dtype(self) -> tf.DType:
-        """The key type declared; ids of int32 and int64 are both taken, keys are int64 inside."""
-        return self.arguments.key_dtype
-
-    @property
-    def emb_initializer(self) -> Any:
-        """The initializer given to `create_table`."""
-        return self.arguments.emb_initializer
-
-    @property
-    def init_param(self) -> float:
-        """The factor on all initial values."""
-        return self.arguments.init_param
-
-    @property
-    def is_save(self) -> bool:
-        """Whether checkpoints hold the rows."""
-        return self.arguments.is_save
-
-    @property
-    def padding_keys(self) -> tuple[int, ...]:
-        """The keys whose rows no update changes."""
-        return self.arguments.padding_keys
-
-    @property
-    def padding_keys_mask(self) -> bool:
-        """Whether there are padding keys."""
-        return bool(self.arguments.padding_keys)
-
-    @property
-    def padding_keys_len(self) -> int | None:
-        """The length given with the padding keys; it bounds nothing here."""
-        return self.arguments.padding_keys_len
-
-    @property
-    def device_vocabulary_size(self) -> int:
-        """The number of rows that memory is reserved for, not a limit."""
-        return self.arguments.device_vocabulary_size
-
-    def capacity(self) -> int:
-        """Return the number of rows that memory is reserved for; the table grows beyond it."""
-        return self.arguments.device_vocabulary_size
 
     @_tensorflow.as_written
     def size(self) -> tf.Tensor:
