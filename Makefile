@@ -3,7 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 TF221  := .venv-tf221
 BIN    := $(VENV)/bin
-PIP    := pip install --quiet --disable-pip-version-check
+# Python compiles what is imported; pip would compile all of TensorFlow.
+PIP    := pip install --quiet --no-compile --disable-pip-version-check
 # One process for each core: most tests keep one busy. At most four, as each holds a TensorFlow. A file's tests share one process and
 # its fixtures; files start in the order given. A process that dies fails its test and is not replaced: pytest-xdist 3.8 then hangs.
 # `make test WORKERS=0` runs all in pytest's own process, as a debugger needs it.

@@ -11,7 +11,7 @@ from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.libraries import LIBRARIES
 from migrate.source.frontends.tensorflow.objects import relatives
-from migrate.source.frontends.tensorflow.training import owner
+from migrate.source.frontends.tensorflow.training_facts import owner
 from migrate.source.frontends.tensorflow.values import is_variable
 
 #: Namespaces whose functions and classes make variables of their own.

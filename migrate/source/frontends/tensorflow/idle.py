@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.training import Training
+from migrate.source.frontends.tensorflow.training_facts import Training
 
 #: A row without a gradient stays as it is, or is moved by the table's optimizer as well.
 STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}

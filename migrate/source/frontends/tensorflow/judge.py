@@ -32,7 +32,8 @@ from migrate.source.frontends.tensorflow.savers import savers
 from migrate.source.frontends.tensorflow.scoped import check_scoped_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
 from migrate.source.frontends.tensorflow.tables import find_tables
-from migrate.source.frontends.tensorflow.training import Step, Training, find_training, owner
+from migrate.source.frontends.tensorflow.training import find_training
+from migrate.source.frontends.tensorflow.training_facts import Step, Training, owner
 from migrate.source.frontends.tensorflow.unread import unread
 from migrate.source.frontends.tensorflow.untrained import untrained
 from migrate.source.frontends.tensorflow.variable_lists import check_prints, refined, trainables

@@ -7,7 +7,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.possible import bindings, possible
-from migrate.source.frontends.tensorflow.training import Step
+from migrate.source.frontends.tensorflow.training_facts import Step
 
 #: Functions through which no gradient passes.
 CUTS = {

@@ -19,7 +19,7 @@ from migrate.source.frontends.tensorflow.optimizers import RULE as OPTIMIZER
 from migrate.source.frontends.tensorflow.origins import DATASET, FED, origins
 from migrate.source.frontends.tensorflow.reuse import may_reuse
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
-from migrate.source.frontends.tensorflow.training import Step, Training
+from migrate.source.frontends.tensorflow.training_facts import Step, Training
 from migrate.source.frontends.tensorflow.values import is_fixed
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from migrate.source.frontends.tensorflow.dense import called_elsewhere, makes_va
 from migrate.source.frontends.tensorflow.judge import Judgement, reaches
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.losses import may_train
-from migrate.source.frontends.tensorflow.training import Step, owner
+from migrate.source.frontends.tensorflow.training_facts import Step, owner
 from migrate.source.frontends.tensorflow.variable_scopes import call_sites
 
 #: Code that may not run, or not once.

@@ -20,7 +20,7 @@ from migrate.source.frontends.tensorflow.facts import Change, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.terms import is_branched, is_regularizer
-from migrate.source.frontends.tensorflow.training import Training
+from migrate.source.frontends.tensorflow.training_facts import Training
 from migrate.source.frontends.tensorflow.values import local_names, scope_of_name
 from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option, in_loop
 

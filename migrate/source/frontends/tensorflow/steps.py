@@ -16,7 +16,7 @@ from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.optional import may_lack_tables
 from migrate.source.frontends.tensorflow.placing import end_of_line, line_after, line_before
 from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
-from migrate.source.frontends.tensorflow.training import Step
+from migrate.source.frontends.tensorflow.training_facts import Step
 from migrate.targets.layout import Halves, apply_both, two_optimizers
 
 EXTRA = ("gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")

@@ -13,7 +13,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, members
 from migrate.source.frontends.tensorflow.possible import is_defined
 from migrate.source.frontends.tensorflow.talk import prints
-from migrate.source.frontends.tensorflow.training import Training
+from migrate.source.frontends.tensorflow.training_facts import Training
 from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name, single_value
 
 MISSED = "tables are not in this list, so what is done with every variable would no longer reach them"

@@ -1,0 +1,199 @@
+"""What about the training of a file is not understood, so that its tables stay."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.gradients import Flow, tuple_names
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.optimizers import Optimizer
+from migrate.source.frontends.tensorflow.repeats import exclusive, repeated
+from migrate.source.frontends.tensorflow.talk import prints
+from migrate.source.frontends.tensorflow.training_facts import (
+    RULE,
+    STEPPING,
+    Training,
+    dense_only,
+    is_elsewhere,
+    method_of,
+    owner,
+)
+from migrate.source.frontends.tensorflow.values import is_target, local_names, resolve, scope_of_name
+
+
+def check_consumed(file: File, training: Training, consumed: set[int], tables: set[int], flow: Flow) -> None:
+    """Stop on gradients that are taken but not applied in a way that is understood."""
+    for call in file.tree.calls:
+        taken = method_of(call) == "compute_gradients" and not is_elsewhere(file, call)
+        taken = taken or file.names.of(call.func) == "gradients"
+        if not taken or id(call) in consumed or id(call) in flow.understood:
+            continue
+        bound = bind(call, COMPUTE_OR_GRADIENTS)
+        listed = bound.get("var_list") if bound else None
+        if listed is not None and (dense_only(listed, tables) or _inputs(file, listed, tables)):
+            continue
+        text = " ".join(file.tree.source(call).split())
+        reason = "what becomes of these gradients is not followed"
+        training.stops.append(
+            Stop(
+                call,
+                RULE,
+                f"`{text}` takes gradients",
+                reason,
+                "apply them by `apply_gradients`, or list the variables they are taken of",
+            )
+        )
+
+
+COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth", "name")
+
+
+def _inputs(file: File, arg: cst.Arg, tables: set[int]) -> bool:
+    """True for a gradient with respect to a looked-up tensor or another plain name that is no list of variables."""
+    flow = Flow(file)
+    plain = isinstance(arg.value, cst.Name | cst.Attribute)
+    return plain and id(arg.value) not in tables and flow.kind(arg.value) is None and not _is_list(file, arg.value)
+
+
+def _is_list(file: File, node: cst.BaseExpression) -> bool:
+    value = resolve(file.tree, node)
+    return value is node or not isinstance(value, cst.Call) or file.names.of(value.func) is None
+
+
+def check_carriers(file: File, flow: Flow, training: Training) -> None:
+    """Stop when a list of gradients or variables is also used in a way that is not understood."""
+    for node in flow.carriers.values():
+        scope = scope_of_name(file.tree, node)
+        for use in local_names(file.tree, node.value, scope) if scope is not None else []:
+            if is_target(file.tree, use) or id(use) in flow.understood or _in_place(file, flow, use):
+                continue
+            if prints(file, use):
+                continue
+            text = " ".join(file.tree.source(file.tree.statement(use) or use).split())[:80]
+            reason = "it would also see the tables, or stop seeing them"
+            training.stops.append(
+                Stop(
+                    use,
+                    RULE,
+                    f"`{node.value}` is used in `{text}`",
+                    reason,
+                    "list the variables that are meant by their names",
+                )
+            )
+
+
+def _in_place(file: File, flow: Flow, use: cst.Name) -> bool:
+    """True inside `for i, (g, v) in enumerate(pairs): ... pairs[i] = (f(g), v)`."""
+    loop = file.tree.enclosing(use, cst.For)
+    if loop is None or file.tree.source(loop.iter) != f"enumerate({use.value})":
+        return False
+    if not isinstance(loop.target, cst.Tuple) or len(loop.target.elements) != 2:
+        return False
+    names = tuple_names(loop.target.elements[1].value)
+    around = file.tree.parent(use)
+    if isinstance(around, cst.Arg):
+        return names is not None and _pairs_only(file, loop, names[1])
+    target = file.tree.parent(around) if isinstance(around, cst.Subscript) else None
+    assign = file.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+    pair = assign.value if isinstance(assign, cst.Assign) else None
+    if names is None or not isinstance(pair, cst.Tuple) or len(pair.elements) != 2:
+        return False
+    index = file.tree.source(loop.target.elements[0].value)
+    same_place = isinstance(around, cst.Subscript) and file.tree.source(around) == f"{use.value}[{index}]"
+    return same_place and flow.keeps_pair(pair, *names)
+
+
+def _pairs_only(file: File, loop: cst.For, variable: str) -> bool:
+    """True when the loop uses the variable only as the second half of a pair."""
+    inside = [use for use in file.tree.names[variable] if file.tree.contains(loop.body, use)]
+    elements = [file.tree.parent(use) for use in inside]
+    return all(isinstance(e, cst.Element) and isinstance(file.tree.parent(e), cst.Tuple) for e in elements)
+
+
+def check_unseen(file: File, training: Training, seen: set[int]) -> None:
+    """Stop on optimizers that are used in another way than by calling their methods, as a bound method is."""
+    refused = {id(stop.node) for stop in training.stops}
+    for call, name in file.names.calls:
+        if not STEPPING.fullmatch(name) or id(call) in seen or _is_idle(file, call):
+            continue
+        if any(id(one) in refused for one in (call, *file.tree.ancestors(call)) if isinstance(one, cst.Call)):
+            continue  # why is said there
+        text = " ".join(file.tree.source(call).split())
+        reason = "no call of its methods is seen, so how it trains the tables is not known"
+        action = "call its `minimize` where it is made, or keep the tables dense"
+        training.stops.append(Stop(call, RULE, f"`{text}` is an optimizer that is used in another way", reason, action))
+
+
+def _is_idle(file: File, call: cst.Call) -> bool:
+    """True for an optimizer that stays in a name of a function, or of the file, that nothing reads."""
+    if isinstance(file.tree.parent(call), cst.Expr):
+        return True
+    assign = file.tree.parent(call)
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
+    scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
+    if scope is None or not isinstance(target, cst.Name):
+        return False
+    return all(is_target(file.tree, use) for use in local_names(file.tree, target.value, scope))
+
+
+def check_states(file: File, training: Training) -> None:
+    """Stop when two optimizers with state would share one table's slots."""
+    for i, first in enumerate(training.steps):
+        for second in training.steps[i + 1 :]:
+            makers = [m for step in (first, second) for m in step.optimizer.makers]
+            same = {id(m.call) for m in first.optimizer.makers} == {id(m.call) for m in second.optimizer.makers}
+            if (
+                same
+                or not any(m.stock.stateful for m in makers)
+                or owner(file, first.call) is not owner(file, second.call)
+            ):
+                continue
+            if not exclusive(file, first.call, second.call):
+                reason = "each optimizer keeps state of its own, but a table has one state"
+                training.stops.append(
+                    Stop(
+                        second.call,
+                        RULE,
+                        "two optimizers train the same variables",
+                        reason,
+                        "train the tables by one of them: give the other its variables by `var_list`",
+                    )
+                )
+
+
+def check_repeated(file: File, training: Training) -> None:
+    """Stop when one call makes several optimizers with state, which would share one table's slots."""
+    for step in training.steps:
+        made = {id(maker.call) for maker in step.optimizer.makers}
+        same = [one for one in training.steps if made & {id(maker.call) for maker in one.optimizer.makers}]
+        if step.optimizer.handed and (len(same) > 1 or repeated(file, step.call)):
+            text = " ".join(file.tree.source(step.optimizer.receiver).split())
+            reason = "the optimizer of the tables is made where this one trains, and would be made several times"
+            training.stops.append(
+                Stop(
+                    step.call,
+                    RULE,
+                    f"`{text}` is given to what trains several times",
+                    reason,
+                    "make the optimizer in the function that trains",
+                )
+            )
+        for maker in step.optimizer.makers:
+            if maker.stock.stateful and repeated(file, maker.call):
+                text = " ".join(file.tree.source(maker.call).split())
+                reason = "each run makes an optimizer with state of its own, but a table has one state"
+                action = "make the optimizer once, outside the loop or function that runs again"
+                training.stops.append(Stop(maker.call, RULE, f"`{text}` may run several times", reason, action))
+
+
+def check_counts(file: File, training: Training, dense: list[tuple[cst.Call, Optimizer]]) -> None:
+    """Stop when steps of dense variables alone count for the optimizer that trains a table."""
+    counting = {id(m.call) for step in training.steps for m in step.optimizer.makers if m.stock.counts}
+    for call, optimizer in dense:
+        if any(id(maker.call) in counting for maker in optimizer.makers):
+            text = " ".join(file.tree.source(call).split())
+            reason = "the optimizer counts these steps for all variables, and that of the tables would miss them"
+            action = "give this step an optimizer of its own"
+            training.stops.append(Stop(call, RULE, f"`{text}` trains dense variables alone", reason, action))
