@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,4 +61,17 @@ def render(facts: ProjectFacts, target: str) -> Mapping[str, str]:
         name: environment.get_template(template).render(**facts.values(), target=target)
         for name, template in FILES.items()
     }
+    _check_class(facts.model, files["main.py"])
     return {**files, "model.py": facts.module, "schema.yaml": facts.schema_text}
+
+
+def _check_class(name: str, main: str) -> None:
+    """Refuse a model class whose name main.py needs for something else."""
+    bound: list[str] = []
+    for node in ast.parse(main).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            bound += [alias.asname or alias.name for alias in node.names]
+        elif isinstance(node, ast.FunctionDef):
+            bound.append(node.name)
+    if bound.count(name) > 1:
+        raise MigrateError(f"the class `{name}` has a name that main.py uses itself; rename the class")

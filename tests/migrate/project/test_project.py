@@ -183,6 +183,11 @@ def test_refused(project: Path, tmp_path: Path) -> None:
     part = tmp_path / "net.py"
     part.write_text(source.read_text().replace("F.relu(linear_out)", "F.unheard_of(linear_out)"))
     refused("line .*unheard_of", source=part)
+    part.write_text(source.read_text().replace("MMoELayer", "EvictHook"))
+    other = tmp_path / "other.yaml"
+    other.write_text(SCHEMA.replace("MMoELayer", "EvictHook"))
+    refused("`EvictHook` has a name that main.py uses", source=part, schema=other)
+    refused("--style estimator is not there yet", style="estimator")
 
 
 def test_literals() -> None:
