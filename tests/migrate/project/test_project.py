@@ -125,7 +125,7 @@ def test_files(project: Path) -> None:
     assert functions >= {"create_feature_spec_list", "add_timestamp_func"}
     for_device = (project.parent / "rec_sdk" / "run.sh").read_text()
     assert "runtime" not in for_device + (project.parent / "rec_sdk" / "main.py").read_text()
-    assert "mpirun" in for_device and 'RANK_TABLE_FILE="$3"' in for_device
+    assert "mpirun" in for_device and 'RANK_TABLE_FILE="$(absolute "$3")"' in for_device
     for node in ast.walk(main):
         if isinstance(node, ast.FunctionDef):
             assert node.returns is not None
