@@ -2,18 +2,20 @@
 
 libcst's own provider walks a file three times and makes each node anew on the way: two thirds of the time of reading.
 Left out here, as nothing asks for it: the names in quoted annotations, and the list of uses that each assignment keeps.
+As in Python, and other than there, `:=` in a comprehension binds outside of it, and `nonlocal` finds the function that
+binds the name, however far out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
 import libcst as cst
 from libcst.metadata import Access, ClassScope, ComprehensionScope, FunctionScope, GlobalScope, Scope
-from libcst.metadata.scope_provider import AnnotationScope
+from libcst.metadata.scope_provider import AnnotationScope, LocalScope
 
 Comprehension = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
 
@@ -58,14 +60,22 @@ class Scopes:
 
     def __init__(self, module: cst.Module) -> None:
         """Walk the module; `found` then holds what there is."""
+        self._bound: dict[cst.CSTNode, set[str]] = {}  #: what each function binds, where a `nonlocal` asks for it
+        self._asks = False
+        self._walk(module)
+        if self._asks:
+            self._bound = _bound_names(self.found)
+            self._walk(module)
+        for access, chain in self._accesses:
+            _record(access, chain)
+
+    def _walk(self, module: cst.Module) -> None:
         self.found: dict[cst.CSTNode, Scope] = {}
         self._scope: Scope = GlobalScope()
         self._stores = False  #: a name that is met now is assigned to
         self._chain: cst.Attribute | None = None  #: the outermost attribute around what is visited
         self._accesses: list[tuple[Access, cst.Attribute | None]] = []
         self._visit(module)
-        for access, chain in self._accesses:
-            _record(access, chain)
 
     def _visit(self, node: cst.CSTNode) -> None:
         kind = type(node)
@@ -148,9 +158,18 @@ class Scopes:
             self._all(node.targets)
         self._visit(node.value)
 
-    def _one_target(self, node: cst.AnnAssign | cst.AugAssign | cst.NamedExpr) -> None:
+    def _one_target(self, node: cst.AnnAssign | cst.AugAssign) -> None:
         self._target(node.target)
         self._all([node.annotation if isinstance(node, cst.AnnAssign) else None, node.value])
+
+    def _named(self, node: cst.NamedExpr) -> None:
+        outer = self._scope
+        while isinstance(outer, ComprehensionScope):
+            outer = outer.parent
+        with self._inside(outer):
+            self._target(node.target)
+        self._visit(node.value)
+        outer._assignment_count += outer is not self._scope
 
     def _as_name(self, node: cst.AsName) -> None:
         self._target(node.name)
@@ -210,8 +229,13 @@ class Scopes:
             self._scope.record_global_overwrite(item.name.value)
 
     def _nonlocal(self, node: cst.Nonlocal) -> None:
-        for item in node.names:
-            self._scope.record_nonlocal_overwrite(item.name.value)
+        self._asks = True
+        for item in node.names if self._bound else ():
+            name, owner = item.name.value, self._scope.parent
+            while isinstance(owner, LocalScope) and name not in self._bound.get(owner.node, ()):
+                owner = owner.parent
+            if isinstance(self._scope, LocalScope) and isinstance(owner, FunctionScope):
+                self._scope._scope_overwrites[name] = owner
 
     def _comprehension(self, node: Comprehension) -> None:
         loop = node.for_in
@@ -254,7 +278,7 @@ _SPECIAL: dict[type, Callable[[Scopes, Any], None]] = {
     cst.Lambda: Scopes._lambda,
     cst.ListComp: Scopes._comprehension,
     cst.Name: Scopes._name,
-    cst.NamedExpr: Scopes._one_target,
+    cst.NamedExpr: Scopes._named,
     cst.Nonlocal: Scopes._nonlocal,
     cst.Param: Scopes._param,
     cst.ParamSpec: Scopes._type_variable,
@@ -264,6 +288,18 @@ _SPECIAL: dict[type, Callable[[Scopes, Any], None]] = {
     cst.TypeVar: Scopes._type_variable,
     cst.TypeVarTuple: Scopes._type_variable,
 }
+
+
+def _bound_names(scopes: Mapping[cst.CSTNode, Scope]) -> dict[cst.CSTNode, set[str]]:
+    """Return what each function binds: what it assigns, but for what it says is another's."""
+    found: dict[cst.CSTNode, set[str]] = {}
+    for scope in {id(one): one for one in scopes.values()}.values():
+        if isinstance(scope, FunctionScope):
+            found[scope.node] = {name for name, held in scope._assignments.items() if held}
+    for node, scope in scopes.items():
+        if isinstance(node, cst.Nonlocal | cst.Global) and isinstance(scope, FunctionScope):
+            found[scope.node] -= {item.name.value for item in node.names}
+    return found
 
 
 def _dotted(node: cst.BaseExpression) -> list[tuple[str, cst.Name | cst.Attribute]]:

@@ -72,3 +72,39 @@ def test_ordinary_scopes_and_callers_hinder_nothing(name: str) -> None:
     assert "create_table(" in converted(ORDINARY[name], assume=True).converted, reasons(
         converted(ORDINARY[name], assume=True)
     )
+
+
+ROWS = MADE + "e = tf.gather(W, [1, 2])\n"
+COPY = MADE + "V = tf.identity(W)\n"
+REBOUND = {
+    "in a comprehension": (ROWS + "x = [(W := tf.ones([5, 4])) for i in range(3)]\n", "bound more than once"),
+    "two functions below": (
+        "def main():\n W = tf.get_variable('w', [9, 4])\n e = tf.gather(W, [1, 2])\n def f():\n  def g():\n"
+        "   nonlocal W\n   W = tf.ones([5, 4])\n  g()\n f()\n return e, tf.shape(W)[0]\ne, n = main()\n",
+        "bound more than once"),
+    "by a class": (ROWS + "class W:\n    shape = (5, 4)\nn = W.shape[0]\n", "bound more than once"),
+    "copied before a step": (
+        COPY + "with tf.control_dependencies([step]):\n    e = tf.gather(V, [1, 2])\n", "computed from the whole"),
+    "copied with another gradient": (
+        'with tf.get_default_graph().gradient_override_map({"Identity": "Stop"}):\n    '
+        + COPY.replace("V =", "    V =") + "e = tf.gather(V, [1, 2])\n", "computed from the whole"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "said"), REBOUND.values(), ids=REBOUND)
+def test_a_name_or_a_copy_that_may_be_something_else_stays(code: str, said: str) -> None:
+    result = converted(HEAD + code + "loss = tf.reduce_sum(e)\n" + STEP, assume=True)
+    assert not result.changed
+    assert said in reasons(result) + "".join(reason for table in result.tables for reason in table.reasons)
+
+
+@pytest.mark.parametrize("word", ["global", "nonlocal"])
+def test_an_optimizer_of_another_function_is_not_split(word: str) -> None:
+    inner = f" def make():\n  {word} o\n  o = tf.train.AdagradOptimizer(0.1)\n make()\n"
+    text = HEAD + "o = None\ndef build():\n" + (" o = None\n" if word == "nonlocal" else "") + inner
+    text += " W = tf.get_variable('w', [9, 4])\n loss = tf.reduce_sum(tf.gather(W, [1, 2]))\n return o.minimize(loss)\n"
+    result = converted(text, assume=True)
+    assert not result.changed
+    assert "`o = tf.train.AdagradOptimizer(0.1)` makes the optimizer of another function" in reasons(result)
+    result = converted(text.replace(inner, "").replace(" return", " o = tf.train.AdagradOptimizer(0.1)\n return"))
+    assert result.changed

@@ -6,8 +6,9 @@ from typing import Any
 
 import libcst as cst
 import pytest
-from libcst.metadata import MetadataWrapper, Scope, ScopeProvider
+from libcst.metadata import ClassScope, MetadataWrapper, Scope, ScopeProvider
 
+from migrate.source.frontends.tensorflow.values import scope_of_name
 from migrate.source.tree import Tree
 
 SOURCES = {
@@ -64,7 +65,7 @@ type Alias[T, *Ts, **P] = x | T
 """,
     "comprehensions": """
 a = [b for b in b for c in b.c if b if c]
-d = {k: v for k, v in a if (last := v)}
+d = {k: v for k, v in a if v}
 print(last, k, (e async for e in (f for f in e)), {e for e in a}[a.b].c.d, f(a.x).y)
 """,
     "matches": """
@@ -99,3 +100,21 @@ def test_it_says_what_libcst_says(name: str) -> None:
     for node in asked:
         assert facts(tree.scope(node), node) == facts(theirs.get(node), node), tree.source(node)
     assert sum(tree.scope(node) is not None for node in asked) > len(asked) / 2
+
+
+BOUND_IN_F = [
+    "def f():\n [[(W := i) for i in j] for j in x]\n W",
+    "def f():\n W = 1\n def g():\n  def h():\n   nonlocal W\n   W = 2\n  W",
+    "def f(W):\n def g():\n  nonlocal W\n  def h():\n   nonlocal W\n   W = 2",
+    "def f():\n def g():\n  nonlocal W\n  W = 2\n W = 1",
+    "def f():\n W = 1\n class A:\n  W = 3\n  def g(self):\n   nonlocal W\n   W = 2",
+]
+
+
+@pytest.mark.parametrize("text", BOUND_IN_F)
+def test_a_name_is_bound_where_python_binds_it(text: str) -> None:
+    """libcst's provider lets `:=` bind in the comprehension, and `nonlocal` in the function right around."""
+    tree = Tree("model.py", text)
+    uses = [use for use in tree.names["W"] if not isinstance(tree.scope(use), ClassScope | None)]
+    owners = [scope_of_name(tree, use) for use in uses if not isinstance(tree.parent(use), cst.NameItem)]
+    assert owners and {owner.node.name.value for owner in owners} == {"f"}  # type: ignore[union-attr]

@@ -12,6 +12,8 @@ from migrate.source.frontends.tensorflow.kinds import File
 RULE = "tf-table-use"
 COPIES = {"identity", "convert_to_tensor"}
 LOOKUPS = {"nn.embedding_lookup", "gather"}
+#: What orders the ops that are made under it, or gives those of one type another gradient.
+ORDERED = ("control_dependencies", "gradient_override_map")
 
 
 def copy_of(file: File, node: cst.BaseExpression) -> cst.Call | None:
@@ -29,14 +31,13 @@ def copy_of(file: File, node: cst.BaseExpression) -> cst.Call | None:
     lookup = file.tree.parent(around) if isinstance(around, cst.Arg) else None
     inline = isinstance(lookup, cst.Call) and file.names.of(lookup.func) in LOOKUPS and file.target.lookup is None
     assigned = isinstance(around, cst.Assign) and around.value is call
-    return call if (assigned or inline) and not _waits(file, call) else None
+    return call if (assigned or inline) and not _waits(file) else None
 
 
-def _waits(file: File, node: cst.CSTNode) -> bool:
-    """True under `with tf.control_dependencies(…)`."""
-    items = [item.item for around in file.tree.ancestors(node) if isinstance(around, cst.With) for item in around.items]
-    calls = [item for item in items if isinstance(item, cst.Call)]
-    return any(file.tree.source(call.func).endswith("control_dependencies") for call in calls)
+def _waits(file: File) -> bool:
+    """True where something may say when the copy is read, or what its gradient is: what calls this may stand there."""
+    trees = [part.tree for part in file.program]
+    return any(name in tree.attributes or name in tree.names for tree in trees for name in ORDERED)
 
 
 def follow_copies(file: File, copies: list[cst.Call]) -> Iterator[Followed]:

@@ -262,6 +262,11 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:
     """Return every value ever bound to the name of an optimizer."""
     found: list[cst.BaseExpression] = []
+    if isinstance(receiver, cst.Name) and (target := _declared(file, receiver)) is not None:
+        reason = "`global` or `nonlocal` binds it for another function, and would not do so for that of the tables"
+        action = "return the optimizer from the function that makes it"
+        text = " ".join(file.tree.source(file.tree.statement(target) or target).split())
+        optimizer.stops.append(Stop(target, RULE, f"`{text}` makes the optimizer of another function", reason, action))
     for node in _mentions(file, receiver):
         value = assigned_value(file.tree, node)
         if value is not None:
@@ -304,6 +309,17 @@ def _mentions(file: File, receiver: cst.BaseExpression) -> list[cst.Name] | list
     if isinstance(receiver, cst.Attribute) and (cls := self_class(file.tree, receiver)):
         return _attributes(file, receiver, cls)
     return []
+
+
+def _declared(file: File, receiver: cst.Name) -> cst.Name | None:
+    """Return where the optimizer is made that another function than the maker's uses by `global` or `nonlocal`."""
+    tree, owner = file.tree, scope_of_name(file.tree, receiver)
+    names = local_names(tree, receiver.value, owner) if owner is not None else []
+    made = [(name, value) for name in names if (value := assigned_value(tree, name)) is not None]
+    idle = {id(name) for name, value in made if isinstance(value, cst.Name) and value.value == "None"}
+    places = {id(tree.scope(name)) for name in names if id(name) not in idle}
+    away = [name for name, _ in made if id(name) not in idle and tree.scope(name) is not owner]
+    return away[0] if away and len(places) > 1 else None
 
 
 def _attributes(file: File, receiver: cst.Attribute, cls: cst.ClassDef) -> list[cst.Attribute]:

@@ -27,7 +27,7 @@ from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.reuse import may_reuse
 from migrate.source.frontends.tensorflow.scoped import NUMBERED, check_scope
 from migrate.source.frontends.tensorflow.terms import check_terms
-from migrate.source.frontends.tensorflow.values import assigned_value, only_declares
+from migrate.source.frontends.tensorflow.values import assigned_value, is_defined, only_declares
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop, runs
 from migrate.source.rules import rules
 
@@ -231,6 +231,11 @@ def _check_bindings(
         text = file.tree.source(target)
         reason, action = _other_value(file, table, value)
         table.stops.append(Stop(target, references.RULE, f"`{text}` is bound more than once", reason, action))
+    for target in writes:
+        if isinstance(target, cst.Name) and is_defined(file.tree, target):
+            text, action = target.value, "give the definition or the import another name"
+            reason = "a definition or an import binds it as well"
+            table.stops.append(Stop(target, references.RULE, f"`{text}` is bound more than once", reason, action))
 
 
 def _check_parameter(file: File, table: Table, target: cst.BaseExpression) -> None:

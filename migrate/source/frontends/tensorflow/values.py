@@ -67,6 +67,13 @@ def scope_of_name(tree: Tree, node: cst.Name) -> Scope | None:
     return owners.pop() if len(owners) == 1 else None
 
 
+def is_defined(tree: Tree, node: cst.Name) -> bool:
+    """True when a definition or an import binds the variable, too."""
+    scope = scope_of_name(tree, node)
+    bound = [a for a in scope[node.value] if isinstance(a, Assignment)] if scope is not None else []
+    return any(isinstance(a.node, cst.FunctionDef | cst.ClassDef | cst.Import | cst.ImportFrom) for a in bound)
+
+
 def local_names(tree: Tree, name: str, scope: Scope) -> list[cst.Name]:
     """Return every occurrence of a variable: reads and writes, closures included."""
     known = _LOCAL.setdefault(tree, {})
@@ -100,6 +107,8 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
         if not isinstance(scope, FunctionScope | GlobalScope):
             return tree.value_elsewhere(node)
         targets = [n for n in local_names(tree, node.value, scope) if is_target(tree, n)]
+        if targets and is_defined(tree, node):
+            return None
     elif isinstance(node, cst.Attribute) and (cls := self_class(tree, node)):
         same = [a for a in tree.attributes[node.attr.value] if self_class(tree, a) is cls]
         targets = [a for a in same if is_target(tree, a)]
