@@ -47,6 +47,12 @@ UNREAD = (
     f"def embed(i):\n    t = {A}\n    return tf.nn.embedding_lookup(t, i), t\n"
     "e, _ = embed([1, 2])\nfor _ in range(2):\n    e *= 2.0\n"
 )
+#: A table as a value of its class, and one that a method makes.
+FIELD = (
+    "class M{0}:\n    t: object = {1}\n    def rows(self, i):\n        return tf.gather(self.t, i)\ne = M().rows([1])\n"
+)
+MAKER = "class M{0}:\n    def rows(self, i):\n        return tf.gather(self.make(), i)\n{1}e = M().rows([1])\n"
+MAKES = "    def make(self):\n        return {0}\n"
 #: Name -> code that makes tables and looks `e` up, and how many creations there are.
 MOVES = {
     "a property that makes it": (LAZY, 1),
@@ -55,6 +61,9 @@ MOVES = {
     "a name that is declared first": (f"W: tf.Variable\nW = {A}\ne = tf.nn.embedding_lookup(W, [1])\n", 1),
     "a dict of pairs": (f"W = dict((n, {MADE}) for n in names)\n" + SUM, 1),
     "a dict of listed pairs": (f'W = dict([("a", {A}), ("b", {B})])\n' + TWO, 2),
+    "a method that an heir has too": (
+        MAKER.format("", MAKES.format(A)) + "class N(M):\n" + MAKES.format(B) + "e += N().rows([1])\n", 2),
+    "a value of a class": (FIELD.format("(object)", A), 1),
     "updated": (f'W = {{}}\nW.update({{"a": {A}}}, b={B})\n' + TWO, 2),
     "a list of pairs": (PAIRS + EACH_PAIR, 1),
     "pairs by their places": (PAIRS + EACH_PAIR.replace("n, w", "p").replace("(w,", "(p[1],").replace("[n]", "[p[0]]"),
@@ -171,6 +180,21 @@ STAYS = {
     "another of the same name": (
         ALIKE + 'with tf.variable_scope("emb", reuse=True):\n    y = tf.get_variable("t_a_t", [9, 4])\n',
         '`tf.get_variable("t_a_t", [9, 4])` may be the same one'),
+    "a field of a dataclass": ("@dataclasses.dataclass\n" + FIELD.format("", A), "make `t` of class `M` a field"),
+    "a field of a base that is not seen": (FIELD.format("(typing.NamedTuple)", A), "make `t` of class `M` a field"),
+    "a field of a class that is made anew": (FIELD.format("", A) + "N = dataclass(M)\n", "`dataclass` may make `t`"),
+    "an attribute that is declared in a dataclass": (
+        "@dataclass\n" + LAZY.replace("    def __init__", "    _t: object = None\n    def __init__"),
+        "make `_t` of class"),
+    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "not proven"),
+    "a method that is another one elsewhere": (
+        MAKER.format("", "    if big:\n    " + MAKES.format(A).replace("\n ", "\n     ", 1) + MAKES.format(ONES)),
+        "not proven"),
+    "a method that gives no table in a base": (
+        "class Base:\n" + MAKES.format(ONES) + MAKER.format("(Base)", MAKES.format(A)), "is returned there as well"),
+    "a dict by another function of that name": (
+        f"def dict(p):\n    return {{k: {ONES} for k, _ in p}}\nW = dict((n, {MADE}) for n in names)\n" + SUM,
+        "not proven"),
 }  # fmt: skip
 
 

@@ -14,7 +14,14 @@ from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.objects import ancestors, class_named, foreign_bases, object_class, relatives
+from migrate.source.frontends.tensorflow.objects import (
+    ancestors,
+    class_named,
+    foreign_bases,
+    methods,
+    object_class,
+    relatives,
+)
 from migrate.source.frontends.tensorflow.values import is_target, scope_of_name, self_class
 from migrate.source.frontends.tensorflow.variable_scopes import runs
 
@@ -30,13 +37,13 @@ def callee(file: File, call: cst.Call) -> cst.FunctionDef | None:
     if found is None and isinstance(call.func, cst.Name):
         found = _nested(file, call.func)
     if isinstance(found, cst.ClassDef):
-        made = [one for cls in ancestors(file, found) for one in _methods(cls, "__init__")]
-        return made[0] if made else None
+        made = next(filter(None, (methods(file, cls, "__init__") for cls in ancestors(file, found))), [])
+        return made[0] if len(made) == 1 else None
     if found is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value == "__init__":
         return found
     holder = _holder(file, call.func)
-    methods = [m for cls in relatives(file, holder) for m in _methods(cls, call.func.attr.value)] if holder else []
-    return methods[0] if len(methods) == 1 else None
+    written = [m for cls in relatives(file, holder) for m in methods(file, cls, call.func.attr.value)] if holder else []
+    return written[0] if len(written) == 1 else None
 
 
 def overridden(file: File, call: cst.Call) -> list[cst.FunctionDef]:
@@ -53,13 +60,15 @@ def overridden(file: File, call: cst.Call) -> list[cst.FunctionDef]:
         cls = _holder(file, node) if is_target(file.tree, node) else None
         if is_target(file.tree, node) and (cls is None or any(cls is one for one in family)):
             return []
-    return [m for cls in family for m in _methods(cls, name)]
+    return [m for cls in family for m in methods(file, cls, name)]
 
 
 def calls_of(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
     """Return all calls of a function; None when it may be called in other ways."""
     owner = owner_of(file, function)
     if isinstance(owner, cst.ClassDef):
+        if any(len(methods(file, cls, function.name.value)) > 1 for cls in relatives(file, owner)):
+            return None  # which of them an object has depends on conditions, or on their order
         return _constructions(file, function) if function.name.value == "__init__" else _method_calls(file, function)
     if not _is_plain(file, function) or function.asynchronous is not None or _evaluates_functions(file, function):
         return None
@@ -70,6 +79,14 @@ def calls_of(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
     own = [use for use in own if file.tree.module_of(use) is file.tree.module_of(function)]
     uses: list[cst.BaseExpression] = [use for use in own if scope_of_name(file.tree, use) is scope]
     return _only_calls(file, [*uses, *file.tree.elsewhere(function.name, scope)])
+
+
+def twins(file: File, function: cst.FunctionDef) -> list[cst.FunctionDef]:
+    """Return the other methods that a call of this one may run by the class of the object; nothing for functions."""
+    owner = owner_of(file, function)
+    family = relatives(file, owner) if isinstance(owner, cst.ClassDef) else []
+    found = [one for cls in family for one in methods(file, cls, function.name.value)]
+    return [one for one in found if one is not function]
 
 
 def parameters(file: File, function: cst.FunctionDef) -> list[cst.Param]:
@@ -138,10 +155,6 @@ def _holder(file: File, node: cst.Attribute) -> cst.ClassDef | None:
     return self_class(file.tree, node) or object_class(file, node) or class_named(file, node.value)
 
 
-def _methods(cls: cst.ClassDef, name: str) -> list[cst.FunctionDef]:
-    return [one for one in cls.body.body if isinstance(one, cst.FunctionDef) and one.name.value == name]
-
-
 def _is_plain(file: File, function: cst.FunctionDef) -> bool:
     """True for a function that is called as it is written, or whose results are only kept."""
     made = [one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator for one in function.decorators]
@@ -187,14 +200,14 @@ def property_reads(file: File, function: cst.FunctionDef) -> list[cst.BaseExpres
         names = file.tree.imported_names(decorator)[0]
         if not names or not names <= {"functools.cached_property"}:
             return None
-    same = [one for cls in relatives(file, owner) for one in _methods(cls, function.name.value)]
+    same = [one for cls in relatives(file, owner) for one in methods(file, cls, function.name.value)]
     return _member_uses(file, function, of_class=False) if len(same) == 1 else None
 
 
 def property_of(file: File, node: cst.Attribute) -> cst.FunctionDef | None:
     """Return the method of this name that reading the attribute of `self` may run; None when there is not just one."""
     holder = self_class(file.tree, node)
-    found = [m for cls in relatives(file, holder) for m in _methods(cls, node.attr.value)] if holder else []
+    found = [m for cls in relatives(file, holder) for m in methods(file, cls, node.attr.value)] if holder else []
     return found[0] if len(found) == 1 else None
 
 

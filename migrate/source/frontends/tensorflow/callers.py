@@ -10,7 +10,14 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.objects import ancestors, class_named, object_class, relatives, subclasses
+from migrate.source.frontends.tensorflow.objects import (
+    ancestors,
+    class_named,
+    methods,
+    object_class,
+    relatives,
+    subclasses,
+)
 from migrate.source.frontends.tensorflow.values import is_target, is_variable, resolve, scope_of_name, self_class
 
 #: Methods, of whatever object, whose context opens no variable scope.
@@ -160,11 +167,7 @@ def constructed(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
 
 
 def _constructor(file: File, cls: cst.ClassDef) -> cst.ClassDef | None:
-    return next((one for one in ancestors(file, cls) if _has_constructor(one)), None)
-
-
-def _has_constructor(cls: cst.ClassDef) -> bool:
-    return any(isinstance(one, cst.FunctionDef) and one.name.value == "__init__" for one in cls.body.body)
+    return next((one for one in ancestors(file, cls) if methods(file, one, "__init__")), None)
 
 
 def inherited_calls(file: File, function: cst.FunctionDef) -> list[cst.Call]:

@@ -11,11 +11,12 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import literal, string
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.talk import is_shown
-from migrate.source.frontends.tensorflow.values import assigned_value, is_target
+from migrate.source.frontends.tensorflow.values import assigned_value, builtin, is_target
 
 #: A key as an expression, a place in a list, or None for one that is not known.
 Key = cst.BaseExpression | int | None
-MAKERS = {"dict", "list", "OrderedDict", "collections.OrderedDict"}
+#: What makes a dict or a list, beside the functions of Python that are called so.
+ORDERED = {"collections.OrderedDict", "ordereddict.OrderedDict"}
 #: What a loop may go through instead of the members themselves, with the place of a member in each item.
 VIEWS = {"values": (), "itervalues": (), "items": (1,), "iteritems": (1,)}
 KEYS = {"keys", "iterkeys"}
@@ -52,8 +53,14 @@ def is_display(file: File, node: cst.CSTNode | None) -> bool:
     """True for an expression that makes a new dict or list, whose members it shows."""
     if isinstance(node, cst.Call):
         named = all(arg.keyword is not None for arg in node.args)
-        return file.tree.source(node.func) in MAKERS and (named or _pairs(node) is not None)
+        return _makes_collection(file, node.func) and (named or _pairs(node) is not None)
     return isinstance(node, cst.Dict | cst.List | cst.Tuple | cst.DictComp | cst.ListComp)
+
+
+def _makes_collection(file: File, func: cst.BaseExpression) -> bool:
+    imported, shadowed = file.tree.imported_names(func)
+    ordered = bool(imported) and not shadowed and imported <= ORDERED
+    return ordered or builtin(file.tree, func) in {"dict", "list"}
 
 
 def _pairs(call: cst.Call) -> list[cst.Tuple] | None:
@@ -273,9 +280,8 @@ def walk(file: File, node: cst.BaseExpression, path: tuple[int, ...]) -> Use | N
     call = file.tree.parent(around) if isinstance(around, cst.Arg) and around.keyword is None else None
     if not isinstance(call, cst.Call) or not isinstance(around, cst.Arg) or around.star:
         return None
-    scope = file.tree.scope(call.func)
-    name = call.func.value if isinstance(call.func, cst.Name) and scope is not None else ""
-    if scope is None or {one.name for one in scope.get_qualified_names_for(call.func)} != {f"builtins.{name}"}:
+    name = builtin(file.tree, call.func)
+    if not name:
         six = {f"six.{one}": at for one, at in VIEWS.items()}
         known = [six[one] for one in file.tree.imported_names(call.func)[0] if one in six and not path]
         return walk(file, call, known[0]) if known else None

@@ -11,6 +11,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
+    builtin,
     is_target,
     local_names,
     scope_of_name,
@@ -70,7 +71,9 @@ def _is_shared(file: File, listed: cst.Name) -> bool:
 
 
 def _is_list(file: File, value: cst.BaseExpression | None) -> bool:
-    return isinstance(value, cst.List) or (isinstance(value, cst.Call) and file.tree.source(value) == "list()")
+    return isinstance(value, cst.List) or (
+        isinstance(value, cst.Call) and not value.args and builtin(file.tree, value.func) == "list"
+    )
 
 
 def _appends(file: File, use: cst.BaseExpression) -> bool:
@@ -85,7 +88,7 @@ def _appends(file: File, use: cst.BaseExpression) -> bool:
 def _measures(file: File, use: cst.BaseExpression) -> bool:
     arg = file.tree.parent(use)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    return isinstance(call, cst.Call) and file.tree.source(call.func) == "len"
+    return isinstance(call, cst.Call) and builtin(file.tree, call.func) == "len"
 
 
 def _loop(file: File, use: cst.BaseExpression) -> Reader | None:

@@ -22,6 +22,7 @@ from migrate.source.frontends.tensorflow.objects import (
 from migrate.source.frontends.tensorflow.reflected import reflections
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
+    builtin,
     is_target,
     local_names,
     scope_of_name,
@@ -29,6 +30,8 @@ from migrate.source.frontends.tensorflow.values import (
 )
 
 RULE = "tf-table-use"
+#: Functions of Python that are given classes only to compare them.
+COMPARE = {"isinstance", "issubclass", "print", "super", "type"}
 ACTION = "bind it to a name or an attribute of `self`"
 #: Functions that take the name of an attribute.
 BY_NAME = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "__getattribute__"}
@@ -129,7 +132,10 @@ def _attribute(
     """Return the mentions of `self.name` in its class and its relatives in the file, and of `name` in their bodies."""
     tree = file.tree
     result: list[cst.BaseExpression] = [*mentions_of(file, target, name, cls, found.stop)]
-    result += names_of_class(file, name, cls)
+    of_class = names_of_class(file, name, cls)
+    result += of_class
+    if any(one is target or isinstance(tree.parent(one), cst.AnnAssign) for one in of_class):
+        _check_fields(file, cls, name, found)
     for base in foreign_bases(file, cls):
         text = tree.source(base)
         found.stop(
@@ -154,6 +160,33 @@ def _attribute(
             "" if known else f"`{text}` does not reach `{tree.source(target)}`",
         )
     return result
+
+
+def _check_fields(file: File, cls: cst.ClassDef, name: str, found: Mentions) -> None:
+    """Stop a value of a class that code which is not seen may take for a field, as `@dataclass` does."""
+    for one, text in ((one, text) for member in relatives(file, cls) for one, text in _takers(file, member)):
+        message = f"`{text}` may make `{name}` of class `{cls.name.value}` a field of its objects"
+        reason = "a constructor that is made for them, or `replace`, may then give them another value"
+        found.stop(one, message, reason, f"set `{name}` by the constructor, or make the table outside of the class")
+
+
+def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
+    """Yield what may make fields of the values of a class: decorators, calls that take it, bases, metaclasses."""
+    tree = file.tree
+    for one in cls.decorators:
+        yield one, tree.source(one).strip()
+    for arg in (tree.parent(use) for use in tree.names.get(cls.name.value, ())):
+        call = tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        same = isinstance(call, cst.Call) and tree.module_of(call) is tree.module_of(cls)
+        if isinstance(call, cst.Call) and same and builtin(tree, call.func) not in COMPARE:
+            yield call, tree.source(call.func)
+    for base in foreign_bases(file, cls):
+        known = file.names.of(base)
+        if known is None or known.endswith("ExtensionType"):
+            yield base, tree.source(base)
+    for arg in cls.keywords:
+        if tree.imported_names(arg.value)[0] != {"abc.ABCMeta"}:
+            yield arg, tree.source(arg)
 
 
 def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:

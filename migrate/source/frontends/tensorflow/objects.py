@@ -55,6 +55,22 @@ def relatives(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
     return list(dict.fromkeys(one for member in subclasses(file, cls) for one in ancestors(file, member)))
 
 
+def methods(file: File, cls: cst.ClassDef, name: str) -> list[cst.FunctionDef]:
+    """Return the definitions of a method in its class, those under conditions too."""
+    return once(file, ("methods called", name), lambda: _methods(file, name)).get(id(cls), [])
+
+
+def _methods(file: File, name: str) -> dict[int, list[cst.FunctionDef]]:
+    found: dict[int, list[cst.FunctionDef]] = {}
+    for use in file.tree.names.get(name, ()):
+        method = file.tree.parent(use)
+        if isinstance(method, cst.FunctionDef) and method.name is use:
+            kinds = cst.ClassDef | cst.FunctionDef
+            owner = next((around for around in file.tree.ancestors(method) if isinstance(around, kinds)), None)
+            found.setdefault(id(owner), []).append(method)
+    return found
+
+
 def bases(cls: cst.ClassDef) -> list[cst.BaseExpression]:
     """Return the expressions of the base classes."""
     return [arg.value for arg in cls.bases]

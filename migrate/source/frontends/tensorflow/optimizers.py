@@ -16,7 +16,7 @@ from migrate.source.frontends.tensorflow.classes import chosen_classes
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.handed import handed, stored
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.objects import relatives
+from migrate.source.frontends.tensorflow.objects import methods, relatives
 from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name, self_class
@@ -238,8 +238,7 @@ def _unknown(file: File, node: cst.BaseExpression) -> tuple[str, str]:
 
 
 def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:
-    methods = [one for member in relatives(file, cls) for one in member.body.body if isinstance(one, cst.FunctionDef)]
-    return any(one.name.value == name and one.decorators for one in methods)
+    return any(one.decorators for member in relatives(file, cls) for one in methods(file, member, name))
 
 
 def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:

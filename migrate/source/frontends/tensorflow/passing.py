@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import literal
-from migrate.source.frontends.tensorflow.called import argument_of, callee, calls_of, parameters, property_reads
+from migrate.source.frontends.tensorflow.called import (
+    argument_of,
+    callee,
+    calls_of,
+    parameters,
+    property_reads,
+    twins,
+)
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.returned import calls_that_get
 
@@ -101,6 +108,10 @@ def receivers_of(file: File, node: cst.BaseExpression) -> Received | None:
         if else_given is None:
             return None
         found.others, calls = else_given, calls if told is None else told
+    overriding = _given_by([one for twin in twins(file, function) for one in returns(twin)], place)
+    if overriding is None:
+        return None
+    found.others += overriding
     for call in calls:
         target = _receiver(file, call, place)
         if target is None:

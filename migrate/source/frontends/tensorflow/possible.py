@@ -10,7 +10,7 @@ import libcst.matchers as m
 from libcst.metadata import ClassScope
 
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.objects import ancestors, bases, class_named, object_class
+from migrate.source.frontends.tensorflow.objects import ancestors, bases, class_named, methods, object_class
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
     is_target,
@@ -111,8 +111,7 @@ def _functions(file: File, node: cst.BaseExpression) -> list[cst.FunctionDef]:
     tree = file.tree
     cls = self_class(tree, node) if isinstance(node, cst.Attribute) else None
     if cls is not None and isinstance(node, cst.Attribute):
-        body = [one for member in _family(file, cls) for one in member.body.body]
-        return [one for one in body if isinstance(one, cst.FunctionDef) and one.name.value == node.attr.value]
+        return [one for member in _family(file, cls) for one in methods(file, member, node.attr.value)]
     found = tree.named(node)
     return [found] if isinstance(found, cst.FunctionDef) and is_only(file, found) else []
 

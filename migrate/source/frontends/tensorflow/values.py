@@ -74,6 +74,15 @@ def is_defined(tree: Tree, node: cst.Name) -> bool:
     return any(isinstance(a.node, cst.FunctionDef | cst.ClassDef | cst.Import | cst.ImportFrom) for a in bound)
 
 
+def builtin(tree: Tree, node: cst.BaseExpression) -> str:
+    """Return the name of the function of Python that `node` certainly means; empty for anything else."""
+    scope = tree.scope(node) if isinstance(node, cst.Name) else None
+    if scope is None or not isinstance(node, cst.Name):
+        return ""
+    known = {one.name for one in scope.get_qualified_names_for(node)} == {f"builtins.{node.value}"}
+    return node.value if known else ""
+
+
 def local_names(tree: Tree, name: str, scope: Scope) -> list[cst.Name]:
     """Return every occurrence of a variable: reads and writes, closures included."""
     known = _LOCAL.setdefault(tree, {})
