@@ -112,10 +112,10 @@ TEST(tiers_updates_by_threads_that_share_keys_all_arrive) {
 
 // Batches bring rows up as fast as a drain lets them go down: it must end all the same.
 TEST(tiers_drains_by_threads_end_while_batches_go_on) {
-  constexpr int kKeys = 20000;
+  constexpr int kDrained = 20000;
   constexpr int kDrains = 3;
   constexpr int kMostBatches = 20000;
-  TierIds all(kKeys);
+  TierIds all(kDrained);
   std::iota(all.begin(), all.end(), 0);
   const auto table = filled_tiers(all, 7.0F, "memory:4000,log");
   table->drain();
@@ -127,7 +127,7 @@ TEST(tiers_drains_by_threads_end_while_batches_go_on) {
       std::mt19937_64 random(static_cast<unsigned>(worker) + 1);
       TierIds keys(50);
       while (!done && ++batches < kMostBatches) {
-        for (std::int64_t& key : keys) key = static_cast<std::int64_t>(random() % kKeys);
+        for (std::int64_t& key : keys) key = static_cast<std::int64_t>(random() % kDrained);
         static_cast<void>(read_tiers(*table, keys, false));
       }
     });
