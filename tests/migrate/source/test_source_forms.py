@@ -47,6 +47,8 @@ UNREAD = (
     f"def embed(i):\n    t = {A}\n    return tf.nn.embedding_lookup(t, i), t\n"
     "e, _ = embed([1, 2])\nfor _ in range(2):\n    e *= 2.0\n"
 )
+#: Variables with a number behind their names, and what makes several of them.
+COMPUTED = '{0}:\n    W = tf.Variable(tf.ones([9, 4]), name="w_" + n)\n    tf.gather(W, [1])\n'
 #: A table as a value of its class, and one that a method makes.
 FIELD = (
     "class M{0}:\n    t: object = {1}\n    def rows(self, i):\n        return tf.gather(self.t, i)\ne = M().rows([1])\n"
@@ -63,6 +65,8 @@ MOVES = {
     "a dict of listed pairs": (f'W = dict([("a", {A}), ("b", {B})])\n' + TWO, 2),
     "a method that an heir has too": (
         MAKER.format("", MAKES.format(A)) + "class N(M):\n" + MAKES.format(B) + "e += N().rows([1])\n", 2),
+    "computed names of other texts": (
+        COMPUTED.format("for n in ('a', 'b')") + 'e = tf.gather(tf.get_variable("w_z", [9, 4]), [1])\n', 2),
     "a value of a class": (FIELD.format("(object)", A), 1),
     "updated": (f'W = {{}}\nW.update({{"a": {A}}}, b={B})\n' + TWO, 2),
     "a list of pairs": (PAIRS + EACH_PAIR, 1),
@@ -192,6 +196,14 @@ STAYS = {
         "not proven"),
     "a method that gives no table in a base": (
         "class Base:\n" + MAKES.format(ONES) + MAKER.format("(Base)", MAKES.format(A)), "is returned there as well"),
+    "a computed name and a fixed one": (
+        COMPUTED.format("for n in names") + 'e = tf.gather(tf.get_variable("w/a", [9, 4]), [1])\n', "same name"),
+    "a computed name and another one": (
+        COMPUTED.format("for n in names") + 'for n in names:\n    with tf.variable_scope("w"):\n'
+        "        e += tf.gather(tf.get_variable(n, [9, 4]), [1])\n", "may be a table of the same name"),
+    "a name under name scopes": (
+        'with tf.name_scope("s"):\n    ' + COMPUTED.format("for n in names").replace("\n ", "\n     ")
+        + 'e = tf.gather(tf.get_variable("s_w_a", [9, 4]), [1])\n', "may be a table of the same name"),
     "a dict by another function of that name": (
         f"def dict(p):\n    return {{k: {ONES} for k, _ in p}}\nW = dict((n, {MADE}) for n in names)\n" + SUM,
         "not proven"),

@@ -23,6 +23,7 @@ from migrate.source.frontends.tensorflow.half_converted import REMEDY
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.libraries import library_calls
+from migrate.source.frontends.tensorflow.name_clashes import check_computed_names
 from migrate.source.frontends.tensorflow.named_reads import check_named_reads
 from migrate.source.frontends.tensorflow.on_target import check_step, check_target
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
@@ -110,6 +111,7 @@ def judge(file: File, assume: bool) -> Judgement:
     if assume:
         _lift(judgement)
     check_scoped_names(judgement)
+    check_computed_names(judgement)
     check_unknown_names(judgement)
     check_shared_names(judgement)
     check_shared_reads(judgement)

@@ -83,7 +83,7 @@ def _alike(file: File, creation: Creation) -> tuple[str, str] | None:
     if len(parts) != 2 or creation.named_by is None:
         return None
     names = [one for one in m.findall(creation.named_by, m.Name()) if isinstance(one, cst.Name)]
-    texts = _walked(file, creation.call, names[0].value) if len(names) == 1 else []
+    texts = walked(file, creation.call, names[0].value) if len(names) == 1 else []
     head, tail = (re.sub(r"\\(.)", r"\1", part) for part in parts)
     seen: dict[str, str] = {}
     for name in (f"{head}{text}{tail}" for text in dict.fromkeys(texts)):
@@ -93,7 +93,7 @@ def _alike(file: File, creation: Creation) -> tuple[str, str] | None:
     return None
 
 
-def _walked(file: File, node: cst.CSTNode, name: str) -> list[str]:
+def walked(file: File, node: cst.CSTNode, name: str) -> list[str]:
     """Return the texts that a loop around `node` binds `name` to; nothing where they are not written out."""
     for around in file.tree.ancestors(node):
         loop = around.for_in if isinstance(around, cst.BaseComp) else around
@@ -113,7 +113,7 @@ def check_scoped_names(judgement: Judgement) -> None:
     file = judgement.file
     fixed = [(table, _fixed_name(file, table)) for table in judgement.moving if not table.creation.scoped]
     for table in [one for one in judgement.moving if one.creation.scoped and one.creation.name is not None]:
-        end = _plain(table.creation.name or "")
+        end = plain(table.creation.name or "")
         for other, name in fixed:
             related = file.tree.related(other.creation.call, table.creation.call)
             if related and (name == end or name.endswith(f"_{end}")):
@@ -124,10 +124,15 @@ def check_scoped_names(judgement: Judgement) -> None:
 
 
 def _fixed_name(file: File, table: Table) -> str:
+    return plain("_".join([*(prefix(file, table.creation.call) or ()), table_name(table)]))
+
+
+def table_name(table: Table) -> str:
+    """Return the name that a variable is given, else what the source calls it."""
     label = re.findall(r"\w+", table.label.removeprefix("self."))
-    own = table.creation.name or (label[-1] if label else "table")
-    return _plain("_".join([*(prefix(file, table.creation.call) or ()), own]))
+    return table.creation.name or (label[-1] if label else "table")
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """Return a name of a variable as that of a table; names that differ in case only are one."""
     return re.sub(PLAIN, "_", name.lower())

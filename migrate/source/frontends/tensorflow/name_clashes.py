@@ -1,0 +1,129 @@
+"""Tables that take their names when the program runs, where another table may have the same one by then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.called import calls_of, parameters
+from migrate.source.frontends.tensorflow.callers import opens_scopes
+from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.passing import given_for
+from migrate.source.frontends.tensorflow.reuse import pattern
+from migrate.source.frontends.tensorflow.scoped import plain, table_name, walked
+from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name
+from migrate.source.frontends.tensorflow.variable_scopes import prefix
+
+if TYPE_CHECKING:
+    from migrate.source.frontends.tensorflow.judge import Judgement
+
+#: The texts that a name is certainly made of, in order, with anything between two of them.
+Parts = list[str]
+
+
+def check_computed_names(judgement: Judgement) -> None:
+    """Stop two tables of which one computes its name where the texts in both names do not keep them apart.
+
+    Both stay: a variable that stays has an operation of its name, beside which a table of that name cannot be made.
+    """
+    file, met = judgement.file, True
+    while met:  # a table that stays has the computed name, no matter what the table would have had
+        met = False
+        moving = judgement.moving
+        for table in [one for one in judgement.tables if _is_late(file, one)]:
+            for other in judgement.tables:
+                both = other is not table and any(one is two for one in moving for two in (table, other))
+                near = both and file.tree.related(other.creation.call, table.creation.call)
+                if near and _may_meet(file, table, other):
+                    _stop(table, other)
+                    _stop(other, table)
+                    met = True
+
+
+def _stop(table: Table, other: Table) -> None:
+    message = f"`{other.label}` may be a table of the same name"
+    reason = "the name of one is computed, and a table has `_` for `/` and for numbers behind names"
+    action = "give one of them a name that begins with another text"
+    if all(stop.message != message for stop in table.stops):
+        table.stops.append(Stop(table.creation.call, table.creation.rule, message, reason, action))
+
+
+def _is_computed(table: Table) -> bool:
+    """True where the name is computed: of a `tf.Variable` that is made once the table has that of its label."""
+    creation = table.creation
+    return creation.named_by is not None and (creation.scoped or creation.numbered or bool(table.stops))
+
+
+def _is_late(file: File, table: Table) -> bool:
+    """True for a name that is computed, and for one that a name scope and a number may be added to."""
+    return _is_computed(table) or (table.creation.numbered and _opens_name_scopes(file))
+
+
+def _may_meet(file: File, table: Table, other: Table) -> bool:
+    """True when two variables that TensorFlow keeps apart may be one name as tables."""
+    if table.creation.unique and other.creation.unique and (table.creation.numbered and other.creation.numbered):
+        return False  # each looks for a name that nothing has
+    known = _is_computed(table) or _is_computed(other)  # else names that are one without scopes are numbered
+    names = [(one, theirs) for one in _names(file, table, own=known) for theirs in _names(file, other)]
+    if not (table.creation.unique or other.creation.unique):
+        # One variable for TensorFlow, too, where the names are the same as they are written.
+        names = [pair for pair in names if not _overlap(*pair)]
+    return any(_overlap([plain(part) for part in one], [plain(part) for part in theirs]) for one, theirs in names)
+
+
+def _names(file: File, table: Table, *, own: bool = True) -> list[Parts]:
+    """Return what the full name of a table may be made of; that of `tf.Variable` has name scopes and a number, too.
+
+    Without `own` only what name scopes make of it.
+    """
+    creation = table.creation
+    computed = creation.named_by if _is_computed(table) else None
+    outer = prefix(file, creation.call)
+    before = "".join(f"{part}/" for part in outer or () if part)
+    last = [[table_name(table)]] if computed is None else _spelled(file, computed, 3)
+    found = [[before + one[0], *one[1:]] for one in last]
+    loose = outer is None or (creation.unique and (opens_scopes(file) or _opens_name_scopes(file)))
+    scoped = [["", "/" + one[0], *one[1:]] for one in found] if loose else []
+    found = [*found, *scoped] if own else scoped
+    return [*found, *([*one[:-1], one[-1] + "_", ""] for one in found if creation.numbered)]
+
+
+def _spelled(file: File, node: cst.BaseExpression, depth: int) -> list[Parts]:
+    """Return the texts that an expression may give, as far as loops over texts and callers show them."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        left, right = _spelled(file, node.left, depth), _spelled(file, node.right, depth)
+        return [[*one[:-1], one[-1] + two[0], *two[1:]] for one in left for two in right]
+    values = _values(file, node) if isinstance(node, cst.Name) and depth else []
+    found = [parts for value in values for parts in _spelled(file, value, depth - 1)]
+    return found or [[re.sub(r"\\(.)", r"\1", part) for part in pattern(file, node).split(".*")]]
+
+
+def _values(file: File, name: cst.Name) -> Sequence[cst.BaseExpression]:
+    """Return all that a loop or the callers of its function give a name that nothing else binds; else nothing."""
+    scope, function = scope_of_name(file.tree, name), file.tree.enclosing(name, cst.FunctionDef)
+    bound = [one for one in local_names(file.tree, name.value, scope) if is_target(file.tree, one)] if scope else []
+    if texts := walked(file, name, name.value):
+        return [cst.SimpleString(repr(text)) for text in texts]
+    if len(bound) != 1 or function is None:
+        return ()
+    taken, known = file.tree.parent(bound[0]), parameters(file, function)
+    calls = calls_of(file, function) if any(taken is one for one in known) else None
+    return (given_for(known, taken, calls) or ()) if calls and isinstance(taken, cst.Param) else ()
+
+
+def _opens_name_scopes(file: File) -> bool:
+    return any("name_scope" in names for names in (file.tree.names, file.tree.attributes))
+
+
+def _overlap(first: Parts, second: Parts) -> bool:
+    """True when one text may be made of both."""
+    if len(second) == 1:
+        first, second = second, first
+    if len(first) == 1:
+        return re.fullmatch(".*".join(map(re.escape, second)), first[0]) is not None
+    begun = first[0].startswith(second[0]) or second[0].startswith(first[0])
+    return begun and (first[-1].endswith(second[-1]) or second[-1].endswith(first[-1]))
