@@ -15,6 +15,8 @@ from rewriter import move_ids, rewrite
 from rewriter.record import record
 from runtime import ordering
 
+pytestmark = pytest.mark.one_version
+
 v1 = tf.compat.v1
 _HERE = str(Path(ordering.__file__).parents[1])
 _OURS = (f"{_HERE}/rewriter/", f"{_HERE}/runtime/")

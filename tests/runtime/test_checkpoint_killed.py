@@ -16,6 +16,8 @@ import killed_saver
 import pytest
 import tensorflow as tf
 
+pytestmark = pytest.mark.one_version
+
 v1 = tf.compat.v1
 LIVES = 12
 

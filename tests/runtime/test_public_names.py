@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.one_version
+
 NAMES = [
     "init",
     "terminate_config_initializer",

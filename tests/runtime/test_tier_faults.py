@@ -23,6 +23,8 @@ from runtime import storage as storage_module
 from runtime.checkpoint import latest_complete
 from runtime.storage import Storage
 
+pytestmark = pytest.mark.one_version
+
 KINDS = [kind for kind in storage_module.KINDS if kind != "dram"]
 
 

@@ -15,6 +15,8 @@ from runtime import native
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.compat.deeprec.incremental import FOLDER, IncrementalSaver
 
+pytestmark = pytest.mark.one_version
+
 _MATRIX = np.random.default_rng(5).normal(size=(64, 3)).astype(np.float32)
 _IDS = [0, 1, 2, 3, 5, 1000, 1001, -3, 7]
 
