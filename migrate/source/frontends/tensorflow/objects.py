@@ -56,19 +56,31 @@ def relatives(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
 
 
 def methods(file: File, cls: cst.ClassDef, name: str) -> list[cst.FunctionDef]:
-    """Return the definitions of a method in its class, those under conditions too."""
-    return once(file, ("methods called", name), lambda: _methods(file, name)).get(id(cls), [])
+    """Return the definitions of a method in its class, those under conditions too; the class may be of another file."""
+    return once(file, ("methods of", cls), lambda: _methods(cls)).get(name, [])
 
 
-def _methods(file: File, name: str) -> dict[int, list[cst.FunctionDef]]:
-    found: dict[int, list[cst.FunctionDef]] = {}
-    for use in file.tree.names.get(name, ()):
-        method = file.tree.parent(use)
-        if isinstance(method, cst.FunctionDef) and method.name is use:
-            kinds = cst.ClassDef | cst.FunctionDef
-            owner = next((around for around in file.tree.ancestors(method) if isinstance(around, kinds)), None)
-            found.setdefault(id(owner), []).append(method)
-    return found
+def _methods(cls: cst.ClassDef) -> dict[str, list[cst.FunctionDef]]:
+    finder = _Methods()
+    cls.body.visit(finder)
+    return finder.found
+
+
+class _Methods(cst.CSTVisitor):
+    """Finds the functions of a body, without those inside functions and classes of it."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[cst.FunctionDef]] = {}
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        self.found.setdefault(node.name.value, []).append(node)
+        return False
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
+        return False
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        return False
 
 
 def bases(cls: cst.ClassDef) -> list[cst.BaseExpression]:
