@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 NATIVE = HERE.parents[1] / "runtime" / "native"
 CXX = shlex.split(os.environ.get("CXX", "g++"))
 FLAGS = shlex.split(
-    "-std=c++17 -O1 -g -pthread -ffp-contract=off -fno-math-errno -fno-sanitize-recover=all"
+    "-std=c++17 -O1 -g1 -pthread -ffp-contract=off -fno-math-errno -fno-sanitize-recover=all"
     " -Wall -Wextra -Wconversion -Wshadow -Werror"
 )
 
