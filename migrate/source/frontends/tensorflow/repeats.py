@@ -37,9 +37,12 @@ def repeated(file: File, node: cst.CSTNode, depth: int = 6, *, skips: bool = Tru
 
 
 def _hands_up(file: File, call: cst.Call) -> cst.FunctionDef | None:
-    """Return the method around a call of the base's method of the same name: who calls the one runs the other."""
+    """Return the method around a call of the base's method of the same name: who calls the one runs the other.
+
+    Not so for constructors, as each class has its own calls.
+    """
     function = file.tree.enclosing(call, cst.FunctionDef)
-    name = function.name.value if function is not None else ""
+    name = function.name.value if function is not None and function.name.value != "__init__" else ""
     above = m.Call(func=m.Attribute(value=m.Call(func=m.Name("super")), attr=m.Name(name)))
     return function if function is not None and m.matches(call, above) else None
 
