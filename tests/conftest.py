@@ -13,7 +13,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("cases")
     group.addoption("--every-case", action="store_true", help="run each combination of a test's lists of parameters")
-    group.addoption("--ends", action="store_true", help="of each test's cases run the first and the last only")
+    group.addoption("--most", type=int, help="run at most so many of a test's cases, the first and the last included")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -24,9 +24,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept: set[pytest.Item] = set()
     for cases in tests.values():
         chosen = cases if config.getoption("--every-case") else diagonal(cases)
-        kept.update([chosen[0], chosen[-1]] if config.getoption("--ends") else chosen)
+        most = None if cases[0].get_closest_marker("each_case") else config.getoption("--most")
+        kept.update(chosen if most is None else spread(chosen, most))
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+def spread(cases: Sequence[pytest.Item], most: int) -> Sequence[pytest.Item]:
+    """Return at most `most` of the cases, the first and the last, and those evenly between."""
+    if len(cases) <= most:
+        return cases
+    return [cases[round(turn * (len(cases) - 1) / max(most - 1, 1))] for turn in range(most)]
 
 
 def diagonal(cases: Sequence[pytest.Item]) -> Sequence[pytest.Item]:

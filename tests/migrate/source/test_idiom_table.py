@@ -14,6 +14,8 @@ from idiom_table import APPLICABILITY, PAGE, SECTIONS, VERDICTS, Conversion, Idi
 
 from migrate.report.model import State
 
+pytestmark = pytest.mark.each_case
+
 ALL = [pytest.param(one, id=one.id) for one in idioms()]
 MOVING = [pytest.param(one, id=one.id) for one in idioms() if one.converts and one.section != "deeprec"]
 

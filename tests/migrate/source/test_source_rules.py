@@ -13,6 +13,8 @@ from migrate.source.frontends import tensorflow  # noqa: F401 - loads the rules
 from migrate.source.rules import Example, Rule, register, rules
 from migrate.source.rules.examples import options_of, problem_of
 
+pytestmark = pytest.mark.each_case
+
 RULES = [rule for rule in rules(Rule) if type(rule).__module__.startswith(package.__name__)]
 EXAMPLES = [
     pytest.param(rule, example, id=f"{rule.id}: {example.title}") for rule in RULES for example in rule.examples
