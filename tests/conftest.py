@@ -1,9 +1,13 @@
-"""Which cases of a test are run: by default the diagonal of its lists of parameters; each value has its turn."""
+"""Which cases of a test are run: by default the diagonal of its lists of parameters; each value has its turn.
+
+And a guard: a test that leaves TensorFlow in another mode than it found it fails, not those that come after it.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import pytest
@@ -50,3 +54,28 @@ def diagonal(cases: Sequence[pytest.Item]) -> Sequence[pytest.Item]:
             place = place * count + turn % count
         chosen.append(cases[place])
     return chosen
+
+
+@pytest.fixture(autouse=True)
+def _same_mode() -> Iterator[None]:
+    """Eager mode is what it was, after the test; it is switched back for those that follow."""
+    before = _executing_eagerly()
+    yield
+    after = _executing_eagerly()
+    if after is False and before is not False:
+        _switch_eager_on()
+        pytest.fail("the test left graph mode switched on: build its graph under tf.Graph().as_default()")
+
+
+def _executing_eagerly() -> bool | None:
+    """Return the mode of the process, None before TensorFlow is imported."""
+    tensorflow = sys.modules.get("tensorflow")
+    return bool(tensorflow.executing_eagerly()) if hasattr(tensorflow, "executing_eagerly") else None
+
+
+def _switch_eager_on() -> None:
+    """Undo `disable_eager_execution`, which TensorFlow itself cannot once a graph was made."""
+    from tensorflow.python.eager import context
+
+    context.default_execution_mode = context.EAGER_MODE
+    context.context()._thread_local_data.is_eager = True

@@ -57,8 +57,6 @@ def program(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
     """The names of main.py, over the façade."""
     monkeypatch.syspath_prepend(str(project))
     monkeypatch.chdir(project)
-    eager = tf.executing_eagerly()
-    v1.disable_eager_execution()
     mx_rec.install()
     try:
         yield runpy.run_path(str(project / "main.py"))
@@ -66,8 +64,6 @@ def program(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
         mx_rec.uninstall()
         for name in ("config", "model"):
             sys.modules.pop(name, None)
-        if eager:
-            v1.enable_eager_execution()
 
 
 def _trained(program: dict[str, Any], capsys: pytest.CaptureFixture[str], **switches: Any) -> list[float]:
