@@ -11,10 +11,12 @@ from migrate.source.discover import FRAMEWORKS
 from migrate.source.project import Project
 
 FRAMEWORK = re.compile("|".join(FRAMEWORKS))
-MAKES = re.compile(r"get_variable|\bVariable\s*\(|add_weight|embedding_column")
+#: A layer that is called in a v1 graph.
+CALLED = r"\A(?=[\s\S]*\b(Session|\w*placeholder|EstimatorSpec|disable_(eager|v2)\w+)\b)[\s\S]*\bEmbedding\s*\("
+MAKES = re.compile(rf"get_variable|\bVariable\s*\(|add_weight|embedding_column|{CALLED}")
 READS = re.compile(
     r"embedding_lookup|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul"
-    r"|input_layer|DenseFeatures|SequenceFeatures|Classifier|Regressor"
+    rf"|input_layer|DenseFeatures|SequenceFeatures|Classifier|Regressor|{CALLED}"
 )
 #: Words of code that a table may depend on, or that may depend on a table.
 CONCERNS = re.compile(

@@ -124,9 +124,9 @@ STAYS = {
     "another dict under the name": (DICT + SUM + "W = load()\n", "bound to something else"),
     "another dict from a branch": (
         f'def make():\n    if big:\n        return load()\n    return {{"a": {A}}}\nW = make()\n' + GET, "load()"),
-    "merged": (f"W = {{**more, **{{n: {MADE} for n in names}}}}\n" + SUM, "not proven"),
+    "merged": (f"W = {{**more, **{{n: {MADE} for n in names}}}}\n" + SUM, "cannot be followed"),
     "updated": (DICT + SUM + "W.update(more)\n", "as a whole: `W.update(more)`"),
-    "extended": (f"W = [{A}]\nW += more\ne = tf.gather(W[0], [1])\n", "bound to something else"),
+    "extended": (f"W = [{A}]\nW += more\ne = tf.gather(W[0], [1])\n", "cannot be followed"),
     "fetched": (DICT + SUM + "tf.Session().run(W)\n", "as a whole: `tf.Session().run(W)`"),
     "printed and fetched": (DICT + SUM + "print(tf.Session().run(W))\n", "as a whole: `print("),
     "values that are summed": (DICT + SUM + "y = tf.add_n(list(W.values()))\n", "as a whole: `y = tf.add_n("),
@@ -141,7 +141,6 @@ STAYS = {
         f"W = V = {{}}\nfor n in names:\n    W[n] = {MADE}\n" + SUM + "tf.Session().run(V)\n", "`tf.Session().run(V)`"),
     "the other of two names in pairs": (
         f'(W, k) = (V, j) = ({{}}, 1)\nW["a"] = {A}\n' + GET + "tf.Session().run(V)\n", "bound to something else"),
-    "copied": (DICT + SUM + "V = dict(W)\n", "as a whole: `V = dict(W)`"),
     "filled by a function, then fetched": (
         f'def fill(into):\n    into["a"] = {A}\nW = {{}}\nfill(W)\n' + GET + "tf.Session().run(W)\n", "as a whole"),
     "given as arguments": (

@@ -69,7 +69,7 @@ HELD = {
     "a default of a lambda": MADE + "f = lambda i, t=W: tf.nn.embedding_lookup(t, i)\n",
     "a default of a function that is handed on": MADE
     + "def f(i, t=W):\n    return tf.nn.embedding_lookup(t, i)\nrun(f)\n",
-    "a list that grows": MADE + "kept = []\nkept.extend([W])\ne = tf.nn.embedding_lookup(kept[i], ids)\n",
+    "a list that grows": MADE + "kept = []\nkept.insert(0, W)\ne = tf.nn.embedding_lookup(kept[i], ids)\n",
     "code that is not read": MADE + "e = tf.nn.embedding_lookup(wrapped(W), ids)\n",
     "a parameter": MADE + "def f(t, i):\n    return tf.gather(t, i)\nrun(f, wrapped(W))\n",
 }

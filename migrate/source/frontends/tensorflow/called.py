@@ -28,7 +28,7 @@ from migrate.source.frontends.tensorflow.variable_scopes import runs
 #: Decorators that keep what a function returned for arguments: each call of it gives what some run returned.
 CACHES = {"functools.cache", "functools.lru_cache"}
 #: Functions that reach an attribute by a text.
-BY_NAME = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "methodcaller", "__getattribute__"}
+BY_NAME = {"getattr", "setattr", "delattr", "attrgetter", "methodcaller", "__getattribute__"}
 
 
 def callee(file: File, call: cst.Call) -> cst.FunctionDef | None:

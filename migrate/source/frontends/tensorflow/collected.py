@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.answers import once
-from migrate.source.frontends.tensorflow.args import literal, string
 from migrate.source.frontends.tensorflow.called import (
     argument_of,
     callee,
@@ -18,47 +17,37 @@ from migrate.source.frontends.tensorflow.called import (
 )
 from migrate.source.frontends.tensorflow.containers import (
     Key,
-    Put,
-    Read,
     entry,
     holder_of,
-    is_dict,
     is_display,
-    is_exact,
-    may_be,
+    is_room,
     member_of,
     shown,
     unpacked,
+    unstarred,
     use,
 )
-from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.copied import copy_from, made_of, taken_in
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.members import Members
 from migrate.source.frontends.tensorflow.mentioned import Mentions, direct, targets_of
+from migrate.source.frontends.tensorflow.partition_lists import is_list, looks_up_partitions, partitions
 from migrate.source.frontends.tensorflow.passing import parameter_of, returns
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, only_declares
-from migrate.source.frontends.tensorflow.walks import RULE, walked
 
 #: How many dicts and lists may hold each other.
 DEPTH = 4
 
 
-class Collection:
-    """Everything that is put into one dict or list, read from it, or done with it as a whole."""
+class Collection(Members):
+    """Follows all mentions of one dict or list."""
 
     def __init__(self, file: File, start: cst.BaseExpression) -> None:
-        self.file = file
-        self.found = Mentions()
+        super().__init__(file)
         self.seen: set[int] = set()
-        self.puts: list[Put] = []
-        self.reads: list[tuple[Read, cst.BaseExpression]] = []  #: with what reads it there
-        self.whole: list[cst.BaseExpression] = []
-        self.displays: list[cst.BaseExpression] = []
-        self.partitions: list[cst.BaseExpression] = []  #: lookups that read all members by turns
-        self.uses: list[cst.BaseExpression] = []
-        self.names: list[cst.BaseExpression] = []  #: that are bound to it
         self._pending: list[cst.BaseExpression] = []  #: what it is bound to
         self._received: set[int] = set()  #: the ids of names that a loop or an assignment binds to it
-        if is_display(file, start):
+        if is_display(file, start) or made_of(file, start) is not None:
             self._display(start)
         elif isinstance(start, cst.Name | cst.Attribute):
             self._pending.append(start)
@@ -68,57 +57,8 @@ class Collection:
             self._binding(self._pending.pop())
         self._sort()
 
-    def members(self, key: Key, found: Mentions) -> list[Read]:
-        """Return where the member of that key is read, and record in `found` what else may be read there."""
-        self._doubts(key, found)
-        result = []
-        for read, node in self.reads:
-            asked = self._walked(node, key) if read.bound else None
-            if asked is not None:
-                found.stops.append(asked)
-            elif may_be(key, read.key):
-                result.append(read)
-        for read in result:
-            same = [put for put in self.puts if may_be(put.key, read.key)]
-            if len(same) > 1 or not (is_exact(key) and is_exact(read.key)):
-                found.passed += [put.value for put in same]
-        return result
-
-    def collections(self, key: Key, found: Mentions) -> tuple[list[Read], list[cst.BaseExpression]]:
-        """Return where a member of that key is read that is a collection itself, and all that may be read there."""
-        self._doubts(key, found)
-        reads = [read for read, _ in self.reads if may_be(key, read.key)]
-        puts = [put for put in self.puts if any(may_be(put.key, one) for one in (key, *(read.key for read in reads)))]
-        return reads, [put.value for put in puts]
-
-    def _doubts(self, key: Key, found: Mentions) -> None:
-        found.stops += [*self.found.stops, *(self._kept(node, key) for node in self.whole)]
-        found.holders += self.uses
-
-    def _walked(self, node: cst.BaseExpression, key: Key) -> Stop | None:
-        """Return the doubt about a loop over a dict that only counts or prints its variables."""
-        text = string(key) if isinstance(key, cst.BaseExpression) else None
-        return walked(self.file, node, text) if text is not None and self._is_dict else None
-
-    def _kept(self, node: cst.BaseExpression, key: Key) -> Stop:
-        text = string(key) if isinstance(key, cst.BaseExpression) else None
-        shown_text = " ".join(self.file.tree.source(self.file.tree.statement(node) or node).split())
-        shown_text = shown_text if len(shown_text) <= 60 else shown_text[:57] + "..."
-        held = f"`{text}`" if text is not None else "the table"
-        kind = "dict" if self._is_dict else "list"
-        message = f"the {kind} that holds {held} is used as a whole: `{shown_text}`"
-        return Stop(
-            node, RULE, message, "what this does with the table is not followed", f"keep the table outside this {kind}"
-        )
-
-    @property
-    def _is_dict(self) -> bool:
-        return any(is_dict(one) for one in self.displays)
-
-    @property
-    def name(self) -> str:
-        """How the source calls it, where it first gets a name; empty where it has none."""
-        return self.file.tree.source(self.names[0]) if self.names else ""
+    def other(self, node: cst.BaseExpression) -> Members:
+        return self if id(node) in self.seen else collection(self.file, node)
 
     def _binding(self, target: cst.BaseExpression) -> None:
         """Follow all mentions of a name or an attribute."""
@@ -153,6 +93,9 @@ class Collection:
             return
         if isinstance(around, cst.Param):
             self._given(around)
+            return
+        if isinstance(around, cst.AugAssign) and (taken := taken_in(self.file, target)) is not None:
+            self.taken.append(taken)
             return
         value = assigned_value(self.file.tree, target)
         if value is None or isinstance(around, cst.AugAssign):
@@ -196,8 +139,10 @@ class Collection:
             self._member(*held, target or value)
             self._use(value)
             return
-        if is_display(self.file, value) or _is_room(value):
-            self.displays.append(value)
+        copies = made_of(self.file, value)
+        if is_display(self.file, value) or is_room(value) or copies is not None:
+            (self.displays if is_display(self.file, value) or copies is None else self.copied).append(value)
+            self.taken += copies or []
             return
         function = callee(self.file, value) if isinstance(value, cst.Call) else None
         calls = calls_of(self.file, function) if function is not None else None
@@ -328,60 +273,40 @@ class Collection:
 
     def _sort(self) -> None:
         """Tell what each use does with the members."""
-        for display in self.displays:
+        for display in (*self.displays, *self.copied):
             members = shown(display) if is_display(self.file, display) else []
-            if members is None:
-                self._stop(display)
-            self.puts += members or []
-        whole = []
+            if members is None or display in self.copied:
+                members = unstarred(display)
+            self.puts += members
+        unknown = []
         for node in self.uses:
-            found = use(self.file, node, listed=not self._is_dict)
+            found = use(self.file, node, listed=not self.is_dict)
             if found is None:
-                whole.append(node)
+                unknown.append(node)
             else:
                 self.puts += found.puts
                 self.reads += [(read, node) for read in found.reads]
-        for node in whole:
-            if self._is_partitions(node):
-                self.partitions.append(node)
-                _partitions(self.file).add(id(node))
-            else:
-                self.whole.append(node)
+        for node in unknown:
+            self._moved(node)
 
-    def _is_partitions(self, node: cst.BaseExpression) -> bool:
-        """True for a name of the list of variables that a lookup is given, of which no two are seen to be the same."""
-        arg = self.file.tree.parent(node)
-        call = self.file.tree.parent(arg) if isinstance(arg, cst.Arg) and not arg.star else None
-        named = isinstance(node, cst.Name | cst.Attribute)
-        if not named or not isinstance(call, cst.Call) or self.file.names.of(call.func) != "nn.embedding_lookup":
-            return False
-        keyword = arg.keyword.value if isinstance(arg, cst.Arg) and arg.keyword is not None else ""
-        texts = [self.file.tree.source(put.value) for put in self.puts]
-        lists = all(_is_list(one) for one in self.displays)
-        first = keyword == "params" or (call.args[0] is arg and not keyword)
-        return first and lists and bool(self.displays) and len(set(texts)) == len(texts)
+    def _moved(self, node: cst.BaseExpression) -> None:
+        """Tell a use that puts all members into another collection, or reads them by turns, from any other."""
+        taken = taken_in(self.file, node)
+        copy = copy_from(self.file, node) if taken is None else None
+        if taken is not None:
+            self.taken.append(taken)
+        elif copy is not None:
+            self.given.append(copy)
+        elif looks_up_partitions(self.file, node) and all(is_list(self.file, one) for one in self._made):
+            self.partitions.append(node)
+            partitions(self.file).add(id(node))
+        else:
+            self.whole.append(node)
 
-
-def _is_list(node: cst.BaseExpression) -> bool:
-    """True for a list: of a tuple TensorFlow makes one tensor."""
-    made = isinstance(node, cst.Call) and not is_dict(node)
-    return made or isinstance(node, cst.List | cst.ListComp) or _is_room(node)
-
-
-def is_partitions(file: File, node: cst.BaseExpression) -> bool:
-    """True for a list of variables that was found to be looked up as partitions."""
-    return id(node) in _partitions(file)
-
-
-def _partitions(file: File) -> set[int]:
-    known: set[int] = once(file, ("partitions",), set)
-    return known
-
-
-def _is_room(value: cst.BaseExpression) -> bool:
-    """True for `[None] * n`, a list to be filled."""
-    listed = value.left if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Multiply) else None
-    return isinstance(listed, cst.List) and all(literal(one.value) is None for one in listed.elements)
+    @property
+    def _made(self) -> list[cst.BaseExpression]:
+        """All that makes it; itself unknown where nothing is seen to."""
+        return [*self.displays, *self.copied] or [cst.Name("unknown")]
 
 
 def collection(file: File, start: cst.BaseExpression) -> Collection:

@@ -105,6 +105,22 @@ def shown(node: cst.BaseExpression) -> list[Put] | None:
     return [Put(e.value, i) for i, e in enumerate(listed)] if plain else None
 
 
+def unstarred(node: cst.BaseExpression) -> list[Put]:
+    """Return the members that a display shows beside those of other collections, whose places are not known then."""
+    if isinstance(node, cst.Call):
+        return [Put(arg.value, _text(arg.keyword)) for arg in node.args if arg.keyword]
+    if isinstance(node, cst.Dict):
+        return [Put(e.value, e.key) for e in node.elements if isinstance(e, cst.DictElement)]
+    listed = node.elements if isinstance(node, cst.List | cst.Tuple) else ()
+    return [Put(e.value) for e in listed if isinstance(e, cst.Element)]
+
+
+def is_room(value: cst.BaseExpression) -> bool:
+    """True for `[None] * n`, a list to be filled."""
+    listed = value.left if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Multiply) else None
+    return isinstance(listed, cst.List) and all(literal(one.value) is None for one in listed.elements)
+
+
 def _text(name: cst.Name) -> cst.SimpleString:
     return cst.SimpleString(f'"{name.value}"')
 
@@ -129,14 +145,15 @@ def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression,
             return (made, key) if listed.elements[1] is around else None
         if not isinstance(listed, cst.List | cst.Tuple) or is_target(file.tree, listed):
             return None
-        return listed, next(i for i, e in enumerate(listed.elements) if e is around)
+        starred = any(isinstance(e, cst.StarredElement) for e in listed.elements)
+        return listed, None if starred else next(i for i, e in enumerate(listed.elements) if e is around)
     if isinstance(around, cst.Assign) and around.value is node and len(around.targets) == 1:
         target = around.targets[0].target
         return (target.value, entry(target)) if isinstance(target, cst.Subscript) and entry(target) else None
     call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
     if isinstance(around, cst.Arg) and around.keyword is not None and isinstance(call, cst.Call):
         updated = _updater(call)
-        if updated is not None or is_display(file, call):
+        if updated is not None or is_display(file, call) or _makes_collection(file, call.func):
             return (updated or call), _text(around.keyword)
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return None

@@ -55,6 +55,15 @@ def read_shape(creation: Creation, file: File, node: cst.BaseExpression | None) 
         where = node if node is not None else creation.call
         refuse(creation, where, known, "a table needs a shape written as [rows, dim]")
         return None
+    return _taken(creation, shape)
+
+
+def read_sizes(creation: Creation, file: File, rows: cst.BaseExpression, dim: cst.BaseExpression) -> Shape | None:
+    """Read rows and width that are given apart; refuses and returns None where they cannot be written twice."""
+    return _taken(creation, Shape(rows, dim, file.tree.source(rows), file.tree.source(dim)))
+
+
+def _taken(creation: Creation, shape: Shape) -> Shape | None:
     if not (is_repeatable(shape.rows) and is_repeatable(shape.columns)):
         refuse(creation, shape.rows, "its shape calls a function", "assign the sizes to names first")
         return None

@@ -87,8 +87,10 @@ def reachable(file: File, start: cst.CSTNode) -> list[cst.CSTNode]:
 def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
     """True for a call that makes a variable which is no table, or whose code is not seen."""
     name = file.names.of(call.func)
+    if id(call) in tables:
+        return False
     if name in {"get_variable", "Variable"}:
-        return id(call) not in tables and not _fixed(call)
+        return not _fixed(call)
     if name is not None:
         return name.startswith(MAKERS) and not (name.startswith(_PLAIN) or name.endswith(_PLAIN_ENDS))
     if file.tree.is_inside(call.func):

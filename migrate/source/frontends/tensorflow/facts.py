@@ -80,6 +80,7 @@ class Creation:
     begins_alike: bool = False  #: all rows of an embedding column have the same initial values
     emitted: str = ""  #: the runtime's function of the same arguments; empty for `create_table`
     unique: bool = False  #: every execution makes a new variable (tf.Variable)
+    unnamed: str = "Variable"  #: the last part of its name where none is given
     stops: list[Stop] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -8,6 +8,7 @@ of width 1 and had another fan: there the bound is computed from the old shape a
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -50,6 +51,20 @@ DEFAULTS = {
     "random_normal": {"mean": "0.0", "stddev": "1.0"},
     "truncated_normal": {"mean": "0.0", "stddev": "1.0"},
     "random_uniform": {"minval": "0.0", "maxval": "1.0"},
+}
+#: Texts that Keras takes for initializers which do not depend on the shape.
+_UNIFORM = ("random_uniform_initializer", {"": "-0.05", " ": "0.05"})
+_NORMAL = ("random_normal_initializer", {"stddev": "0.05"})
+NAMED: dict[str, tuple[str, dict[str, str]]] = {
+    "uniform": _UNIFORM,
+    "random_uniform": _UNIFORM,
+    "normal": _NORMAL,
+    "random_normal": _NORMAL,
+    "truncated_normal": ("truncated_normal_initializer", {"stddev": "0.05"}),
+    "zeros": ("zeros_initializer", {}),
+    "zero": ("zeros_initializer", {}),
+    "ones": ("ones_initializer", {}),
+    "one": ("ones_initializer", {}),
 }
 OLD_FAN = "its bound is that of the old shape, [device_vocabulary_size, dim]"
 #: Scale factor that makes a normal cut at two standard deviations have the wanted variance (as in TensorFlow).
@@ -129,6 +144,14 @@ class Initializers:
         if "seed" in given:
             wanted["seed"] = given["seed"]
         return self._call(target, wanted)
+
+    def keras(self, text: str, shape: Shape) -> Initializer | None:
+        """Return the initializer that Keras makes of a text such as `uniform`, or None."""
+        plain = "".join(f"_{part.lower()}" for part in re.findall(r"[A-Z][a-z]+", text)).strip("_") or text
+        if plain in NAMED:
+            return self._call(*NAMED[plain])
+        fan = FANS.get(f"keras.initializers.{plain}")
+        return self.scaled(fan, shape, text) if fan is not None else None
 
     def scaled(self, fan: Fan, shape: Shape, source: str, seed: str = "") -> Initializer:
         """Return `fan` as glorot uniform when it is that, else as an initializer with the old shape's bound."""

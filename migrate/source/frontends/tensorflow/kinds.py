@@ -58,6 +58,22 @@ class CreationRule(Rule):
 
     symbols: ClassVar[frozenset[str]]
 
+    def applies(self, file: File, call: cst.Call) -> bool:
+        """True where a call of one of the symbols makes what this rule reads."""
+        return True
+
+    def looks_up(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
+        """Return the call that reads rows of what is mentioned at `node`, beside those of lookup rules."""
+        return None
+
+    def use(self, file: File, node: cst.BaseExpression) -> Lookup | Stop | None:
+        """Return what a mention does; None asks the rules for lookups and uses of variables."""
+        return None
+
+    def check(self, file: File, call: cst.Call, lookups: list[Lookup]) -> Stop | None:
+        """Return why what the call makes must stay, given all that look it up."""
+        return None
+
     def read(self, file: File, call: cst.Call) -> Creation:
         """Return what the call makes; what is not understood goes into its `stops`."""
         raise NotImplementedError

@@ -34,7 +34,7 @@ RULE = "tf-table-use"
 COMPARE = {"isinstance", "issubclass", "print", "super", "type"}
 ACTION = "bind it to a name or an attribute of `self`"
 #: Functions that take the name of an attribute.
-BY_NAME = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "__getattribute__"}
+BY_NAME = {"getattr", "setattr", "delattr", "attrgetter", "__getattribute__"}
 #: What holds the names of a module.
 SPACES = re.compile(r"(\.__dict__|\bvars\(.*\)|\bglobals\(\))$")
 #: Properties by which classes of TensorFlow list the variables that their objects hold.

@@ -19,6 +19,8 @@ from migrate.source.frontends.tensorflow.values import (
 )
 
 Doubt = Callable[[cst.CSTNode, str, str, str], None]
+#: What makes a variable that may become a table.
+MAKERS = {"get_variable", "Variable", "keras.layers.Embedding"}
 #: Base classes that read constructor parameters at most.
 HARMLESS_BASES = {"sklearn.base.BaseEstimator", "sklearn.base.TransformerMixin", "abc.ABC"}
 
@@ -199,7 +201,7 @@ def _is_variable(file: File, write: cst.Attribute) -> bool:
     value = assigned_value(file.tree, write)
     if isinstance(value, cst.Name) and value.value == "None":
         return True
-    return isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable", "Variable"}
+    return isinstance(value, cst.Call) and file.names.of(value.func) in MAKERS
 
 
 def _holds(classes: Iterable[cst.ClassDef], one: cst.ClassDef) -> bool:

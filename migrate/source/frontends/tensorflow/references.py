@@ -9,6 +9,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import literal, string
 from migrate.source.frontends.tensorflow.collected import collection
 from migrate.source.frontends.tensorflow.containers import Key, entry, holder_of, is_display, member_of
+from migrate.source.frontends.tensorflow.copied import made_of
 from migrate.source.frontends.tensorflow.copies import copy_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, reader
@@ -119,7 +120,7 @@ def _bound(file: File, node: cst.BaseExpression, targets: list[cst.BaseExpressio
 
 def _stored(file: File, holder: cst.BaseExpression, key: Key, found: Mentions) -> _Flow | None:
     """Return where the member of that key goes; None for a collection that is not followed, or need not be."""
-    shown = is_display(file, holder)
+    shown = is_display(file, holder) or made_of(file, holder) is not None
     name: cst.BaseExpression | None = None if shown else holder
     targets = targets_of(file, holder) if shown else None
     name = targets[0] if targets is not None and len(targets) == 1 else name
@@ -138,10 +139,9 @@ def _stored(file: File, holder: cst.BaseExpression, key: Key, found: Mentions) -
         if isinstance(key, cst.CSTNode) and string(key) is not None:
             found.label = f'{text}["{string(key)}"]'
     reads = known.members(key, found)
-    if known.partitions:
-        found.passed += [put.value for put in known.puts]
-        found.reads += [node for node in known.partitions if id(node) not in found.known]
-        found.known |= {id(node) for node in known.partitions}
+    whole = known.looked_up_whole(found)
+    found.reads += [node for node in whole if id(node) not in found.known]
+    found.known |= {id(node) for node in whole}
     names = [read.node for read in reads if read.bound]
     found.received += names
     return _Flow(names, [read.node for read in reads if not read.bound])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -18,6 +18,7 @@ from migrate.source.frontends.tensorflow.inner_graphs import in_branch, run_apar
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.frontends.tensorflow.loose_lookups import is_lookup, may_look_up
 from migrate.source.frontends.tensorflow.measured import check_measured, measured
+from migrate.source.frontends.tensorflow.objects import MAKERS
 from migrate.source.frontends.tensorflow.padding import Padded, find_padding, follow, pad
 from migrate.source.frontends.tensorflow.partitions import check_parts
 from migrate.source.frontends.tensorflow.passing import given_for
@@ -34,13 +35,17 @@ from migrate.source.rules import rules
 
 def find_tables(file: File) -> list[Table]:
     """Return the tables in source order."""
-    readers = {symbol: rule for rule in reversed(rules(CreationRule)) for symbol in rule.symbols}
-    found = []
-    for call, name in file.names.calls:
-        if name in readers and (table := _table(file, call, readers[name])) is not None:
-            found.append(table)
+    found = [table for call, rule in creations(file) if (table := _table(file, call, rule)) is not None]
     check_measured(found)
     return found
+
+
+def creations(file: File) -> Iterator[tuple[cst.Call, CreationRule]]:
+    """Yield the calls that make variables, in source order, each with the rule that reads it."""
+    readers = {symbol: rule for rule in reversed(rules(CreationRule)) for symbol in rule.symbols}
+    for call, name in file.names.calls:
+        if name in readers and readers[name].applies(file, call):
+            yield call, readers[name]
 
 
 @dataclass
@@ -61,23 +66,23 @@ class Found:
 
 def looked_up(file: File) -> list[Found]:
     """Return the variables that are looked up, in source order: quickly, because nothing else is asked of them."""
-    readers = {symbol for rule in rules(CreationRule) for symbol in rule.symbols}
-    found = (_find(file, call) for call, name in file.names.calls if name in readers)
+    found = (_find(file, call, rule) for call, rule in creations(file))
     return [one for one in found if one is not None]
 
 
-def _find(file: File, call: cst.Call) -> Found | None:
+def _find(file: File, call: cst.Call, rule: CreationRule) -> Found | None:
     label, known = _uses(file, call)
     if known is None:
         return None
     padded = find_padding(file, known)
     reads = [node for node in (*known.reads, *padded.more) if not padded.owns(node)]
     asked = (*reads, *known.holders)  # a list of variables may be given as a whole
-    return Found(label, call, known, padded, reads) if any(_is_lookup_like(file, node) for node in asked) else None
+    looked = any(_is_lookup_like(file, node, rule) for node in asked)
+    return Found(label, call, known, padded, reads) if looked else None
 
 
 def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
-    found = _find(file, call)
+    found = _find(file, call, rule)
     if found is None:
         return None
     label, known, padded, reads = found.label, found.known, found.padded, found.reads
@@ -93,7 +98,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     )
     for node in reads:
         asks = measured(file, node, creation, known) if id(node) not in padded.reads else None
-        use = asks or _classify(file, node)
+        use = rule.use(file, node) or asks or _classify(file, node)
         if id(node) in padded.reads:
             use = pad(file, use, padded.reads[id(node)], creation)
         if isinstance(use, Lookup):
@@ -104,6 +109,8 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
             table.followed.append(use)
         else:
             table.stops.append(use)
+    if (stop := rule.check(file, call, table.lookups)) is not None:
+        table.stops.append(stop)
     if table.lookups and all(_cut_off(file, lookup.call) for lookup in table.lookups):
         reason = "every lookup stands inside `stop_gradient`, so its rows are never trained"
         table.stops.append(Stop(call, creation.rule, "this variable cannot become a table", reason, "leave it dense"))
@@ -130,7 +137,7 @@ def _uses(file: File, call: cst.Call) -> tuple[str, Mentions | None]:
     if known is not None:
         named = [*known.received, *known.reads]
         return known.label or (file.tree.source(named[0]) if named else ""), known
-    if isinstance(around, cst.Arg):
+    if isinstance(around, cst.Arg) or (isinstance(around, cst.Call) and around.func is call):
         return file.tree.source(call), Mentions(reads=[call])
     if isinstance(around, cst.AnnAssign):
         target: cst.BaseExpression | None = around.target
@@ -157,11 +164,10 @@ def _target_in_place(file: File, call: cst.Call, element: cst.Element) -> cst.Ba
 
 def unfollowed(file: File, tables: Sequence[Table]) -> list[cst.Call]:
     """Return the calls that make variables of which the file does not show what is done with them."""
-    readers = {symbol for rule in rules(CreationRule) for symbol in rule.symbols}
     known = {id(table.creation.call) for table in tables}
     found = []
-    for call, name in file.names.calls:
-        if name in readers and id(call) not in known:
+    for call, _ in creations(file):
+        if id(call) not in known:
             _, uses = _uses(file, call)
             if uses is None or uses.stops or any(_is_handed_on(file, read) for read in uses.reads):
                 found.append(call)
@@ -178,8 +184,8 @@ def _is_handed_on(file: File, read: cst.BaseExpression) -> bool:
     return isinstance(around, kinds)
 
 
-def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
-    if any(rule.find(file, node) is not None for rule in rules(LookupRule)):
+def _is_lookup_like(file: File, node: cst.BaseExpression, rule: CreationRule) -> bool:
+    if rule.looks_up(file, node) is not None or any(rule.find(file, node) is not None for rule in rules(LookupRule)):
         return True
     arg = file.tree.parent(node)
     if isinstance(arg, cst.Element):
@@ -281,7 +287,7 @@ def _other_value(file: File, table: Table, value: cst.BaseExpression | None) -> 
 
 
 def _makes_variable(file: File, value: cst.BaseExpression) -> bool:
-    return isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable", "Variable"}
+    return isinstance(value, cst.Call) and file.names.of(value.func) in MAKERS
 
 
 def _unbinds(file: File, target: cst.BaseExpression) -> bool:

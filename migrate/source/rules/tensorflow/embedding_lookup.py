@@ -5,10 +5,10 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import is_none, literal, number
-from migrate.source.frontends.tensorflow.collected import is_partitions
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop
 from migrate.source.frontends.tensorflow.kinds import File, LookupRule
 from migrate.source.frontends.tensorflow.lookups import bind_either, make_lookup, strategy
+from migrate.source.frontends.tensorflow.partition_lists import is_partitions
 from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.rules import Example, register
 

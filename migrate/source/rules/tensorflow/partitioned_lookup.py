@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.collected import is_partitions
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop
 from migrate.source.frontends.tensorflow.kinds import File, LookupRule
+from migrate.source.frontends.tensorflow.partition_lists import is_partitions
 from migrate.source.rules import Example, register
 from migrate.source.rules.tensorflow.embedding_lookup import EmbeddingLookup
 

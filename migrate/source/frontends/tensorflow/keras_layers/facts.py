@@ -184,12 +184,12 @@ def _check_uses(file: File, layer: Layer) -> None:
                 around, f"`{text}` reads an `Embedding` layer", f"it is {WHOLE[around.attr.value]}", "keep it dense"
             )
     ids = [call.args[0].value for call in layer.calls if call.args]
-    if ids and all(_counts(file, node) for node in ids):
+    if ids and all(are_positions(file, node) for node in ids):
         reason = "it holds one row a position, all of which are read at every step"
         layer.stop(layer.calls[0], "an `Embedding` of positions stays dense", reason)
 
 
-def _counts(file: File, node: cst.BaseExpression) -> bool:
+def are_positions(file: File, node: cst.BaseExpression) -> bool:
     """True for `tf.range(...)` and names that are bound to it."""
     value = resolve(file.tree, node)
     return isinstance(value, cst.Call) and file.names.of(value.func) in {"range", "keras.ops.arange"}

@@ -12,9 +12,11 @@ from migrate.source.frontends.tensorflow.args import is_none, literal, string
 from migrate.source.frontends.tensorflow.choice import keep, quiet
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer, find_layers
+from migrate.source.frontends.tensorflow.keras_layers.graphs import in_graph
 from migrate.source.frontends.tensorflow.keras_layers.optimizers import has_state, several, squares_apart
 from migrate.source.frontends.tensorflow.keras_layers.uses import check_places, stop_at, use_stops
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.tables import looked_up
 from migrate.source.frontends.tensorflow.values import resolve
 
 #: Optimizers with a native form for tables, in lower case: the arguments that they must not be given.
@@ -27,8 +29,8 @@ OPTIMIZERS = {
 OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lossscaleoptimizer"}
 KNOWN = "use SGD, Adagrad, Adam or AdamW"
 GRAPH = {
-    "Session", "InteractiveSession", "placeholder", "disable_eager_execution", "disable_v2_behavior",
-    "train.MonitoredTrainingSession", "estimator.Estimator", "estimator.EstimatorSpec",
+    "Session", "InteractiveSession", "placeholder", "sparse_placeholder", "disable_eager_execution",
+    "disable_v2_behavior", "train.MonitoredTrainingSession", "estimator.Estimator", "estimator.EstimatorSpec",
     "keras.estimator.model_to_estimator", "keras.backend.get_session", "keras.backend.set_session",
 }  # fmt: skip
 #: Methods that store or load a model by path.
@@ -57,7 +59,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     `file` is `home` with all files that may run in one program with it.
     """
     file = home if file is None else file
-    judgement = LayerJudgement(find_layers(file, home))
+    judgement = LayerJudgement(_own_layers(file, home))
     if not judgement.layers:
         return judgement
     judgement.file_stops = [*_surroundings(file), *_training(file, home, judgement), *_storing(file)]
@@ -76,6 +78,15 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
             judgement.assumed += [stop for stop in stops if stop.assumption]
             stops[:] = [stop for stop in stops if not stop.assumption]
     return judgement
+
+
+def _own_layers(file: File, home: File) -> list[Layer]:
+    """Return the layers of Keras' own models; those that are variables of a v1 graph are judged as such."""
+    layers = find_layers(file, home)
+    if not any(in_graph(file, layer.call) for layer in layers):
+        return layers
+    taken = {id(found.call) for found in looked_up(file)}
+    return [layer for layer in layers if id(layer.call) not in taken]
 
 
 def _surroundings(file: File) -> Iterator[Stop]:

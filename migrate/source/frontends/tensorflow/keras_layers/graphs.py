@@ -1,0 +1,109 @@
+"""Keras layers in programs that build a v1 graph: there a layer is a variable, which is made when it is called first.
+
+Such a program calls its layers on tensors of the graph and trains by `tf.train` optimizers, so the layer becomes a
+table of the graph like any variable. Where Keras builds, trains or stores a model, the layers are Keras' own.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+import libcst.matchers as m
+
+from migrate.source.frontends.tensorflow.answers import once
+from migrate.source.frontends.tensorflow.facts import Lookup, Rewrite, Stop
+from migrate.source.frontends.tensorflow.keras_layers.facts import are_positions
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.values import resolve
+
+RULE = "tf-keras-graph-embedding"
+#: What only code that builds a v1 graph calls.
+GRAPH = {
+    "Session", "InteractiveSession", "placeholder", "sparse_placeholder", "disable_eager_execution",
+    "disable_v2_behavior", "train.MonitoredTrainingSession", "estimator.EstimatorSpec",
+}  # fmt: skip
+#: What makes a model of layers, trains it, or runs code that is not built into the one graph.
+MODELS = (
+    "keras.Model", "keras.Sequential", "keras.Input", "keras.layers.Input", "keras.layers.Layer", "keras.models.",
+    "keras.optimizers.", "keras.backend.", "keras.estimator.", "keras.experimental.", "GradientTape", "Module",
+    "enable_eager_execution", "enable_v2_behavior", "function", "keras.layers.Embedding.",
+)  # fmt: skip
+_WORDS = {name.rstrip(".").rpartition(".")[2] for name in MODELS} | {"models", "optimizers", "backend", "estimator"}
+#: What makes or begins another graph; an Estimator makes one for each run of its model function.
+GRAPHS = {"Graph", "reset_default_graph"}
+ESTIMATORS = ("estimator.", "contrib.learn.", "contrib.tpu.")
+FLOATS = {"float16", "float32", "float64", "bfloat16"}
+
+
+def in_graph(file: File, call: cst.Call) -> bool:
+    """True when the file of `call` builds a v1 graph, and nothing that runs with it makes a model of Keras."""
+    own = file.part(call)
+    return _builds_graph(own) and not any(_makes_model(one) for one in own.program)
+
+
+def _builds_graph(file: File) -> bool:
+    return any(name in GRAPH for _, name in file.names.calls)
+
+
+def _makes_model(file: File) -> bool:
+    return once(file, ("makes a Keras model",), lambda: _has_model(file))
+
+
+def _has_model(file: File) -> bool:
+    named = (file.names.of(node) or "" for node in file.names.mentions(lambda word: word in _WORDS))
+    return any(name == one or (one.endswith(".") and name.startswith(one)) for name in named for one in MODELS)
+
+
+def layer_call(file: File, node: cst.BaseExpression) -> cst.Call | None:
+    """Return the call of the layer mentioned at `node`; None where it is not called."""
+    call = file.tree.parent(node)
+    return call if isinstance(call, cst.Call) and call.func is node else None
+
+
+def read_call(file: File, call: cst.Call) -> Lookup | Stop:
+    """Return the lookup that a call of a layer is, or why it cannot become one."""
+    arg = call.args[0] if len(call.args) == 1 and not call.args[0].star else None
+    if arg is None or (arg.keyword is not None and arg.keyword.value != "inputs"):
+        reason = "it is called with more than ids"
+        return Stop(call, RULE, "the ids of this lookup cannot be read", reason, "call the layer with its ids alone")
+    if _are_floats(file, arg.value):
+        reason = "the layer casts them to int32 first"
+        return Stop(call, RULE, "the ids of this lookup are no integers", reason, "cast them where they are made")
+    texts = (("W", call.func), ("ids", arg.value))
+    rewrite = Rewrite("{sparse_lookup}({W}, {ids}{train})", ("sparse_lookup",), texts, "ids")
+    return Lookup(call, RULE, ids=arg, rewrite=rewrite, bound={"ids": arg})
+
+
+def _are_floats(file: File, ids: cst.BaseExpression) -> bool:
+    value = resolve(file.tree, ids)
+    made = value if isinstance(value, cst.Call) and file.names.of(value.func) in {"placeholder", "cast"} else None
+    return made is not None and any((file.names.of(arg.value) or "") in FLOATS for arg in made.args)
+
+
+def check_calls(file: File, call: cst.Call, lookups: list[Lookup]) -> Stop | None:
+    """Stop a layer of positions, and one that is made outside of the graph in which it is called.
+
+    The layer makes its variable in the graph where it is first called; a table is made where the layer is.
+    """
+    given = [one.ids.value for one in lookups if one.ids is not None]
+    if given and all(are_positions(file, ids) for ids in given):
+        reason = "it holds one row a position, all of which are read at every step"
+        return Stop(lookups[0].call, RULE, "an `Embedding` of positions stays dense", reason)
+    names = {name for one in file.part(call).program for _, name in one.names.calls}
+    graphs = any(name in GRAPHS or name.startswith(ESTIMATORS) for name in names)
+    if not graphs or all(_in_graph_of(file, call, one.call) for one in lookups):
+        return None
+    reason = "the layer makes its variable in the graph where it is called, a table is made in the one that is there"
+    return Stop(call, RULE, "this layer may be called in another graph", reason, "make it in the code that calls it")
+
+
+def _in_graph_of(file: File, made: cst.Call, called: cst.Call) -> bool:
+    """True when no function and no `with graph.as_default()` is around one of the calls alone."""
+    home, other = (file.tree.enclosing(node, cst.FunctionDef) for node in (made, called))
+    within = file.tree.contains(home, called) if home is not None else other is None
+    opened = [one for node in (made, called) for one in file.tree.ancestors(node) if _opens_graph(one)]
+    return within and all(file.tree.contains(one, node) for one in opened for node in (made, called))
+
+
+def _opens_graph(node: cst.CSTNode) -> bool:
+    called = m.Call(func=m.Attribute(attr=m.Name("as_default")))
+    return isinstance(node, cst.With) and any(m.matches(item.item, called) for item in node.items)

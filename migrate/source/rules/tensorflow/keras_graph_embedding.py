@@ -1,0 +1,108 @@
+"""`emb = tf.keras.layers.Embedding(V, D)` in a v1 graph -> `create_table(dim=D, ...)`; `emb(ids)` -> a lookup."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, literal, string
+from migrate.source.frontends.tensorflow.creation import read_sizes, refuse, refuse_options
+from migrate.source.frontends.tensorflow.facts import Creation, Lookup, Stop
+from migrate.source.frontends.tensorflow.kept import keep
+from migrate.source.frontends.tensorflow.keras_layers.facts import NAMED, PARAMETERS, SYMBOL
+from migrate.source.frontends.tensorflow.keras_layers.graphs import RULE, check_calls, in_graph, layer_call, read_call
+from migrate.source.frontends.tensorflow.kinds import CreationRule, File
+from migrate.source.frontends.tensorflow.shapes import is_float32
+from migrate.source.rules import Example, register
+
+#: What a layer may be asked for that a table of a graph does not have.
+FOREIGN = {
+    "mask_zero": "its mask goes to the layers that read its rows",
+    "weights": "its initial values are a matrix",
+    "embeddings_regularizer": "its term is taken over the whole matrix",
+    "activity_regularizer": "its term is a loss of the layer, which a lookup does not have",
+    "embeddings_constraint": "a constraint projects the whole matrix after every update",
+    "dynamic": "it runs eagerly",
+}
+HEAD = "import tensorflow.compat.v1 as tf\n"
+FED = "ids = tf.placeholder(tf.int64, [None])\n"
+MADE = 'emb = tf.keras.layers.Embedding(n, 8, name="user")\n'
+
+
+@register
+class KerasGraphEmbedding(CreationRule):
+    """A layer that code of version 1 calls on tensors of its graph; the optimizer of the graph trains its table."""
+
+    id = RULE
+    title = "A Keras `Embedding` that is called in a v1 graph becomes a dynamic table of the graph"
+    symbols = frozenset({SYMBOL})
+    examples = (
+        Example(
+            "the layer's default is uniform in [-0.05, 0.05]; its variable is `user/embeddings`",
+            HEAD + FED + MADE + "e = emb(ids)\n",
+            HEAD + "from runtime import create_table, sparse_lookup\n" + FED + "emb = create_table("
+            'key_dtype=tf.int64, dim=8, name="user_embeddings", device_vocabulary_size=n,\n'
+            "                   emb_initializer=tf.random_uniform_initializer(-0.05, 0.05))\n"
+            "e = sparse_lookup(emb, ids)\n",
+        ),
+        Example("its matrix is read", HEAD + FED + MADE + "e = emb(ids)\ny = emb.embeddings\n", says="is not a lookup"),
+        Example(
+            "a mask", HEAD + FED + MADE.replace("8,", "8, mask_zero=True,") + "e = emb(ids)\n", says="its mask goes to"
+        ),
+        Example(
+            "Keras makes a model of it, which is another rule's",
+            HEAD + FED + MADE + "m = tf.keras.Sequential([emb])\ne = m(ids)\n",
+        ),
+    )
+
+    def applies(self, file: File, call: cst.Call) -> bool:
+        return in_graph(file, call)
+
+    def looks_up(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
+        return layer_call(file, node)
+
+    def use(self, file: File, node: cst.BaseExpression) -> Lookup | Stop | None:
+        call = layer_call(file, node)
+        if call is not None:
+            return read_call(file, call)
+        around = file.tree.parent(node)
+        text = " ".join(file.tree.source(around if around is not None else node).split())
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        reason, action = (
+            "a table has no methods and weights of a layer",
+            "only call the layer with ids, or keep it dense",
+        )
+        return Stop(node, self.id, f"`{shown}` is not a lookup", reason, action)
+
+    def check(self, file: File, call: cst.Call, lookups: list[Lookup]) -> Stop | None:
+        return check_calls(file, call, lookups)
+
+    def read(self, file: File, call: cst.Call) -> Creation:
+        creation = Creation(call, self.id, unique=True, unnamed="embeddings")
+        late = [arg for arg in call.args[len(PARAMETERS) :] if arg.keyword is None]
+        bound = bind(call, [*PARAMETERS, *sorted(NAMED)]) if not late else None
+        if bound is None or not {"input_dim", "output_dim"} <= bound.keys():
+            refuse(creation, call, "its arguments cannot be read", "pass the arguments of the layer one by one")
+            return creation
+        if "name" in bound and not is_none(bound["name"]):
+            name = string(bound["name"].value)
+            creation.name = f"{name}/embeddings" if name is not None else None
+            creation.named_by = bound["name"].value if name is None else None
+        refuse_options(creation, file, {name: bound[name] for name in bound if name == "trainable"})
+        for option, reason in FOREIGN.items():
+            if option in bound and not is_none(bound[option]) and literal(bound[option].value) is not False:
+                refuse(creation, bound[option], reason, f"leave `{option}` out, or keep the layer dense")
+        if not is_float32(file.names, bound.get("dtype")):
+            refuse(creation, bound["dtype"], "its rows are not float32", "tables hold float32; cast, or keep it dense")
+        shape = read_sizes(creation, file, bound["input_dim"].value, bound["output_dim"].value)
+        if shape is None:
+            return creation
+        given = bound["embeddings_initializer"].value if "embeddings_initializer" in bound else None
+        text = "uniform" if given is None else string(given)
+        creation.initializer = file.initializers.keras(text, shape) if text is not None else None
+        if creation.initializer is None and given is not None and text is None:
+            creation.initializer = file.initializers.object(given, shape)
+            if creation.initializer is None:
+                keep(creation, file, given, shape)
+        elif creation.initializer is None:
+            refuse(creation, given or call, "its initial values are not understood", "give an initializer object")
+        return creation
