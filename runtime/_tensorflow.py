@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -51,6 +52,7 @@ __all__ = [
     "parse_object_graph",
     "replace_saver",
     "stateful_types",
+    "time_checkpoints",
     "track",
     "update_input",
 ]
@@ -256,6 +258,32 @@ class _Specs:
 def replace_saver(change: Callable[[Any, str, Any], None], kind: type) -> None:
     """Let the sessions and hooks of TensorFlow make Savers of another kind, by `change(module, name, value)`."""
     change(saver, "Saver", kind)
+
+
+def time_checkpoints(
+    change: Callable[[Any, str, Any], None],
+    timer: Callable[[], Any],
+    saving: Callable[[Any, Any], AbstractContextManager[None]],
+) -> None:
+    """Let `timer()` give what tells CheckpointSaverHooks when to save (None: what they have), by `change`.
+
+    They save within `saving(saver, timer)`.
+    """
+    hook: Any = tf.compat.v1.train.CheckpointSaverHook
+    begin, save = hook.begin, hook._save
+
+    @functools.wraps(begin)
+    def begun(self: Any) -> None:
+        begin(self)
+        self._timer = timer() or self._timer
+
+    @functools.wraps(save)
+    def saved(self: Any, session: Any, step: int) -> Any:
+        with saving(self._get_saver(), self._timer):
+            return save(self, session, step)
+
+    change(hook, "begin", begun)
+    change(hook, "_save", saved)
 
 
 def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Callable[[Any], Any]) -> None:

@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.rows import optimizer_kind
 
-__all__ = ["mergeable", "meta_of_rank"]
+__all__ = ["Seen", "mergeable", "meta_of_rank", "parse", "with_seen"]
 
 _MARK = 0x6E656573  # what the native engine begins them with
 _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """As the engine writes them: newest time, keys with count and time in one number, and a Bloom filter's counters."""
+class Seen:
+    """As the engine writes them: newest time, keys with count and time in one number, and a Bloom filter's counters.
+
+    A time t is kept as t + 1 below the count's 32 bits, 0 being never.
+    """
 
     newest: int
     keys: _Ints
@@ -34,7 +37,7 @@ def meta_of_rank(metas: Sequence[_Ints], rank: int, ranks: int) -> _Ints:
     Of several Bloom filters every counter becomes the largest, so that no key is counted too low; of several
     thresholds that were set, the first counts.
     """
-    known = [seen for seen in map(_parse, metas) if seen is not None]
+    known = [seen for seen in map(parse, metas) if seen is not None]
     if not known or (len(metas) == 1 and ranks == 1):
         return metas[0]
     keys = np.concatenate([seen.keys for seen in known])
@@ -49,7 +52,7 @@ def meta_of_rank(metas: Sequence[_Ints], rank: int, ranks: int) -> _Ints:
         counters=_largest(alike, int(known[0].filter_settings[2])),
         threshold=next((seen.threshold for seen in known if len(seen.threshold)), known[0].threshold),
     )
-    return np.concatenate([metas[0][: _start(metas[0])], _joined(merged)])
+    return with_seen(metas[0], merged)
 
 
 def mergeable(before: _Ints, now: _Ints) -> bool:
@@ -66,19 +69,22 @@ def _start(meta: _Ints) -> int:
     return 5 + int(meta[3]) + decays  # what weight decay left of initial rows comes before the counters
 
 
-def _parse(meta: _Ints) -> _Seen | None:
+def parse(meta: _Ints) -> Seen | None:
+    """Return the counters in the meta data of a table; None where it counts nothing."""
     rest = meta[_start(meta) :]
     if len(rest) == 0 or rest[0] != _MARK:
         return None
     count = int(rest[2])
     keys, sightings, tail = np.split(rest[3:], [count, 2 * count])
     counters, threshold = np.split(tail[4:], [-(-int(tail[3]) // 8)])
-    return _Seen(int(rest[1]), keys, sightings, tail[:4], counters, threshold)
+    return Seen(int(rest[1]), keys, sightings, tail[:4], counters, threshold)
 
 
-def _joined(seen: _Seen) -> _Ints:
+def with_seen(meta: _Ints, seen: Seen) -> _Ints:
+    """Return meta data with these counters in the place of its own."""
     head = np.array([_MARK, seen.newest, len(seen.keys)], np.int64)
-    return np.concatenate([head, seen.keys, seen.sightings, seen.filter_settings, seen.counters, seen.threshold])
+    tail = [head, seen.keys, seen.sightings, seen.filter_settings, seen.counters, seen.threshold]
+    return np.concatenate([meta[: _start(meta)], *tail])
 
 
 def _largest(counters: Sequence[_Ints], bits: int) -> _Ints:

@@ -39,6 +39,8 @@ ASCEND_TIMESTAMP = TIMESTAMP_COLLECTION
 LIBREC_EOS_OPS_SO = "libeos_ops.so"
 MAX_INT32 = 2**31 - 1
 TRAIN_CHANNEL_ID, EVAL_CHANNEL_ID = 0, 1
+#: The key that Rec SDK reserves.
+INVALID = -1
 
 _Member = TypeVar("_Member", bound="BaseEnum")
 

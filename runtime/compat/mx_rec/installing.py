@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import tensorflow as tf
 from runtime import _tensorflow
 from runtime.compat import graph_modifier
 from runtime.compat.changes import Changes
-from runtime.compat.mx_rec import looping, names, npu, ops, pipeline, saver, state
+from runtime.compat.mx_rec import environment, looping, names, npu, ops, pipeline, saver, state, timing, warm_start
 from runtime.compat.mx_rec.specs import FeatureSpec
 
 __all__ = ["install", "uninstall"]
@@ -25,9 +26,13 @@ def install() -> None:
 
     TensorFlow's optimizers then tell when gradients are computed, its sessions whether a hook is missing, and datasets
     have `eos_map`. It does not leave eager mode: that is for the script to do.
+
+    Raises:
+        ValueError: a switch of Rec SDK's in the environment has a value that it does not know.
     """
     global _changes
     uninstall()
+    environment.check()
     graph_modifier.part("GraphModifierHook")  # notes how iterators are structured from its import on
     _changes = changes = Changes("runtime.compat.mx_rec")
     try:
@@ -42,7 +47,11 @@ def install() -> None:
         changes.set(creator, "__init__", _demanding_hook(creator.__init__))
         changes.set(tf.data.Dataset, "eos_map", ops.eos_map)
         changes.set(v1.train, "Saver", saver.Saver)
+        if environment.log_level() is not None:
+            names.logger.setLevel(environment.log_level() or "")
         changes.set(v1.Session, "run", looping.repeating(v1.Session.run))
+        changes.set(v1.train, "warm_start", warm_start.starting(v1.train.warm_start))
+        _tensorflow.time_checkpoints(changes.set, timing.due_timer, timing.saving)
         _tensorflow.replace_saver(changes.set, saver.InnerSaver)
         _tensorflow.choose_exported_saver(changes.set, saver.for_saved_model)
     except BaseException:
@@ -57,6 +66,7 @@ def uninstall() -> None:
         _changes.undo()
         _changes = None
         state.forget()
+        names.logger.setLevel(logging.NOTSET)
         FeatureSpec.use_timestamp_train = FeatureSpec.use_timestamp_eval = False
 
 

@@ -1,14 +1,17 @@
 """Rec SDK's layout of tables in a checkpoint: `sparse-<prefix>/<table>/<item>/slice.data` and `slice.attribute`.
 
-Items are `key` (int64 [n]), `embedding` and the optimizer's slots (float32 [n, dim]). An attribute is int64: rows, for
-rows their width, and bytes of a value. Beside these stands what Rec SDK does not read and this runtime needs to go on
-exactly: `recmigrate_meta` (seed, counters, …) and `recmigrate_cells` (what some optimizers keep of a row).
+Items are `key` (int64 [n]), `embedding` and the optimizer's slots (float32 [n, dim]), and those of `thresholds`. An
+attribute is int64: rows, for rows their width, and bytes of a value. An increment lies in `delta-sparse-<prefix>` and
+has the rows that changed. Beside these stands what Rec SDK does not read and this runtime needs to go on exactly:
+`recmigrate_meta` (seed, counters, …), `recmigrate_cells` (what some optimizers keep of a row) and in an increment
+`recmigrate_removed` (keys that are gone).
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +20,13 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint import CheckpointError, TableRows
 from runtime.checkpoint.rows import optimizer_kind, slot_names
+from runtime.compat.mx_rec import thresholds
 
-__all__ = ["directory_of", "read_pairs", "read_table", "write_tables"]
+__all__ = ["REMOVED", "directory_of", "items_of", "read_pairs", "read_removed", "read_table", "write_tables"]
 
+REMOVED = "recmigrate_removed"
 _KEYS, _VALUES, _META, _CELLS = "key", "embedding", "recmigrate_meta", "recmigrate_cells"
+_NO_SLOTS = {_KEYS, _VALUES, _META, _CELLS, REMOVED, *thresholds.ITEMS}
 #: What Rec SDK calls the slots of an optimizer, in the order of a row; by address Adagrad has another rule.
 _ITEMS = {
     "lazy_adam": ("LazyAdam_momentum", "LazyAdam_velocity"),
@@ -30,31 +36,30 @@ _ITEMS = {
 }
 
 
-def directory_of(path: str | Path) -> Path:
+def directory_of(path: str | Path, delta: bool = False) -> Path:
     """Return where the tables of the checkpoint `path` (its dense part's prefix) lie."""
-    return Path(path).with_name(f"sparse-{Path(path).name}")
+    return Path(path).with_name(f"{'delta-' if delta else ''}sparse-{Path(path).name}")
 
 
-def write_tables(path: str | Path, tables: dict[str, TableRows]) -> Path:
-    """Write the rows of tables beside the checkpoint `path`; the directory appears complete or not at all."""
-    directory = directory_of(path)
+def write_tables(directory: Path, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> None:
+    """Write the items of tables, by their names, to a directory that appears complete or not at all."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
         partial.chmod(0o755)
-        for name, rows in tables.items():
-            for item, array in _items(rows).items():
-                _write(partial / name / item, array)
+        for name, items in tables.items():
+            for item, array in items.items():
+                _write(partial / name / item, array, thresholds.attribute_of(item, array))
         if directory.exists():
             shutil.rmtree(directory)
         partial.rename(directory)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    return directory
 
 
-def _items(rows: TableRows) -> dict[str, NDArray[Any]]:
+def items_of(rows: TableRows) -> dict[str, NDArray[Any]]:
+    """Return the arrays that a table's rows become, by the names of their folders."""
     names = _ITEMS.get(rows.optimizer, tuple(f"{rows.optimizer}_{slot}" for slot in slot_names(rows)))
     used = rows.slot_count * rows.dim
     own = {_META: rows.meta} | ({_CELLS: rows.slots[:, used:]} if rows.slots.shape[1] > used else {})
@@ -62,39 +67,49 @@ def _items(rows: TableRows) -> dict[str, NDArray[Any]]:
     return {_KEYS: rows.keys, _VALUES: rows.values, **slots, **own}
 
 
-def _write(folder: Path, array: NDArray[Any]) -> None:
+def _write(folder: Path, array: NDArray[Any], attribute: list[int]) -> None:
     folder.mkdir(parents=True)
     np.ascontiguousarray(array).tofile(folder / "slice.data")
-    np.array([*array.shape, array.itemsize], np.int64).tofile(folder / "slice.attribute")
+    np.array(attribute, np.int64).tofile(folder / "slice.attribute")
 
 
-def read_table(path: str | Path, name: str, dim: int, seed: int, expands: bool) -> TableRows:
-    """Read the rows of a table `dim` wide from beside the checkpoint `path`.
+def read_table(folder: Path, dim: int | None = None, seed: int = 0, expands: bool = False) -> TableRows:
+    """Read the rows of a table, `dim` wide unless it is None.
 
     Where Rec SDK wrote it, `seed` is that of rows to come, and `expands` tells which Adagrad its slots are for.
 
     Raises:
-        FileExistsError: the directory or the table is not there (Rec SDK's type).
+        FileExistsError: the directory is not there (Rec SDK's type).
         CheckpointError: a file is missing, cut short, or does not fit the others.
     """
-    folder = directory_of(path) / name
     if not folder.is_dir():
         raise FileExistsError(f"{folder} is not there: restore a checkpoint that was saved with this table")
     keys = _read(folder / _KEYS, np.int64, 1)
-    parts = {item.name for item in folder.iterdir() if item.is_dir()} - {_KEYS, _VALUES, _META, _CELLS}
+    parts = {item.name for item in folder.iterdir() if item.is_dir()} - _NO_SLOTS
     values = _rows(folder / _VALUES, len(keys), dim)
+    dim = values.shape[1]
     if (folder / _META).is_dir():
         meta = _read(folder / _META, np.int64, 1)
         rows = TableRows(keys, values, np.zeros([len(keys), int(meta[3]) * dim], np.float32), meta)
-        names = [item for item in _items(rows) if item not in (_KEYS, _VALUES, _META, _CELLS)]
+        names = [item for item in items_of(rows) if item not in _NO_SLOTS]
     else:
         kind, names = _kind(folder, parts, expands)
         meta = np.array([2, seed, dim, len(names), optimizer_kind(kind), *[0] * len(names)], np.int64)
+        meta = thresholds.with_counters(meta, folder)
     slots = [_rows(folder / item, len(keys), dim) for item in names]
     if (folder / _CELLS).is_dir():
         slots.append(_rows(folder / _CELLS, len(keys), None))
     joined = np.concatenate([np.zeros([len(keys), 0], np.float32), *slots], axis=1)
     return TableRows(keys, values, joined, meta)
+
+
+def read_removed(folder: Path) -> NDArray[np.int64]:
+    """Return the keys that an increment says are gone; Rec SDK's say of none.
+
+    Raises:
+        CheckpointError: a file is cut short.
+    """
+    return _read(folder / REMOVED, np.int64, 1) if (folder / REMOVED).is_dir() else np.zeros(0, np.int64)
 
 
 def read_pairs(folder: Path) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

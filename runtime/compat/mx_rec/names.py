@@ -13,11 +13,11 @@ from runtime.compat.mx_rec.lookups import sparse_lookup
 from runtime.compat.mx_rec.specs import FeatureSpec
 from runtime.variables import get_dense_and_sparse_variable as _of_runtime
 
-__all__ = ["CONTENTS", "VERSION"]
+__all__ = ["CONTENTS", "VERSION", "logger"]
 
 #: That of the release whose interface this is.
 VERSION = "5.0.RC2"
-_log = logging.getLogger("mx_rec")
+logger = logging.getLogger("mx_rec")
 
 
 def _instance() -> state.ConfigInitializer:
@@ -131,12 +131,12 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "mx_rec.saver.sparse": {"export": saver.export},
     "mx_rec.util.communication.hccl_ops": _RANKS,
     "mx_rec.util.initialize": _INITIALIZE,
-    "mx_rec.util.log": {"logger": _log},
+    "mx_rec.util.log": {"logger": logger},
     "mx_rec.util.ops": {"import_host_pipeline_ops": ops.import_host_pipeline_ops},
     "mx_rec.util.tf_version_adapter": _ADAPTER,
     "mx_rec.util.variable": {"get_dense_and_sparse_variable": get_dense_and_sparse_variable},
     "rec_sdk_common.communication.hccl.hccl_info": _RANKS,
-    "rec_sdk_common.log.log": {"LoggingProxy": _log, "logger": _log},
+    "rec_sdk_common.log.log": {"LoggingProxy": logger, "logger": logger},
     "rec_sdk_common.util.tf_adapter": _ADAPTER,
     **npu.CONTENTS,
 }

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import runtime
 from runtime import _checks
+from runtime.compat.mx_rec.environment import combines_counters
 from runtime.table import tables
 
 __all__ = ["PipelineOps", "eos_map", "import_host_pipeline_ops"]
@@ -24,8 +25,13 @@ class PipelineOps:
         """Return an int32 scalar; when it is evaluated, the lookups of the table `emb_name` have another threshold.
 
         0 stops counting. Without a name it is for all tables that count; a name that is not known changes nothing.
+
+        Raises:
+            ValueError: the name is no str, or tables count together (`USE_COMBINE_FAAE`).
         """
         _checks.kind("emb_name", emb_name, str, "a str")
+        if combines_counters():
+            raise ValueError("set_threshold does not go with USE_COMBINE_FAAE=1: unset it, or change no threshold")
         threshold = tf.cast(tf.convert_to_tensor(input), tf.int32)
         known = [table for table in tables() if emb_name in ("", table.table_name) and table.admission is not None]
         if emb_name and not known:

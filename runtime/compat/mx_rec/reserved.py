@@ -8,27 +8,28 @@ import tensorflow as tf
 
 import runtime
 from runtime.anchor import checked
-from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS
+from runtime.compat.mx_rec.combining import admitted
+from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS, INVALID
 
-__all__ = ["INVALID", "rows_of"]
-
-#: The key that Rec SDK reserves.
-INVALID = -1
+__all__ = ["rows_of"]
 
 
 def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **settings: Any) -> tf.Tensor:
     """Return the rows of ids of any shape: float32, ids.shape + [dim]; `settings` are those of the runtime's lookup."""
-    keys = tf.reshape(ids, [-1])
+    config, is_train = settings.pop("access_and_evict_config", None), settings.pop("is_train", True)
+    keys, config = admitted(tf.reshape(ids, [-1]), config, is_train)
     valid = tf.not_equal(keys, tf.constant(INVALID, keys.dtype))
     shape = tf.stack([tf.size(keys), table.dim])
     default = None if serving_default_value is None else tf.broadcast_to(serving_default_value, shape)
     found = runtime.sparse_lookup(
         table,
         tf.boolean_mask(keys, valid),
+        is_train=is_train,
+        access_and_evict_config=config,
         serving_default_value=None if default is None else tf.boolean_mask(default, valid),
         **settings,
     )
-    if settings.get("is_train", True):
+    if is_train:
         found = _within_limit(table, found)
         if table.expands:  # older scripts take the addresses from here; each is there once anyway
             tf.compat.v1.add_to_collection(ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS, table.expansions[-1][1])

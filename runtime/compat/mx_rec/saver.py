@@ -17,6 +17,9 @@ from runtime.checkpoint import TableRows
 from runtime.checkpoint.live import replace_rows, snapshot_tensors
 from runtime.checkpoint.rows import PARTS
 from runtime.compat.mx_rec import layout
+from runtime.compat.mx_rec.checkpoints import load_rows
+from runtime.compat.mx_rec.increments import Increments, contents
+from runtime.compat.mx_rec.model_index import BASE, DELTA
 from runtime.compat.mx_rec.state import ConfigInitializer
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
 
@@ -27,7 +30,10 @@ _log = logging.getLogger("runtime")
 
 
 class Saver(v1.train.Saver):  # type: ignore[misc]
-    """TensorFlow's Saver for everything but tables, which it writes to `sparse-<prefix>` and reads from there."""
+    """TensorFlow's Saver for everything but tables, which it writes to `sparse-<prefix>` and reads from there.
+
+    After `init(is_incremental_checkpoint=True)` it also writes increments, to `delta-sparse-<prefix>`.
+    """
 
     #: Whether tables go where Rec SDK has them.
     splits = True
@@ -42,6 +48,9 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         del fid_version
         self._tables: list[BaseSparseEmbedding] = []
         self._restoring: dict[str, tuple[list[Any], Any]] = {}
+        self._increments: Increments | None = None
+        #: What a save is that is not told: kind of checkpoint, or None for one outside of any series.
+        self.kind: str | None = None
         super().__init__(*args, **kwargs)
 
     def build(self) -> None:
@@ -66,6 +75,8 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
                     types = (tf.int64, tf.float32, tf.float32, tf.int64)
                     fed = [v1.placeholder(dtype, shape) for dtype, shape in zip(types, shapes, strict=True)]
                     self._restoring[table.table_name] = fed, replace_rows(table, fed)
+            if self._tables and _is_incremental():
+                self._increments = Increments(self._tables)
         super().build()
 
     def save(
@@ -81,14 +92,12 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
     ) -> Any:
         """Save tables and variables; return the path of the variables' checkpoint.
 
-        The tables are complete before the checkpoint is there.
+        The tables are complete before the checkpoint is there. With `save_delta` they are those rows that changed since
+        the last save of this session, or all where there was none.
 
         Raises:
-            ValueError: a path, step or name of a wrong type or range.
-            NotImplementedError: an incremental checkpoint.
+            ValueError: a path, step or name of a wrong type or range, or an increment without the settings of `init`.
         """
-        if is_incremental_checkpoint or save_delta:
-            raise NotImplementedError("incremental checkpoints are not there yet: save whole ones")
         save_path = str(save_path) if isinstance(save_path, Path) else save_path
         _checks.text("save_path", save_path, 1024)
         if latest_filename is not None:
@@ -99,41 +108,78 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             global_step = int(sess.run(global_step))
         if global_step is not None:
             global_step = _checks.integer("global_step", global_step, 0)
-        path = self._written(sess, save_path, global_step)
+        kind = self.kind
+        if kind is None and (_checks.boolean("save_delta", save_delta) or is_incremental_checkpoint):
+            kind = DELTA if save_delta else BASE
+        path = Path(save_path + self._number(global_step))
+        if kind is None or not self._tables:
+            self._write_whole(sess, path)
+        else:
+            self._write_incremental(sess, path, kind, global_step)
         before = list(self.last_checkpoints)
         saved = super().save(sess, save_path, global_step, latest_filename, *args, **kwargs)
+        if kind is not None and self._increments is not None:
+            self._increments.tidy(path)
         for gone in set(before) - set(self.last_checkpoints) - {saved}:
-            if not v1.train.checkpoint_exists(gone):  # not one that keep_checkpoint_every_n_hours keeps
+            # Not one that keep_checkpoint_every_n_hours keeps, nor one that increments build on.
+            if not v1.train.checkpoint_exists(gone) and (self._increments is None or not self._increments.has(gone)):
                 shutil.rmtree(layout.directory_of(gone), ignore_errors=True)
-        return path if saved is None else saved
+        return str(path) if saved is None else saved
 
-    def _written(self, session: Any, save_path: str, step: int | None) -> str:
-        number = "" if step is None else f"-{step:08d}" if self._pad_step_number else f"-{step}"
-        path = save_path + number
-        if self._tables:
-            found = session.run([snapshot_tensors(table) for table in self._tables])
-            names = (table.table_name for table in self._tables)
-            rows = {name: TableRows(*parts) for name, parts in zip(names, found, strict=True)}
-            directory = layout.write_tables(path, rows)
-            if ConfigInitializer._instance is not None:
-                ConfigInitializer._instance.train_params_config.sparse_dir = str(directory)
-        return path
+    def _number(self, step: int | None) -> str:
+        return "" if step is None else f"-{step:08d}" if self._pad_step_number else f"-{step}"
+
+    def _write_whole(self, session: Any, path: Path) -> None:
+        if not self._tables:
+            return
+        found = session.run([snapshot_tensors(table) for table in self._tables])
+        rows = [TableRows(*parts) for parts in found]
+        directory = layout.directory_of(path)
+        layout.write_tables(directory, contents(self._tables, rows))
+        _note(directory)
+
+    def _write_incremental(self, session: Any, path: Path, kind: str, step: int | None) -> None:
+        if self._increments is None or not _is_incremental():
+            raise ValueError(
+                "this Saver writes no increments: call init(is_incremental_checkpoint=True, "
+                "save_checkpoint_due_time=..., save_delta_checkpoints_secs=...) before it is made"
+            )
+        if step is None:
+            raise ValueError("an incremental checkpoint needs a `global_step`: each is a file of its own")
+        _note(self._increments.write(session, path, kind, step))
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Restore variables and tables.
+        """Restore variables and tables, those of an increment with what it builds on.
+
+        After `init(is_incremental_checkpoint=True, restore_model_version=step)` it is the checkpoint of that step.
 
         Raises:
+            ValueError: no path, or `model_index.json` has no such step.
             FileExistsError: there are no tables beside the checkpoint.
             CheckpointError: they are damaged, or of another width.
         """
+        path = Path(_checks.text("save_path", str(save_path) if isinstance(save_path, Path) else save_path, 1024))
+        if self._increments is not None:
+            path = self._increments.chosen(path, self._number)
         read = {
-            table.table_name: layout.read_table(save_path, table.table_name, table.dim, table.seed, table.expands)
+            table.table_name: load_rows(path, table.table_name, table.dim, table.seed, table.expands)
             for table in self._tables
         }
-        super().restore(sess, save_path)  # does nothing where there are no variables
+        super().restore(sess, str(path))  # does nothing where there are no variables
         for name, rows in read.items():
             fed, op = self._restoring[name]
             sess.run(op, dict(zip(fed, (getattr(rows, part) for part in PARTS), strict=True)))
+        if self._increments is not None:
+            self._increments.restored(sess, path)
+
+
+def _is_incremental() -> bool:
+    return ConfigInitializer._instance is not None and ConfigInitializer._instance.is_incremental_checkpoint
+
+
+def _note(directory: Path) -> None:
+    if ConfigInitializer._instance is not None:
+        ConfigInitializer._instance.train_params_config.sparse_dir = str(directory)
 
 
 class InnerSaver(Saver):

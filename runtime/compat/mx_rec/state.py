@@ -15,15 +15,25 @@ from runtime.compat import graph_modifier
 from runtime.compat.mx_rec.constants import ASCEND_GLOBAL_HASHTABLE_COLLECTION, EVAL_CHANNEL_ID, TRAIN_CHANNEL_ID
 
 if TYPE_CHECKING:
+    from runtime.compat.mx_rec.joint import Joint
     from runtime.compat.mx_rec.merging import Standing
     from runtime.compat.mx_rec.specs import FeatureSpec
     from runtime.compat.mx_rec.tables import BaseSparseEmbedding
+    from runtime.table import Table
 
 __all__ = ["ConfigInitializer", "GraphState", "forget", "init", "state_of", "terminate_config_initializer"]
 
 _log = logging.getLogger("runtime")
-#: What only the hardware has: accepted and without effect.
-_NO_EFFECT = ("use_lccl", "bind_cpu")
+#: What only the hardware has, which is accepted and without effect, and what the façade does without the runtime.
+_OWN = (
+    "use_lccl",
+    "bind_cpu",
+    "is_incremental_checkpoint",
+    "save_checkpoint_due_time",
+    "save_delta_checkpoints_secs",
+    "restore_model_version",
+    "recent_key_count_threshold",
+)
 
 
 @dataclasses.dataclass
@@ -41,10 +51,14 @@ class GraphState:
     anchors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     #: Lookups of tables that count their ids, until they are merged.
     standing: list[Standing] = dataclasses.field(default_factory=list)
+    #: The training lookups of tables that expand, by the name of the table.
+    joint: dict[str, Joint] = dataclasses.field(default_factory=dict)
     #: How many optimizers there are of each name.
     optimizers: dict[str, int] = dataclasses.field(default_factory=dict)
     #: Training ops and how many steps one run of them is, by the name of the op that stands for so many.
     loops: dict[str, tuple[Any, int]] = dataclasses.field(default_factory=dict)
+    #: The table that counts ids for all, under `USE_COMBINE_FAAE`.
+    counter: Table | None = None
     modify_graph: bool = False
     #: The modes whose lookups are merged, and the modes that have a lookup with a gradient.
     merged: set[bool] = dataclasses.field(default_factory=set)
@@ -255,7 +269,7 @@ def init(*positional: Any, **kwargs: Any) -> None:
 
     Raises:
         ValueError: a value has the wrong type or range, all step counts are 0, incremental checkpoints without both
-            of their periods, or a feature that is not there yet.
+            of their periods.
         EnvironmentError: called twice.
     """
     if ConfigInitializer._instance is not None:
@@ -271,7 +285,7 @@ def init(*positional: Any, **kwargs: Any) -> None:
             "is_incremental_checkpoint=True needs `save_checkpoint_due_time` and `save_delta_checkpoints_secs`: give "
             "the seconds between full checkpoints and between deltas"
         )
-    runtime.init(**{key: value for key, value in dataclasses.asdict(settings).items() if key not in _NO_EFFECT})
+    runtime.init(**{key: value for key, value in dataclasses.asdict(settings).items() if key not in _OWN})
     ConfigInitializer._instance = ConfigInitializer(settings)
 
 

@@ -99,6 +99,14 @@ def test_the_program_has_the_losses_of_stock(
     assert f"sizes {len(np.unique(samples['user']))} {len(np.unique(samples['item']))}" in printed
 
 
+def test_the_documentation_has_the_table_of_all_switches() -> None:
+    import mx_rec_matrix as matrix
+
+    assert (
+        matrix.table([(one, matrix.expected(one)) for one in matrix.combinations()]) in matrix.DOCUMENTATION.read_text()
+    )
+
+
 def _stock_estimator() -> tuple[list[float], list[float]]:
     """The losses of the Estimator's model, the last one of evaluation, and what it predicts."""
     random = np.random.RandomState(3)

@@ -1,0 +1,56 @@
+"""Rec SDK's switches in the environment: checked when it is installed, as its import does; few mean anything here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from runtime._checks import MAX_INT32
+
+__all__ = ["check", "combines_counters", "log_level"]
+
+_NUMBERS: Mapping[str, tuple[int, int]] = {
+    "USE_COMBINE_FAAE": (0, 1),
+    "HD_CHANNEL_SIZE": (2, 8192),
+    "KEY_PROCESS_THREAD_NUM": (1, 10),
+    "MAX_UNIQUE_THREAD_NUM": (1, 8),
+    "FAST_UNIQUE": (0, 1),
+    "HOT_EMB_UPDATE_STEP": (1, 1000),
+    "RECORD_KEY_COUNT": (0, 1),
+    "SSD_SAVE_COMPACT_LEVEL": (0, 2),
+    "USE_SHM_SWAP": (0, 1),
+    "HUGE_TLB_ENABLE": (0, 1),
+    "AclTimeout": (-1, MAX_INT32),
+    "GLOG_stderrthreshold": (-2, 2),
+}
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "TF_DEVICE": ("NPU", "GPU", "CPU", "NONE"),
+    "MXREC_LOG_LEVEL": ("DEBUG", "INFO", "WARNING", "WARN", "ERROR", "CRITICAL", "FATAL"),
+}
+
+
+def check() -> None:
+    """Check the switches that are set.
+
+    Raises:
+        ValueError: one has a value that Rec SDK does not know.
+    """
+    for name, (low, high) in _NUMBERS.items():
+        text = os.environ.get(name)
+        if text is not None and not (text.lstrip("-").isdecimal() and low <= int(text) <= high):
+            raise ValueError(f"the environment variable {name} must be an integer from {low} to {high}: got {text!r}")
+    for name, allowed in _NAMES.items():
+        if os.environ.get(name, allowed[0]) not in allowed:
+            raise ValueError(
+                f"the environment variable {name} must be one of {', '.join(allowed)}: got {os.environ[name]!r}"
+            )
+
+
+def log_level() -> str | None:
+    """Return the level that `mx_rec.util.log.logger` is told to have; None where nothing says so."""
+    return os.environ.get("MXREC_LOG_LEVEL")
+
+
+def combines_counters() -> bool:
+    """Whether the tables that admit ids by their counts have one count for each id between them."""
+    return os.environ.get("USE_COMBINE_FAAE") == "1"
