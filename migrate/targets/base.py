@@ -133,6 +133,11 @@ def dense_and_sparse(spelling: Spelling, dense: str, sparse: str) -> str:
     return f"{dense}, {sparse} = {spelling.function('get_dense_and_sparse_variable')}()"
 
 
+def listed_apart(spelling: Spelling, dense: str, sparse: str, listed: str) -> str:
+    """Return the line that lists the dense variables and the tables of a list."""
+    return f"{dense}, {sparse} = {spelling.function('get_dense_and_sparse_variable')}({listed})"
+
+
 def any_values(switches: Switches) -> re.Pattern[str] | None:
     """Accept all initial values."""
     return None
@@ -182,6 +187,9 @@ class Target:
     column_lacks: Collection[str] = ()  #: arguments that its embedding columns do not take
     wrapper: str = ""  #: the plan's name of what is put around a stock optimizer to train tables
     variables: Callable[[Spelling, str, str], str] = dense_and_sparse  #: the line that lists both kinds of variables
+    #: the same for those of a list; None: all tables of a graph are trained together
+    lists: Callable[[Spelling, str, str, str], str] | None = listed_apart
+    variable: str = ""  #: what follows a table where an optimizer is given its variable
     among_trainables: bool = False  #: tables are among the trainable variables
     program: Program | None = None
     refuses: Callable[[Switches], Iterator[str]] = no_refusal  #: why these switches cannot be had, and the remedy

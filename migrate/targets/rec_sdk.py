@@ -159,6 +159,7 @@ TARGET = Target(
     listed_ids=("{tf}.convert_to_tensor(", ")"),
     reuses=False,
     trains_alone=False,
+    lists=None,
     initial_values=lambda s: BY_HOST if s.dynamic_expansion or s.cache_mode in {"DDR", "SSD"} else None,
     most_lookups=128,
     unseen="evaluation reads zeros for ids that training has not seen, not their initial rows",

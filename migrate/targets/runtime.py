@@ -120,6 +120,7 @@ TARGET = Target(
     create_table,
     lacks=_lacks,
     arguments=_arguments,
+    variable=".variable",
     refuses=_refuses,
     effects=_effects,
     hooks=_hooks,

@@ -78,6 +78,10 @@ def _variables(spelling: Spelling, dense: str, sparse: str) -> str:
     return f"{sparse}, {dense} = {function}({spelling.v1}.trainable_variables())"
 
 
+def _lists(spelling: Spelling, dense: str, sparse: str, listed: str) -> str:
+    return f"{sparse}, {dense} = {spelling.function('get_dense_and_sparse_variable')}({listed})"
+
+
 def _refuses(switches: Switches) -> Iterator[str]:
     if switches.multi_lookup:
         yield "a DynamicVariable may be looked up any number of times; leave --multi-lookup out"
@@ -114,6 +118,7 @@ TARGET = Target(
     lookup=_lookup,
     wrapper="OptimizerWrapper",
     variables=_variables,
+    lists=_lists,
     ids=("{tf}.cast(", ", {tf}.int64)"),
     among_trainables=True,
     takes_is_train=False,

@@ -81,6 +81,20 @@ def test_table_says_what_it_was_given() -> None:
 
 
 @pytest.mark.usefixtures("graph")
+def test_a_list_of_variables_and_tables_is_taken_apart() -> None:
+    first, second, counted = make_table("first"), make_table("second"), runtime.create_counted_table("counted", 4)
+    one, two = (tf.compat.v1.get_variable(name, []) for name in ("one", "two"))
+    given = {"b": one, "t": [second, two], "x": (first.variable, counted)}.values()
+    found = runtime.get_dense_and_sparse_variable(given)
+    assert [[v.name for v in half] for half in found] == [
+        ["one:0", "two:0", counted.variable.name],
+        ["second:0", "first:0"],
+    ]
+    assert found[1][0] is second.variable
+    assert runtime.get_dense_and_sparse_variable([]) == ([], [])
+
+
+@pytest.mark.usefixtures("graph")
 def test_characters_that_no_table_name_has_are_removed_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="runtime"):
         assert make_table("user/emb.v2").table_name == "userembv2"

@@ -105,6 +105,10 @@ READS = {
         "        use(sparse_lookup(w, ids))\n    else:\n        w = tf.get_variable('w%d' % n, [9, 1])\n"
         "        use(tf.nn.embedding_lookup(w, ids))\n",
     ),
+    "a list that is trained": (
+        TABLE + LOOKUP + "P = [step]\nP.append(item)\ntrain = tf.train.AdagradOptimizer(0.1).minimize(rows, None, P)\n",
+        "P.append(item.variable)\n",
+    ),
     "a Saver, and what is known of keys": (
         TABLE + LOOKUP + "saver = tf.train.Saver([item, step])\ntier = item.lookup_tier(ids)\ni = item.initializer\n",
         "saver = tf.train.Saver([item.variable, step])\ntier = item.tier_of(ids)\ni = item.variable.initializer\n",

@@ -131,7 +131,6 @@ STAYS = {
     "printed and fetched": (DICT + SUM + "print(tf.Session().run(W))\n", "as a whole: `print("),
     "values that are summed": (DICT + SUM + "y = tf.add_n(list(W.values()))\n", "as a whole: `y = tf.add_n("),
     "saved": (DICT + SUM + "saver = tf.train.Saver(W)\n", "as a whole: `saver = tf.train.Saver(W)`"),
-    "var_list": (DICT + SUM + "step = tf.train.AdamOptimizer().minimize(e, var_list=list(W.values()))\n", "var_list"),
     "given to other code": (DICT + SUM + "other.use(W)\n", "as a whole: `other.use(W)`"),
     "given by stars": (LIST + "e = tf.gather(W[0], [1])\nprint(*W)\n", "as a whole: `print(*W)`"),
     "returned to whom is not seen": (f"def make():\n    W = [{A}]\n    return tf.gather(W[0], [1]), W\n", "`return "),

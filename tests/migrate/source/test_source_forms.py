@@ -176,8 +176,6 @@ STAYS = {
     "names of a loop that are one as a table": (
         'W = {n: tf.get_variable("t/" + n, [9, 4]) for n in ("a/b", "a_b")}\ne = tf.gather(W["a_b"], [1])\n',
         "`t/a/b` and `t/a_b`: they would both be the table `t_a_b`"),
-    "listed for training": (
-        DICT + SUM + 'y = tf.train.AdamOptimizer().minimize(e, var_list=[W["a"]])\n', "`var_list` names tables"),
     "chosen for training": (
         DICT + SUM + 'L = [v for v in tf.trainable_variables() if "emb" in v.name]\n'
         "y = tf.train.AdamOptimizer().minimize(e, var_list=L)\n", 'are chosen by `"emb" in v.name`'),

@@ -11,6 +11,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import literal, string
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.talk import is_shown
+from migrate.source.frontends.tensorflow.trained import is_trained
 from migrate.source.frontends.tensorflow.values import assigned_value, builtin, is_target
 
 #: A key as an expression, a place in a list, or None for one that is not known.
@@ -43,7 +44,7 @@ class Read:
 
 @dataclass
 class Use:
-    """What one use of a collection does with its members; nothing for one that asks for its size or its keys."""
+    """What one use of a collection does with its members; nothing for one that trains, counts or names them."""
 
     puts: list[Put] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
@@ -198,7 +199,7 @@ def member_of(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExp
 def use(file: File, node: cst.BaseExpression, *, listed: bool) -> Use | None:
     """Return what is done with the members of the collection at `node`; None for a use as a whole."""
     around = file.tree.parent(node)
-    if isinstance(around, cst.Expr) or is_shown(file, node) is not None:
+    if isinstance(around, cst.Expr) or is_shown(file, node) is not None or is_trained(file, node):
         return Use()
     if isinstance(around, cst.Subscript) and around.value is node:
         return walk(file, around, ()) if listed and entry(around) is None else _entry(file, around)

@@ -12,6 +12,8 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.trained_lists import Owners, Unknown, listed_in
+from migrate.source.frontends.tensorflow.training_facts import Listed
 from migrate.source.frontends.tensorflow.values import is_target, local_names, reaching, scope_of_name
 
 COMPUTE = ("loss", "var_list", "gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
@@ -28,12 +30,33 @@ class Kind(Enum):
 class Flow:
     """Answers what an expression holds; remembers where gradients come from and what was understood."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File, owners: Owners) -> None:
+        """Take the mentions of tables, which a list of variables may name."""
         self.file = file
-        self.sources: dict[int, cst.Call] = {}  #: compute_gradients and trainable_variables calls that were reached
+        self.owners = owners
+        #: calls of `compute_gradients` and `trainable_variables` that were reached, and lists that name variables
+        self.sources: dict[int, cst.BaseExpression] = {}
+        self.lists: list[Listed] = []  #: those lists, and those that `compute_gradients` is given
         self.understood: set[int] = set()
         self.carriers: dict[tuple[str, int], cst.Name] = {}
         self.filters: dict[int, cst.ListComp] = {}  #: those that drop the pairs without a gradient
+
+    def begin(self) -> None:
+        """Forget what was reached: another step is looked at."""
+        self.sources.clear()
+        self.filters.clear()
+        self.lists.clear()
+
+    def listed(self) -> Listed | None:
+        """Return the one list of what a step trains; None when it is every variable, or there are different lists."""
+        texts = {self.file.tree.source(one.node) for one in self.lists}
+        whole = any(isinstance(one, cst.Call) and self.is_trainables(one) for one in self.sources.values())
+        fixed = len(self.lists) == 1 or all(one.fixed for one in self.lists)
+        return self.lists[0] if len(texts) == 1 and fixed and not whole else None
+
+    def trains(self) -> bool:
+        """False for a step of listed variables of which none is a table."""
+        return not self.lists or any(one.tables for one in self.lists)
 
     def kind(self, node: cst.BaseExpression, depth: int = 12) -> Kind | None:
         """Return what `node` holds, or None when the order of the variables is not proven."""
@@ -43,15 +66,26 @@ class Flow:
         return found
 
     def _kind(self, node: cst.BaseExpression, depth: int) -> Kind | None:
+        found = None
         if isinstance(node, cst.Call):
-            return self._call(node, depth)
-        if isinstance(node, cst.Name):
-            return self._name(node, depth)
-        if isinstance(node, cst.ListComp):
-            return self._comprehension(node, depth)
-        if isinstance(node, cst.Subscript) and self.file.tree.source(node).endswith("[0]"):
-            return self._unpacked(node.value, 0, depth)
-        return None
+            found = self._call(node, depth)
+        elif isinstance(node, cst.Name):
+            found = self._list(node) or self._name(node, depth)
+        elif isinstance(node, cst.ListComp):
+            found = self._comprehension(node, depth)
+        elif isinstance(node, cst.Subscript) and self.file.tree.source(node).endswith("[0]"):
+            found = self._unpacked(node.value, 0, depth)
+        return found or self._list(node)
+
+    def _list(self, node: cst.BaseExpression) -> Kind | None:
+        """Take a list that names variables as it stands, not where it is made: it may be given to several steps."""
+        known = listed_in(self.file, node, self.owners)
+        if isinstance(known, Unknown) or not (known.tables or known.dense):
+            return None
+        self.lists.append(known)
+        self.understood |= {id(call) for call in known.calls}
+        self.sources[id(node)] = node
+        return Kind.VARIABLES
 
     def _call(self, call: cst.Call, depth: int) -> Kind | None:
         name = self.file.names.of(call.func)
@@ -60,8 +94,9 @@ class Flow:
             return Kind.VARIABLES
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "compute_gradients":
             bound = bind(call, COMPUTE)
-            if bound is None or not self.covers_all(bound.get("var_list"), depth):
+            if bound is None or not self.is_known(bound.get("var_list"), depth):
                 return None
+            self._given(bound.get("var_list"))
             self.sources[id(call)] = call
             return Kind.PAIRS
         if name == "gradients" and len(call.args) >= 2 and call.args[1].keyword is None:
@@ -74,8 +109,14 @@ class Flow:
                 return kinds[0]
         return None
 
-    def covers_all(self, arg: cst.Arg | None, depth: int = 12) -> bool:
-        """True when a `var_list` argument is absent or the list of all trainable variables."""
+    def _given(self, arg: cst.Arg | None) -> None:
+        """Take a list for replaced with the call that it is given to."""
+        for one in self.lists if arg is not None else ():
+            if arg is not None and self.file.tree.contains(arg.value, one.node):
+                self.sources.pop(id(one.node), None)
+
+    def is_known(self, arg: cst.Arg | None, depth: int = 12) -> bool:
+        """True when a `var_list` argument is absent, the list of all trainable variables, or one that names them."""
         return arg is None or is_none(arg) or self.kind(arg.value, depth - 1) is Kind.VARIABLES
 
     def is_trainables(self, call: cst.Call) -> bool:
@@ -87,6 +128,11 @@ class Flow:
             return False
         key = call.args[0].value
         return self.file.names.of(key) == "GraphKeys.TRAINABLE_VARIABLES" or literal(key) == "trainable_variables"
+
+    def _is_part(self, value: cst.BaseExpression) -> bool:
+        """True for a list of some of the trainable variables."""
+        lists = {"trainable_variables", "get_collection"}
+        return isinstance(value, cst.Call) and self.file.names.of(value.func) in lists and not self.is_trainables(value)
 
     def _name(self, node: cst.Name, depth: int) -> Kind | None:
         """Follow a name to the one assignment that reaches this use, alone or by unpacking."""
@@ -115,6 +161,8 @@ class Flow:
             return None
         if listed is not None:
             return self._unpacked(assign.value, position, depth)
+        if isinstance(assign.value, cst.List | cst.Tuple | cst.BinaryOperation) or self._is_part(assign.value):
+            return None  # what the name holds by then is asked of the name
         return self.kind(assign.value, depth - 1)
 
     def _unpacked(self, value: cst.BaseExpression, position: int, depth: int) -> Kind | None:

@@ -19,9 +19,10 @@ CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_averag
 
 def check_idle_rows(file: File, tables: list[Table], training: Training) -> None:
     """Add a doubt to each table that an optimizer or a clip would treat in another way than its variable."""
-    makers = [maker for step in training.steps for maker in step.optimizer.makers if maker.name not in STILL]
-    clips = any(not step.is_minimize for step in training.steps) and bool(file.calls(*CLIPS))
     for table in tables:
+        steps = [step for step in training.steps if step.trains(table)]
+        makers = [maker for step in steps for maker in step.optimizer.makers if maker.name not in STILL]
+        clips = any(not step.is_minimize for step in steps) and bool(file.calls(*CLIPS))
         idle = next((lookup for lookup in table.lookups if lookup.idle), None)
         dense = next((lookup for lookup in table.lookups if lookup.dense), None)
         if idle is not None and not training.steps:

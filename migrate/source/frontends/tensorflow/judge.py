@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from migrate.source.frontends.tensorflow.savers import savers
 from migrate.source.frontends.tensorflow.scoped import check_scoped_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
 from migrate.source.frontends.tensorflow.tables import find_tables
+from migrate.source.frontends.tensorflow.trained_lists import Owners
 from migrate.source.frontends.tensorflow.training import find_training
 from migrate.source.frontends.tensorflow.training_facts import Step, Training, owner
 from migrate.source.frontends.tensorflow.unread import unread
@@ -74,7 +75,14 @@ class Judgement:
     def steps(self) -> list[Step]:
         """The training steps that may train a table that moves."""
         related, moving = self.file.tree.related, self.moving
-        return [s for s in self.training.steps if any(related(s.call, t.creation.call) for t in moving)]
+        return [s for s in self.training.steps if any(s.trains(t) and related(s.call, t.creation.call) for t in moving)]
+
+    def trains_dense(self, step: Step) -> bool:
+        """True when a step may train something besides tables."""
+        calls = {id(table.creation.call) for table in self.moving}
+        if step.listed is not None:
+            return bool(step.listed.dense) or not step.listed.tables <= calls
+        return trains_dense(self.file, step.call, calls)
 
 
 def concerns(file: File, stop: Stop, table: Table) -> bool:
@@ -89,7 +97,7 @@ def concerns(file: File, stop: Stop, table: Table) -> bool:
 def judge(file: File, assume: bool) -> Judgement:
     """Return the verdicts; a table moves only if nothing at all stops it."""
     tables = [*find_tables(file), *find_columns(file)]
-    mentioned = {id(node) for table in tables for node in table.references}
+    mentioned = Owners(tables)
     training = find_training(file, mentioned)
     judgement = Judgement(file, tables, training)
     if not tables:
@@ -131,7 +139,7 @@ def _lift(judgement: Judgement) -> None:
         stops[:] = [stop for stop in stops if not stop.assumption]
 
 
-def _file_stops(file: File, training: Training, tables: Sequence[Table], mentioned: set[int]) -> Iterator[Stop]:
+def _file_stops(file: File, training: Training, tables: Sequence[Table], mentioned: Collection[int]) -> Iterator[Stop]:
     for part in file.files:
         for rule in rules(FileRule):
             yield from rule.stops(part)
@@ -205,8 +213,10 @@ def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:
     steps = judgement.training.steps
     for i, first in enumerate(steps):
         for second in steps[i + 1 :]:
-            if _separate_states(file, first, second) and any(
-                _trains(file, first, home) and _trains(file, second, home) for home in homes
+            if (
+                first.shares(second)
+                and _separate_states(file, first, second)
+                and any(_trains(file, first, home) and _trains(file, second, home) for home in homes)
             ):
                 reason = "each optimizer keeps state of its own, but a table has one state"
                 yield Stop(
@@ -221,12 +231,35 @@ def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:
 def _check_dense(file: File, judgement: Judgement) -> Iterator[Stop]:
     """A step either has a dense half or has none; which it is must be known."""
     calls = {id(table.creation.call) for table in judgement.moving}
-    for step in judgement.training.steps:
-        if is_doubtful(file, step.call, calls):
+    for step in judgement.steps:
+        if step.listed is None and is_doubtful(file, step.call, calls):
             reason = "its class makes no variable but tables, and the file makes others elsewhere"
             text = "whether this step trains anything besides tables is not clear"
             yield Stop(step.call, "tf-training-step", text, reason, "convert one model per file")
-        yield from check_step(file, step, partial(trains_dense, file, step.call, calls))
+        yield from check_step(file, step, partial(judgement.trains_dense, step))
+    yield from _check_halves(judgement)
+
+
+def _check_halves(judgement: Judgement) -> Iterator[Stop]:
+    """Stop where the two optimizers that one becomes would not count the same steps.
+
+    Adam counts every step that it takes, for all variables: a half that a step does not have would miss it.
+    """
+    steps = [step for step in judgement.training.steps if any(m.stock.counts for m in step.optimizer.makers)]
+    moving = [step for step in steps if any(step is one for one in judgement.steps)]
+    for step in moving:
+        made = {id(maker.call) for maker in step.optimizer.makers}
+        for other in steps:
+            if other is step or not made & {id(maker.call) for maker in other.optimizer.makers}:
+                continue
+            tables = any(other is one for one in moving)
+            if not tables or judgement.trains_dense(step) is not judgement.trains_dense(other):
+                text = " ".join(judgement.file.tree.source(other.call).split())
+                what = "tables alone" if tables else "dense variables alone"
+                reason = "the optimizer counts all its steps for all its variables, and the other half would miss these"
+                action = "give this step an optimizer of its own"
+                yield Stop(other.call, "tf-training-step", f"`{text}` trains {what}", reason, action)
+                return
 
 
 def _separate_states(file: File, first: Step, second: Step) -> bool:

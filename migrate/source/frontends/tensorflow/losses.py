@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.possible import bindings, possible
-from migrate.source.frontends.tensorflow.training_facts import Step
+from migrate.source.frontends.tensorflow.training_facts import Step, method_of
 
 #: Functions through which no gradient passes.
 CUTS = {
@@ -54,8 +56,8 @@ def _losses(file: File, step: Step) -> list[cst.BaseExpression]:
     return [call.args[0].value for call in taken if call.args]
 
 
-def _is_compute(call: cst.Call) -> bool:
-    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "compute_gradients"
+def _is_compute(call: cst.BaseExpression) -> TypeGuard[cst.Call]:
+    return isinstance(call, cst.Call) and method_of(call) == "compute_gradients"
 
 
 class _Search:

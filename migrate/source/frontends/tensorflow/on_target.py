@@ -217,6 +217,14 @@ def check_step(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[St
     if not file.target.trains_alone and not dense():
         reason = f"an optimizer of {file.target.title} trains what it is given, and nothing but tables is trained here"
         yield Stop(step.call, OPTIMIZER, "a training step of nothing but tables", reason, USE)
+    if step.listed is not None and file.target.splits and file.target.lists is None:
+        text = " ".join(file.tree.source(step.listed.node).split())
+        reason = f"{file.target.title} lists the tables of a graph together, and this step trains some variables only"
+        yield Stop(step.call, OPTIMIZER, f"a training step of `{text}`", reason, USE)
+    if step.listed is not None and step.listed.beside and file.target.among_trainables:
+        text = " ".join(file.tree.source(step.listed.calls[0]).split())
+        reason = f"a table of {file.target.title} has another name, by which the scope may find it or not"
+        yield Stop(step.call, OPTIMIZER, f"a training step of `{text}`", reason, USE)
     program = file.target.program
     if step.sources and program is not None and program.pipeline and file.switches.dynamic_expansion:
         reason = "the gradients of tables that expand are of other shapes, so that what is done with them may differ"

@@ -10,6 +10,7 @@ from migrate.source.frontends.tensorflow.judge import Judgement, reaches
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.losses import may_train
 from migrate.source.frontends.tensorflow.training_facts import Step, owner
+from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.frontends.tensorflow.variable_scopes import call_sites
 
 #: Code that may not run, or not once.
@@ -18,9 +19,11 @@ CONDITIONS = (cst.If, cst.Try, cst.While, cst.For, cst.ExceptHandler, cst.IfExp,
 
 def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
     """True when `step` may run in a graph without a table, or train none: it then must leave the sparse half out."""
-    lookups = {id(lookup.call) for table in judgement.moving for lookup in table.lookups}
+    lookups = {id(lookup.call) for table in judgement.moving if step.trains(table) for lookup in table.lookups}
     if _cuts_gradients(file) or not may_train(file, step, lookups):
         return True
+    if step.listed is not None:
+        return not step.listed.fixed
     made = [table.creation.call for table in judgement.moving]
     certain = [call for call in made if is_made_before(file, call, step.call)]
     home = owner(file, step.call)
@@ -39,11 +42,18 @@ def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
     made, its loss may depend on none of them: they are trained by another step, or not at all.
     """
     tables = {id(table.creation.call) for table in judgement.moving}
+    if step.listed is not None:
+        named = [resolve(file.tree, one) for one in step.listed.dense]
+        known = {id(one) for one in named if isinstance(one, cst.Call)}
+        known |= {one for one in step.listed.tables if one not in tables}
+        return not step.listed.certain or _cuts_gradients(file) or not may_train(file, step, known)
     made = [(part, call) for part in file.part(step.call).program for call in part.tree.calls]
     made = [(part, call) for part, call in made if makes_variable(part, call, tables)]
     if not made:
         return called_elsewhere(file, step.call) or any(map(_imports_all, file.part(step.call).program))
-    related = any(file.tree.related(one, step.call) for one in judgement.training.dense)
+    others = [call for call, _ in judgement.training.dense]
+    others += [one.call for one in judgement.training.steps if one.listed is not None]
+    related = any(file.tree.related(one, step.call) for one in others)
     if related or _cuts_gradients(file) or not may_train(file, step, {id(call) for _, call in made}):
         return True
     return not any(

@@ -9,7 +9,6 @@ import libcst as cst
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import is_none
 from migrate.source.frontends.tensorflow.around import AroundEditing
-from migrate.source.frontends.tensorflow.dense import trains_dense
 from migrate.source.frontends.tensorflow.editing import Plan
 from migrate.source.frontends.tensorflow.facts import Category, Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.frontends.tensorflow.judge import Judgement
@@ -56,11 +55,10 @@ class Planner(AroundEditing):
             if id(lookup.call) not in self.plan.after:  # one lookup may read one table or another
                 self._lookup(lookup, rank)
         self._follow(moving)
-        calls = {id(table.creation.call) for table in moving}
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
             if not self.target.splits:
                 self.plan.after[id(step.call)] = self.tree.source(step.call)
-            elif trains_dense(self.file, step.call, calls):
+            elif self.judgement.trains_dense(step):
                 self._step(step, may_lack_dense(self.file, self.judgement, step))
             else:
                 self._step_of_tables(step)

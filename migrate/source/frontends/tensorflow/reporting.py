@@ -43,7 +43,7 @@ class _Reporter:
     def _makers(self, table: Table) -> list[Maker]:
         """Return the optimizers that train a table: those of its own model, or all where that is not known."""
         home = owner(self.file, table.creation.call)
-        steps = self.judgement.training.steps
+        steps = [step for step in self.judgement.training.steps if step.trains(table)]
         own = [step for step in steps if self._related(home, owner(self.file, step.call))] or steps
         return [maker for step in own for maker in step.optimizer.makers]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import libcst as cst
 
@@ -12,7 +12,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.values import resolve
 
 
-def savers(file: File, tables: set[int]) -> Iterator[Stop]:
+def savers(file: File, tables: Container[int]) -> Iterator[Stop]:
     """Yield a doubt for each saver whose list may hold a table; `tables` are the ids of the nodes that mention one."""
     for call, _ in file.calls("train.Saver"):
         bound = bind(call, ("var_list", "reshape", "sharded", "max_to_keep")) or {
@@ -56,7 +56,7 @@ def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression)
     return isinstance(listed, cst.Call) and not listed.args and file.names.of(listed.func) in everything
 
 
-def _holds_no_table(file: File, listed: cst.BaseExpression, tables: set[int]) -> bool:
+def _holds_no_table(file: File, listed: cst.BaseExpression, tables: Container[int]) -> bool:
     """True for a literal list or dict of variables that are no tables: the original saved none of these either."""
     given = resolve(file.tree, listed)
     if not isinstance(given, cst.List | cst.Tuple | cst.Dict) or (given is not listed and _grows(file, listed)):
@@ -75,7 +75,7 @@ def _grows(file: File, listed: cst.BaseExpression) -> bool:
     )
 
 
-def _is_dense(file: File, node: cst.BaseExpression, tables: set[int]) -> bool:
+def _is_dense(file: File, node: cst.BaseExpression, tables: Container[int]) -> bool:
     """True for a mention of one variable that is no table, and for the global step."""
     if isinstance(node, cst.Call):
         return (file.names.of(node.func) or "").endswith("_global_step")

@@ -16,15 +16,16 @@ from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.optional import may_lack_tables
 from migrate.source.frontends.tensorflow.placing import end_of_line, line_after, line_before
 from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
-from migrate.source.frontends.tensorflow.training_facts import Step
+from migrate.source.frontends.tensorflow.trained_parts import written_apart
+from migrate.source.frontends.tensorflow.training_facts import Step, method_of
 from migrate.targets.layout import Halves, apply_both, two_optimizers
 
 EXTRA = ("gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
 
 
-def _is_list(source: cst.Call) -> bool:
-    """True for `trainable_variables()`, in contrast to `compute_gradients`."""
-    return not isinstance(source.func, cst.Attribute) or source.func.attr.value != "compute_gradients"
+def _is_list(source: cst.BaseExpression) -> bool:
+    """True for `trainable_variables()` and lists of variables, in contrast to `compute_gradients`."""
+    return not isinstance(source, cst.Call) or method_of(source) != "compute_gradients"
 
 
 class StepEditing(Editing):
@@ -67,11 +68,17 @@ class StepEditing(Editing):
         self._replace(step.call, text)
 
     def _local(self, name: str, step: Step) -> str:
-        """Return a new name; steps of one statement, such as those of a `tf.group`, each have their own."""
-        steps = self._steps_in.setdefault(id(self.tree.statement(step.call)), [])
-        if id(step.call) not in steps:
-            steps.append(id(step.call))
-        number = steps.index(id(step.call)) + 1
+        """Return a new name; steps of one statement, such as those of a `tf.group`, each have their own.
+
+        So do all steps where one trains a list, as theirs are other variables.
+        """
+        listed = any(one.listed is not None for one in self.judgement.steps)
+        place = 0 if listed else id(self.tree.statement(step.call))
+        steps = self._steps_in.setdefault(place, [])
+        step_id = id(step.sources[0]) if listed and step.sources else id(step.call)
+        if step_id not in steps:
+            steps.append(step_id)
+        number = steps.index(step_id) + 1
         return self.fresh.local(f"{name}_{number}" if number > 1 else name)
 
     def _optional(
@@ -92,6 +99,9 @@ class StepEditing(Editing):
 
     def _step_of_tables(self, step: Step) -> None:
         """Exchange the optimizer where there is nothing but tables to train; the step itself stays."""
+        if step.listed is not None and not self._is_alone(step):
+            self._beside_dense(step)
+            return
         for builder in step.optimizer.builders:
             if id(builder.call) not in self._made:
                 self._made.add(id(builder.call))
@@ -100,13 +110,53 @@ class StepEditing(Editing):
             if id(maker.call) not in self._made:
                 self._made.add(id(maker.call))
                 self._replace(maker.call, self._maker(maker, alone=True)[2])
-        for source in step.sources:
+        self._tables_of(step)
+        for source in step.sources if step.listed is None else ():
             if _is_list(source):
                 dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
                 getter = self._function("get_dense_and_sparse_variable")
                 self._source(source, sparse_vars, [f"{dense_vars}, {sparse_vars} = {getter}()"])
         inline = step.optimizer.inline
         self.plan.after[id(step.call)] = self.plan.after[id(step.optimizer.receiver)] if inline else ""
+
+    def _is_alone(self, step: Step) -> bool:
+        """True when the optimizer of a step of tables trains nothing else, so that it may be exchanged."""
+        made = {id(one) for one in step.optimizer.calls}
+        others = [optimizer for _, optimizer in self.judgement.training.dense]
+        for other in self.judgement.training.steps:
+            trains = any(other is one for one in self.judgement.steps)
+            if other.listed is None or not trains or self.judgement.trains_dense(other):
+                others.append(other.optimizer)
+        return not step.optimizer.handed and not any(made & {id(one) for one in other.calls} for other in others)
+
+    def _beside_dense(self, step: Step) -> None:
+        """Give the tables of a list an optimizer beside the one that also trains other variables."""
+        _, sparse, made = self._optimizers(step)
+        if made:
+            self.plan.edits.append(line_before(self.tree, step.call, made))
+        receivers = [step.optimizer.receiver]
+        for source in step.sources:
+            if isinstance(source, cst.Call) and not _is_list(source) and isinstance(source.func, cst.Attribute):
+                receivers.append(source.func.value)
+        for receiver in receivers:
+            if id(receiver) not in self._made:
+                self._made.add(id(receiver))
+                self._replace(receiver, sparse)
+        self._tables_of(step)
+        self.plan.after[id(step.call)] = self._planned(step.call)
+
+    def _tables_of(self, step: Step) -> None:
+        """Write the variables of tables into the list of a step that names nothing else, wherever it stands."""
+        if step.listed is None:
+            return
+        apart = written_apart(self.judgement, step.listed)
+        source = self.tree.source(step.listed.node)
+        text = apart[1] if apart is not None else f"[table{self.target.variable} for table in {source}]"
+        nodes = [one for one in step.sources if _is_list(one)] or [step.listed.node]
+        for node in nodes:
+            if id(node) not in self._made:
+                self._made.add(id(node))
+                self.plan.edits.append(Edit(*self.tree.outer_span(node), text))
 
     def _global_step(self, step: Step) -> list[str]:
         given = step.arguments.get("global_step")
@@ -135,7 +185,20 @@ class StepEditing(Editing):
             rows = f'{self.spelling.v1}.get_collection("ASCEND_SPARSE_LOOKUP_LOCAL_EMB")'
             dense = f"{self._function('get_dense_and_sparse_variable')}()[0]"
             return [*lines, f"{dense_vars}, {sparse_vars} = {dense}, {rows}"]
-        return [*lines, self.target.variables(self.spelling, dense_vars, sparse_vars)]
+        return [*lines, self._both(dense_vars, sparse_vars, step)]
+
+    def _both(self, dense_vars: str, sparse_vars: str, step: Step) -> str:
+        """Return the line that lists what is trained, dense variables and tables apart."""
+        if step.listed is None:
+            return self.target.variables(self.spelling, dense_vars, sparse_vars)
+        apart = written_apart(self.judgement, step.listed)
+        if apart is not None:
+            return f"{dense_vars}, {sparse_vars} = {apart[0]}, {apart[1]}"
+        assert self.target.lists is not None
+        text = self.tree.source(step.listed.node)
+        if step.listed.beside:
+            text = f"[*{text}, {', '.join(step.listed.beside)}]"
+        return self.target.lists(self.spelling, dense_vars, sparse_vars, text)
 
     def _expands(self) -> bool:
         """True when tables are trained by the addresses of the rows of a batch."""
@@ -148,7 +211,7 @@ class StepEditing(Editing):
         pairs = f"zip({grads}[len({dense_vars}) :], {addresses})"
         return f"[(pair[0], address) for pair, address in {pairs} if pair[0] is not None]"
 
-    def _source(self, source: cst.Call, variables: str, before: list[str]) -> None:
+    def _source(self, source: cst.BaseExpression, variables: str, before: list[str]) -> None:
         """Make the place where gradients are taken cover the tables as well."""
         if id(source) in self._made:
             return
@@ -156,7 +219,7 @@ class StepEditing(Editing):
         tree = self.tree
         if before:
             self.plan.edits.append(line_before(tree, source, before))
-        if _is_list(source):
+        if not isinstance(source, cst.Call) or _is_list(source):
             self._replace(source, variables)
             return
         given = next(

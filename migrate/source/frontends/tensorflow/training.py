@@ -9,7 +9,7 @@ from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.gradients import Flow, Kind
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import TRAINING, Optimizer, optimizer_of
-from migrate.source.frontends.tensorflow.partial_steps import unknown_list
+from migrate.source.frontends.tensorflow.trained_lists import Owners, Unknown, listed_in, unknown_list
 from migrate.source.frontends.tensorflow.training_checks import (
     check_carriers,
     check_consumed,
@@ -32,12 +32,11 @@ from migrate.source.frontends.tensorflow.training_facts import (
 )
 
 
-def find_training(file: File, tables: set[int]) -> Training:
-    """Return the training of the file; `tables` are the ids of the nodes that mention a table."""
+def find_training(file: File, tables: Owners) -> Training:
+    """Return the training of the file; `tables` are the ids of the nodes that mention a table, with those they name."""
     training = Training()
-    flow = Flow(file)
+    flow = Flow(file, tables)
     consumed: set[int] = set()
-    dense: list[tuple[cst.Call, Optimizer]] = []
     seen: set[int] = set()
     for call in file.tree.calls:
         name = file.names.of(call.func)
@@ -56,27 +55,26 @@ def find_training(file: File, tables: set[int]) -> Training:
             continue
         optimizer = optimizer_of(file, call.func.value)
         seen |= {id(maker.call) for maker in optimizer.makers}
-        step = _step(file, flow, call, optimizer, tables)
+        step = _step(file, flow, call, optimizer)
         if isinstance(step, Stop):
             training.stops += [*optimizer.stops, step] if not optimizer.stops else optimizer.stops
         elif step is not None:
             training.stops += optimizer.stops
             training.steps.append(step)
             consumed |= {id(source) for source in step.sources}
-        elif method_of(call) == "minimize":
-            dense.append((call, optimizer))
+        elif method_of(call) != "compute_gradients":
+            training.dense.append((call, optimizer))
     check_consumed(file, training, consumed, tables, flow)
     check_carriers(file, flow, training)
     check_unseen(file, training, seen)
     check_states(file, training)
     check_repeated(file, training)
-    check_counts(file, training, dense)
+    check_counts(file, training)
     training.understood = flow.understood
-    training.dense = [call for call, _ in dense]
     return training
 
 
-def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer, tables: set[int]) -> Step | Stop | None:
+def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step | Stop | None:
     """Return the step that `call` makes; None when it does not train tables or only takes gradients."""
     method = method_of(call)
     if method == "compute_gradients":
@@ -87,17 +85,16 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer, tables: 
         return Stop(
             call, RULE, f"`{text}` has arguments that cannot be read", UNCLEAR, "write its arguments out, without stars"
         )
+    flow.begin()
     if method == "minimize":
-        if "loss" not in bound or not flow.covers_all(bound.get("var_list")):
-            listed = bound.get("var_list")
-            return None if dense_only(listed, tables) else unknown_list(file, call, RULE, listed, tables)
-        return _placed(file, Step(call, optimizer, bound), text)
-    flow.sources.clear()
-    flow.filters.clear()
+        given = bound.get("var_list")
+        if "loss" not in bound or not flow.is_known(given):
+            return None if dense_only(given, flow.owners) else _unknown(flow, call, given)
+        return _placed(file, Step(call, optimizer, bound, listed=flow.listed()), text) if flow.trains() else None
     pairs = bound.get("grads_and_vars")
     kind = flow.kind(pairs.value) if pairs is not None else None
-    sources = list(flow.sources.values())
-    if kind is not Kind.PAIRS or not sources:
+    sources, listed = list(flow.sources.values()), flow.listed()
+    if kind is not Kind.PAIRS or not sources or (flow.lists and listed is None):
         reason = "between the gradients and this call, pairs may be dropped or reordered"
         return Stop(
             call,
@@ -106,7 +103,14 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer, tables: 
             reason,
             "apply the pairs of `compute_gradients` in their order",
         )
-    return _placed(file, Step(call, optimizer, bound, sources, list(flow.filters.values())), text)
+    step = Step(call, optimizer, bound, sources, list(flow.filters.values()), listed)
+    return _placed(file, step, text) if flow.trains() else None
+
+
+def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Stop:
+    """Return why the list of a step keeps the tables."""
+    known = listed_in(flow.file, given.value, flow.owners) if given is not None else None
+    return unknown_list(flow.file, call, RULE, known.node if isinstance(known, Unknown) else call)
 
 
 def _placed(file: File, step: Step, text: str) -> Step | Stop:

@@ -8,9 +8,9 @@ from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.gradients import Flow, tuple_names
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.optimizers import Optimizer
 from migrate.source.frontends.tensorflow.repeats import exclusive, repeated
 from migrate.source.frontends.tensorflow.talk import prints
+from migrate.source.frontends.tensorflow.trained_lists import Owners
 from migrate.source.frontends.tensorflow.training_facts import (
     RULE,
     STEPPING,
@@ -23,7 +23,7 @@ from migrate.source.frontends.tensorflow.training_facts import (
 from migrate.source.frontends.tensorflow.values import is_target, local_names, resolve, scope_of_name
 
 
-def check_consumed(file: File, training: Training, consumed: set[int], tables: set[int], flow: Flow) -> None:
+def check_consumed(file: File, training: Training, consumed: set[int], tables: Owners, flow: Flow) -> None:
     """Stop on gradients that are taken but not applied in a way that is understood."""
     for call in file.tree.calls:
         taken = method_of(call) == "compute_gradients" and not is_elsewhere(file, call)
@@ -50,9 +50,9 @@ def check_consumed(file: File, training: Training, consumed: set[int], tables: s
 COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth", "name")
 
 
-def _inputs(file: File, arg: cst.Arg, tables: set[int]) -> bool:
+def _inputs(file: File, arg: cst.Arg, tables: Owners) -> bool:
     """True for a gradient with respect to a looked-up tensor or another plain name that is no list of variables."""
-    flow = Flow(file)
+    flow = Flow(file, tables)
     plain = isinstance(arg.value, cst.Name | cst.Attribute)
     return plain and id(arg.value) not in tables and flow.kind(arg.value) is None and not _is_list(file, arg.value)
 
@@ -148,6 +148,7 @@ def check_states(file: File, training: Training) -> None:
                 same
                 or not any(m.stock.stateful for m in makers)
                 or owner(file, first.call) is not owner(file, second.call)
+                or not first.shares(second)
             ):
                 continue
             if not exclusive(file, first.call, second.call):
@@ -188,10 +189,10 @@ def check_repeated(file: File, training: Training) -> None:
                 training.stops.append(Stop(maker.call, RULE, f"`{text}` may run several times", reason, action))
 
 
-def check_counts(file: File, training: Training, dense: list[tuple[cst.Call, Optimizer]]) -> None:
+def check_counts(file: File, training: Training) -> None:
     """Stop when steps of dense variables alone count for the optimizer that trains a table."""
     counting = {id(m.call) for step in training.steps for m in step.optimizer.makers if m.stock.counts}
-    for call, optimizer in dense:
+    for call, optimizer in training.dense:
         if any(id(maker.call) in counting for maker in optimizer.makers):
             text = " ".join(file.tree.source(call).split())
             reason = "the optimizer counts these steps for all variables, and that of the tables would miss them"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import Optimizer
 
@@ -47,20 +48,49 @@ STEPPING = re.compile(r"(train\.(experimental\.)?|contrib\.opt\.)\w*Optimizer")
 UNCLEAR = "a table would not be trained as the variable was"
 
 
+@dataclass(frozen=True)
+class Listed:
+    """The variables of a `var_list`, of which each is a table or known to be none."""
+
+    node: cst.BaseExpression
+    tables: frozenset[int]  #: ids of the calls that make them
+    dense: tuple[cst.BaseExpression, ...]  #: the other members
+    fixed: bool = True  #: nothing is added later, or under a condition
+    calls: tuple[cst.Call, ...] = ()  #: those of its parts that list the variables of a scope
+    beside: tuple[str, ...] = ()  #: the tables that were in these, and are in them no longer
+
+    @property
+    def certain(self) -> bool:
+        """True when every member is there whenever the step is built: a scope may have tables alone."""
+        return self.fixed and not self.calls
+
+
 @dataclass
 class Step:
-    """One `minimize` or `apply_gradients` that trains every variable of its graph."""
+    """One `minimize` or `apply_gradients` that trains every variable of its graph, or those of a list."""
 
     call: cst.Call
     optimizer: Optimizer
     arguments: dict[str, cst.Arg]
-    sources: list[cst.Call] = field(default_factory=list)  #: where its gradients are taken (empty for `minimize`)
+    #: where its gradients are taken (empty for `minimize`): calls, and a list wherever it stands besides
+    sources: list[cst.BaseExpression] = field(default_factory=list)
     filters: list[cst.ListComp] = field(default_factory=list)  #: where pairs without a gradient are dropped
+    listed: Listed | None = None  #: what it trains; None: every variable
 
     @property
     def is_minimize(self) -> bool:
         """True for `minimize`."""
-        return not self.sources
+        return method_of(self.call) == "minimize"
+
+    def trains(self, table: Table) -> bool:
+        """True when it trains every variable, or names that one."""
+        return self.listed is None or id(table.creation.call) in self.listed.tables
+
+    def shares(self, other: Step) -> bool:
+        """True when both may train one table."""
+        if self.listed is None or other.listed is None:
+            return True
+        return bool(self.listed.tables & other.listed.tables)
 
 
 @dataclass
@@ -70,7 +100,7 @@ class Training:
     steps: list[Step] = field(default_factory=list)
     stops: list[Stop] = field(default_factory=list)
     understood: set[int] = field(default_factory=set)
-    dense: list[cst.Call] = field(default_factory=list)  #: steps of listed variables that are no tables
+    dense: list[tuple[cst.Call, Optimizer]] = field(default_factory=list)  #: steps of variables that are no tables
 
 
 def method_of(call: cst.Call) -> str:
@@ -89,7 +119,7 @@ def is_elsewhere(file: File, call: cst.Call) -> bool:
     return bool(imported) and all(name.split(".")[0] in OTHERS for name in imported)
 
 
-def dense_only(arg: cst.Arg | None, tables: set[int]) -> bool:
+def dense_only(arg: cst.Arg | None, tables: Container[int]) -> bool:
     """True when a `var_list` is a literal list of expressions that are no tables."""
     if arg is None or not isinstance(arg.value, cst.List | cst.Tuple):
         return False

@@ -21,8 +21,8 @@ class TrainingStep(Rule):
     """A step that trains every variable is split where a table moves, and stays as it is where none does.
 
     The gradients of dense variables and tables are taken by one backward pass; the stock optimizer updates the dense
-    variables, and the table optimizer that computes the same updates the tables. A step that cannot be split so
-    keeps every table of its model as it is.
+    variables, and the table optimizer that computes the same updates the tables. A step with a `var_list` trains the
+    tables that are named there, and no others. A step that cannot be split so keeps every table of its model as it is.
     """
 
     id = "tf-training-step"
@@ -37,6 +37,24 @@ class TrainingStep(Rule):
             "grads = dense_optimizer.compute_gradients(loss, dense_vars + sparse_vars)\n"
             "op = tf.group(dense_optimizer.apply_gradients(grads[: len(dense_vars)]),\n"
             "              sparse_optimizer.apply_gradients(grads[len(dense_vars) :]))\n",
+        ),
+        Example(
+            "a list of what is trained",
+            BEFORE + "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, var_list=[W, b])\n",
+            AFTER.replace("create_table, get_dense_and_sparse_variable, ", "create_table, ").replace(
+                "import adagrad", "import gradient_descent"
+            )
+            + "dense_vars, sparse_vars = [b], [W.variable]\n"
+            "dense_optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
+            "sparse_optimizer = gradient_descent.create_hash_optimizer(learning_rate=0.1)\n"
+            "grads = dense_optimizer.compute_gradients(loss, dense_vars + sparse_vars)\n"
+            "op = tf.group(dense_optimizer.apply_gradients(grads[: len(dense_vars)]),\n"
+            "              sparse_optimizer.apply_gradients(grads[len(dense_vars) :]))\n",
+        ),
+        Example(
+            "a list that is not seen whole",
+            BEFORE + "op = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=[W] + more())\n",
+            says="which tables it trains is not known",
         ),
         Example(
             "pairs in another order",

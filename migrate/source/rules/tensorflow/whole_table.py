@@ -7,7 +7,6 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, UseRule
 from migrate.source.frontends.tensorflow.optimizers import TRAINING
-from migrate.source.frontends.tensorflow.partial_steps import NAMES_TABLES, TRAIN_ALL
 from migrate.source.rules import Example, register
 
 L2 = "this needs every row of the table; a table only touches the rows of the batch"
@@ -38,6 +37,8 @@ REASONS = {
     "gradients": ("a gradient with respect to the whole table", "take the gradient through compute_gradients"),
 }
 SIZES = {"shape", "get_shape", "dtype"}
+LISTED = "it names what it trains in a way that is not followed"
+LIST = "give it one list of variables as its `var_list`"
 FETCHED = "it reads all rows at once, and a table grows"
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 
@@ -83,6 +84,8 @@ class WholeTable(UseRule):
         if name in REASONS:
             return self._stop(file, call, *REASONS[name])
         callee = file.tree.source(call.func)
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in TRAINING:
+            return self._stop(file, call, LISTED, LIST)
         if name is not None:
             return self._stop(file, call, MATRIX, "compute with the looked-up rows instead, or keep this table dense")
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "run":
@@ -109,7 +112,7 @@ class WholeTable(UseRule):
                 if name in REASONS:
                     return self._stop(file, around, *REASONS[name])
                 if isinstance(around.func, cst.Attribute) and around.func.attr.value in TRAINING:
-                    return self._stop(file, around, NAMES_TABLES, TRAIN_ALL)
+                    return self._stop(file, around, LISTED, LIST)
                 reason = f"the table is passed to `{file.tree.source(around.func)}` within a collection"
                 return self._stop(file, around, reason, "pass the looked-up rows instead, or keep the table dense")
             if not isinstance(around, cst.Element | cst.DictElement | cst.List | cst.Tuple | cst.Dict | cst.Arg):

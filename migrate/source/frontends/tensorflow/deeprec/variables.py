@@ -8,12 +8,15 @@ import libcst as cst
 
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import is_none, string
+from migrate.source.frontends.tensorflow.collected import collection
+from migrate.source.frontends.tensorflow.containers import holder_of
 from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
 from migrate.source.frontends.tensorflow.deeprec.lookups import LOOKUPS, read_lookup
 from migrate.source.frontends.tensorflow.deeprec.symbols import LACKING, LOOKUP, MAKER, VARIABLE
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.references import Mentions, mentions, value_mentions
 from migrate.source.frontends.tensorflow.shapes import is_float32
+from migrate.source.frontends.tensorflow.trained import is_trained
 from migrate.source.frontends.tensorflow.values import assigned_value, reaching
 
 PARAMETERS = (
@@ -133,6 +136,26 @@ def _uses(draft: Draft, call: cst.Call, made: dict[int, Part], known: Mentions |
         if id(read) not in seen:
             _use(draft, part, read)
         seen.add(id(read))
+    for one in known.aliased:
+        if id(one) not in seen:
+            _trained(draft, part, one)
+        seen.add(id(one))
+
+
+def _trained(draft: Draft, part: Part, member: cst.BaseExpression) -> None:
+    """Give a step the variable of the table where it is a member of what the step trains."""
+    file = draft.file
+    held = holder_of(file, member)
+    known = collection(file, held[0]) if held is not None else None
+    if known is None or not any(is_trained(file, one) for one in known.uses):
+        return
+    if known.reads:
+        reason = "a step is given the variable of a table, and what else reads the list the table itself"
+        action = "list what is trained in a list of its own"
+        draft.stop(member, LOOKUP, f"`{part.label}` is in a list that a step trains", reason, action)
+        return
+    end = draft.tree.outer_span(member)[1]
+    draft.edits.append(Edit(end, end, ".variable"))
 
 
 def _followed(file: File, call: cst.Call) -> Mentions | None:

@@ -1,0 +1,123 @@
+"""Lists of the trainable variables of a scope, `tf.trainable_variables("wide")`: a table is in none of them.
+
+Which tables the list had is known where the full names of all variables are: these are named beside the list then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst.metadata import GlobalScope
+
+from migrate.source.frontends.tensorflow.args import bind, literal, string
+from migrate.source.frontends.tensorflow.facts import Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.trained import is_trained
+from migrate.source.frontends.tensorflow.values import (
+    is_fixed,
+    is_target,
+    local_names,
+    scope_of_name,
+    self_class,
+    self_name,
+    single_value,
+)
+from migrate.source.frontends.tensorflow.variable_scopes import prefix
+
+#: Code that may not run.
+CONDITIONS = (cst.If, cst.Try, cst.While, cst.For, cst.ExceptHandler)
+
+
+@dataclass(frozen=True)
+class Scoped:
+    """The variables of a scope."""
+
+    call: cst.Call
+    tables: frozenset[int]  #: ids of the calls that make those that were in the list
+    names: tuple[str, ...]  #: how each is called where the list is used
+
+
+def scoped_list(file: File, node: cst.BaseExpression, tables: Sequence[Table]) -> Scoped | None:
+    """Return what the list of a scope holds that is given to a step, also under a name that nothing else reads."""
+    call: cst.BaseExpression | None = node
+    if isinstance(node, cst.Name) and (scope := scope_of_name(file.tree, node)) is not None:
+        call = single_value(file.tree, node)
+        uses = [one for one in local_names(file.tree, node.value, scope) if not is_target(file.tree, one)]
+        if not all(is_trained(file, one) for one in uses):
+            return None
+    pattern = _pattern(file, call) if isinstance(call, cst.Call) else None
+    if pattern is None or not isinstance(call, cst.Call):
+        return None
+    found: dict[int, str] = {}
+    for table in tables:
+        if not file.tree.related(call, table.creation.call):
+            continue
+        full = _full_name(file, table)
+        if full is None:
+            return None
+        if pattern.match(f"{full}:0"):
+            name = _name_at(file, table, node, call)
+            if name is None:
+                return None
+            found[id(table.creation.call)] = name
+    return Scoped(call, frozenset(found), tuple(found.values()))
+
+
+def _pattern(file: File, call: cst.Call) -> re.Pattern[str] | None:
+    """Return what the names begin with, as TensorFlow matches them; None for a list of no one scope."""
+    name = file.names.of(call.func)
+    if name == "trainable_variables":
+        bound = bind(call, ["scope"]) or {}
+    elif name == "get_collection":
+        bound = bind(call, ["key", "scope"]) or {}
+        key = bound["key"].value if "key" in bound else None
+        known = key is not None and file.names.of(key) == "GraphKeys.TRAINABLE_VARIABLES"
+        bound = bound if known or literal(key) == "trainable_variables" else {}
+    else:
+        return None
+    text = string(bound["scope"].value) if "scope" in bound else None
+    try:
+        return re.compile(text) if text else None
+    except re.error:
+        return None
+
+
+def _full_name(file: File, table: Table) -> str | None:
+    """Return the full name that the variable of a table had; None when it is known at run time only."""
+    creation = table.creation
+    scopes = prefix(file, creation.call)
+    late = creation.unique or creation.scoped or creation.numbered or creation.named_by is not None
+    if late or creation.emitted or scopes is None or creation.name is None:
+        return None
+    return "/".join([*scopes, creation.name])
+
+
+def _name_at(file: File, table: Table, node: cst.BaseExpression, call: cst.Call) -> str | None:
+    """Return a name that means the table at `node`, and was bound when `call` made the list; None where it has none."""
+    tree = file.tree
+    function = tree.enclosing(node, cst.FunctionDef)
+    for one in table.references:
+        if tree.module_of(one) is not tree.module_of(node) or not is_target(tree, one) or not is_fixed(tree, one):
+            continue
+        here = tree.enclosing(one, cst.FunctionDef) is function
+        if any(isinstance(a, CONDITIONS) and not tree.contains(a, node) for a in tree.ancestors(one)):
+            continue  # it may not be bound
+        if here and tree.span(one)[0] > tree.span(call)[0]:
+            continue
+        if isinstance(one, cst.Name) and (here or isinstance(scope_of_name(tree, one), GlobalScope)):
+            return one.value
+        if isinstance(one, cst.Attribute) and _is_of_same(file, one, function):
+            return tree.source(one)
+    return None
+
+
+def _is_of_same(file: File, attribute: cst.Attribute, function: cst.FunctionDef | None) -> bool:
+    """True for an attribute of the `self` that a method has as well."""
+    cls = self_class(file.tree, attribute)
+    if cls is None or function is None or not isinstance(attribute.value, cst.Name):
+        return False
+    method = file.tree.parent(file.tree.parent(function) or function) is cls
+    return method and self_name(function) == attribute.value.value

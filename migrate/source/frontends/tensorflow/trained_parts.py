@@ -1,0 +1,60 @@
+"""A `var_list` that is written out, as two lists: what a reader can check at once is not left to the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.judge import Judgement
+from migrate.source.frontends.tensorflow.training_facts import Listed
+from migrate.source.frontends.tensorflow.values import resolve
+
+
+@dataclass
+class _Parts:
+    dense: list[str] = field(default_factory=list)
+    sparse: list[str] = field(default_factory=list)
+
+
+def written_apart(judgement: Judgement, listed: Listed) -> tuple[str, str] | None:
+    """Return the lists of the dense variables and of the variables of tables; None for a list that is made elsewhere.
+
+    Each member must be seen to be one variable: TensorFlow would also take lists in the list.
+    """
+    file = judgement.file
+    if isinstance(listed.node, cst.Name | cst.Call) and len(listed.calls) == len(listed.dense) == 1:
+        tables = ", ".join(f"{name}{file.target.variable}" for name in listed.beside)
+        return file.tree.source(listed.node), f"[{tables}]"
+    parts = _Parts()
+    moving = {id(node) for table in judgement.moving for node in table.references}
+    known = {id(one) for one in listed.dense} | {id(node) for table in judgement.tables for node in table.references}
+    if not listed.certain or not _add(judgement, listed.node, moving, known, parts):
+        return None
+    return f"[{', '.join(parts.dense)}]", f"[{', '.join(parts.sparse)}]"
+
+
+def _add(judgement: Judgement, node: cst.BaseExpression, moving: set[int], known: set[int], parts: _Parts) -> bool:
+    file = judgement.file
+    if isinstance(node, cst.BinaryOperation):
+        return all(_add(judgement, one, moving, known, parts) for one in (node.left, node.right))
+    if not isinstance(node, cst.List | cst.Tuple):
+        return False
+    variable = file.target.variable
+    for element in node.elements:
+        value, text = element.value, file.tree.source(element.value)
+        if isinstance(element, cst.StarredElement):
+            return False
+        if id(value) in moving:
+            parts.sparse.append(f"{text}{variable}")
+        elif id(value) in known and _is_variable(judgement, value):
+            parts.dense.append(text)
+        else:
+            return False
+    return True
+
+
+def _is_variable(judgement: Judgement, node: cst.BaseExpression) -> bool:
+    """True for a name of what is seen to be made as one variable."""
+    value, file = resolve(judgement.file.tree, node), judgement.file
+    return isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable", "Variable"}
