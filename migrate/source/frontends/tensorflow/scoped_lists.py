@@ -89,6 +89,8 @@ def _full_name(file: File, table: Table) -> str | None:
     """Return the full name that the variable of a table had; None when it is known at run time only."""
     creation = table.creation
     scopes = prefix(file, creation.call)
+    if file.names.of(creation.call.func) != "get_variable":
+        return None  # a scope of names may be in it, too
     late = creation.unique or creation.scoped or creation.numbered or creation.named_by is not None
     if late or creation.emitted or scopes is None or creation.name is None:
         return None
