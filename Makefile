@@ -28,7 +28,7 @@ help:
 	@echo "make test-tf221  the native, runtime, rewriter and property tests again on TensorFlow 2.21, same compiled library"
 	@echo "make lint types  ruff, mypy --strict"
 	@echo "make bench       the yardstick benchmarks (see benchmarks/README.md)"
-	@echo "make matrix      every kind of storage, policy, compaction and optimizer: 1,000 training steps give the bits of memory alone; all switches of Rec SDK"
+	@echo "make matrix      every kind of storage, policy, compaction and optimizer: 1,000 training steps give the bits of memory alone; all switches of Rec SDK, and of projects"
 	@echo "make clean       remove the environments and everything built"
 
 $(VENV)/.locked: constraints/tf215.txt
@@ -99,6 +99,7 @@ bench: setup
 matrix: setup
 	@$(BIN)/python tests/runtime/tier_matrix.py 1000
 	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python tests/runtime/compat/mx_rec_matrix.py
+	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python tests/migrate/project/project_matrix.py
 
 clean:
 	rm -rf $(VENV) $(TF221) build dist *.egg-info $(NATIVE) demo-output

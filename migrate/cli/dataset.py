@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from migrate.cli.folders import FILE, FORCE, output_folder
 from migrate.cli.running import interruptible
 
 if TYPE_CHECKING:
@@ -36,13 +37,13 @@ def _silent(rows: Iterable[Row], source: Path, text: str) -> Iterable[Row]:
 
 
 @dataset.command()
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=click.Path(path_type=Path))
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=FILE)
 @click.option("--schema", required=True, metavar="FILE", help="What to read (docs/dataset.md), or criteo, or census.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to make.")
+@output_folder()
 @click.option(
     "--feature-map",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="The feature_map.json of an earlier build, for data to evaluate on.",
 )
 @click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes. Default: one a CPU.")
@@ -72,7 +73,7 @@ def _silent(rows: Iterable[Row], source: Path, text: str) -> Iterable[Row]:
     show_default=True,
     help="How much of a file a process reads at once.",
 )
-@click.option("--force", is_flag=True, help="Replace the output folder and all that is in it.")
+@FORCE
 @interruptible
 def build(
     inputs: tuple[Path, ...],
@@ -131,9 +132,9 @@ def _no_bar(results: Iterable[object], count: int, text: str) -> Iterable[object
 
 
 @dataset.command()
-@click.option("--train", type=click.Path(path_type=Path), help="census-income.data, the same gzipped, or the zip.")
-@click.option("--test", type=click.Path(path_type=Path), help="census-income.test, the same gzipped, or the zip.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write to.")
+@click.option("--train", type=FILE, help="census-income.data, the same gzipped, or the zip.")
+@click.option("--test", type=FILE, help="census-income.test, the same gzipped, or the zip.")
+@output_folder("Folder to write to.")
 @click.option(
     "--synthetic", type=click.IntRange(min=1), metavar="N", help="Make N training and N/2 test rows instead of reading."
 )

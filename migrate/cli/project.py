@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from migrate.cli.folders import FILE, FORCE, output_folder
 from migrate.cli.running import interruptible
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("--schema", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The feature schema.")
-@click.option("-o", "--output", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Folder to make.")
+@click.argument("source", metavar="SRC", type=FILE)
+@click.option("--schema", required=True, metavar="FILE", type=FILE, help="The feature schema.")
+@output_folder()
 @click.option(
     "--target",
     type=click.Choice(["runtime", "rec_sdk"]),
@@ -23,15 +24,22 @@ from migrate.cli.running import interruptible
 @click.option(
     "--style", type=click.Choice(["session", "estimator"]), default="session", show_default=True, help="Of main.py."
 )
-@click.option("--force", is_flag=True, help="Replace the output folder and all that is in it.")
+@click.option(
+    "--entry",
+    metavar="NAME",
+    default="",
+    help="Of a TensorFlow file: the function, class or CLASS.METHOD that is the model.",
+)
+@FORCE
 @interruptible
-def project(source: Path, schema: Path, output: Path, target: str, style: str, force: bool) -> None:
-    """Write a project that trains the Paddle model SRC: model, training loop, settings, data, run.sh, README, test.
+def project(source: Path, schema: Path, output: Path, target: str, style: str, entry: str, force: bool) -> None:
+    """Write a project that trains the model of SRC: model, training loop, settings, data, run.sh, README, test.
 
-    It is written for Rec SDK's interface, and `bash run.sh` in the folder trains it on the bundled runtime.
+    SRC is a Paddle model, or a TensorFlow one that is a function of its features (docs/project.md). The project is
+    written for Rec SDK's interface, and `bash run.sh` in the folder trains it on the bundled runtime.
     """
     from migrate.project.build import ProjectOptions, write_project
 
-    files = write_project(ProjectOptions(source, schema, output, target, style, force))
+    files = write_project(ProjectOptions(source, schema, output, target, style, force, entry))
     click.echo(f"{output}: {', '.join(files)}")
     click.echo(f"next: bash {output / 'run.sh'}")

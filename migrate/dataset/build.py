@@ -21,7 +21,6 @@ from typing import TypeVar
 from migrate.dataset.blocks import Block, blocks_of, unpacked
 from migrate.dataset.encode import features_of, statistics_of
 from migrate.dataset.feature_map import FeatureMap, load_map, make_map
-from migrate.dataset.files import new_folder
 from migrate.dataset.report import report, report_text
 from migrate.dataset.samples import read_samples
 from migrate.dataset.schema_out import schema_text
@@ -30,6 +29,7 @@ from migrate.dataset.statistics import Statistics
 from migrate.dataset.tfrecord import RecordFile
 from migrate.dataset.workers import Workers, workers
 from migrate.errors import MigrateError
+from migrate.folders import new_folder
 
 Item = TypeVar("Item")
 #: Shows how far a pass is: (results, how many there will be, what is done) -> the same results.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.folders import new_folder
 from migrate.source.writing import MANIFEST
 
 __all__ = ["check_replaceable", "new_directory"]
@@ -45,30 +44,9 @@ def new_directory(target: Path) -> Iterator[Path]:
     Raises:
         MigrateError: the place cannot be written.
     """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        filled = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
-    except OSError as error:
-        raise MigrateError(f"{target}: cannot be written ({error.strerror}); choose another place") from error
-    try:
+    with new_folder(target, replace=True) as filled:
         yield filled
         (filled / MANIFEST).write_text(json.dumps({"written": _digests(filled)}, indent=1) + "\n", encoding="utf-8")
-        filled.chmod(0o777 & ~_umask())
-        _replace(filled, target)
-    except OSError as error:
-        raise MigrateError(f"{target}: cannot be written ({error.strerror}); choose another place") from error
-    finally:
-        shutil.rmtree(filled, ignore_errors=True)
-
-
-def _replace(filled: Path, target: Path) -> None:
-    if target.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
-        target.replace(old)
-        filled.replace(target)
-        shutil.rmtree(old)
-    else:
-        filled.replace(target)
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -88,9 +66,3 @@ def _manifest(folder: Path) -> dict[str, str]:
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

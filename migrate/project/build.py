@@ -9,14 +9,16 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from migrate.dataset.files import new_folder
 from migrate.errors import MigrateError
+from migrate.folders import new_folder
 from migrate.project.facts import ProjectFacts, project_facts
 
 #: of each project -> its template; `model.py` and `schema.yaml` are made without one
 FILES = {
-    name: f"{name}.jinja" for name in ("README.md", "config.py", "dataset.py", "main.py", "run.sh", "test_smoke.py")
+    name: f"{name}.jinja"
+    for name in ("README.md", "config.py", "dataset.py", "main.py", "metrics.py", "run.sh", "test_smoke.py")
 }
+TABLES = {"tables.py": "tables.py.jinja"}  #: what a TensorFlow model needs as well
 
 
 @dataclass(frozen=True)
@@ -29,26 +31,29 @@ class ProjectOptions:
     target: str = "runtime"
     style: str = "session"
     force: bool = False  #: replace the output folder
+    entry: str = ""  #: of a TensorFlow file, the function, class or class.method that is the model
 
 
 def write_project(options: ProjectOptions) -> list[str]:
     """Write the project and return the names of its files; the folder appears whole or not at all.
 
     Raises:
-        MigrateError: source or schema cannot be read or converted, a style that is not there yet, or a
-            folder that has files in it without `force`.
+        MigrateError: source or schema cannot be read or converted, or a folder that has files in it without `force`.
     """
-    if options.style != "session":
-        raise MigrateError(f"--style {options.style} is not there yet for projects; leave it out")
-    files = render(project_facts(options.source, options.schema), options.target)
-    with new_folder(options.output, replace=options.force) as folder:
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        (folder / "run.sh").chmod(0o777 & (folder / "run.sh").stat().st_mode | 0o111)
+    files = render(project_facts(options.source, options.schema, options.entry), options.target, options.style)
+    write_files(files, options.output, options.force)
     return sorted(files)
 
 
-def render(facts: ProjectFacts, target: str) -> Mapping[str, str]:
+def write_files(files: Mapping[str, str], output: Path, force: bool = False) -> None:
+    """Write the files of a project, name -> text. Raises MigrateError as `write_project`."""
+    with new_folder(output, replace=force) as folder:
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        (folder / "run.sh").chmod(0o777 & (folder / "run.sh").stat().st_mode | 0o111)
+
+
+def render(facts: ProjectFacts, target: str, style: str) -> Mapping[str, str]:
     """Return the files of a project, name -> text."""
     environment = Environment(
         loader=PackageLoader("migrate.templates", "project"),
@@ -58,8 +63,8 @@ def render(facts: ProjectFacts, target: str) -> Mapping[str, str]:
         keep_trailing_newline=True,
     )
     files = {
-        name: environment.get_template(template).render(**facts.values(), target=target)
-        for name, template in FILES.items()
+        name: environment.get_template(template).render(**facts.values(), target=target, style=style)
+        for name, template in (FILES | TABLES if facts.call else FILES).items()
     }
     _check_class(facts.model, files["main.py"])
     return {**files, "model.py": facts.module, "schema.yaml": facts.schema_text}
@@ -71,7 +76,9 @@ def _check_class(name: str, main: str) -> None:
     for node in ast.parse(main).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             bound += [alias.asname or alias.name for alias in node.names]
-        elif isinstance(node, ast.FunctionDef):
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             bound.append(node.name)
+        elif isinstance(node, ast.Assign):
+            bound += [target.id for target in node.targets if isinstance(target, ast.Name)]
     if bound.count(name) > 1:
         raise MigrateError(f"the class `{name}` has a name that main.py uses itself; rename the class")

@@ -8,7 +8,7 @@ from typing import Any
 
 from migrate.errors import MigrateError
 from migrate.project.literal import literal
-from migrate.schema import Schema, parse_schema
+from migrate.schema import Schema, Task, parse_schema
 from migrate.schema_file import load_yaml, read_text
 from migrate.source.options import Options
 
@@ -26,18 +26,33 @@ class ProjectFacts:
     has_data: bool  #: the schema says how raw files are read
     has_timestamp: bool
     label_type: str  #: of the labels in TFRecords: `int64` or `float32`
+    call: str = ""  #: of a TensorFlow model: how main.py calls it
 
     def values(self) -> dict[str, Any]:
         """Return the templates' variables; collections are Python text."""
         spec, labels = self.schema.input, self.schema.labels
-        tasks = {task.name: labels.index(task.label) for task in self.schema.tasks}
+        tasks = [
+            f"Task({literal('', task.name)}, {labels.index(task.label)}, {literal('', task.loss)}, {task.epsilon!r})"
+            for task in self.schema.tasks
+        ]
         return {
             "source": self.source,
+            "tensorflow": bool(self.call),
+            "call": self.call,
+            "has_arguments": bool(self.arguments),
+            "losses": [self._loss(index, task) for index, task in enumerate(self.schema.tasks)],
+            "outputs": literal(
+                "OUTPUTS", [task.name for task in sorted(self.schema.tasks, key=lambda task: task.output)]
+            ),
+            "columns": [self._column(task) for task in self.schema.tasks],
             "model": self.model,
             "arguments": literal("MODEL_ARGUMENTS", self.arguments),
             "labels": literal("LABELS", list(labels)),
             "label_count": len(labels),
-            "tasks": literal("TASKS", tasks or {name: i for i, name in enumerate(labels)}),
+            "tasks": tasks,
+            "metrics": self._metrics(),
+            "predictions": literal("PREDICTIONS", [task.name for task in self.schema.tasks]),
+            "features": literal("FEATURES", [feature.name for feature in spec.sparse]),
             "sizes": literal("SPARSE_SIZES", [feature.size for feature in spec.sparse]),
             "sparse_count": len(spec.sparse),
             "dense_size": spec.dense_size,
@@ -46,49 +61,73 @@ class ProjectFacts:
             "label_type": self.label_type,
         }
 
+    def _loss(self, index: int, task: Task) -> str:
+        """Return the loss of a task by what a TensorFlow model returns."""
+        column = self.schema.labels.index(task.label)
+        factor = "" if task.weight == 1.0 else f"{task.weight!r} * "
+        if task.loss == "cross_entropy":
+            return f"{factor}tf.losses.sparse_softmax_cross_entropy(label[:, {column}], outputs[{task.output}])"
+        if task.loss == "log_loss":
+            return f"{factor}tf.losses.log_loss(labels[:, {column}], pred[{index}], epsilon={task.epsilon!r})"
+        return f"{factor}tf.losses.mean_squared_error(labels[:, {column}], pred[{index}])"
 
-def project_facts(source: Path, schema_path: Path) -> ProjectFacts:
+    def _column(self, task: Task) -> str:
+        if task.loss == "cross_entropy":
+            return f"tf.nn.softmax(outputs[{task.output}])[:, {task.positive}]"
+        return f"tf.reshape(outputs[{task.output}], [-1])"
+
+    def _metrics(self) -> str:
+        names = ["loss", *(f"loss_{task.name}" for task in self.schema.tasks)]
+        names += [f"auc_{task.name}" for task in self.schema.tasks if task.loss != "square_error"]
+        return ", ".join(f"`{name}`" for name in names)
+
+
+def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFacts:
     """Convert the model and read its schema.
 
     Raises:
-        MigrateError: a file cannot be read, the source is no Paddle model or does not convert, or the schema does not
-            say what the project needs.
+        MigrateError: a file cannot be read, the source has no model that a project can be made from, or the schema does
+            not say what the project needs.
     """
+    from migrate.source.discover import framework_of
+
     if not source.is_file():
-        raise MigrateError(f"{source} is no file; give the file of a Paddle model")
+        raise MigrateError(f"{source} is no file; give the file of a model")
     text, schema_text = read_text(source), read_text(schema_path)
     schema = parse_schema(schema_text, str(schema_path))
     if not schema.tasks:
         raise MigrateError(f"{schema_path}: `tasks` is missing, name for each output the label that it predicts")
     if not schema.input.sparse:
         raise MigrateError(f"{schema_path}: `input.sparse` is empty, a project needs sparse features to look up")
-    name, arguments, module = _converted(source, text, schema)
-    has_data, has_timestamp, label_type = _data(schema_text, str(schema_path), schema)
-    return ProjectFacts(source.name, module, name, arguments, schema, schema_text, has_data, has_timestamp, label_type)
-
-
-def _converted(source: Path, text: str, schema: Schema) -> tuple[str, dict[str, Any], str]:
-    """Return the model's class, its constructor's arguments and the text of the converted module."""
-    from migrate.source.discover import framework_of
-    from migrate.source.frontends import paddle
-    from migrate.source.run import siblings_of
-
     try:
         framework = framework_of(text)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise MigrateError(f"{source} is not valid Python ({error}), correct it") from error
+    data = _data(schema_text, str(schema_path), schema)
     if framework == "tensorflow":
-        raise MigrateError(
-            f"{source} is a TensorFlow model, and projects are made from Paddle models only: it has a training loop "
-            "already, so convert it with `migrate convert --target rec_sdk`"
-        )
+        from migrate.project import tensorflow
+
+        found = tensorflow.converted(source, text, schema, entry)
+        arguments = dict(schema.model.arguments)
+        return ProjectFacts(source.name, found.module, found.name, arguments, schema, schema_text, *data, found.call)
+    if entry:
+        raise MigrateError(f"--entry names a TensorFlow model, which {source} has not; leave it out")
+    name, arguments, module = _from_paddle(source, text, schema)
+    return ProjectFacts(source.name, module, name, arguments, schema, schema_text, *data)
+
+
+def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str, Any], str]:
+    """Return the model's class, its constructor's arguments and the text of the converted module."""
+    from migrate.source.frontends import paddle
+    from migrate.source.run import siblings_of
+
     beside = siblings_of(source)
     result = paddle.convert(str(source), text, Options(schema=schema, target="rec_sdk"), beside)
     for finding in result.findings:
         if finding.remains:
             raise MigrateError(f"{source}: line {finding.location.line}: {finding.message}")
     if not result.changed:
-        raise MigrateError(f"{source} has no model to convert; give the file of a Paddle model")
+        raise MigrateError(f"{source} has no model to convert; give the file of a Paddle or TensorFlow model")
     name, arguments = paddle.model_arguments(str(source), text, schema, beside)
     return name, dict(arguments), result.converted
 

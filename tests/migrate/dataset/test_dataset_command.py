@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 from migrate.cli.dataset import dataset
 from migrate.dataset.census.build import CensusOptions, build_census
 from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_HIGH, INCOME_LOW
-from migrate.dataset.files import new_folder
 from migrate.dataset.spec import parse_spec
 from migrate.errors import MigrateError
+from migrate.folders import new_folder
 from migrate.schema import load_schema
 
 SCHEMA = "version: 1\ndata: {sparse: [{name: c}], dense: [{name: x}]}\nlabels: [y]\n"

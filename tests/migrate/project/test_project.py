@@ -3,76 +3,32 @@
 from __future__ import annotations
 
 import ast
-import re
 import runpy
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from programs import RATE, SCHEMA, losses, opened, printed, trained
 
 from migrate.errors import MigrateError
 from migrate.project.build import ProjectOptions, write_project
 from migrate.project.literal import literal
-from runtime.compat import mx_rec
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "mmoe"
-SCHEMA = """\
-version: 1
-model:
-  class: MMoELayer
-  arguments: {feature_size: 23, expert_num: 2, expert_size: 4, tower_size: 3, gate_num: 2}
-input:
-  size: 23
-  dense: [[0, 3]]
-  sparse: [{name: a, start: 3, size: 8}, {name: b, start: 11, size: 7}, {name: c, start: 18, size: 5}]
-labels: [income, marital]
-tasks: [{name: income, output: 0, label: income}, {name: marital, output: 1, label: marital}]
-"""
-PYTHON = ("config.py", "dataset.py", "main.py", "test_smoke.py")
-RATE = 0.1  #: large, so that a wrong row shows in the next loss
+PYTHON = ("config.py", "dataset.py", "main.py", "metrics.py", "test_smoke.py")
 v1 = tf.compat.v1
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project of a small MMoE, with data."""
-    root = tmp_path_factory.mktemp("project")
-    for name in ("net.py", "dygraph_model.py"):
-        shutil.copy(EXAMPLE / name, root / name)
-    (root / "schema.yaml").write_text(SCHEMA)
-    write_project(ProjectOptions(root / "net.py", root / "schema.yaml", root / "out"))
-    write_project(ProjectOptions(root / "net.py", root / "schema.yaml", root / "rec_sdk", target="rec_sdk"))
-    runpy.run_path(str(root / "out" / "dataset.py"))["make_up"](256, root / "out" / "data")
-    return root / "out"
-
-
 @pytest.fixture
-def program(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+def program(project: Path) -> Iterator[dict[str, Any]]:
     """The names of main.py, over the façade."""
-    monkeypatch.syspath_prepend(str(project))
-    monkeypatch.chdir(project)
-    mx_rec.install()
-    try:
-        yield runpy.run_path(str(project / "main.py"))
-    finally:
-        mx_rec.uninstall()
-        for name in ("config", "model"):
-            sys.modules.pop(name, None)
-
-
-def _trained(program: dict[str, Any], capsys: pytest.CaptureFixture[str], **switches: Any) -> list[float]:
-    mx_rec.install()  # forgets the `init` of the run before
-    with tf.Graph().as_default():
-        program["train"](
-            program["Config"](max_steps=5, log_steps=1, eval_batch_size=32, learning_rate=RATE, **switches)
-        )
-    return [float(loss) for loss in re.findall(r"loss ([-\d.e]+)", capsys.readouterr().out)]
+    with opened(project) as names:
+        yield names
 
 
 def _stock(program: dict[str, Any], steps: int) -> list[float]:
@@ -94,26 +50,55 @@ def _stock(program: dict[str, Any], steps: int) -> list[float]:
             return [float(session.run([output["loss"], step])[0]) for _ in range(steps)]
 
 
+@pytest.fixture(scope="module")
+def static(project: Path) -> list[float]:
+    """The losses without switches: of five steps, and of the evaluations behind the third and the last."""
+    with opened(project) as names:
+        return trained(names, train_steps=3)
+
+
 def test_losses_agree_under_the_switches_and_with_stock(
-    program: dict[str, Any], project: Path, capsys: pytest.CaptureFixture[str]
+    program: dict[str, Any], project: Path, static: list[float]
 ) -> None:
-    static = _trained(program, capsys)
-    assert len(static) == 6  # five steps and the evaluation
-    assert len(set(static)) == 6
+    assert len(set(static)) == 7
     # Rows that a batch does not touch stay with LazyAdam; Adam moves them from the second step on.
     np.testing.assert_allclose(static[:2], _stock(program, 2), rtol=1e-5)
-    modified = _trained(program, capsys, use_modify_graph=True, use_multi_lookup=True, use_dynamic=True)
+    modified = trained(program, train_steps=3, use_modify_graph=True, use_multi_lookup=True, use_dynamic=True)
     for_device = runpy.run_path(str(project.parent / "rec_sdk" / "main.py"))
-    expanded = _trained(for_device, capsys, use_dynamic_expansion=True)
+    expanded = trained(for_device, train_steps=3, use_dynamic_expansion=True)
     for other in (modified, expanded):
         np.testing.assert_allclose(other, static, rtol=0, atol=1e-5 * max(static))
-    counted = _trained(program, capsys, use_faae=True, use_modify_graph=True, cache_mode="DDR", access_threshold=10)
+    counted = trained(program, use_faae=True, use_modify_graph=True, cache_mode="DDR", access_threshold=10)
     assert counted[4] != pytest.approx(static[4], rel=1e-5), "rare ids are not trained"
+
+
+def test_an_estimator_has_the_losses_of_the_session(project: Path, static: list[float], tmp_path: Path) -> None:
+    with opened(project.parent / "estimator") as program:
+        plain = losses(printed(program, train_steps=3, model_dir=str(tmp_path / "model"), metric="auc_marital"))
+        switches = ("use_modify_graph", "use_multi_lookup", "use_dynamic", "use_dynamic_expansion")
+        modified = trained(program, train_steps=3, **dict.fromkeys(switches, True))
+    for other in (plain, modified):
+        np.testing.assert_allclose(other, static, rtol=0, atol=1e-5 * max(static))
+    assert (tmp_path / "model" / "best" / "checkpoint").exists()
+    assert (tmp_path / "model" / "model.ckpt-5.index").exists()
+
+
+def test_an_estimator_says_which_tensorflow_it_needs(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with opened(project.parent / "estimator") as program:
+        newer: Any = SimpleNamespace(__version__="2.16.1")
+        monkeypatch.setitem(program["main"].__globals__, "tf", newer)
+        monkeypatch.setattr(sys, "argv", ["main.py"])
+        with pytest.raises(SystemExit):
+            program["main"]()
+    assert "TensorFlow 2.16.1 has no tf.estimator: install 2.15" in capsys.readouterr().err
 
 
 def test_files(project: Path) -> None:
     assert sorted(path.name for path in project.iterdir() if path.name != "data" and path.name[0] != "_") == [
-        *("README.md", "config.py", "dataset.py", "main.py", "model.py", "run.sh", "schema.yaml", "test_smoke.py")
+        *("README.md", "config.py", "dataset.py", "main.py", "metrics.py", "model.py", "run.sh", "schema.yaml"),
+        "test_smoke.py",
     ]
     main = ast.parse((project / "main.py").read_text(), feature_version=(3, 7))
     functions = {node.name for node in main.body if isinstance(node, ast.FunctionDef)}
@@ -132,9 +117,9 @@ def test_files(project: Path) -> None:
     for folder in (project, project.parent / "rec_sdk"):
         subprocess.run(["bash", "-n", "run.sh"], cwd=folder, check=True)
     assert (project / "run.sh").stat().st_mode & 0o111
-    other = "../rec_sdk/main.py"
+    others = ("../rec_sdk/main.py", "../estimator/main.py", "../estimator/test_smoke.py")
     for command in (["format", "--check"], ["check", "--select=E,F,W,UP"]):
-        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", *PYTHON, other]
+        ruff = [sys.executable, "-m", "ruff", *command, "--isolated", *PYTHON, *others]
         subprocess.run(ruff, cwd=project, check=True)
 
 
@@ -167,7 +152,8 @@ def test_refused(project: Path, tmp_path: Path) -> None:
     assert before == {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}
     tensorflow = tmp_path / "tensorflow_model.py"
     tensorflow.write_text("import tensorflow as tf\n")
-    refused("projects are made from Paddle models only", source=tensorflow)
+    refused("has no function or class `MMoELayer`", source=tensorflow)
+    refused("--entry names a TensorFlow model", entry="net")
     refused("is no file", source=tmp_path)
     for name, old, new in (
         ("tasks", SCHEMA[SCHEMA.index("tasks:") :], ""),
@@ -183,7 +169,6 @@ def test_refused(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text(SCHEMA.replace("MMoELayer", "EvictHook"))
     refused("`EvictHook` has a name that main.py uses", source=part, schema=other)
-    refused("--style estimator is not there yet", style="estimator")
 
 
 def test_literals() -> None:

@@ -1,0 +1,64 @@
+"""Writing a folder whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from migrate.errors import MigrateError
+
+
+@contextmanager
+def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
+    """Yield an empty folder beside `target` that becomes `target`, whole, when the block ends without an exception.
+
+    A reader sees the old folder or the new one.
+
+    Raises:
+        MigrateError: the target has files and `replace` is not given, or it cannot be made; nothing is left behind.
+    """
+    target = target.absolute()
+    if target.exists() and not target.is_dir():
+        raise MigrateError(f"{target} is a file; choose another folder")
+    if not replace and target.exists() and any(target.iterdir()):
+        raise MigrateError(f"{target} has files in it; choose another folder, or replace the whole folder by --force")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        stage = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+    except OSError as error:
+        raise MigrateError(
+            f"cannot write to {target.parent}: {error.strerror or error}; choose another folder"
+        ) from error
+    try:
+        yield stage
+        stage.chmod(0o777 & ~_umask())
+        _put(stage, target)
+    except OSError as error:
+        raise MigrateError(f"cannot write to {target}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _put(stage: Path, target: Path) -> None:
+    """Move a folder to where another one may be, which goes only when its place is taken."""
+    if not target.exists():
+        stage.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+    target.rename(old)  # over an empty folder
+    try:
+        stage.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,103 @@
+"""Metrics of a project are exact; the best checkpoint is kept, and training stops when none is better."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from programs import opened, printed
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture
+def metrics(project: Path) -> Iterator[dict[str, Any]]:
+    """The names of metrics.py, in a graph."""
+    with tf.Graph().as_default():
+        yield runpy.run_path(str(project / "metrics.py"))
+
+
+def _pairs_in_order(labels: Any, scores: Any) -> float:
+    """The AUC by its definition: of all pairs of a positive and a negative, those in order; ties count half."""
+    above = [(p > n) + (p == n) / 2 for p in scores[labels > 0] for n in scores[labels == 0]]
+    return float(np.mean(above))
+
+
+def test_values_of_several_batches(metrics: dict[str, Any]) -> None:
+    random = np.random.RandomState(1)
+    labels = random.randint(2, size=(23, 2))
+    scores = np.round(random.rand(23, 2), 1).astype(np.float32)  # with ties
+    evaluation = metrics["Evaluation"]()
+    for part in (slice(0, 10), slice(10, 20), slice(20, 23)):
+        loss = np.float32(scores[part].mean())
+        evaluation.add({"loss": loss, "label": labels[part], "pred": list(scores[part].T)})
+    found = evaluation.results()
+    assert list(found) == ["loss", "loss_income", "loss_marital", "auc_income", "auc_marital"] == metrics["METRICS"]
+    assert found["loss"] == pytest.approx(scores.mean(), rel=1e-6)
+    with v1.Session() as session:
+        stock = session.run([v1.losses.log_loss(labels[:, i], scores[:, i], epsilon=1e-4) for i in range(2)])
+    for i, task in enumerate(("income", "marital")):
+        assert found[f"loss_{task}"] == pytest.approx(stock[i], rel=1e-5)
+        assert found[f"auc_{task}"] == pytest.approx(_pairs_in_order(labels[:, i], scores[:, i]), abs=1e-12)
+    evaluation.clear()
+    with pytest.raises(ValueError, match="no whole batch"):
+        evaluation.results()
+    assert np.isnan(metrics["auc"](np.ones(3), np.arange(3)))
+    squared = metrics["Task"]("age", 0, "square_error", 0.0)
+    assert metrics["task_loss"](squared, np.array([1, 3]), np.array([2.0, 5.0])) == 2.5
+
+
+def test_best_and_patience(metrics: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def progress(log: str, metric: str = "auc_income", patience: int = 2) -> Any:
+        return metrics["Progress"](metric, patience, str(tmp_path), str(tmp_path / log), True)
+
+    one = progress("log_1")
+    nothing = float("nan")
+    best = str(tmp_path / "best" / "model.ckpt")
+    assert [one.evaluated(step, {"auc_income": auc}) for step, auc in ((1, nothing), (2, 0.6), (3, 0.6))] == [
+        "",
+        best,
+        "",
+    ]
+    assert not one.stopped
+    (tmp_path / "best" / "model.ckpt-2.index").touch()
+    again = progress("log_2")  # as after an interruption
+    assert again.evaluated(4, {"auc_income": 0.5}) == "" and again.stopped
+    assert "stopped" in capsys.readouterr().out
+    assert json.loads((tmp_path / "best" / "best.json").read_text())["step"] == 2
+    other = progress("log_3", "loss", 0)
+    assert other.evaluated(5, {"loss": 3.0}) == best and other.evaluated(6, {"loss": 2.0}) == best
+    assert other.evaluated(7, {"loss": 2.5}) == "" and not other.stopped
+    with pytest.raises(ValueError, match="no metric 'f1'"):
+        progress("log_4", "f1")
+    events = [event for file in tmp_path.glob("log_*/*") for event in v1.train.summary_iterator(str(file))]
+    seen = {(event.step, value.tag): value.simple_value for event in events for value in event.summary.value}
+    assert seen[2, "test/auc_income"] == np.float32(0.6) and seen[6, "test/loss"] == 2.0
+
+
+def test_training_keeps_the_best_and_stops(project: Path, tmp_path: Path) -> None:
+    with opened(project) as program:
+        text = printed(
+            program, max_steps=40, train_steps=1, patience=2, metric="auc_income", model_dir=str(tmp_path), eval_steps=2
+        )
+    told = [dict(re.findall(r"(\w+) ([-\d.]+)", line)) for line in text.splitlines() if " test " in line]
+    for one in told:
+        assert float(one["income_loss" if "income_loss" in one else "loss_income"]) > 0
+        total = float(one["loss_income"]) + float(one["loss_marital"])
+        found = re.search(rf"test loss ([\d.]+), loss_income {one['loss_income']}", text)
+        assert found is not None and float(found[1]) == pytest.approx(total, abs=3e-6)
+    values = [float(one["auc_income"]) for one in told]
+    best = int(np.argmax(values)) + 1
+    assert len(values) == best + 2 < 40, "two evaluations behind the best it stops"
+    kept = v1.train.latest_checkpoint(str(tmp_path / "best"))
+    assert kept == str(tmp_path / "best" / f"model.ckpt-{best}")
+    assert tf.train.load_variable(kept, "global_step") == best
+    assert len(list((tmp_path / "best").glob("*.index"))) == 1
+    assert (tmp_path / "best" / f"sparse-model.ckpt-{best}").is_dir(), "its tables are beside it"
