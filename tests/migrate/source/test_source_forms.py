@@ -94,7 +94,8 @@ MOVES = {
     "a list as partitions": (PARTS, 2),
     "a list as partitions, appended": (
         f"P = []\nfor n in names:\n    P.append({MADE})\ne = tf.nn.embedding_lookup(params=P, ids=[1, 2, 5])\n", 1),
-    "a copy": (f"W = {A}\nV = tf.identity(W)\ne = tf.gather(V, [1]) + tf.gather(tf.identity(W), [2])\n", 1),
+    "a copy": (f"W = {A}\nV = tf.convert_to_tensor(value=W)\n"
+        "e = tf.gather(V, [1]) + tf.gather(tf.identity(input=W), [2])\n", 1),
     "one of each name": (ALIKE, 1),
 }  # fmt: skip
 

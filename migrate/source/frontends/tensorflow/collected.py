@@ -119,9 +119,16 @@ class Collection(Members):
         if all(one is not parameter for one in (*known, *function.params.kwonly_params)):
             self._stop(parameter.name)  # `self`, `*args` and `**options`
             return
-        for call in calls:
-            given = argument_of(known, call, parameter.name.value) or parameter.default
-            self._source(given if given is not None else parameter.name, parameter.name)
+        name = parameter.name
+        values = [argument_of(known, call, name.value) or parameter.default or name for call in calls]
+        texts = {self.file.tree.source(value) for value in values}
+        held = [member_of(value) for value in values]
+        if any(one is not None and self.file.tree.source(one[0]) in texts for one in held):
+            message = f"`{name.value}` is a dict or list in one call, and a member of it in another"
+            self.found.stop(name, message, "what is read of it is not known", "give each a parameter of its own")
+            return
+        for value in values:
+            self._source(value, name)
 
     def _source(self, value: cst.BaseExpression, target: cst.BaseExpression | None = None) -> None:
         """Record what the collection may be: a display, another name of it, or what a function returns."""

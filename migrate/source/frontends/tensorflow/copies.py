@@ -10,7 +10,8 @@ from migrate.source.frontends.tensorflow.facts import Change, Followed
 from migrate.source.frontends.tensorflow.kinds import File
 
 RULE = "tf-table-use"
-COPIES = {"identity", "convert_to_tensor"}
+#: Ops that give what they take, with how they call it.
+COPIES = {"identity": "input", "convert_to_tensor": "value"}
 LOOKUPS = {"nn.embedding_lookup", "gather"}
 #: What orders the ops that are made under it, or gives those of one type another gradient.
 ORDERED = ("control_dependencies", "gradient_override_map")
@@ -23,9 +24,11 @@ def copy_of(file: File, node: cst.BaseExpression) -> cst.Call | None:
     """
     arg = file.tree.parent(node)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or file.names.of(call.func) not in COPIES or len(call.args) != 1:
+    name = COPIES.get(file.names.of(call.func) or "") if isinstance(call, cst.Call) else None
+    if not isinstance(call, cst.Call) or name is None or len(call.args) != 1:
         return None
-    if not isinstance(node, cst.Name | cst.Attribute | cst.Subscript) or call.args[0].keyword is not None:
+    keyword = call.args[0].keyword
+    if not isinstance(node, cst.Name | cst.Attribute | cst.Subscript) or (keyword and keyword.value != name):
         return None
     around = file.tree.parent(call)
     lookup = file.tree.parent(around) if isinstance(around, cst.Arg) else None

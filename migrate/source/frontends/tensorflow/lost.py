@@ -13,9 +13,9 @@ from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.facts import Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.loose_lookups import WORD, is_lookup
-from migrate.source.frontends.tensorflow.possible import possible
+from migrate.source.frontends.tensorflow.possible import bindings, possible
 from migrate.source.frontends.tensorflow.tables import unfollowed
-from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.frontends.tensorflow.values import captures, resolve
 from migrate.source.notebook import SUFFIX as NOTEBOOK
 
 #: Lookups that index ordinary tensors more often than variables.
@@ -107,6 +107,8 @@ def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression
             reason = f"it may be one of {len(lost)} that are handed on in ways that are not followed"
             reason += f", the first{line}" if line else ""
         action = "bind the variable to a name or an attribute, and look it up there"
+        told = _bound_by(file, first)
+        reason, action = (f"{told[0]}; {reason}", told[1]) if told is not None else (reason, action)
     return Finding(
         _rule(name),
         "lookup",
@@ -117,6 +119,20 @@ def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression
         action,
         before=file.tree.source(call),
     )
+
+
+def _bound_by(file: File, node: cst.BaseExpression) -> tuple[str, str] | None:
+    """Return which code that is not followed gives a name its value, and what to do."""
+    if not isinstance(node, cst.Name):
+        return None
+    if captures(file.tree, node.value):
+        return f"a `case` binds `{node.value}` to what it matches", "bind the variable by `=`, and look it up there"
+    for one in bindings(file, node):
+        param = file.tree.parent(one)
+        if isinstance(param, cst.Param) and isinstance(file.tree.parent(file.tree.parent(param) or param), cst.Lambda):
+            reason = f"`{node.value}` is a parameter of a `lambda`, whose calls are not followed"
+            return reason, "read the variable inside, without a parameter for it, or write a function"
+    return None
 
 
 def namesakes(file: File, told: set[int]) -> Iterator[Finding]:

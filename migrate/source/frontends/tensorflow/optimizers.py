@@ -148,6 +148,7 @@ def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
             optimizer.makers += _of_classes(file, value, classes, optimizer)
         else:
             optimizer.stops.append(_foreign(file, value, name))
+    _drop_wrapped(file, optimizer)
     if optimizer.handed and len(values) > 1:
         optimizer.stops.append(_foreign(file, receiver, None))
     if not values and not optimizer.stops:
@@ -199,6 +200,13 @@ def _of_classes(file: File, call: cst.Call, classes: Sequence[str], optimizer: O
     return found
 
 
+def _drop_wrapped(file: File, optimizer: Optimizer) -> None:
+    """Say only once of `o = wrap(o)` why it keeps the tables: of what trains, not of the name that it is given."""
+    values = [stop.node for stop in optimizer.stops if isinstance(stop.node, cst.Call)]
+    inside = [s for s in optimizer.stops if any(file.tree.contains(v, s.node) and v is not s.node for v in values)]
+    optimizer.stops[:] = [stop for stop in optimizer.stops if all(stop is not one for one in inside)]
+
+
 def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Stop:
     text = " ".join(file.tree.source(node.func if isinstance(node, cst.Call) else node).split())
     if name is not None and OPTIMIZER.fullmatch(name):
@@ -211,14 +219,27 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Stop:
             reason,
             "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
         )
-    reason, action = _unknown(file, node)
+    reason, action = _wrapping(file, node) or _unknown(file, node)
     return Stop(node, RULE, f"`{text}` trains the tables of this file", reason, action)
+
+
+def _wrapping(file: File, node: cst.BaseExpression) -> tuple[str, str] | None:
+    """Return why `o = wrap(o)` is not known, and what to do."""
+    assign = file.tree.parent(node)
+    targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
+    names = {file.tree.source(target) for target in targets}
+    given = {file.tree.source(arg.value) for arg in node.args} if isinstance(node, cst.Call) else set()
+    if not names & given:
+        return None
+    name = (names & given).pop()
+    reason = f"it takes the place of `{name}`, which it is given, and what it does to a table is not known"
+    return reason, f"train by `{name}` as it was made"
 
 
 def _unknown(file: File, node: cst.BaseExpression) -> tuple[str, str]:
     """Return why an optimizer is not known, and what to do."""
     if isinstance(node, cst.IfExp):
-        reason = "it is chosen inside an expression, of which a part is no stock optimizer or cannot be computed twice"
+        reason = f"it is chosen inside an expression, and {_unwritable(file, node)}"
         return reason, "choose it by `if` and `else`, on lines of their own"
     if isinstance(node, cst.Call) and (callee(file, node) is not None or overridden(file, node)):
         reason = "what makes it does more than that, or cannot be called a second time for the tables"
@@ -235,6 +256,18 @@ def _unknown(file: File, node: cst.BaseExpression) -> tuple[str, str]:
         return reason, "make the optimizer once, where the object is made, or in a method"
     reason = "it is not a stock optimizer made in this file, so what it does to a table is not known"
     return reason, "make the optimizer in this file"
+
+
+def _unwritable(file: File, node: cst.IfExp) -> str:
+    """Return what keeps a choice between two optimizers from being written once more, for the tables."""
+    parts = [" ".join(file.tree.source(one).split()) for one in (node.body, node.orelse, node.test)]
+    for one, text in zip((node.body, node.orelse), parts[:2], strict=True):
+        if not isinstance(one, cst.Call) or file.names.of(one.func) not in STOCK:
+            return f"`{text}` is no call of an optimizer that tables have as well"
+    if not is_repeatable(node.test) or not reads_plainly(file, node.test):
+        return f"the condition `{parts[2]}` would be computed twice"
+    named = isinstance(file.tree.parent(node), cst.Assign)
+    return "its arguments would be computed twice" if named else "the choice has no name of its own"
 
 
 def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:

@@ -180,7 +180,7 @@ def _is_handed_on(file: File, read: cst.BaseExpression) -> bool:
     if isinstance(around, cst.Arg):
         call = file.tree.parent(around)
         return isinstance(call, cst.Call) and file.names.of(call.func) is None
-    kinds = cst.Return | cst.Yield | cst.Element | cst.DictElement | cst.Param | cst.IfExp | cst.NamedExpr
+    kinds = cst.Return | cst.Yield | cst.Element | cst.DictElement | cst.Param | cst.IfExp | cst.NamedExpr | cst.Match
     return isinstance(around, kinds)
 
 
@@ -340,31 +340,25 @@ def _check_inner_graphs(file: File, table: Table) -> None:
     """Stop a table whose lookups, or whose creation, TensorFlow runs in a graph that is not the one it builds."""
     for lookup in table.lookups:
         if (runner := run_apart(file, lookup.call)) is not None:
-            text = file.tree.source(runner)
-            reason = f"`{text}` runs it in a graph of its own, where a table cannot be trained"
-            table.stops.append(
-                Stop(
-                    lookup.call,
-                    lookup.rule,
-                    f"this lookup is run by `{text}`",
-                    reason,
-                    "look all rows up before, outside of it",
-                )
-            )
+            text, why = file.tree.source(runner), _why_apart(file, runner)
+            reason = why or f"`{text}` runs it in a graph of its own, where a table cannot be trained"
+            action = "look all rows up before, outside of it"
+            table.stops.append(Stop(lookup.call, lookup.rule, f"this lookup is run by `{text}`", reason, action))
     creation = table.creation
     runner = run_apart(file, creation.call) or in_branch(file, creation.call)
     if runner is not None:
-        text = file.tree.source(runner)
-        reason = f"`{text}` runs it in a graph of its own, in which a table is not made"
-        table.stops.append(
-            Stop(
-                creation.call,
-                creation.rule,
-                f"this variable is made by `{text}`",
-                reason,
-                "make it outside, and look its rows up inside",
-            )
-        )
+        text, why = file.tree.source(runner), _why_apart(file, runner)
+        reason = why or f"`{text}` runs it in a graph of its own, in which a table is not made"
+        action = "make it outside, and look its rows up inside" if not why else "make it outside, and pass its rows in"
+        table.stops.append(Stop(creation.call, creation.rule, f"this variable is made by `{text}`", reason, action))
+
+
+def _why_apart(file: File, runner: cst.BaseExpression) -> str:
+    """Return what a template does that runs code in no graph of its own; nothing for other runners."""
+    if file.names.of(runner) != "make_template":
+        return ""
+    text = file.tree.source(runner)
+    return f"each call of what `{text}` returns reads the variables of the first, in a scope that is numbered then"
 
 
 def _runs_often(file: File, function: cst.FunctionDef) -> bool:

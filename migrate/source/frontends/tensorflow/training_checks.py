@@ -115,6 +115,9 @@ def _pairs_only(file: File, loop: cst.For, variable: str) -> bool:
 def check_unseen(file: File, training: Training, seen: set[int]) -> None:
     """Stop on optimizers that are used in another way than by calling their methods, as a bound method is."""
     refused = {id(stop.node) for stop in training.stops}
+    for stop in training.stops:
+        parts = (stop.node.body, stop.node.orelse) if isinstance(stop.node, cst.IfExp) else ()
+        refused |= {id(resolve(file.tree, one)) for one in parts}
     for call, name in file.names.calls:
         if not STEPPING.fullmatch(name) or id(call) in seen or _is_idle(file, call):
             continue

@@ -39,6 +39,19 @@ def _value_in_place(tree: Tree, element: cst.Element) -> cst.BaseExpression | No
     return next(value.value for e, value in zip(listed.elements, whole.elements, strict=True) if e is element)
 
 
+def is_captured(tree: Tree, node: cst.CSTNode) -> bool:
+    """True for the `x` of `case x:`, which a pattern binds."""
+    around = tree.parent(node)
+    if isinstance(around, cst.MatchAs | cst.MatchStar):
+        return around.name is node
+    return isinstance(around, cst.MatchMapping) and around.rest is node
+
+
+def captures(tree: Tree, name: str) -> bool:
+    """True when a pattern of the file binds that name."""
+    return any(is_captured(tree, one) for one in tree.names.get(name, ()))
+
+
 def only_declares(tree: Tree, target: cst.CSTNode) -> bool:
     """True for the `W` of `W: tf.Variable`, an annotation that binds nothing."""
     around = tree.parent(target)

@@ -7,6 +7,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, UseRule
 from migrate.source.frontends.tensorflow.optimizers import TRAINING
+from migrate.source.frontends.tensorflow.values import is_captured
 from migrate.source.rules import Example, register
 
 L2 = "this needs every row of the table; a table only touches the rows of the batch"
@@ -65,6 +66,10 @@ class WholeTable(UseRule):
             return self._argument(file, around)
         if isinstance(around, cst.Attribute):
             return self._attribute(file, around)
+        if is_captured(file.tree, reference):
+            reason = "a `case` binds the name to what it matches, so a lookup may read something else"
+            case = file.tree.enclosing(reference, cst.MatchCase) or reference
+            return self._stop(file, case, reason, "give the pattern another name")
         if isinstance(around, cst.Subscript):
             return self._stop(file, around, "rows of the table are taken by position", "look their ids up instead")
         if isinstance(around, cst.BinaryOperation | cst.UnaryOperation):
