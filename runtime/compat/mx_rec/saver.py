@@ -85,10 +85,13 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         save_path: Any,
         global_step: Any = None,
         latest_filename: Any = None,
-        *args: Any,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
         is_incremental_checkpoint: bool = False,
         save_delta: bool = False,
-        **kwargs: Any,
     ) -> Any:
         """Save tables and variables; return the path of the variables' checkpoint.
 
@@ -117,7 +120,8 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         else:
             self._write_incremental(sess, path, kind, global_step)
         before = list(self.last_checkpoints)
-        saved = super().save(sess, save_path, global_step, latest_filename, *args, **kwargs)
+        settings = (meta_graph_suffix, write_meta_graph, write_state, strip_default_attrs, save_debug_info)
+        saved = super().save(sess, save_path, global_step, latest_filename, *settings)
         if kind is not None and self._increments is not None:
             self._increments.tidy(path)
         for gone in set(before) - set(self.last_checkpoints) - {saved}:

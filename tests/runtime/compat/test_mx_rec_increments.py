@@ -14,10 +14,11 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime.checkpoint import CheckpointError, load_rows
+from runtime.checkpoint import CheckpointError, TableRows, load_rows
 from runtime.checkpoint.live import snapshot_rows
 from runtime.compat import mx_rec
-from runtime.compat.mx_rec import checkpoints
+from runtime.compat.mx_rec import checkpoints, layout
+from runtime.compat.mx_rec.model_index import ModelIndex
 from runtime.compat.mx_rec.timing import DueTimer
 
 v1 = tf.compat.v1
@@ -128,6 +129,31 @@ def test_a_base_and_increments(sdk: Any, tmp_path: Path) -> None:
                 assert [one.name for one in tmp_path.glob("*sparse*")] == ["sparse-model.ckpt-4"]
     with pytest.raises((FileExistsError, CheckpointError)):
         checkpoints.load_rows(f"{prefix}-3", "user")
+
+
+def test_an_increment_removes_keys_and_needs_what_it_builds_on(tmp_path: Path) -> None:
+    values = np.arange(6, dtype=np.float32).reshape(3, 2)
+    meta = np.array([2, 7, 2, 0, 0])
+    rows = TableRows(np.array([1, 2, 3]), values, np.zeros([3, 0], np.float32), meta)
+    changed = TableRows(rows.keys[1:2], rows.values[1:2] + 9.0, rows.slots[1:2], meta)
+    first, second = tmp_path / "m-1", tmp_path / "m-2"
+    mx_rec.save_rows(first, {"user": rows})
+    items = {**layout.items_of(changed), layout.REMOVED: np.array([3])}
+    layout.write_tables(layout.directory_of(second, delta=True), {"user": items})
+    with pytest.raises(CheckpointError, match="model_index"):
+        mx_rec.load_rows(second, "user")
+    for path, kind in ((first, "base"), (second, "delta")):
+        ModelIndex.of(path).add(path, kind, int(path.name[-1]), 5.5, 0.25)
+    assert not ModelIndex(tmp_path / "other").entries
+    found = mx_rec.load_rows(second, "user")
+    assert (found.keys.tolist(), found.values.tolist()) == ([1, 2], [[0.0, 1.0], [11.0, 12.0]])
+    assert checkpoints.table_names(second) == ["user"]
+    shutil.rmtree(layout.directory_of(first))
+    with pytest.raises(CheckpointError, match="sparse-m-1"):
+        mx_rec.load_rows(second, "user")
+    (tmp_path / "model_index.json").write_text("[{}]")
+    with pytest.raises(CheckpointError, match="is damaged"):
+        mx_rec.load_rows(second, "user")
 
 
 def test_a_monitored_session_saves_both_kinds_and_restores_a_version(sdk: Any, tmp_path: Path) -> None:
