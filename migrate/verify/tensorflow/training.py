@@ -18,8 +18,8 @@ Result = Mapping[str, Any]
 #: optimizer kind in a table's meta -> stock optimizers that compute the same on a table
 _SAME = {
     0: {""},
-    1: {"GradientDescentOptimizer", "SGD"},
-    2: {"AdagradOptimizer", "Adagrad"},
+    1: {"GradientDescentOptimizer", "ProximalGradientDescentOptimizer", "SGD"},
+    2: {"AdagradOptimizer", "ProximalAdagradOptimizer", "Adagrad"},
     3: {"LazyAdamOptimizer"},
     4: {"MomentumOptimizer"},
     7: {"RMSPropOptimizer"},

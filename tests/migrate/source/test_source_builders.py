@@ -87,7 +87,7 @@ STAYS = {
     "binds while it prints": (BUILDER.replace("    if name", "    print(rate := rate * 2)\n    if name"), MAIN),
     "calls what is not known": (BUILDER.replace("    if name", "    rate = tune(rate)\n    if name"), MAIN),
     "in a loop": (BUILDER.replace("    if name", "    for _ in name:\n        pass\n    if name"), MAIN),
-    "another optimizer": (BUILDER.replace("AdagradOptimizer", "ProximalAdagradOptimizer"), MAIN),
+    "another optimizer": (BUILDER.replace("AdagradOptimizer", "AdagradDAOptimizer"), MAIN),
     "decorated": ("@wrap\n" + BUILDER, MAIN),
     "name taken": (BUILDER + "sparse_build_optimizer = None\n", MAIN),
     "returns something else": (BUILDER.replace("    return optimizer", "    return wrap(optimizer)"), MAIN),

@@ -91,7 +91,7 @@ CANNOT = {
         CHOICE.format("").replace('kind == "adam"', "pick()") + STEP,
         "would be computed twice",
     ),
-    "another optimizer": (CHOICE.format("").replace("Adagrad", "ProximalAdagrad") + STEP, "inside an expression"),
+    "another optimizer": (CHOICE.format("").replace("Adagrad", "AdagradDA") + STEP, "inside an expression"),
     "a method that sets what it reads": (METHOD.format("        self.rate = rate = self.rate * 0.5\n"), "does more"),
     "a method that sets one of two": (METHOD.format("        rate, self.rate = self.rate, 0.5\n"), "does more"),
     "a method that sets an item of a list": (METHOD.format("        [rate, LAST[0]] = [LAST[0], 0.5]\n"), "does more"),

@@ -17,11 +17,13 @@ GIVEN = {
     "an option by its method": ("", "eval(settings.get('layers'))"),
     "a name for it": ("text = args.layers\n", "eval(text)"),
     "a parameter": ("", "eval(given)"),
+    "an option of another module": ("from config import args as opts\n", "eval(opts.layers)"),
 }
 #: The code makes the text, or it cannot be told.
 REFUSED = {
     "the name of the table": ("", "eval('W')"),
     "an attribute": ("", "eval('self.W')"),
+    "a text of another module": ("import names\n", "eval(names.first)"),
     "composed": ("", "eval('W' + kind)"),
     "formatted": ("", "eval(f'{kind}_table')"),
     "by format": ("", "eval('{}_table'.format(kind))"),

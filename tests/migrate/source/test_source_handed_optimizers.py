@@ -65,10 +65,7 @@ STAYS = {
     + "    rate = 0.1\n    train_op = train(loss, tf.train.AdagradOptimizer(rate))\n"
     + RETURN,
     "a computed rate": TRAIN + START + "    train_op = train(loss, tf.train.AdagradOptimizer(float(RATE)))\n" + RETURN,
-    "another optimizer": TRAIN
-    + START
-    + "    train_op = train(loss, tf.train.ProximalAdagradOptimizer(0.1))\n"
-    + RETURN,
+    "another optimizer": TRAIN + START + "    train_op = train(loss, tf.train.AdagradDAOptimizer(0.1))\n" + RETURN,
     "handed on": TRAIN.replace("    return", "    show(optimizer)\n    return")
     + START
     + f"    train_op = train(loss, {ADAM})\n"

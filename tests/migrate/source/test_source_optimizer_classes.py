@@ -62,7 +62,7 @@ def test_a_model_of_nothing_but_tables(tmp_path: Path) -> None:
 
 
 NOT_OF_CLASS = {
-    "another one in the dict": (CLASSES.replace("Adagrad", "ProximalAdagrad"), "CLASSES[kind](0.1)"),
+    "another one in the dict": (CLASSES.replace("Adagrad", "AdagradDA"), "CLASSES[kind](0.1)"),
     "a dict that changes": (CLASSES + "CLASSES['adam'] = other\n", "CLASSES[kind](0.1)"),
     "a dict that is handed on": (CLASSES + "extend(CLASSES)\n", "CLASSES[kind](0.1)"),
     "a dict with more in it": (CLASSES.replace("{", "{**MORE, "), "CLASSES[kind](0.1)"),
@@ -108,7 +108,7 @@ def test_an_optimizer_that_heirs_give(tmp_path: Path, heirs: str) -> None:
 
 
 NO_HEIRS = {
-    "another one": ADAM + HEIR.format("Other", "ProximalAdagrad"),
+    "another one": ADAM + HEIR.format("Other", "AdagradDA"),
     "one that does more": ADAM.replace(MADE, "        self.rate = rate\n" + MADE),
     "an array that changes": ADAM.replace(MADE, "        rate *= 2\n" + MADE),
     "a setting that changes": ADAM.replace(MADE, "        rate = self.rates.get(0)\n        rate *= 2\n" + MADE),

@@ -118,8 +118,8 @@ CASES = {
         "that of the tables would miss them",
     ),
     "another optimizer": (
-        TABLE + "op = tf.train.ProximalAdagradOptimizer(0.1).minimize(loss)\n",
-        "no table optimizer computes the same as ProximalAdagradOptimizer",
+        TABLE + "op = tf.train.AdagradDAOptimizer(0.1).minimize(loss)\n",
+        "no table optimizer computes the same as AdagradDAOptimizer",
     ),
     "another optimizer in a branch": (
         TABLE
@@ -443,7 +443,7 @@ whole = v1.nn.l2_loss(V)
     assert found <= told
 
 
-@pytest.mark.parametrize("made", ["tf.train.ProximalAdagradOptimizer(0.1)", "wrap(tf.train.AdamOptimizer(0.1))"])
+@pytest.mark.parametrize("made", ["tf.train.AdagradDAOptimizer(0.1)", "wrap(tf.train.AdamOptimizer(0.1))"])
 def test_an_optimizer_is_refused_once_and_for_its_own_reason(made: str) -> None:
     result = converted(TABLE + "loss = d * e\n" + f"op = {made}.minimize(loss)\n")
     refused = [f for f in result.findings if f.state is State.UNSUPPORTED]

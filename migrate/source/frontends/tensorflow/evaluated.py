@@ -10,6 +10,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.possible import is_unseen, possible
+from migrate.source.frontends.tensorflow.values import SETTINGS
 
 #: What a text may hold that computes with plain values only.
 PLAIN = (
@@ -55,6 +56,11 @@ def _is_plain(text: str) -> bool:
     return all(isinstance(node, PLAIN) for node in ast.walk(tree))
 
 
+def _is_setting(name: str) -> bool:
+    """True for an entry of what another module names as its options, such as `config.args.sizes`."""
+    return any(SETTINGS.fullmatch(part) for part in name.split(".")[:-1])
+
+
 def _is_given(file: File, value: cst.BaseExpression) -> bool:
     """True for `args.x`, `params["x"]`, `conf.get("x")`, a parameter and the like."""
     if isinstance(value, cst.Subscript):
@@ -63,7 +69,7 @@ def _is_given(file: File, value: cst.BaseExpression) -> bool:
         )
     imported, shadowed = file.tree.imported_names(value.func if isinstance(value, cst.Call) else value)
     if imported and not shadowed:
-        return all(name in GIVEN for name in imported)
+        return all(name in GIVEN or _is_setting(name) for name in imported)
     if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value in COMPOSE:
         return False
     return is_unseen(file, value)

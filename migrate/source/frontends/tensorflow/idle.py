@@ -14,6 +14,7 @@ from migrate.source.frontends.tensorflow.training_facts import Training
 
 #: A row without a gradient stays as it is, or is moved by the table's optimizer as well.
 STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}
+STILL |= {"train.ProximalGradientDescentOptimizer", "train.ProximalAdagradOptimizer"}
 CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_average_norm")
 
 

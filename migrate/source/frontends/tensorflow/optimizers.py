@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none
+from migrate.source.frontends.tensorflow.args import bind, is_none, number
 from migrate.source.frontends.tensorflow.builders import Builder, builder_of
 from migrate.source.frontends.tensorflow.called import callee, overridden
 from migrate.source.frontends.tensorflow.callers import last_name
@@ -19,7 +19,14 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import methods, relatives
 from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
-from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name, self_class
+from migrate.source.frontends.tensorflow.values import (
+    assigned_value,
+    is_target,
+    local_names,
+    resolve,
+    scope_of_name,
+    self_class,
+)
 
 RULE = "tf-optimizer"
 TRAINING = ("minimize", "compute_gradients", "apply_gradients")
@@ -38,6 +45,7 @@ _FTRL = (
     "l2_shrinkage_regularization_strength",
     "beta",
 )
+_L1_L2 = ("l1_regularization_strength", "l2_regularization_strength")
 _ADAM = ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name")
 
 
@@ -50,6 +58,7 @@ class Stock:
     defaults: tuple[tuple[str, str], ...]  #: carried over even when the source leaves them out
     stateful: bool
     counts: bool = False  #: all its steps count for every variable, as in Adam's bias correction
+    zeros: tuple[str, ...] = ()  #: parameters with which no table optimizer computes the same unless they are zero
 
 
 STOCK = {
@@ -76,6 +85,16 @@ STOCK = {
         "adadelta", ("learning_rate", "rho", "epsilon", "use_locking", "name"), (), stateful=True
     ),
     "train.FtrlOptimizer": Stock("ftrl", _FTRL, (), stateful=True),
+    "train.ProximalGradientDescentOptimizer": Stock(
+        "gradient_descent", ("learning_rate", *_L1_L2, "use_locking", "name"), (), stateful=False, zeros=_L1_L2
+    ),
+    "train.ProximalAdagradOptimizer": Stock(
+        "adagrad",
+        ("learning_rate", "initial_accumulator_value", *_L1_L2, "use_locking", "name"),
+        (("initial_accumulator_value", "0.1"),),
+        stateful=True,
+        zeros=_L1_L2,
+    ),
     "contrib.opt.LazyAdamOptimizer": Stock(
         "lazy_adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True
     ),
@@ -288,7 +307,12 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker
             )
         )
         return Maker(call, name)
-    return Maker(call, name, {k: arg.value for k, arg in bound.items() if k not in NOT_CARRIED and not is_none(arg)})
+    stock = STOCK[name]
+    for zero in stock.zeros:
+        if zero in bound and number(resolve(file.tree, bound[zero].value)) != 0:
+            optimizer.stops.append(_foreign(file, call, name))
+    left = {*NOT_CARRIED, *stock.zeros}
+    return Maker(call, name, {k: arg.value for k, arg in bound.items() if k not in left and not is_none(arg)})
 
 
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:

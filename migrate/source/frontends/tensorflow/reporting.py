@@ -139,7 +139,7 @@ class _Reporter:
 
         Each goes by the rule that keeps the table: who does not want to hear of that one, hears nothing of them.
         """
-        stops = table.stops or self._file_stops(table)
+        stops = table.stops or self._around(table)
         if not stops or refused_state(stops) is State.NOTED:
             return
         told = {id(stop.node) for stop in table.stops}
@@ -267,7 +267,7 @@ class _Reporter:
             moves = id(table) in self.moving
             optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self._makers(table)}))
             creation = table.creation
-            stops = table.stops or self._file_stops(table)
+            stops = self._stops(table)
             yield TableRecord(
                 table.final_name or creation.name or table.label,
                 self.tree.location(creation.call),
@@ -283,7 +283,12 @@ class _Reporter:
                 by_parts=OTHER_ORDER in creation.notes,
             )
 
-    def _file_stops(self, table: Table) -> list[Stop]:
+    def _stops(self, table: Table) -> list[Stop]:
+        """Return what keeps a table: its own reasons and, where `--assume` would lift all of these, all others."""
+        decided = refused_state(table.stops) is State.SUGGESTED
+        return [*table.stops, *(self._around(table) if decided or not table.stops else ())]
+
+    def _around(self, table: Table) -> list[Stop]:
         return [stop for stop in self.judgement.file_stops if concerns(self.file, stop, table)]
 
     def _reason(self, stop: Stop, creation: cst.Call) -> str:

@@ -105,7 +105,7 @@ def _other_rank(file: File, call: cst.Call, rank: int) -> bool:
 
 def pattern(file: File, node: cst.BaseExpression | None) -> str:
     """Return a regular expression for the texts that `node` may be."""
-    text = string(node)
+    text = string(resolve(file.tree, node)) if node is not None else None
     if text is not None:
         return re.escape(text)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):

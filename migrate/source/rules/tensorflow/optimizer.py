@@ -17,7 +17,7 @@ class Optimizer(Rule):
     examples = (
         Example(
             "no counterpart",
-            MADE + "op = tf.train.ProximalAdagradOptimizer(0.1).minimize(e)\n",
-            says="ProximalAdagrad",
+            MADE + "op = tf.train.AdagradDAOptimizer(0.1).minimize(e)\n",
+            says="AdagradDA",
         ),
     )
