@@ -28,8 +28,10 @@ _Items = dict[str, dict[str, NDArray[Any]]]
 
 def contents(tables: Iterable[BaseSparseEmbedding], rows: Iterable[TableRows]) -> _Items:
     """Return the items of tables, by the names of the tables."""
+    optimizer = ConfigInitializer.get_instance().optimizer_config.optimizer_instance
+    rule = "none" if optimizer is None else optimizer.rule
     return {
-        table.table_name: {**layout.items_of(one), **thresholds.items_of(one.meta, table.admission)}
+        table.table_name: {**layout.items_of(one, rule), **thresholds.items_of(one.meta, table.admission)}
         for table, one in zip(tables, rows, strict=True)
     }
 

@@ -58,8 +58,14 @@ def write_tables(directory: Path, tables: Mapping[str, Mapping[str, NDArray[Any]
         raise
 
 
-def items_of(rows: TableRows) -> dict[str, NDArray[Any]]:
-    """Return the arrays that a table's rows become, by the names of their folders."""
+def items_of(rows: TableRows, optimizer: str = "none") -> dict[str, NDArray[Any]]:
+    """Return the arrays that a table's rows become, by the names of their folders.
+
+    A table without rows has the slots of an `optimizer` to come, of no rows: Rec SDK looks for those of increments there.
+    """
+    if not len(rows.keys) and rows.optimizer == "none":
+        none = dict.fromkeys(_ITEMS.get(optimizer, ()), rows.values)
+        return {_KEYS: rows.keys, _VALUES: rows.values, **none, _META: rows.meta}
     names = _ITEMS.get(rows.optimizer, tuple(f"{rows.optimizer}_{slot}" for slot in slot_names(rows)))
     used = rows.slot_count * rows.dim
     own = {_META: rows.meta} | ({_CELLS: rows.slots[:, used:]} if rows.slots.shape[1] > used else {})
