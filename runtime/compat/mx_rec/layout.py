@@ -61,7 +61,7 @@ def write_tables(directory: Path, tables: Mapping[str, Mapping[str, NDArray[Any]
 def items_of(rows: TableRows, optimizer: str = "none") -> dict[str, NDArray[Any]]:
     """Return the arrays that a table's rows become, by the names of their folders.
 
-    A table without rows has the slots of an `optimizer` to come, of no rows: Rec SDK looks for those of increments there.
+    A table without rows has the slots of an `optimizer` to come, of no rows: Rec SDK looks for them there, too.
     """
     if not len(rows.keys) and rows.optimizer == "none":
         none = dict.fromkeys(_ITEMS.get(optimizer, ()), rows.values)
