@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from project_helpers import convert, verdicts, write
 from script_runner import HEAD, compare
 from source_helpers import converted, reasons
 
@@ -204,6 +207,28 @@ def test_a_scope_whose_tables_are_not_known_keeps_them(text: str) -> None:
     result = converted(HEAD + SCOPED + text, assume=True)
     assert result.converted == HEAD + SCOPED + text
     assert "in its `var_list` holds cannot be followed" in reasons(result)
+
+
+PARTS = (
+    "class M:\n    def __init__(self):\n"
+    '        self.T = tf.get_variable("t", [9, 4])\n        self.k = tf.get_variable("k", [4])\n'
+    "        self.listed = [self.T, self.k]\n        self.e = tf.nn.embedding_lookup(self.T, [1]) * self.k\n"
+)
+TRAIN = (
+    "import tensorflow.compat.v1 as tf\nfrom model import P, loss, M\n"
+    f"first = {ADAGRAD}.minimize(loss, var_list=P)\nm = M()\nsecond = {ADAM}.minimize(m.e, var_list=m.listed)\n"
+)
+
+
+def test_lists_of_other_files_are_followed(tmp_path: Path) -> None:
+    results = convert(write(tmp_path, {"model.py": HEAD + MADE + "P = [W, b]\n" + PARTS, "train.py": TRAIN}))
+    assert verdicts(results) == {"w": "applied", "v": "applied", "t": "applied"}
+    before, found, after = results["train.py"].converted.partition(APART + "get_dense_and_sparse_variable(P)\n")
+    assert found
+    assert "from runtime import get_dense_and_sparse_variable\n" in before, (
+        "the import stands in front of what needs it"
+    )
+    assert "= get_dense_and_sparse_variable(m.listed)\n" in after
 
 
 FED = "tf.data.Dataset.from_tensor_slices([1, 2]).make_one_shot_iterator().get_next()"

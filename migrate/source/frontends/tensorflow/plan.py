@@ -275,7 +275,7 @@ class Planner(AroundEditing):
         where = import_offset(self.tree, first)
         if where > 0 and self.tree.text[where - 1] not in "\r\n":
             text = self.tree.newline + text
-        self.plan.edits.append(Edit(where, where, text))
+        self.plan.edits.insert(0, Edit(where, where, text))  # before what is put in front of the next line
 
 
 def _goes(node: cst.CSTNode, text: str) -> bool:

@@ -15,6 +15,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, reader
 from migrate.source.frontends.tensorflow.mentioned import RULE, Mentions, alias_target, direct, targets_of
 from migrate.source.frontends.tensorflow.passing import parameter_of, receivers_of
+from migrate.source.frontends.tensorflow.trained import is_trained
 from migrate.source.frontends.tensorflow.values import is_target, scope_of_name
 
 __all__ = ["RULE", "Mentions", "alias_target", "mentions", "value_mentions"]
@@ -128,9 +129,12 @@ def _stored(file: File, holder: cst.BaseExpression, key: Key, found: Mentions) -
         return None
     if isinstance(root := _root(holder), cst.Name) and not shown and scope_of_name(file.tree, root) is None:
         return None  # of which the file does not show what it is
-    if name is not None and isinstance(reader(file, name), Reader):
+    read = reader(file, name) if name is not None else None
+    if isinstance(read, Reader) and read is not Reader.OTHERS:
         return None  # a list that no lookup reads
     known = collection(file, holder)
+    if read is Reader.OTHERS and not any(is_trained(file, one) for one in known.uses):
+        return None
     if any(one is holder for one in known.whole):
         return None  # a list that is used where it is written
     text = file.tree.source(name) if name is not None else known.name
