@@ -138,4 +138,5 @@ def prepare(state: GraphState) -> None:
 def finish(state: GraphState) -> None:
     """Start the pipeline of a graph that was modified."""
     state.modified = True
+    ConfigInitializer.get_instance().train_params_config.note_modified(tf.compat.v1.get_default_graph())
     start_asc_pipeline()

@@ -99,6 +99,18 @@ class TrainParamsConfig:
         self.iterator_type = ""
         self.experimental_mode: Any = None
         self.sparse_dir = ""
+        self._modified: weakref.ref[tf.Graph] | None = None
+
+    def note_modified(self, graph: tf.Graph) -> None:
+        """Let what is asked outside of any modified graph be that of this one."""
+        self._modified = weakref.ref(graph)
+
+    def _graph(self) -> tf.Graph:
+        """Return the current graph, or the one that was modified last where that was not."""
+        current: tf.Graph = tf.compat.v1.get_default_graph()
+        modified = None if self._modified is None else self._modified()
+        state = state_of(current)
+        return current if modified is None or state.lookups or state.initializers else modified
 
     @property
     def ascend_global_hashtable_collection(self) -> str:
@@ -114,14 +126,17 @@ class TrainParamsConfig:
         return TRAIN_CHANNEL_ID if _checks.boolean("is_training", is_training) else EVAL_CHANNEL_ID
 
     def get_initializer(self, is_training: bool) -> tf.Operation:
-        """Return the op that initializes the iterator of the lookups of this mode in the current graph.
+        """Return the op that initializes the iterator of the lookups of this mode.
+
+        It is that of the current graph, or of the one that was modified last where the current one has no lookups.
 
         Raises:
             ValueError: no bool, or there is no such op.
         """
         _checks.boolean("is_training", is_training)
-        known = state_of().initializers.get(is_training)
-        return graph_modifier.part("get_initializer")(is_training) if known is None else known
+        with self._graph().as_default():
+            known = state_of().initializers.get(is_training)
+            return graph_modifier.part("get_initializer")(is_training) if known is None else known
 
     def set_initializer(self, is_training: bool, initializer: tf.Operation) -> None:
         """Let `get_initializer` give another op."""
@@ -130,7 +145,8 @@ class TrainParamsConfig:
     def get_target_batch(self, is_training: bool) -> Any:
         """Return the batch that the lookups of this mode read, None before the graph was modified."""
         _checks.boolean("is_training", is_training)
-        return graph_modifier.part("get_target_batch")(is_training) if state_of().modified else None
+        with self._graph().as_default():
+            return graph_modifier.part("get_target_batch")(is_training) if state_of().modified else None
 
 
 class SparseEmbedConfig:

@@ -80,8 +80,11 @@ def test_a_table_that_expands_has_one_tensor_of_rows(sdk: Any) -> None:
     sparse = sdk.by_address(0.1, initial_accumulator_value=0.1)
     train = sparse.apply_gradients([(pairs[-1][0], address)])
     sdk.modify_graph_and_start_emb_cache()
+    initializer = sdk.get_initializer(True)
+    with tf.Graph().as_default():  # a program that holds its graph itself asks outside of it
+        assert sdk.get_initializer(True) is initializer
     with v1.Session() as session:
-        session.run([v1.global_variables_initializer(), sdk.get_initializer(True)])
+        session.run([v1.global_variables_initializer(), initializer])
         found = [session.run([loss, given, train])[:2] for _ in BATCHES]
     np.testing.assert_allclose([one for one, _ in found], stock_losses(), rtol=1e-5)
     assert found[0][1].tolist() == [[[0.5, 0.5], [7.0, 8.0], [0.5, 0.5]]]
