@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -98,3 +101,22 @@ def test_another_op_can_be_the_initializer() -> None:
     op = tf.no_op()
     anchor.start_by(op)
     assert anchor.initializer is op
+
+
+def test_hooks_that_save_ask_another_timer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tf.compat.v1.train.get_or_create_global_step()
+    saver, timer, within = tf.compat.v1.train.Saver(), tf.compat.v1.train.SecondOrStepTimer(every_steps=7), []
+
+    @contextlib.contextmanager
+    def saving(*given: Any) -> Iterator[None]:
+        within.append(given)
+        yield
+
+    _tensorflow.time_checkpoints(monkeypatch.setattr, lambda: timer, saving)
+    hook = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1, saver=saver)
+    with tf.compat.v1.Session() as session:
+        hook.begin()
+        session.run(tf.compat.v1.global_variables_initializer())
+        hook.after_create_session(session, None)
+    assert within == [(saver, timer)]
+    assert (timer.last_triggered_step(), len(list(tmp_path.glob("model.ckpt-0.*")))) == (0, 3)
