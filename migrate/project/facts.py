@@ -66,7 +66,7 @@ class ProjectFacts:
         column = self.schema.labels.index(task.label)
         factor = "" if task.weight == 1.0 else f"{task.weight!r} * "
         if task.loss == "cross_entropy":
-            return f"{factor}tf.losses.sparse_softmax_cross_entropy(label[:, {column}], outputs[{task.output}])"
+            return f"{factor}tf.losses.sparse_softmax_cross_entropy(classes[:, {column}], outputs[{task.output}])"
         if task.loss == "log_loss":
             return f"{factor}tf.losses.log_loss(labels[:, {column}], pred[{index}], epsilon={task.epsilon!r})"
         return f"{factor}tf.losses.mean_squared_error(labels[:, {column}], pred[{index}])"

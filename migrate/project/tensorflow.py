@@ -27,6 +27,8 @@ FOREIGN = {
     "MonitoredTrainingSession": "leave the session to main.py",
     "EstimatorSpec": "return the predictions; `--style estimator` writes a model_fn",
 }
+#: what a batch has beside the ids of features
+BATCH = ("dense_feature", "label", "sparse_feature", "timestamp")
 IMPORT = "from mx_rec.core.embedding import "
 Function = ast.FunctionDef
 Model = ast.FunctionDef | ast.ClassDef
@@ -47,6 +49,11 @@ def converted(source: Path, text: str, schema: Schema, entry: str) -> Found:
     Raises:
         MigrateError: there is no such model, it asks for something that the project does not give, or does not convert.
     """
+    for feature in schema.input.sparse:
+        if feature.name in BATCH:
+            raise MigrateError(
+                f"{schema.path}: a sparse feature is called `{feature.name}`, as the batch has it; rename it"
+            )
     tree = ast.parse(text)
     name, _, method = (entry or schema.model.name).partition(".")
     model = _model(source, tree, name)

@@ -60,6 +60,7 @@ def main() -> int:
                         reference = reference or found
                         apart = max(abs(a - b) for a, b in zip(found, reference, strict=True)) / max(reference)
                         wrong += not apart <= 1e-5
+                        print(list(PROJECTS)[number], style, name, f"{apart:.1e}", file=sys.stderr, flush=True)
                         cells[name].append(f"{apart:.0e}" if apart else "0")
     titles = [f"{name}, {style}" for name in PROJECTS for style in ("session", "Estimator")]
     print(f"| switches | {' | '.join(titles)} |")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from programs import opened, printed
 
 v1 = tf.compat.v1
 
@@ -80,24 +78,3 @@ def test_best_and_patience(metrics: dict[str, Any], tmp_path: Path, capsys: pyte
     events = [event for file in tmp_path.glob("log_*/*") for event in v1.train.summary_iterator(str(file))]
     seen = {(event.step, value.tag): value.simple_value for event in events for value in event.summary.value}
     assert seen[2, "test/auc_income"] == np.float32(0.6) and seen[6, "test/loss"] == 2.0
-
-
-def test_training_keeps_the_best_and_stops(project: Path, tmp_path: Path) -> None:
-    with opened(project) as program:
-        text = printed(
-            program, max_steps=40, train_steps=1, patience=2, metric="auc_income", model_dir=str(tmp_path), eval_steps=2
-        )
-    told = [dict(re.findall(r"(\w+) ([-\d.]+)", line)) for line in text.splitlines() if " test " in line]
-    for one in told:
-        assert float(one["income_loss" if "income_loss" in one else "loss_income"]) > 0
-        total = float(one["loss_income"]) + float(one["loss_marital"])
-        found = re.search(rf"test loss ([\d.]+), loss_income {one['loss_income']}", text)
-        assert found is not None and float(found[1]) == pytest.approx(total, abs=3e-6)
-    values = [float(one["auc_income"]) for one in told]
-    best = int(np.argmax(values)) + 1
-    assert len(values) == best + 2 < 40, "two evaluations behind the best it stops"
-    kept = v1.train.latest_checkpoint(str(tmp_path / "best"))
-    assert kept == str(tmp_path / "best" / f"model.ckpt-{best}")
-    assert tf.train.load_variable(kept, "global_step") == best
-    assert len(list((tmp_path / "best").glob("*.index"))) == 1
-    assert (tmp_path / "best" / f"sparse-model.ckpt-{best}").is_dir(), "its tables are beside it"

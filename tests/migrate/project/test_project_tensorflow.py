@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
 import subprocess
 import sys
@@ -70,20 +71,19 @@ def test_a_function_in_tensorflow_1(tmp_path: Path) -> None:
     names: dict[str, Any] = {"__name__": "deepfm"}
     exec(compile(text, "deepfm.py", "exec"), names)
     with opened(project) as program:
-        static = trained(program)
-        np.testing.assert_allclose(
-            static[:2], _stock(program, lambda batch: [names["deepfm"](batch)], [(1, 0.5)]), rtol=1e-5
-        )
-        modified = trained(program, use_modify_graph=True, use_multi_lookup=True, use_dynamic=True, cache_mode="DDR")
-        expanded = trained(program, use_dynamic_expansion=True, use_multi_lookup=True)
-    assert len(set(static)) == 6
-    for other in (modified, expanded):
-        np.testing.assert_allclose(other, static, rtol=0, atol=1e-5 * max(static))
+        sent = trained(program, use_multi_lookup=True, use_dynamic_expansion=True)
+        stock = _stock(program, lambda batch: [names["deepfm"](batch)], [(1, 0.5)])
+        found = trained(program, use_modify_graph=True, use_multi_lookup=True, use_dynamic=True, cache_mode="DDR")
+    assert len(set(sent)) == 6
+    np.testing.assert_allclose(sent[:2], stock, rtol=1e-5)
+    np.testing.assert_allclose(found, sent, rtol=0, atol=1e-5 * max(sent))
 
 
-def test_a_class_with_two_tasks_by_an_estimator(tmp_path: Path) -> None:
-    project = _project(tmp_path, "two_tasks.py", TWO, style="estimator")
-    write_project(ProjectOptions(SOURCES / "two_tasks.py", tmp_path / "schema.yaml", tmp_path / "session"))
+def test_a_class_with_two_tasks(tmp_path: Path) -> None:
+    project = _project(tmp_path, "two_tasks.py", TWO)
+    source, schema, other = SOURCES / "two_tasks.py", tmp_path / "schema.yaml", tmp_path / "estimator"
+    write_project(ProjectOptions(source, schema, other, style="estimator"))
+    (other / "data").symlink_to(project / "data")
     model = runpy.run_path(str(SOURCES / "two_tasks.py"))["TwoTasks"](experts=2)
 
     def outputs(batch: dict[str, Any]) -> list[Any]:
@@ -91,13 +91,37 @@ def test_a_class_with_two_tasks_by_an_estimator(tmp_path: Path) -> None:
         return [found["click"], found["buy"]]
 
     with opened(project) as program:
-        estimator = trained(program)
-        text = printed(program, use_modify_graph=True)
-    with opened(tmp_path / "session") as program:
-        (tmp_path / "session" / "data").symlink_to(project / "data")
-        np.testing.assert_allclose(estimator[:2], _stock(program, outputs, [(1, 0.5), (0, 1.0)]), rtol=1e-5)
-    np.testing.assert_allclose(losses(text), estimator, rtol=0, atol=1e-5 * max(estimator))
-    assert "loss_click" in text and "auc_buy" in text
+        text = printed(
+            program, train_steps=1, max_steps=20, patience=1, metric="auc_click", model_dir=str(tmp_path / "model")
+        )
+        stock = _stock(program, outputs, [(1, 0.5), (0, 1.0)])
+    np.testing.assert_allclose(losses(text)[:2], stock, rtol=1e-5)
+    _check_best(text, tmp_path / "model" / "best")
+    steps = text.count(" test ")
+    with opened(other) as program:
+        estimator = trained(program, max_steps=steps)
+    session = [*losses(text)[:steps], losses(text)[-1]]
+    np.testing.assert_allclose(estimator, session, rtol=0, atol=1e-5 * max(session))
+
+
+def _check_best(text: str, folder: Path) -> None:
+    """Check what evaluations tell, that training stops at the first that is no better, and what is kept of the best."""
+    told = [
+        dict(re.findall(r"(\w+) ([-\d.]+)", line.partition(" test ")[2]))
+        for line in text.splitlines()
+        if " test " in line
+    ]
+    for one in told:
+        total = 0.5 * float(one["loss_click"]) + float(one["loss_buy"])
+        assert float(one["loss"]) == pytest.approx(total, abs=3e-6)
+    values = [float(one["auc_click"]) for one in told]
+    best = int(np.argmax(values)) + 1
+    assert len(values) == best + 1 < 20
+    kept = str(folder / f"model.ckpt-{best}")
+    assert v1.train.latest_checkpoint(str(folder)) == kept
+    assert tf.train.load_variable(kept, "global_step") == best
+    assert len(list(folder.glob("*.index"))) == 1
+    assert (folder / f"sparse-model.ckpt-{best}").is_dir(), "its tables are beside it"
 
 
 def _refused(text: str, message: str, entry: str = "", schema: str = SCHEMA, source: Path = Path("model.py")) -> None:
@@ -152,3 +176,4 @@ def test_what_does_not_convert_is_named() -> None:
     _refused(
         pooled.format(parameters="features", ids="0"), "line 4: this lookup would become `embedding_lookup_sparse`"
     )
+    _refused("", "a sparse feature is called `label`", schema=SCHEMA.replace("name: user", "name: label"))
