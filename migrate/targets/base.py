@@ -189,7 +189,9 @@ class Target:
     variables: Callable[[Spelling, str, str], str] = dense_and_sparse  #: the line that lists both kinds of variables
     #: the same for those of a list; None: all tables of a graph are trained together
     lists: Callable[[Spelling, str, str, str], str] | None = listed_apart
-    variable: str = ""  #: what follows a table where an optimizer is given its variable
+    variable: str = (
+        ""  #: what follows a table where an optimizer is given its variable; empty: it is told apart at run time
+    )
     among_trainables: bool = False  #: tables are among the trainable variables
     program: Program | None = None
     refuses: Callable[[Switches], Iterator[str]] = no_refusal  #: why these switches cannot be had, and the remedy

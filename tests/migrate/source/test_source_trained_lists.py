@@ -236,7 +236,7 @@ LIST = BOTH.format("[W, b, V]")
 
 
 def test_what_other_targets_make_of_a_list() -> None:
-    assert APART + "[b], [W, V]\n" in step_of(LIST, "sok")
+    assert "sparse_vars, dense_vars = sok.filter_variables([W, b, V])\n" in step_of(LIST, "sok")
     assert step_of(LIST, "deeprec") == LIST
     text = HEAD + MADE.replace("tf.constant([1, 2, 1], tf.int64)", FED) + LIST
     result = convert_text("model.py", text, Options(target="rec_sdk", assume=True), {})

@@ -52,6 +52,31 @@ def trained(text: str, directory: Path, moved: tuple[str, ...] = ("user", "bias"
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
+LISTED = """import tensorflow.compat.v1 as tf
+
+ids, losses = tf.constant([1, 2, 1], tf.int64), []
+W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5))
+V = tf.get_variable("v", [9, 1], initializer=tf.constant_initializer(0.2))
+b = tf.get_variable("b", [4], initializer=tf.constant_initializer(0.25))
+c = tf.get_variable("c", [], initializer=tf.constant_initializer(0.3))
+wide, deep = tf.nn.embedding_lookup(V, ids), tf.nn.embedding_lookup(W, ids)
+loss = tf.reduce_sum(tf.square(tf.reduce_sum(deep * b, 1) + wide[:, 0] + c - 2.0))
+P = [V, c]
+first = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=[W, b])
+with tf.control_dependencies([first]):
+    train = tf.train.GradientDescentOptimizer(0.03).minimize(loss, var_list=P)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for _ in range(5):
+        losses.append(sess.run(loss))
+        sess.run(train)
+"""
+
+
+def test_a_table_follows_the_step_that_names_it(tmp_path: Path) -> None:
+    trained(LISTED, tmp_path, ("w", "v"))
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 def test_it_trains_as_before(kind: str, step: dict[str, str], tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ def written_apart(judgement: Judgement, listed: Listed) -> tuple[str, str] | Non
     Each member must be seen to be one variable: TensorFlow would also take lists in the list.
     """
     file = judgement.file
+    if not file.target.variable:
+        return None
     if isinstance(listed.node, cst.Name | cst.Call) and len(listed.calls) == len(listed.dense) == 1:
         tables = ", ".join(f"{name}{file.target.variable}" for name in listed.beside)
         return file.tree.source(listed.node), f"[{tables}]"

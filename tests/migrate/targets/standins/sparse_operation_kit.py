@@ -69,6 +69,7 @@ def _ragged(given: Any) -> Any:
 
 
 def filter_variables(variables: Any) -> Any:
+    variables = [one.table.variable if isinstance(one, DynamicVariable) else one for one in variables]
     anchors = {id(table.variable) for table in runtime.tables()}
     ours = [variable for variable in variables if id(variable) in anchors]
     return ours, [variable for variable in variables if id(variable) not in anchors]
