@@ -26,6 +26,7 @@ from migrate.source.frontends.tensorflow.libraries import library_calls
 from migrate.source.frontends.tensorflow.name_clashes import check_computed_names
 from migrate.source.frontends.tensorflow.named_reads import check_named_reads
 from migrate.source.frontends.tensorflow.on_target import check_step, check_target
+from migrate.source.frontends.tensorflow.once_a_graph import made_once_a_graph
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
@@ -269,6 +270,7 @@ def _separate_states(file: File, first: Step, second: Step) -> bool:
     if same or not any(m.stock.stateful for m in makers) or exclusive(file, first.call, second.call):
         return False
     apart = owner(file, first.call) is not owner(file, second.call)
+    apart = apart and not made_once_a_graph(file, first.call, second.call)
     return apart and file.tree.related(first.call, second.call)
 
 

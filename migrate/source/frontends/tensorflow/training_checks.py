@@ -8,6 +8,7 @@ from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.gradients import Flow, tuple_names
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.once_a_graph import made_once_a_graph
 from migrate.source.frontends.tensorflow.repeats import exclusive, repeated
 from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.trained_lists import Owners
@@ -185,7 +186,7 @@ def check_repeated(file: File, training: Training) -> None:
                 )
             )
         for maker in step.optimizer.makers:
-            if maker.stock.stateful and repeated(file, maker.call):
+            if maker.stock.stateful and repeated(file, maker.call) and not made_once_a_graph(file, maker.call):
                 text = " ".join(file.tree.source(maker.call).split())
                 reason = "each run makes an optimizer with state of its own, but a table has one state"
                 action = "make the optimizer once, outside the loop or function that runs again"

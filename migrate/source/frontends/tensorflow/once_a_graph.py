@@ -1,0 +1,90 @@
+"""Constructors that make a variable of a fixed name: TensorFlow refuses a second object in the same graph.
+
+So an optimizer that each object makes once is the only one of its graph, however many objects the program makes.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.callers import last_name
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import ancestors, methods
+from migrate.source.frontends.tensorflow.variable_scopes import (
+    callers_option,
+    enclosing_option,
+    in_loop,
+    prefix,
+    runs,
+)
+
+#: What lets all scopes inside give a variable that is there.
+REUSES = "reuse_variables"
+
+
+def made_once_a_graph(file: File, *nodes: cst.CSTNode) -> bool:
+    """True when just one of `nodes` runs, and once, for each object of classes that no graph has two objects of."""
+    if any(REUSES in one.tree.attributes for one in file.program):
+        return False
+    classes = [_classes(file, node) for node in nodes]
+    known = [cls for found in classes for cls in found]
+    pairs = ((one, other) for i, one in enumerate(known) for j, other in enumerate(known) if i != j)
+    if not all(classes) or any(other is base for one, other in pairs for base in ancestors(file, one)):
+        return False  # an object of the one runs the constructor of the other, too
+    return bool(set.intersection(*({id(call) for call in _named(file, cls)} for cls in known)))
+
+
+def _classes(file: File, node: cst.CSTNode) -> list[cst.ClassDef]:
+    """Return the classes of which a constructor runs `node` once; nothing where it may run otherwise."""
+    function = file.tree.enclosing(node, cst.FunctionDef)
+    if function is None or in_loop(file, node):
+        return []
+    constructors = [function] if function.name.value == "__init__" else _callers(file, function)
+    found = [file.tree.enclosing(one, cst.ClassDef) for one in constructors]
+    known = [cls for cls in found if cls is not None]
+    return known if len(known) == len(found) else []
+
+
+def _callers(file: File, function: cst.FunctionDef) -> list[cst.FunctionDef]:
+    """Return the constructors that call a method, each once and not in a loop; nothing where others may call it."""
+    sites, unknown = runs(file, function)
+    homes = [file.tree.enclosing(site, cst.FunctionDef) for site in sites]
+    plain = (
+        not unknown and not any(in_loop(file, site) for site in sites) and len({id(one) for one in homes}) == len(homes)
+    )
+    found = [one for one in homes if one is not None and one.name.value == "__init__"]
+    return found if plain and len(found) == len(homes) else []
+
+
+def _named(file: File, cls: cst.ClassDef) -> list[cst.Call]:
+    """Return the calls by which each object of a class makes a variable of one name, in any scope of the program."""
+    made = next((found for one in ancestors(file, cls) if (found := methods(file, one, "__init__"))), [])
+    if len(made) != 1:
+        return []
+    calls = [call for call in file.tree.calls if _always(file, made[0], call)]
+    own = [call for call in calls if file.names.of(call.func) == "get_variable" and _is_fixed(file, call)]
+    owner = file.tree.enclosing(made[0], cst.ClassDef)
+    above = [one for one in ancestors(file, owner)[1:] if owner is not None] if owner is not None else []
+    if len(above) == 1 and any(last_name(call.func) == "__init__" for call in calls):
+        own += _named(file, above[0])
+    return own
+
+
+def _always(file: File, function: cst.FunctionDef, call: cst.Call) -> bool:
+    """True for a call that runs whenever the function does, as far as it gets."""
+    for around in file.tree.ancestors(call):
+        if around is function:
+            return True
+        inside = cst.With | cst.IndentedBlock | cst.SimpleStatementLine | cst.BaseSmallStatement
+        value = cst.AssignTarget | cst.Arg | cst.Call | cst.Attribute | cst.BinaryOperation
+        if not isinstance(around, inside | value):
+            return False
+    return False
+
+
+def _is_fixed(file: File, call: cst.Call) -> bool:
+    """True for a variable whose full name is the same wherever it is made, and which no scope lets be made twice."""
+    name = next((arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "name"), None)
+    reused = enclosing_option(file, call, "reuse") or callers_option(file, call, "reuse")
+    return string(name) is not None and prefix(file, call) is not None and reused is None
