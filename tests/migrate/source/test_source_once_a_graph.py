@@ -29,7 +29,7 @@ OWN = """class C(Base):
 """
 PICK = '    m = A(9) if kind == "a" else B(9)\n'
 MAIN = f"def train(kind):\n{PICK}def test(kind):\n{PICK}"
-MANY = "may run several times"
+MANY, TWO = "may run several times", "two optimizers train the same variables"
 #: Name -> a program whose tables stay, and why.
 STAYS = {
     "variables that are reused": (MODEL + MAIN + "tf.get_variable_scope().reuse_variables()\n", MANY),
@@ -42,7 +42,11 @@ STAYS = {
         MODEL.replace("        self.net(self.e)\n", "        for _ in n:\n            self.net(1.0)\n"),
         MANY,
     ),
-    "an heir of both": (MODEL + OWN.replace("C(Base)", "C(B)") + MAIN, "two optimizers train the same variables"),
+    "an heir of both": (MODEL + OWN.replace("C(Base)", "C(B)") + MAIN, TWO),
+    "a base that trains, too": (
+        MODEL.partition("class A")[0].replace("    def net", "        self.net(self.e)\n    def net") + OWN,
+        TWO,
+    ),
 }
 
 
