@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from runtime import _checks, ordering
+from runtime import _checks, ordering, ranks
 from runtime.table import Table
 
 Result = TypeVar("Result")
@@ -130,6 +130,19 @@ def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> No
                 f"the table `{table.table_name}` expands (use_dynamic_expansion=True), and only sparse_lookup trains "
                 "such a table: look up with it and combine its rows, or give is_train=False or is_grad=False"
             )
+
+
+def refuse_shared_addresses(table: Table) -> None:
+    """Refuse a table that expands where several ranks share the rows: an address means one process.
+
+    Raises:
+        ValueError: it is so.
+    """
+    if table.expands and ranks.size() > 1:
+        raise ValueError(
+            f"the table `{table.table_name}` expands (use_dynamic_expansion=True) and is shared by {ranks.size()} "
+            "ranks, where addresses mean nothing: leave init(use_dynamic_expansion=False), tables grow without it"
+        )
 
 
 def with_gradient(tables: Iterable[Table], is_grad: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -175,6 +176,16 @@ def compiled_by_xla() -> bool:
     return not tf.executing_eagerly() and bool(
         control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
     )
+
+
+def asked_for_slots() -> bool:
+    """Whether a tf.train.Checkpoint that is being written asks an optimizer for the slots of a variable."""
+    frame = sys._getframe(1)
+    for _ in range(6):
+        if frame.f_back is None or frame.f_code.co_name == "serialize_slot_variables":
+            break
+        frame = frame.f_back
+    return frame.f_code.co_name == "serialize_slot_variables"
 
 
 def global_seed() -> int | None:

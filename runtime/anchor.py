@@ -84,7 +84,12 @@ class EagerAnchor(Anchor, _tensorflow.ResourceVariable):  # type: ignore[misc]
 
     @property
     def _distributed_container(self) -> Any:
-        """Fail: Keras optimizers, but for those of runtime.keras, ask for this before they change any variable."""
+        """Fail: Keras optimizers, but for those of runtime.keras, ask for this before they change any variable.
+
+        A checkpoint asks a v1 optimizer of other variables whether it has slots for this one, by the same attribute.
+        """
+        if _tensorflow.asked_for_slots():
+            raise AttributeError("_distributed_container")
         raise self._refuse_stock_optimizer()
 
     def _refuse_stock_optimizer(self) -> TypeError:

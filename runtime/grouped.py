@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, admission, native
-from runtime.lookup import dense_keys
+from runtime import _checks, _ids, _tensorflow, admission, native, ranks
+from runtime.lookup import dense_keys, sparse_lookup
 from runtime.table import Table
 
 
@@ -42,6 +42,9 @@ def grouped_lookup(
     trains = _ids.with_gradient(members, is_grad)
     scope = tf.name_scope(name or "grouped_lookup")
     with _ids.movable(members, modify_graph), scope, tf.device("/device:CPU:0"):
+        if ranks.size() > 1:
+            more = {"is_train": is_train, "is_grad": is_grad, "modify_graph": modify_graph}
+            return [sparse_lookup(table, ids, **more) for table, ids in pairs]
         flat = [ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids for _, ids in pairs]
         keys = [tf.cast(dense_keys(ids, table), tf.int64) for table, ids in zip(members, flat, strict=True)]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, native, pooled
+from runtime import _checks, _ids, _tensorflow, native, pooled, ranks
 from runtime.pooled import Pooling
 
 
@@ -109,6 +109,9 @@ def _run(
     bags = [one.bags for one in requests]
     _ids.refuse_expanding(members, is_train, is_grad)
     trains = _ids.with_gradient(members, is_grad)
+
+    if ranks.size() > 1:
+        return [one.finished(pooled.shared_pooled(one, is_train, modify_graph, settings), trains) for one in requests]
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
         anchors = {table: table.variable.tensor() for table in members}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _checks, ranks
 
 # Standard deviation of a unit normal cut at two standard deviations; TensorFlow divides by it as well.
 _CUT_STDDEV = 0.87962566103423978
@@ -81,7 +81,9 @@ def table_seed(initializer: Any, table_name: str, graph_seed: int | None) -> int
     seeds = [_plain(_seed(_instance(part))) for part in parts]
     graph_seed = _plain(graph_seed)
     if graph_seed is None and all(seed is None for seed in seeds):
-        return secrets.randbits(63)
+        graph_seed = ranks.current().seed  # what ranks share must start alike on all of them
+        if graph_seed is None:
+            return secrets.randbits(63)
     digest = hashlib.sha256(repr((graph_seed, seeds, table_name)).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from runtime import _checks, _ids, _tensorflow, admission, counted, expansion, native
 from runtime.counted import CountedTable
+from runtime.ranks import shared
 from runtime.table import Table
 
 
@@ -61,10 +62,15 @@ def sparse_lookup(
     with _ids.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
         keys = dense_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids, hashtable)
         default = None if serving_default_value is None else _default(hashtable, keys, serving_default_value)
-        if rules.access_threshold is None:
-            rows = _rows(hashtable, keys, is_train, default)
-        else:
-            rows = _admitted_rows(hashtable, keys, is_train, default, rules, access_and_evict_config)
+        counts = rules.access_threshold is not None
+
+        def local(keys: tf.Tensor) -> tf.Tensor:
+            if counts:
+                return _admitted_rows(hashtable, keys, is_train, default, rules, access_and_evict_config)
+            return sparse_rows(hashtable, keys, is_train, default)
+
+        _ids.refuse_shared_addresses(hashtable)
+        rows = shared.rows_of(keys, hashtable.placement, local, distinct=not counts)
         rows.set_shape(keys.shape.concatenate([hashtable.dim]))
         rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
@@ -76,7 +82,7 @@ def _counted_rows(table: CountedTable, ids: Any, trains: bool, name: str | None)
         dense_keys(ids, table)  # raises
     with tf.name_scope(name or "sparse_lookup"):
         keys = counted.int_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids)
-        rows = counted.lookup([table], keys)
+        rows = shared.rows_of(keys, table.placement, lambda keys: counted.lookup([table], keys), distinct=False)
         rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
 
@@ -90,7 +96,8 @@ def _refuse_options(table: CountedTable, config: Any, default: Any) -> None:
             )
 
 
-def _rows(table: Table, keys: tf.Tensor, is_train: Any, default: tf.Tensor | None) -> tf.Tensor:
+def sparse_rows(table: Table, keys: tf.Tensor, is_train: Any, default: tf.Tensor | None = None) -> tf.Tensor:
+    """Return the rows of keys that lie in this process, [*keys.shape, dim]; as `sparse_lookup` without its checks."""
     ops = native.ops()
 
     def evaluate() -> tf.Tensor:

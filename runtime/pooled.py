@@ -11,7 +11,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, admission, native
+from runtime import _checks, _ids, _tensorflow, admission, native, ranks
+from runtime.lookup import sparse_rows
+from runtime.ranks import pooling
 from runtime.table import Table
 
 _COMBINERS = ("mean", "sqrtn", "sum")
@@ -326,7 +328,26 @@ def _pooled(
         _ids.recorded([one.table], pooled)
         return pooled
 
+    if ranks.size() > 1:
+        return one.finished(shared_pooled(one, is_train, modify_graph, settings), trains)
     ops = native.ops()
     with _ids.movable([one.table], modify_graph):
         pooled = _ids.either(is_train, lambda: run(ops.rec_pooled_lookup_or_insert), lambda: run(ops.rec_pooled_lookup))
     return one.finished(pooled, trains)
+
+
+def shared_pooled(one: Pooling, is_train: Any, modify_graph: bool | None, settings: dict[str, Any]) -> tf.Tensor:
+    """Return [rows, dim] of a table that several ranks share."""
+
+    def local(keys: tf.Tensor) -> tf.Tensor:
+        with _ids.movable([one.table], modify_graph):
+            return sparse_rows(one.table, keys, is_train)
+
+    return pooling.pooled(
+        **pooling.arguments(one.bags, one.max_norm),
+        rows=one.rows,
+        combiner=one.combiner,
+        placement=one.table.placement,
+        local=local,
+        **settings,
+    )

@@ -15,6 +15,7 @@ from runtime import _checks, _tensorflow, native, table_arguments
 from runtime.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
 from runtime.eager import TableResource
 from runtime.initializers import initializer_text, table_seed
+from runtime.ranks import shared
 from runtime.storage import Storage
 from runtime.table_facts import TableFacts
 
@@ -196,6 +197,8 @@ class Table(TableFacts, _tensorflow.Parent):
     def import_rows(self, keys: Any, values: Any) -> tf.Operation:
         """Insert or overwrite rows, in a graph by the op returned: keys int64 [n], values float32 [n, dim]; slots stay.
 
+        Of several ranks each takes the rows that it is to hold, so all can be given all.
+
         Raises:
             ValueError: keys that are no integers, or shapes that do not fit.
         """
@@ -210,8 +213,9 @@ class Table(TableFacts, _tensorflow.Parent):
             wanted = [keys.shape.num_elements(), self.dim]
             if not values.shape.is_compatible_with(wanted):
                 raise ValueError(f"`values` {owner} have shape {values.shape}: they must be {wanted}")
+            keys, values = shared.held_rows(tf.cast(keys, tf.int64), values, self.placement)
             with self.written():
-                return native.ops().rec_table_upsert(self.handle, tf.cast(keys, tf.int64), values)
+                return native.ops().rec_table_upsert(self.handle, keys, values)
 
     def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: tf.Tensor, **settings: Any) -> tf.Operation:
         """Update the rows of keys int64 [n] by gradients float32 [n, dim]; duplicates are summed by the op."""
@@ -274,14 +278,17 @@ def create_table(
     max_bytes: int | None = None,
     when_full: str = "error",
     storage: Storage | None = None,
+    placement: str = "distributed",
 ) -> Table:
     """Create a table of float32 rows of width `dim`, eager or in the current v1 graph; arguments are Rec SDK's.
 
     `device_vocabulary_size` is a reserve hint in rows, and the fan of initializers that need one; the table grows
     beyond it, up to `max_bytes` of rows and index, where a lookup fails with ResourceExhaustedError, or with
     `when_full="evict"` takes the place of the rows that were not used for longest. With `storage`, rows that do not
-    fit in memory lie in tiers below it. `init_param` multiplies all initial values. Under a variable scope with reuse,
-    a known name gives the table that exists.
+    fit in memory lie in tiers below it. `placement` says which of several ranks (runtime.ranks) has a row:
+    "distributed" is key mod ranks, "localized:0" rank 0, and of "replicated", also by `is_dp=True`, each has a copy.
+    `init_param` multiplies all initial values. Under a variable scope with reuse, a known name gives the table that
+    exists.
 
     Raises:
         ValueError: an argument of a wrong type, range or combination, or of a feature that is not there yet; a name

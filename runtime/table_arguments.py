@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _checks, config
+from runtime.ranks import shared
 from runtime.storage import KINDS, Storage, log_compaction
 
 _log = logging.getLogger("runtime")
@@ -37,6 +38,7 @@ class TableArguments:
     max_bytes: int | None = None
     when_full: str = "error"
     storage: Storage | None = None
+    placement: str = "distributed"
 
     @property
     def options(self) -> str:
@@ -76,6 +78,7 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         max_bytes=None if given["max_bytes"] is None else _checks.integer("max_bytes", given["max_bytes"], 1, 2**60),
         when_full=_when_full(given),
         storage=_storage(given),
+        placement="replicated" if given["is_dp"] else shared.check_placement(given["placement"]),
     )
 
 
@@ -197,7 +200,6 @@ def _refuse_absent(given: Mapping[str, Any]) -> None:
     absent = {
         "host_vocabulary_size": "leave it 0, the table lies in host memory and grows",
         "ssd_vocabulary_size": "leave it 0",
-        "is_dp": "leave it False, training runs in one process",
         "enable_merge": "leave it False",
     }
     for argument, remedy in absent.items():

@@ -30,6 +30,11 @@ class TableFacts:
         return self.arguments.expands
 
     @property
+    def placement(self) -> str:
+        """Which of several ranks has a row: "distributed", "replicated", or "localized:" and the rank."""
+        return self.arguments.placement
+
+    @property
     def tiered(self) -> bool:
         """Whether rows may lie in tiers below memory."""
         return self.arguments.storage is not None and self.arguments.storage.tiered

@@ -44,7 +44,6 @@ _GOOD: dict[str, Any] = {
         ({"ssd_data_path": "/tmp"}, "Invalid parameter type of para `ssd_data_path`"),
         ({"ssd_data_path": [1]}, "`ssd_data_path` is not str"),
         ({"is_save": 1}, "Invalid parameter type of para `is_save`"),
-        ({"is_dp": True}, "not supported yet"),
         ({"init_param": 1}, "`init_param` is not float"),
         ({"init_param": 10.5}, "is bigger than 10"),
         ({"init_param": float("nan")}, "is not a number"),

@@ -1,0 +1,199 @@
+"""The engine over TensorFlow's own collectives: eager mode and `tf.function`, TensorFlow 2.15 to 2.21.
+
+A collective of TensorFlow binds its instance key to one shape for good, and its all-to-all wants equal parts. So parts
+are padded to one of 231 lengths, each at most an eighth above the one before, and the key, which is a tensor, says the
+kind, the width and the length. All ranks know all counts, so they choose the same. One resource orders the collectives
+of a `tf.function`; the ranks run the same program, so each comes to them in the same order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from runtime.ranks.engine import Engine, RanksError, Route
+
+_GROUP = 2_000_003  # no key that tf.distribute gives its own groups, which count from 1
+_LENGTHS = np.array([*range(1, 16), *((8 + part) << power for power in range(1, 28) for part in range(8))])
+_KINDS = {"all_to_all": 0, "all_gather": 1, "all_reduce": 2}
+_DTYPES = {tf.int32: 0, tf.int64: 1, tf.float32: 2, tf.float64: 3}
+_WIDTH_BITS = 17
+
+
+class Collectives(Engine):
+    """TensorFlow's collectives between the processes of TF_CONFIG."""
+
+    name = "collectives"
+
+    def __init__(self, timeout_seconds: float) -> None:
+        """Connect to the other ranks.
+
+        Raises:
+            RanksError: TF_CONFIG does not say who they are, or TensorFlow has run ops before.
+        """
+        cluster, self.rank = _cluster()
+        self.size = len(cluster)
+        self._timeout = timeout_seconds
+        try:
+            self._strategy = tf.distribute.MultiWorkerMirroredStrategy()  # its server is what collectives run on
+        except RuntimeError as error:
+            raise RanksError(
+                "TensorFlow has run ops before its ranks were connected: call runtime.ranks.start() first of all"
+            ) from error
+        self._token = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="recmigrate_ranks")
+        mine = secrets.randbits(62) if self.rank == 0 else 0
+        self.seed = int(self.all_reduce(tf.constant(mine, tf.int64)))
+
+    def route(self, counts: tf.Tensor) -> Route:
+        """See `Engine`."""
+        self._check_mode()
+        counts = tf.reshape(tf.cast(counts, tf.int32), [self.size])
+        every = self._equal_gather(counts[None, :])
+        return Route(counts, every[:, self.rank], tf.reduce_max(every))
+
+    def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:
+        """See `Engine`."""
+        self._check_mode()
+
+        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        def exchange(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+            return self._exchanged(values, route), lambda gradient: self._exchanged(
+                tf.convert_to_tensor(gradient), route.back()
+            )
+
+        rows: tf.Tensor = exchange(values)
+        rows.set_shape([None, *values.shape[1:]])
+        return rows
+
+    def _exchanged(self, values: tf.Tensor, route: Route) -> tf.Tensor:
+        flat, width = _flat(values)
+        place, length = _length(route.longest)
+        parts = tf.RaggedTensor.from_row_lengths(flat, route.counts, validate=False)
+        sent = parts.to_tensor(shape=[self.size, None, width])
+        sent = tf.pad(sent, [[0, 0], [0, length - tf.shape(sent)[1]], [0, 0]])
+        got = self._run(tf.raw_ops.CollectiveAllToAllV2, "all_to_all", sent, place, width)
+        rows = tf.RaggedTensor.from_tensor(got, lengths=route.received).values
+        return tf.reshape(rows, tf.concat([[-1], tf.shape(values)[1:]], 0))
+
+    def all_gather(self, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See `Engine`."""
+        self._check_mode()
+        counts = self._equal_gather(tf.shape(values)[:1])
+
+        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        def gather(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+            before = tf.reduce_sum(counts[: self.rank])
+            rows = self._gathered(values, counts)
+            return rows, lambda gradient: self.all_reduce(tf.convert_to_tensor(gradient))[
+                before : before + counts[self.rank]
+            ]
+
+        rows: tf.Tensor = gather(values)
+        rows.set_shape([None, *values.shape[1:]])
+        return rows, counts
+
+    def _gathered(self, values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+        flat, width = _flat(values)
+        place, length = _length(tf.reduce_max(counts))
+        padded = tf.pad(flat, [[0, length - tf.shape(flat)[0]], [0, 0]])
+        got = self._run(tf.raw_ops.CollectiveGatherV2, "all_gather", padded, place, width)
+        rows = tf.RaggedTensor.from_tensor(tf.reshape(got, [self.size, length, width]), lengths=counts).values
+        return tf.reshape(rows, tf.concat([[-1], tf.shape(values)[1:]], 0))
+
+    def all_reduce(self, values: tf.Tensor) -> tf.Tensor:
+        """See `Engine`."""
+        self._check_mode()
+
+        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        def reduce(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+            return self._reduced(values), self.all_reduce
+
+        total: tf.Tensor = reduce(values)
+        total.set_shape(values.shape)
+        return total
+
+    def barrier(self) -> None:
+        """See `Engine`."""
+        self.all_reduce(tf.zeros([1], tf.int32))
+
+    def _reduced(self, values: tf.Tensor) -> tf.Tensor:
+        flat = tf.reshape(values, [-1])
+        count = tf.size(flat)
+        place, length = _length(count)
+        padded = tf.pad(flat, [[0, length - count]])
+        add = {"merge_op": "Add", "final_op": "Id"}
+        got = self._run(tf.raw_ops.CollectiveReduceV2, "all_reduce", padded, place, 1, **add)
+        return tf.reshape(got[:count], tf.shape(values))
+
+    def _equal_gather(self, values: tf.Tensor) -> tf.Tensor:
+        """Return the rows of all ranks where each has as many, known when the graph is made."""
+        flat, width = _flat(values)
+        place = tf.constant(int(np.searchsorted(_LENGTHS, flat.shape[0])), tf.int32)
+        got = self._run(tf.raw_ops.CollectiveGatherV2, "all_gather", flat, place, width)
+        return tf.reshape(got, [self.size * values.shape[0], *values.shape[1:]])
+
+    def _run(
+        self, op: Callable[..., tf.Tensor], kind: str, values: tf.Tensor, place: tf.Tensor, width: int, **more: Any
+    ) -> tf.Tensor:
+        number = (_KINDS[kind] << 3 | _DTYPES[values.dtype]) << _WIDTH_BITS | width
+        with tf.device("/device:CPU:0"):
+            return op(
+                input=values,
+                group_size=self.size,
+                group_key=_GROUP,
+                instance_key=tf.constant(number << 8, tf.int32) + place,
+                ordering_token=[self._token],
+                timeout_seconds=self._timeout,
+                **more,
+            )
+
+    def _check_mode(self) -> None:
+        if not tf.executing_eagerly() and not tf.compat.v1.get_default_graph().building_function:
+            raise RanksError(
+                "ranks share tables in eager mode and tf.function, not in v1 graphs and sessions: run those as one "
+                "process, or move the training step into a tf.function"
+            )
+
+
+def _flat(values: tf.Tensor) -> tuple[tf.Tensor, int]:
+    """Return `values` as a matrix, and its width.
+
+    Raises:
+        RanksError: the width is not known when the graph is made, or is larger than keys have room for.
+    """
+    width = values.shape[1:].num_elements()
+    if width is None or not 0 < width < 1 << _WIDTH_BITS:
+        raise RanksError(
+            f"rows of shape {values.shape[1:]} cannot be exchanged: their size must be known and from 1 to "
+            f"{(1 << _WIDTH_BITS) - 1}"
+        )
+    return tf.reshape(values, [-1, width]), width
+
+
+def _length(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the place of the least length that holds so many rows, and the length."""
+    lengths = tf.constant(_LENGTHS, tf.int32)
+    place = tf.searchsorted(lengths, tf.reshape(tf.maximum(rows, 1), [1]))[0]
+    return place, lengths[place]
+
+
+def _cluster() -> tuple[Sequence[str], int]:
+    """Return the ranks' addresses and which of them this is, from TF_CONFIG."""
+    try:
+        config = json.loads(os.environ["TF_CONFIG"])
+        workers, task = list(config["cluster"]["worker"]), config["task"]
+        if task["type"] != "worker" or not 0 <= int(task["index"]) < len(workers):
+            raise KeyError
+    except (KeyError, TypeError, ValueError) as error:
+        raise RanksError(
+            "TF_CONFIG does not say which rank this is: start the program with `python -m runtime.launch -n 2 "
+            'program.py`, or set it as in {"cluster": {"worker": ["host:port", "host:port"]}, "task": {"type": '
+            '"worker", "index": 0}}'
+        ) from error
+    return workers, int(task["index"])

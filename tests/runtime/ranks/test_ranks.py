@@ -1,0 +1,142 @@
+"""Ranks that share tables, over TensorFlow's collectives: the numbers of one process of stock TensorFlow."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rank_worker
+import tensorflow as tf
+
+import runtime
+from runtime import ranks
+from runtime.ranks import checkpoint
+from runtime.ranks.shared import check_placement, held_here
+
+_WORKER = Path(__file__).parent / "rank_worker.py"
+
+
+def _launched(ranks: int, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "runtime.launch", "-n", str(ranks), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+
+def _trained(ranks: int, optimizer: str, first: int, last: int, out: Path) -> list[dict[str, np.ndarray]]:
+    done = _launched(ranks, _WORKER, optimizer, str(first), str(last), out)
+    assert done.returncode == 0, done.stderr
+    return [dict(np.load(f"{out}-{rank}.npz")) for rank in range(ranks)]
+
+
+def test_ranks_train_as_one_process_and_go_on_with_another_number(tmp_path: Path) -> None:
+    want = rank_worker.train("adam", 0, 10, "", stock=True)
+    before = _trained(2, "adam", 0, 6, tmp_path / "run")
+    after = _trained(3, "adam", 6, 10, tmp_path / "run")
+    for one in after:
+        losses = np.concatenate([before[0]["losses"], one["losses"]])
+        np.testing.assert_allclose(losses, want["losses"], rtol=1e-5)
+        for name in ("kernel", *rank_worker.TABLES):
+            worst = np.abs(one[name] - want[name]).max()
+            assert worst <= 1e-5 * np.abs(want[name]).max(), name
+    assert len(np.unique(want["losses"])) == 10
+
+
+_DIES = """
+import os, signal, tensorflow as tf
+from runtime import ranks
+engine = ranks.start(timeout_seconds=20)
+engine.barrier()
+if engine.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+engine.barrier()
+print("not reached")
+"""
+
+
+def test_a_killed_rank_ends_the_others_and_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "dies.py"
+    program.write_text(_DIES)
+    begun = time.monotonic()
+    done = _launched(2, program)
+    assert done.returncode == 128 + signal.SIGKILL
+    assert "runtime.launch: rank 1 was killed by SIGKILL" in done.stderr
+    assert "not reached" not in done.stdout
+    assert time.monotonic() - begun < 300
+
+
+def test_the_first_failure_is_the_exit_code_and_lines_bear_their_rank(tmp_path: Path) -> None:
+    program = tmp_path / "fails.py"
+    program.write_text(
+        "import json, os, sys, time\n"
+        "rank = json.loads(os.environ['TF_CONFIG'])['task']['index']\n"
+        "print('hello', *sys.argv[1:])\n"
+        "sys.exit(7) if rank == 1 else time.sleep(300)\n"
+    )
+    done = _launched(2, program, "--deep", "x")
+    assert done.returncode == 7
+    assert sorted(done.stdout.splitlines()) == ["[0] hello --deep x", "[1] hello --deep x"]
+    assert done.stderr.splitlines()[-1] == "runtime.launch: rank 1 ended with exit code 7; the other 1 are stopped"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-n", "0", __file__], "a program needs one rank or more"),
+        (["-n", "2", "nowhere.py"], "there is no program nowhere.py"),
+    ],
+)
+def test_what_cannot_be_started(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from runtime import launch
+
+    with pytest.raises(SystemExit) as raised:
+        launch.main(arguments)
+    assert raised.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    engine = ranks.start()
+    assert (engine.name, ranks.rank(), ranks.size(), engine.seed) == ("alone", 0, 1, None)
+    gradient, variable = tf.ones([2]), tf.Variable([1.0, 2.0])
+    ((same, kept),) = ranks.reduced_gradients([(gradient, variable)])
+    assert same is gradient
+    assert kept is variable
+    rows, counts = engine.all_gather(tf.constant([3, 4]))
+    assert (rows.numpy().tolist(), counts.numpy().tolist()) == ([3, 4], [2])
+    copied = runtime.create_table(tf.int64, 2, "copied", tf.ones_initializer(), is_dp=True)
+    assert copied.placement == "replicated"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ranks.start("mpi"), ValueError, "'mpi' is not known: choose one of auto, alone, collectives"),
+        (lambda: ranks.start(timeout_seconds=0), ValueError, "must be above 0"),
+        (lambda: ranks.start("collectives"), ranks.RanksError, "TF_CONFIG does not say which rank this is"),
+        (lambda: check_placement("localized:1"), ValueError, "names rank 1, and there are 1 from 0 on"),
+        (lambda: check_placement("local"), ValueError, "must be 'distributed'"),
+        (lambda: ranks.reduced_gradients([], "max"), ValueError, "operation"),
+        (lambda: checkpoint.restore(tf.train.Checkpoint(), "nowhere"), ranks.RanksError, "no whole checkpoint nowhere"),
+    ],
+)
+def test_refusals(call: Any, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_negative_keys_have_an_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Second:
+        rank, size = 1, 3
+
+    monkeypatch.setattr("runtime.ranks.shared.current", Second)
+    keys = np.array([-5, -3, -2, 0, 1, 4, 5])
+    assert held_here(keys, "distributed").tolist() == [True, False, True, False, True, True, False]
+    assert held_here(keys, "localized:1").all()
+    assert not held_here(keys, "localized:2").any()
