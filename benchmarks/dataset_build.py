@@ -1,9 +1,10 @@
-"""How long `migrate dataset build` takes over Criteo-like rows, beside the usual loop: pandas, then one Example a row.
+"""How long `migrate dataset build` takes over Criteo-like rows, beside the usual loops of pandas, one Example a row.
 
-python -m benchmarks.dataset_build [--rows 1000000] [--turns 1] [--jobs 2,1] [--systems ours,pandas] [--work DIR]
+python -m benchmarks.dataset_build [--rows 1000000] [--turns 1] [--jobs 2,1] [--systems ours,pandas,rows] [--work DIR]
 
-Both read the same tab-separated file, give ids to values that occur ten times or more, take logarithms of the counts
-and write gzipped TFRecords. Nothing is printed unless both wrote the same bytes. pandas: pip install pandas.
+All read the same tab-separated file, give ids to values that occur ten times or more, take logarithms of the counts
+and write gzipped TFRecords. `rows` is a loop over the rows of the frame that converts each value, `pandas` converts
+whole columns and loops only to write. Nothing is printed unless all wrote the same bytes. pandas: pip install pandas.
 """
 
 from __future__ import annotations
@@ -52,15 +53,47 @@ def make_file(path: Path, rows: int) -> None:
             out.writelines("\t".join(row) + "\n" for row in zip(*columns, strict=True))
 
 
-def pandas_loop(path: Path, out: Path) -> None:
-    """Convert the file the usual way."""
+def frame_of(path: Path) -> Any:
+    """Read the file with pandas."""
     import pandas as pd  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    import tensorflow as tf
 
     names = ["label", *DENSE, *SPARSE]
     kinds: dict[str, Any] = dict.fromkeys(SPARSE, str)
     gaps: dict[str, list[str]] = {name: [""] for name in DENSE} | {name: [] for name in SPARSE}
-    data = pd.read_csv(path, sep="\t", names=names, dtype=kinds, na_values=gaps, keep_default_na=False)
+    return pd.read_csv(path, sep="\t", names=names, dtype=kinds, na_values=gaps, keep_default_na=False)
+
+
+def rows_loop(path: Path, out: Path) -> None:
+    """Convert the file row by row."""
+    import tensorflow as tf
+
+    data = frame_of(path)
+    maps = []
+    for name in SPARSE:
+        counts = data[name].value_counts()
+        common = sorted(counts[counts >= MIN_COUNT].items(), key=lambda item: (-item[1], item[0]))
+        maps.append({value: i for i, (value, _) in enumerate(common)})
+    train = tf.train
+    options = tf.io.TFRecordOptions(compression_type="GZIP", compression_level=1)
+    with tf.io.TFRecordWriter(str(out), options) as writer:
+        for _, row in data.iterrows():
+            counted = [0.0 if row[name] != row[name] else float(row[name]) for name in DENSE]
+            dense = [np.sign(value) * np.log1p(abs(value)) for value in counted]
+            sparse = [known.get(row[name], len(known)) for name, known in zip(SPARSE, maps, strict=True)]
+            features = {
+                "label": train.Feature(int64_list=train.Int64List(value=[row["label"]])),
+                "dense_feature": train.Feature(float_list=train.FloatList(value=dense)),
+                "sparse_feature": train.Feature(int64_list=train.Int64List(value=sparse)),
+            }
+            example = train.Example(features=train.Features(feature=features))
+            writer.write(example.SerializeToString(deterministic=True))
+
+
+def pandas_loop(path: Path, out: Path) -> None:
+    """Convert the file by whole columns, and write it row by row."""
+    import tensorflow as tf
+
+    data = frame_of(path)
     for name in DENSE:
         values = data[name].fillna(0).to_numpy(np.float64)
         data[name] = np.sign(values) * np.log1p(np.abs(values))
@@ -81,6 +114,9 @@ def pandas_loop(path: Path, out: Path) -> None:
             }
             example = train.Example(features=train.Features(feature=features))
             writer.write(example.SerializeToString(deterministic=True))
+
+
+LOOPS = {"pandas": pandas_loop, "rows": rows_loop}
 
 
 def run(command: Sequence[str]) -> tuple[float, float, float]:
@@ -110,9 +146,9 @@ def unpacked(files: Sequence[Path]) -> Iterator[bytes]:
 
 def outputs(system: str, path: Path, work: Path) -> tuple[list[str], Path]:
     """Return the command of a system and where it writes."""
-    if system == "pandas":
-        out = work / "pandas.tfrecord.gz"
-        return [sys.executable, "-m", "benchmarks.dataset_build", "--loop", str(path), str(out)], out
+    if system in LOOPS:
+        out = work / f"{system}.tfrecord.gz"
+        return [sys.executable, "-m", "benchmarks.dataset_build", "--loop", system, str(path), str(out)], out
     jobs = system.rpartition(" ")[2]
     out = work / f"ours{jobs}"
     arguments = ["dataset", "build", "--schema", "criteo", str(path), "-j", jobs, "-o", str(out), "--force"]
@@ -152,15 +188,15 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--jobs", default=str(len(os.sched_getaffinity(0))), help="numbers of processes to measure")
-    parser.add_argument("--systems", default="ours,pandas")
+    parser.add_argument("--systems", default="ours,pandas,rows")
     parser.add_argument("--work", help="a folder for the files; default: a temporary one")
-    parser.add_argument("--loop", nargs=2, type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--loop", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.loop:
-        pandas_loop(*given.loop)
+        LOOPS[given.loop[0]](*map(Path, given.loop[1:]))
         return
     systems = [f"ours, processes: {jobs}" for jobs in given.jobs.split(",")] if "ours" in given.systems else []
-    systems += ["pandas"] if "pandas" in given.systems else []
+    systems += [loop for loop in LOOPS if loop in given.systems.split(",")]
     with tempfile.TemporaryDirectory(dir=given.work) as name:
         path = Path(name) / "criteo.tsv"
         make_file(path, given.rows)
