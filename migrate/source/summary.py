@@ -54,8 +54,12 @@ def _shown(findings: list[Finding]) -> list[Finding]:
 def _tables(tables: list[TableRecord]) -> str:
     if not tables:
         return "no table"
-    counts = Counter(WORDS[table.verdict] for table in tables)
-    return ", ".join(f"{plural(count, 'table')} {word}" for word, count in counts.items())
+    counts = Counter(table.verdict for table in tables)
+    return ", ".join(f"{plural(count, 'table')} {_word(state, count)}" for state, count in counts.items())
+
+
+def _word(state: State, count: int) -> str:
+    return "need a decision" if state is State.SUGGESTED and count > 1 else WORDS[state]
 
 
 def _table(table: TableRecord) -> str:
@@ -81,7 +85,8 @@ def _line(location: Location) -> str:
 
 
 def _totals(report: Report) -> str:
-    counts = Counter(WORDS[finding.state] for finding in report.findings)
-    findings = ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) or "none"
+    counts = Counter(finding.state for finding in report.findings)
+    words = sorted((_word(state, count), count) for state, count in counts.items())
+    findings = ", ".join(f"{count} {word}" for word, count in words) or "none"
     files, tables = plural(len(report.inputs), "file"), plural(len(report.tables), "table")
     return f"{files}, {tables}; findings: {findings}"
