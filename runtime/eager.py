@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tensorflow, native
+from runtime.ranks.starting import refuse_a_part
 
 _instances = itertools.count()
 _PARTS = ("keys", "values", "slots", "meta")
@@ -67,6 +68,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
         if not self._is_save:
             return {}
+        refuse_a_part(self._attributes["table_name"])
         self._initialize()  # a SavedModel that is being loaded asks what it is to restore first
         if self.saved_as is not None:
             tensors: dict[str, tf.Tensor] = self.saved_as.tensors(self.handle)

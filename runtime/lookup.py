@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, admission, counted, expansion, native
+from runtime import _checks, _ids, _tensorflow, admission, counted, expansion, native, ranks
 from runtime.counted import CountedTable
 from runtime.ranks import shared
 from runtime.table import Table
@@ -62,6 +62,7 @@ def sparse_lookup(
     with _ids.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
         keys = dense_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids, hashtable)
         default = None if serving_default_value is None else _default(hashtable, keys, serving_default_value)
+        _refuse_shared_defaults(hashtable, default)
         counts = rules.access_threshold is not None
 
         def local(keys: tf.Tensor) -> tf.Tensor:
@@ -162,6 +163,15 @@ def _default(table: Table, keys: tf.Tensor, default: Any) -> tf.Tensor:
         f"`serving_default_value` {default!r} of the table `{table.table_name}` must be float32 and broadcast to "
         f"[{wanted[0] or 'number of ids'}, {table.dim}]"
     )
+
+
+def _refuse_shared_defaults(table: Table, default: tf.Tensor | None) -> None:
+    """Refuse a default for each id where another rank, which does not know it, looks the id up."""
+    if default is not None and ranks.size() > 1 and default.shape.rank == 2 and default.shape[0] != 1:
+        raise ValueError(
+            f"`serving_default_value` of the table `{table.table_name}` has a row for each id, and {ranks.size()} "
+            "ranks share the table: give one row for all ids"
+        )
 
 
 def _recorded(table: Table, keys: tf.Tensor, op: Callable[..., tf.Tensor]) -> tf.Tensor:

@@ -19,7 +19,7 @@ from runtime.checkpoint.seen import meta_of_rank
 from runtime.eager import TableResource
 from runtime.ranks import shared
 from runtime.ranks.engine import RanksError
-from runtime.ranks.starting import current
+from runtime.ranks.starting import current, parts_together
 from runtime.table import Table, tables
 
 _MARK = ".ranks"
@@ -36,7 +36,8 @@ def save(checkpoint: tf.train.Checkpoint, prefix: str) -> str:
     if engine.rank == 0:
         mark.unlink(missing_ok=True)
     engine.barrier()
-    checkpoint.write(_part(prefix, engine.rank, engine.size))
+    with parts_together():
+        checkpoint.write(_part(prefix, engine.rank, engine.size))
     engine.barrier()
     if engine.rank == 0:
         beside = mark.with_name(mark.name + ".new")
@@ -55,7 +56,8 @@ def restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
     held = _tables_of(checkpoint)
     found: list[list[tuple[NDArray[Any], ...]]] = [[] for _ in held]
     for part in _parts(prefix):
-        checkpoint.read(part).expect_partial()
+        with parts_together():
+            checkpoint.read(part).expect_partial()
         for table, rows in zip(held, found, strict=True):
             if not rows or table.placement != "replicated":
                 rows.append(_own(table))

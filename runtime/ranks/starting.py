@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 from runtime.ranks.engine import Alone, Engine, RanksError
 
 _ENGINES = ("auto", "alone", "collectives")
 _current: list[Engine] = [Alone()]
+_together: list[bool] = []
 
 
 def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
@@ -38,6 +41,29 @@ def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
 def stop() -> None:
     """Work alone from now on."""
     _current[0] = Alone()
+
+
+@contextlib.contextmanager
+def parts_together() -> Iterator[None]:
+    """Let each rank save and restore the rows that it holds: what runs inside brings the parts of all together."""
+    _together.append(True)
+    try:
+        yield
+    finally:
+        _together.pop()
+
+
+def refuse_a_part(table_name: str) -> None:
+    """Refuse to save or restore the rows of one rank as if they were the table.
+
+    Raises:
+        RanksError: there are several ranks, and this is not inside `parts_together`.
+    """
+    if size() > 1 and not _together:
+        raise RanksError(
+            f"the rows of the table `{table_name}` lie in {size()} ranks, of which a checkpoint would keep those of "
+            "one: save and restore with runtime.ranks.checkpoint, on every rank"
+        )
 
 
 def current() -> Engine:

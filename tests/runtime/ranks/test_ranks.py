@@ -140,3 +140,16 @@ def test_negative_keys_have_an_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     assert held_here(keys, "distributed").tolist() == [True, False, True, False, True, True, False]
     assert held_here(keys, "localized:1").all()
     assert not held_here(keys, "localized:2").any()
+
+
+def test_one_rank_does_not_save_its_part_as_the_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class First:
+        name, rank, size, seed = "fake", 0, 2, 3
+
+    table = runtime.create_table(tf.int64, 2, "part", tf.ones_initializer())
+    monkeypatch.setattr("runtime.ranks.starting.current", First)
+    with pytest.raises(ranks.RanksError, match="`part` lie in 2 ranks"):
+        tf.train.Checkpoint(table=table).write(str(tmp_path / "model"))
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="give one row for all ids"):
+        runtime.sparse_lookup(table, [1, 2], is_train=False, serving_default_value=tf.zeros([2, 2]))
