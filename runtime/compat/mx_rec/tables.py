@@ -233,6 +233,7 @@ def create_table(
             "max_bytes": None,
             "when_full": "error",
             "storage": _storage(given) if kind is ExternalStorageSparseEmbedding else None,
+            "placement": "replicated" if given["is_dp"] else "distributed",
         }
     )
     table = made(dataclasses.replace(arguments, expands=instance.use_dynamic_expansion), kind)
