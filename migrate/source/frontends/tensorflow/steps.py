@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
 
 import libcst as cst
 
@@ -38,6 +40,16 @@ class StepEditing(Editing):
         self._imported: set[tuple[int, str]] = set()  #: statements that import a builder, with its twin
         self._steps_in: dict[int, list[int]] = {}  #: the steps of one statement
 
+    @cached_property
+    def _interleave(self) -> bool:
+        """True where one step begins before the one before it has ended."""
+        steps = [step for step in self.judgement.steps if self._is_mine(step.call)]
+        spans = sorted(
+            (min(self.tree.span(one)[0] for one in (step.call, *step.sources)), self.tree.span(step.call)[0])
+            for step in steps
+        )
+        return any(later[0] < first[1] for first, later in pairwise(spans))
+
     def _step(self, step: Step, dense_optional: bool) -> None:
         """Split one training step: the gradients are taken once, for dense variables and tables together."""
         tree = self.tree
@@ -70,9 +82,10 @@ class StepEditing(Editing):
     def _local(self, name: str, step: Step) -> str:
         """Return a new name; steps of one statement, such as those of a `tf.group`, each have their own.
 
-        So do all steps where one trains a list, as theirs are other variables.
+        So do all steps where one trains a list, as theirs are other variables, and where the gradients of one are
+        taken before another one is done.
         """
-        listed = any(one.listed is not None for one in self.judgement.steps)
+        listed = any(one.listed is not None for one in self.judgement.steps) or self._interleave
         place = 0 if listed else id(self.tree.statement(step.call))
         steps = self._steps_in.setdefault(place, [])
         step_id = id(step.sources[0]) if listed and step.sources else id(step.call)
@@ -116,6 +129,9 @@ class StepEditing(Editing):
                 dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
                 getter = self._function("get_dense_and_sparse_variable")
                 self._source(source, sparse_vars, [f"{dense_vars}, {sparse_vars} = {getter}()"])
+        given = step.arguments.get("var_list") if step.listed is None and step.is_minimize else None
+        if given is not None:  # all variables, which tables are none of
+            self.plan.edits.append(Edit(*self.tree.outer_span(given.value), "None"))
         inline = step.optimizer.inline
         self.plan.after[id(step.call)] = self.plan.after[id(step.optimizer.receiver)] if inline else ""
 

@@ -25,7 +25,7 @@ def written_apart(judgement: Judgement, listed: Listed) -> tuple[str, str] | Non
     file = judgement.file
     if not file.target.variable:
         return None
-    if isinstance(listed.node, cst.Name | cst.Call) and len(listed.calls) == len(listed.dense) == 1:
+    if len(listed.calls) == 1 and resolve(file.tree, listed.node) is listed.calls[0]:
         tables = ", ".join(f"{name}{file.target.variable}" for name in listed.beside)
         return file.tree.source(listed.node), f"[{tables}]"
     parts = _Parts()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind
+from migrate.source.frontends.tensorflow.early_lists import early_list
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.gradients import Flow, Kind
 from migrate.source.frontends.tensorflow.kinds import File
@@ -90,7 +91,9 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
         given = bound.get("var_list")
         if "loss" not in bound or not flow.is_known(given):
             return None if dense_only(given, flow.owners) else _unknown(flow, call, given)
-        return _placed(file, Step(call, optimizer, bound, listed=flow.listed()), text) if flow.trains() else None
+        if not flow.trains():
+            return None
+        return _early(flow, call) or _placed(file, Step(call, optimizer, bound, listed=flow.listed()), text)
     pairs = bound.get("grads_and_vars")
     kind = flow.kind(pairs.value) if pairs is not None else None
     sources, listed = list(flow.sources.values()), flow.listed()
@@ -104,7 +107,13 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
             "apply the pairs of `compute_gradients` in their order",
         )
     step = Step(call, optimizer, bound, sources, list(flow.filters.values()), listed)
-    return _placed(file, step, text) if flow.trains() else None
+    return (_early(flow, call) or _placed(file, step, text)) if flow.trains() else None
+
+
+def _early(flow: Flow, call: cst.Call) -> Stop | None:
+    """Return why a step stays whose list of all variables may lack some that are there by then."""
+    lists = [one for one in flow.sources.values() if isinstance(one, cst.Call) and flow.is_trainables(one)]
+    return early_list(flow.file, call, lists, flow.owners.tables)
 
 
 def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Stop:

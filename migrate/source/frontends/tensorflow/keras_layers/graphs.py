@@ -75,6 +75,10 @@ def read_call(file: File, call: cst.Call) -> Lookup | Stop:
 
 def _are_floats(file: File, ids: cst.BaseExpression) -> bool:
     value = resolve(file.tree, ids)
+    if isinstance(value, cst.BinaryOperation):
+        return any(_are_floats(file, side) for side in (value.left, value.right))
+    if isinstance(value, cst.Float):
+        return True
     made = value if isinstance(value, cst.Call) and file.names.of(value.func) in {"placeholder", "cast"} else None
     return made is not None and any((file.names.of(arg.value) or "") in FLOATS for arg in made.args)
 

@@ -1,0 +1,73 @@
+"""Lists of all trainable variables that are taken before the step: what is made in between is not in them."""
+
+from __future__ import annotations
+
+import pytest
+from source_helpers import HEAD, converted, reasons
+
+FED = "ids = tf.placeholder(tf.int64, [None])\n"
+TABLE = '{0} = tf.get_variable("{0}", [9, 4], initializer=tf.zeros_initializer())\n'
+ALL = "P = tf.trainable_variables()\n"
+DENSE = 'b = tf.get_variable("b", [4])\n'
+LOSS = "loss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids) + b)\n"
+STEP = "op = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=P)\n"
+TAKEN = "g = tf.gradients(loss, P)\nop = tf.train.AdagradOptimizer(0.1).apply_gradients(zip(g, P))\n"
+LAYER = 'E = tf.keras.layers.Embedding(9, 4, name="u")\n'
+COLLECTED = "P = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)\n"
+EARLY = {
+    "a table behind it": DENSE + ALL + TABLE.format("W") + LOSS + STEP,
+    "a dense variable behind it": TABLE.format("W") + ALL + DENSE + LOSS + STEP,
+    "a collection": DENSE + COLLECTED + TABLE.format("W") + LOSS + STEP,
+    "beside its gradients": DENSE + ALL + TABLE.format("W") + LOSS + TAKEN,
+    "a layer that is called behind it": DENSE + LAYER + ALL + "loss = tf.reduce_sum(E(ids) + b)\n" + STEP,
+    "a function that makes one": (
+        DENSE + "def net():\n    " + TABLE.format("W") + "    return tf.nn.embedding_lookup(W, ids)\n"
+        + ALL + "loss = tf.reduce_sum(net() + b)\n" + STEP
+    ),
+    "an object that may make one": (
+        TABLE.format("W") + DENSE + "layer = tf.layers.Dense(1)\n" + ALL
+        + LOSS.replace("+ b", "+ layer(b)") + STEP
+    ),
+}  # fmt: skip
+LATE = {
+    "directly before": TABLE.format("W") + DENSE + LOSS + ALL + STEP,
+    "what makes none": (
+        "def say(x):\n    return tf.summary.scalar('loss', x)\n" + TABLE.format("W") + DENSE + ALL + LOSS
+        + "say(loss)\nprint(len('x'))\n" + STEP
+    ),
+    "beside its gradients": TABLE.format("W") + DENSE + LOSS + ALL + TAKEN,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", EARLY.values(), ids=EARLY)
+def test_a_list_that_lacks_what_is_made_behind_it_keeps_the_tables(text: str) -> None:
+    result = converted(HEAD + FED + text)
+    assert not result.changed
+    assert "lists what is trained before all is made" in reasons(result)
+
+
+@pytest.mark.parametrize("text", LATE.values(), ids=LATE)
+def test_a_list_of_all_that_is_made_is_split(text: str) -> None:
+    assert converted(HEAD + FED + text).changed
+
+
+def test_steps_that_overlap_have_lists_of_their_own() -> None:
+    sgd = "{0} = tf.train.GradientDescentOptimizer(0.1)\n{0}_pairs = {0}.compute_gradients(loss)\n"
+    text = TABLE.format("W") + DENSE + LOSS + sgd.format("x") + 'c = tf.get_variable("c", [4])\nloss += c\n'
+    text += sgd.format("y")
+    text += "one = x.apply_gradients(x_pairs)\ntwo = y.apply_gradients(y_pairs)\n"
+    new = converted(HEAD + FED + text).converted
+    assert "x.apply_gradients(x_pairs[: len(dense_vars)])" in new
+    assert "y.apply_gradients(y_pairs[: len(dense_vars_2)])" in new
+
+
+def test_a_table_beside_the_list_of_its_scope_is_taken_apart_when_the_program_runs() -> None:
+    made = 'with tf.variable_scope("a"):\n    ' + TABLE.format("W") + "    " + DENSE
+    new = converted(HEAD + FED + made + LOSS + 'P = tf.trainable_variables("a") + [W]\n' + STEP).converted
+    assert "get_dense_and_sparse_variable([*P, W])" in new
+
+
+@pytest.mark.parametrize("given", ["P", "tf.trainable_variables()"])
+def test_all_variables_of_a_model_of_tables_are_its_tables(given: str) -> None:
+    text = TABLE.format("W") + LOSS.replace(" + b", "") + ALL + STEP.replace("=P", f"={given}")
+    assert "minimize(loss, var_list=None)" in converted(HEAD + FED + text).converted
