@@ -71,3 +71,38 @@ def test_a_table_beside_the_list_of_its_scope_is_taken_apart_when_the_program_ru
 def test_all_variables_of_a_model_of_tables_are_its_tables(given: str) -> None:
     text = TABLE.format("W") + LOSS.replace(" + b", "") + ALL + STEP.replace("=P", f"={given}")
     assert "minimize(loss, var_list=None)" in converted(HEAD + FED + text).converted
+
+
+SCOPED = 'with tf.variable_scope("a"):\n    ' + TABLE.format("W") + DENSE + LOSS
+NOT_SEEN = {
+    "the length of a list with that of a scope": (
+        SCOPED + 'P = tf.trainable_variables("a") + [b]\nloss /= len(P)\n' + STEP, "what `P` in its `var_list` holds"),
+    "a list or nothing": (
+        TABLE.format("W") + DENSE + LOSS + "P = None\nif one:\n    P = [W]\n" + STEP, "what `P` in its `var_list`"),
+    "a default of nothing": (
+        TABLE.format("W") + DENSE + LOSS + "def f(P=None):\n    " + STEP + "f([W])\nf()\n", "what `P` in its"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "why"), NOT_SEEN.values(), ids=NOT_SEEN)
+def test_a_list_that_may_be_another_keeps_the_tables(text: str, why: str) -> None:
+    result = converted(HEAD + FED + text)
+    assert not result.changed
+    assert why in reasons(result)
+
+
+@pytest.mark.parametrize("layer", ["keras.layers.Flatten()", "keras.layers.GlobalAveragePooling1D()", "layers.flatten"])
+def test_layers_without_variables_make_no_dense_half_that_must_be_there(layer: str) -> None:
+    text = (
+        TABLE.format("W")
+        + LOSS.replace("tf.nn", f"tf.{layer}(tf.nn").replace(" + b", ")")
+        + STEP.replace("P)", "None)")
+    )
+    new = converted(HEAD + FED + text).converted
+    assert "dense_optimizer" not in new or "if dense_grads else []" in new
+
+
+@pytest.mark.parametrize("call", ["keras.backend.set_floatx('float64')", "keras.mixed_precision.set_policy('float64')"])
+def test_a_layer_whose_type_keras_decides_stays(call: str) -> None:
+    text = f"tf.{call}\n" + LAYER + "loss = tf.reduce_sum(E(ids))\n" + STEP.replace("P)", "None)")
+    assert not converted(HEAD + FED + text).changed

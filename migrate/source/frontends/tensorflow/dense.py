@@ -5,6 +5,8 @@ A model of nothing but tables (matrix factorisation) has no dense half: a stock 
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import literal
@@ -19,6 +21,11 @@ MAKERS = ("layers.", "keras.", "contrib.", "nn.rnn_cell.", "nn.dynamic_rnn", "nn
 #: What is in them and makes none.
 _PLAIN = tuple(f"keras.{part}." for part in ("activations", "constraints", "initializers", "losses", "regularizers"))
 _PLAIN_ENDS = ("_initializer", "_regularizer")
+#: Layers without variables, as they are called in lower case and without `_`.
+_PLAIN_LAYERS = re.compile(
+    r"activation|add|average|concatenate|dot|dropout|flatten|lambda|leakyrelu|masking|maximum|minimum|multiply|permute"
+    r"|relu|repeatvector|reshape|softmax|spatialdropout\dd|subtract|(global)?(average|max)pool(ing)?\d?d?"
+)
 
 
 def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
@@ -92,7 +99,9 @@ def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
     if name in {"get_variable", "Variable"}:
         return not _fixed(call)
     if name is not None:
-        return name.startswith(MAKERS) and not (name.startswith(_PLAIN) or name.endswith(_PLAIN_ENDS))
+        plain = name.startswith(_PLAIN) or name.endswith(_PLAIN_ENDS)
+        layer = "layers." in name and _PLAIN_LAYERS.fullmatch(name.rpartition(".")[2].replace("_", "").lower())
+        return name.startswith(MAKERS) and not plain and not layer
     if file.tree.is_inside(call.func):
         return False  # its own code is looked at
     imported, _ = file.tree.imported_names(call.func)

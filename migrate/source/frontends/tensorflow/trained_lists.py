@@ -12,8 +12,16 @@ from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.possible import bindings
 from migrate.source.frontends.tensorflow.scoped_lists import Scoped, scoped_list
+from migrate.source.frontends.tensorflow.trained import is_trained
 from migrate.source.frontends.tensorflow.training_facts import Listed
-from migrate.source.frontends.tensorflow.values import builtin, resolve
+from migrate.source.frontends.tensorflow.values import (
+    assigned_value,
+    builtin,
+    is_target,
+    local_names,
+    resolve,
+    scope_of_name,
+)
 
 PLAIN = cst.Name | cst.Attribute | cst.Subscript
 LISTS = cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.DictComp | cst.BinaryOperation
@@ -116,11 +124,33 @@ def _collect(file: File, node: cst.BaseExpression, owners: Owners, members: _Mem
         raise _NotSeen(node)
     if any(not file.tree.contains(made[0], copy.of) for copy in known.taken):
         raise _NotSeen(node)  # it takes in others later
+    scoped = len(members.scoped)
     _add(file, made[0], owners, members, depth)
+    if _may_be_none(file, node) or (len(members.scoped) > scoped and not _is_only_trained(file, node)):
+        raise _NotSeen(node)
     for put in known.puts:
         if not file.tree.contains(made[0], put.value):
             members.found.append(_member(file, put.value, owners))
             members.fixed = False  # it is added later, or under a condition
+
+
+def _may_be_none(file: File, node: cst.BaseExpression) -> bool:
+    """True for a name that is bound to None as well, which stands for all variables."""
+    for target in bindings(file, node) if isinstance(node, cst.Name) else ():
+        around = file.tree.parent(target)
+        value = around.default if isinstance(around, cst.Param) else assigned_value(file.tree, target)
+        if isinstance(value, cst.Name) and value.value == "None":
+            return True
+    return False
+
+
+def _is_only_trained(file: File, node: cst.BaseExpression) -> bool:
+    """True for a name that only steps read: the tables of a scope are not in its list, so it is shorter."""
+    scope = scope_of_name(file.tree, node) if isinstance(node, cst.Name) else None
+    if scope is None or not isinstance(node, cst.Name):
+        return False
+    uses = [one for one in local_names(file.tree, node.value, scope) if not is_target(file.tree, one)]
+    return all(is_trained(file, one) for one in uses)
 
 
 def _of_dict(file: File, node: cst.BaseExpression, owners: Owners, members: _Members) -> None:

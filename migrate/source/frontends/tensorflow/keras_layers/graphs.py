@@ -24,7 +24,8 @@ GRAPH = {
 #: What makes a model of layers, trains it, or runs code that is not built into the one graph.
 MODELS = (
     "keras.Model", "keras.Sequential", "keras.Input", "keras.layers.Input", "keras.layers.Layer", "keras.models.",
-    "keras.optimizers.", "keras.backend.", "keras.estimator.", "keras.experimental.", "GradientTape", "Module",
+    "keras.optimizers.", "keras.backend.", "keras.estimator.", "keras.experimental.", "keras.mixed_precision.",
+    "GradientTape", "Module",
     "enable_eager_execution", "enable_v2_behavior", "function", "keras.layers.Embedding.",
 )  # fmt: skip
 _WORDS = {name.rstrip(".").rpartition(".")[2] for name in MODELS} | {"models", "optimizers", "backend", "estimator"}
@@ -49,7 +50,8 @@ def _makes_model(file: File) -> bool:
 
 
 def _has_model(file: File) -> bool:
-    named = (file.names.of(node) or "" for node in file.names.mentions(lambda word: word in _WORDS))
+    named = [file.names.of(node) or "" for node in file.names.mentions(lambda word: word in _WORDS)]
+    named += [name for _, name in file.names.calls]
     return any(name == one or (one.endswith(".") and name.startswith(one)) for name in named for one in MODELS)
 
 
