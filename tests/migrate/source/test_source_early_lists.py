@@ -106,3 +106,21 @@ def test_layers_without_variables_make_no_dense_half_that_must_be_there(layer: s
 def test_a_layer_whose_type_keras_decides_stays(call: str) -> None:
     text = f"tf.{call}\n" + LAYER + "loss = tf.reduce_sum(E(ids))\n" + STEP.replace("P)", "None)")
     assert not converted(HEAD + FED + text).changed
+
+
+LOOP = (
+    "o = tf.train.AdagradOptimizer(0.1)\npairs = o.compute_gradients(loss)\nn = 0\n"
+    "for i, (g, v) in enumerate(pairs):\n    if {0}:\n        pairs[i] = (tf.clip_by_norm(g, 0.1), v)\n{1}"
+    "op = o.apply_gradients(pairs)\n"
+)
+PAIRS = {
+    "each": ("g is not None", "", True),
+    "some by their numbers": ("i < 2", "", False),
+    "some that are counted": ("n < 2", "    n += 1\n", False),
+    "the first": ("g is not None", "        break\n", False),
+}
+
+
+@pytest.mark.parametrize(("test", "rest", "moves"), PAIRS.values(), ids=PAIRS)
+def test_pairs_that_are_chosen_by_their_order_keep_the_tables(test: str, rest: str, moves: bool) -> None:
+    assert converted(HEAD + FED + TABLE.format("W") + DENSE + LOSS + LOOP.format(test, rest)).changed is moves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
+import libcst.matchers as m
 
 from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.facts import Stop
@@ -93,6 +94,8 @@ def _in_place(file: File, flow: Flow, use: cst.Name) -> bool:
     if not isinstance(loop.target, cst.Tuple) or len(loop.target.elements) != 2:
         return False
     names = tuple_names(loop.target.elements[1].value)
+    if not _only_indexes(file, loop, loop.target.elements[0].value, use.value):
+        return False
     around = file.tree.parent(use)
     if isinstance(around, cst.Arg):
         return names is not None and _pairs_only(file, loop, names[1])
@@ -104,6 +107,19 @@ def _in_place(file: File, flow: Flow, use: cst.Name) -> bool:
     index = file.tree.source(loop.target.elements[0].value)
     same_place = isinstance(around, cst.Subscript) and file.tree.source(around) == f"{use.value}[{index}]"
     return same_place and flow.keeps_pair(pair, *names)
+
+
+def _only_indexes(file: File, loop: cst.For, index: cst.BaseExpression, pairs: str) -> bool:
+    """True when the loop uses the number of a pair only to write it back, and treats each pair as the others.
+
+    The tables stand behind the other variables, so a number, a counter and a `break` would mean other pairs.
+    """
+    inside = [one for one in file.tree.names[file.tree.source(index)] if file.tree.contains(loop.body, one)]
+    around = [next(a for a in file.tree.ancestors(one) if isinstance(a, cst.BaseExpression)) for one in inside]
+    if any(file.tree.source(one) != f"{pairs}[{file.tree.source(index)}]" for one in around):
+        return False
+    names = [one for uses in file.tree.names.values() for one in uses if file.tree.contains(loop.body, one)]
+    return not any(is_target(file.tree, one) for one in names) and not m.findall(loop.body, m.Break() | m.Return())
 
 
 def _pairs_only(file: File, loop: cst.For, variable: str) -> bool:
