@@ -124,3 +124,12 @@ PAIRS = {
 @pytest.mark.parametrize(("test", "rest", "moves"), PAIRS.values(), ids=PAIRS)
 def test_pairs_that_are_chosen_by_their_order_keep_the_tables(test: str, rest: str, moves: bool) -> None:
     assert converted(HEAD + FED + TABLE.format("W") + DENSE + LOSS + LOOP.format(test, rest)).changed is moves
+
+
+@pytest.mark.parametrize(("bound", "moves"), [("float(rate)", True), ("next(bounds)", False), ("bounds.pop(0)", False)])
+def test_bounds_that_are_taken_by_turns_keep_the_tables(bound: str, moves: bool) -> None:
+    text = (
+        "o = tf.train.AdagradOptimizer(0.1)\n"
+        f"op = o.apply_gradients([(tf.clip_by_norm(g, {bound}), v) for g, v in o.compute_gradients(loss)])\n"
+    )
+    assert converted(HEAD + FED + TABLE.format("W") + DENSE + LOSS + text).changed is moves

@@ -9,12 +9,13 @@ from __future__ import annotations
 from enum import Enum
 
 import libcst as cst
+import libcst.matchers as m
 
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.trained_lists import Owners, Unknown, listed_in
 from migrate.source.frontends.tensorflow.training_facts import Listed
-from migrate.source.frontends.tensorflow.values import is_target, local_names, reaching, scope_of_name
+from migrate.source.frontends.tensorflow.values import builtin, is_target, local_names, reaching, scope_of_name
 
 COMPUTE = ("loss", "var_list", "gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
 
@@ -228,8 +229,16 @@ class Flow:
             return plain and all(self.keeps_rows(part, gradient) for part in (node.body, node.orelse))
         if isinstance(node, cst.Call) and self.file.names.of(node.func) in {"clip_by_value", "clip_by_norm"}:
             first = node.args[0].value if node.args and node.args[0].keyword is None else node
-            return isinstance(first, cst.Name) and first.value == gradient
+            same = all(self._is_same(inner) for arg in node.args for inner in m.findall(arg, m.Call()))
+            return isinstance(first, cst.Name) and first.value == gradient and same
         return isinstance(node, cst.Name) and node.value in {gradient, "None"}
+
+    def _is_same(self, call: cst.CSTNode) -> bool:
+        """False for a call that may give each gradient another bound, in the order in which they are taken."""
+        if not isinstance(call, cst.Call) or self.file.names.of(call.func) is not None:
+            return True
+        getter = isinstance(call.func, cst.Attribute) and call.func.attr.value == "get"
+        return getter or builtin(self.file.tree, call.func) in {"abs", "float", "getattr", "int", "len", "max", "min"}
 
 
 def tuple_names(target: cst.CSTNode) -> tuple[str, str] | None:
