@@ -30,7 +30,7 @@ from migrate.source.frontends.tensorflow.once_a_graph import made_once_a_graph
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
-from migrate.source.frontends.tensorflow.savers import savers
+from migrate.source.frontends.tensorflow.savers import early_savers, savers
 from migrate.source.frontends.tensorflow.scoped import check_scoped_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
 from migrate.source.frontends.tensorflow.tables import find_tables
@@ -157,6 +157,7 @@ def _file_stops(file: File, training: Training, tables: Sequence[Table], mention
     yield from all_variables(file)
     yield from handed_on(file)
     yield from savers(file, mentioned)
+    yield from early_savers(file, training.steps)
 
 
 def _kept(file: File, training: Training) -> Iterator[Stop]:

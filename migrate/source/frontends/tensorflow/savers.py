@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.training_facts import Step
 from migrate.source.frontends.tensorflow.values import resolve
+
+STATE = "what a saver keeps of a table, its rows and the state of its optimizer, is what is wanted"
 
 
 def savers(file: File, tables: Container[int]) -> Iterator[Stop]:
@@ -30,6 +33,26 @@ def savers(file: File, tables: Container[int]) -> Iterator[Stop]:
         action = "use Saver() without a list, which saves tables too"
         assumption = "no checkpoint of this saver needs the tables"
         yield Stop(call, "tf-saver", f"`{text}` lists its variables", reason, action, assumption)
+
+
+def early_savers(file: File, steps: Sequence[Step]) -> Iterator[Stop]:
+    """Yield a doubt for each saver of all variables that is made before a step whose optimizer makes slots."""
+    for call, _ in file.calls("train.Saver"):
+        given = [a for i, a in enumerate(call.args) if (a.keyword.value if a.keyword else i) in {"var_list", 0}]
+        if given and not (is_none(given[0]) or saves_all(file, call, given[0].value)):
+            continue
+        if any(_makes_slots_later(file, call, step) for step in steps):
+            text = " ".join(file.tree.source(call).split())
+            reason = "it saves no state of the optimizer's, but of a table it saves and restores that as well"
+            action = "make the saver after the step, or convert with --assume"
+            yield Stop(call, "tf-saver", f"`{text}` is made before the training step", reason, action, STATE)
+
+
+def _makes_slots_later(file: File, saver: cst.Call, step: Step) -> bool:
+    place = file.tree.enclosing(saver, cst.FunctionDef)
+    after = file.tree.span(saver)[1] <= file.tree.span(step.call)[0]
+    here = file.tree.related(saver, step.call) and place is file.tree.enclosing(step.call, cst.FunctionDef)
+    return here and after and any(maker.stock.stateful for maker in step.optimizer.makers)
 
 
 def listed_by_name(file: File, saver: cst.Call) -> cst.List | cst.Tuple | cst.Dict | None:

@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.facts import Change, Stop
 from migrate.source.frontends.tensorflow.kinds import File, UseRule
-from migrate.source.frontends.tensorflow.savers import listed_by_name
+from migrate.source.frontends.tensorflow.savers import STATE, listed_by_name
 from migrate.source.rules import Example, register
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
@@ -19,7 +19,7 @@ TABLE = (
 LISTED = 'b = tf.get_variable("b", [4])\ns = tf.train.Saver({"bias": b})\n'
 BOTH = 'b = tf.get_variable("b", [4])\ns = tf.train.Saver([W, b], max_to_keep=3)\n'
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
-STATE = "what a saver of listed variables keeps of a table, its rows and the state of its optimizer, is what is wanted"
+STEP = "s = tf.train.Saver()\nt = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
 
 
 @register
@@ -30,7 +30,8 @@ class Saver(UseRule):
     original did not list: an assumption. Another list, which is not written where the saver is made, has no place for a
     table: with `--assume` the tables move under the assumption that no checkpoint of this saver needs them.
 
-    A literal list or dict of other variables stays as it is: the original saved no row by it either.
+    A saver of all variables that is made before the training step lists no slots of the optimizer either: the same
+    assumption. A literal list or dict of other variables stays as it is: the original saved no row by it.
     """
 
     id = "tf-saver"
@@ -40,6 +41,7 @@ class Saver(UseRule):
         Example("a list", MADE + "s = tf.train.Saver(tf.trainable_variables())\n", says="lists its variables"),
         Example("of other variables", HEAD + ROWS + LISTED, HEAD + TABLE + LISTED),
         Example("with a table", HEAD + ROWS + BOTH, HEAD + TABLE + BOTH.replace("[W", "[W.variable"), assume=True),
+        Example("made before the optimizer's slots are", HEAD + ROWS + STEP, says="is made before the training step"),
         Example("not without --assume", HEAD + ROWS + BOTH, says="the state of its optimizer"),
     )
 
