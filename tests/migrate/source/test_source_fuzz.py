@@ -10,7 +10,7 @@ import difflib
 import os
 from pathlib import Path
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from migrate.report.model import State
@@ -24,6 +24,7 @@ COUNT = int(os.environ.get("MIGRATE_FUZZ", "40"))
 CASES = [path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parent / "cases").glob("*.txt"))]
 SOURCES = [case.partition("# output\n")[0] for case in CASES]
 SOURCES += [example.before for rule in rules(Rule) for example in rule.examples]
+ONE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 LINES = sorted({line + "\n" for source in SOURCES for line in source.splitlines()})
 TOKENS = [
     "(",
@@ -106,6 +107,7 @@ def mutated(text: str, kind: str, at: int, what: int | str) -> str:
     st.sampled_from(["utf-8", "utf-8-sig", "latin-1"]),
     st.booleans(),
 )
+@example(ONE, [("insert", ONE.index("\n"), "\\\n")], "utf-8", False)  # the line of the last import goes on
 def test_a_mutated_source_is_converted_soundly_or_left(
     source: str, changes: list[tuple[str, int, int | str]], encoding: str, assumed: bool
 ) -> None:

@@ -42,12 +42,14 @@ def end_of_line(tree: Tree, statement: cst.CSTNode) -> int:
 
 
 def _next_line(text: str, offset: int) -> int:
-    """Return the offset just behind the line end that follows `offset`."""
+    """Return the offset just behind the line end that follows `offset`; a line that ends with `\\` goes on below."""
     ends = [found for found in (text.find("\n", offset), text.find("\r", offset)) if found >= 0]
     if not ends:
         return len(text)
     end = min(ends)
-    return end + 2 if text[end : end + 2] == "\r\n" else end + 1
+    behind = end + 2 if text[end : end + 2] == "\r\n" else end + 1
+    goes_on = text[offset:end].endswith("\\") and "#" not in text[offset:end]
+    return _next_line(text, behind) if goes_on else behind
 
 
 def kept_comments(tree: Tree, call: cst.Call) -> list[str]:
