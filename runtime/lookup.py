@@ -32,7 +32,7 @@ def sparse_lookup(
     Args:
         hashtable: a table of this graph.
         ids: int32 or int64 tensor of any rank (a list or an array will do), or a RaggedTensor.
-        send_count: accepted; there is no exchange between ranks whose size it would bound.
+        send_count: accepted; an exchange between ranks is as large as its batch needs.
         is_train: a bool, or a bool scalar tensor. True inserts unseen ids; False reads their initial rows and inserts
             nothing.
         name: of the scope that the ops get.

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, config
+from runtime import _checks, config, ranks
 from runtime.ranks import shared
 from runtime.storage import KINDS, Storage, log_compaction
 
@@ -61,6 +61,11 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
     """
     check_rules(given)
     _refuse_absent(given)
+    if ranks.size() > 1 and given["all2all_gradients_op"] != _GRADIENT_OPS[0]:
+        raise ValueError(
+            f"`all2all_gradients_op` {given['all2all_gradients_op']!r} of the table {given['name']!r} is not heeded "
+            "with several ranks: leave it out, and divide with runtime.ranks.reduced_gradients(pairs, 'mean')"
+        )
     for argument, default in _NO_EFFECT.items():
         if given[argument] != default:
             _log.info("create_table(%r): %s has no effect in this runtime", given["name"], argument)
@@ -145,7 +150,7 @@ def _check_options(given: Mapping[str, Any]) -> None:
         _checks.text("ssd_data_path", path, 1024)
 
 
-# In one process the two are the same: there is one rank to divide by.
+# In one process the two are the same: there is one rank to divide by. With several, `reduced_gradients` divides.
 _GRADIENT_OPS = ("sum_gradients", "sum_gradients_and_div_by_ranksize")
 
 

@@ -151,5 +151,9 @@ def test_one_rank_does_not_save_its_part_as_the_table(monkeypatch: pytest.Monkey
     with pytest.raises(ranks.RanksError, match="`part` lie in 2 ranks"):
         tf.train.Checkpoint(table=table).write(str(tmp_path / "model"))
     assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match=r"divide with runtime\.ranks\.reduced_gradients"):
+        runtime.create_table(
+            tf.int64, 2, "mean", tf.ones_initializer(), all2all_gradients_op="sum_gradients_and_div_by_ranksize"
+        )
     with pytest.raises(ValueError, match="give one row for all ids"):
         runtime.sparse_lookup(table, [1, 2], is_train=False, serving_default_value=tf.zeros([2, 2]))
