@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -25,7 +26,7 @@ def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
     if target.exists() and not target.is_dir():
         raise MigrateError(f"{target} is a file; choose another folder")
     if not replace and target.exists() and any(target.iterdir()):
-        raise MigrateError(f"{target} has files in it; choose another folder, or replace the whole folder by --force")
+        raise _taken(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         stage = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
@@ -36,11 +37,28 @@ def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
     try:
         yield stage
         stage.chmod(0o777 & ~_umask())
-        _put(stage, target)
+        if replace:
+            _put(stage, target)
+        else:
+            _put_new(stage, target)
     except OSError as error:
         raise MigrateError(f"cannot write to {target}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def _taken(target: Path) -> MigrateError:
+    return MigrateError(f"{target} has files in it; choose another folder, or replace the whole folder by --force")
+
+
+def _put_new(stage: Path, target: Path) -> None:
+    """Move a folder to where nothing or an empty one is; another process may have written there meanwhile."""
+    try:
+        stage.rename(target)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise _taken(target) from error
+        raise
 
 
 def _put(stage: Path, target: Path) -> None:

@@ -124,13 +124,13 @@ def listed(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def read_text(path: str | Path) -> str:
-    """Return the text of a schema file; raises `MigrateError` when it cannot be read."""
+def read_text(path: str | Path, what: str = "the schema", remedy: str = "check the path given to --schema") -> str:
+    """Return the text of a schema, or another file; raises `MigrateError` when it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise MigrateError(f"{path}: cannot read the schema ({reason}), check the path given to --schema") from error
+        raise MigrateError(f"{path}: cannot read {what} ({reason}), {remedy}") from error
 
 
 class _Loader(yaml.SafeLoader):

@@ -11,7 +11,7 @@ from runtime.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_st
 from runtime.grouped import grouped_lookup
 from runtime.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
 from runtime.initializers import column_blocks
-from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules
+from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.looked_up import looked_up_rows
 from runtime.lookup import sparse_lookup
 from runtime.partitioned import partitioned_lookup
@@ -33,6 +33,7 @@ __all__ = [
     "KeyRules",
     "Storage",
     "Table",
+    "WarmStart",
     "checkpoint",
     "column_blocks",
     "create_counted_table",

@@ -91,6 +91,8 @@ def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
 def movable(tables: Iterable[Table], modify_graph: bool | None) -> Iterator[None]:
     """Note at the tables of a graph whether the dataset may compute the ids of the lookups that are made inside.
 
+    With several ranks none may: these have exchanged the ids that a lookup sees.
+
     Raises:
         ValueError: `modify_graph` is neither a bool nor None.
     """
@@ -98,23 +100,9 @@ def movable(tables: Iterable[Table], modify_graph: bool | None) -> Iterator[None
         _checks.boolean("modify_graph", modify_graph)
     before = {table: (len(table.lookups), len(table.inner_lookups)) for table in tables}
     yield
-    if modify_graph:
+    if modify_graph and ranks.size() == 1:
         for table, (lookups, inner) in before.items():
             table.movable.update(table.lookups[lookups:], table.inner_lookups[inner:])
-
-
-def refuse_counted(tables: Iterable[Table]) -> None:
-    """Refuse tables that only updates change, for lookups that insert.
-
-    Raises:
-        ValueError: there is such a table.
-    """
-    for table in tables:
-        if table.reads_each_step:
-            raise ValueError(
-                f"the counted table `{table.table_name}` has no grouped lookup: look it up by itself with "
-                "sparse_lookup, embedding_lookup_sparse or safe_embedding_lookup_sparse"
-            )
 
 
 def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> None:
@@ -130,19 +118,6 @@ def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> No
                 f"the table `{table.table_name}` expands (use_dynamic_expansion=True), and only sparse_lookup trains "
                 "such a table: look up with it and combine its rows, or give is_train=False or is_grad=False"
             )
-
-
-def refuse_shared_addresses(table: Table) -> None:
-    """Refuse a table that expands where several ranks share the rows: an address means one process.
-
-    Raises:
-        ValueError: it is so.
-    """
-    if table.expands and ranks.size() > 1:
-        raise ValueError(
-            f"the table `{table.table_name}` expands (use_dynamic_expansion=True) and is shared by {ranks.size()} "
-            "ranks, where addresses mean nothing: leave init(use_dynamic_expansion=False), tables grow without it"
-        )
 
 
 def with_gradient(tables: Iterable[Table], is_grad: Any) -> bool:

@@ -21,6 +21,11 @@ from tensorflow.python.client.session import SessionInterface
 from tensorflow.python.eager import context
 from tensorflow.python.framework import auto_control_deps, op_def_registry
 from tensorflow.python.ops import control_flow_util
+from tensorflow.python.ops.control_flow_v2_func_graphs import (
+    CondBranchFuncGraph,
+    WhileBodyFuncGraph,
+    WhileCondFuncGraph,
+)
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 from tensorflow.python.trackable import resource as trackable_resource
 from tensorflow.python.trackable.base import Trackable
@@ -38,6 +43,7 @@ __all__ = [
     "SaveableObject",
     "SessionInterface",
     "Trackable",
+    "abort_collectives",
     "add_control_inputs",
     "as_written",
     "choose_exported_saver",
@@ -48,6 +54,8 @@ __all__ = [
     "extend_warm_starts",
     "global_seed",
     "in_control_flow",
+    "in_loop",
+    "may_run_or_not",
     "nodes_called",
     "order_by_handle",
     "parse_object_graph",
@@ -56,6 +64,7 @@ __all__ = [
     "time_checkpoints",
     "track",
     "update_input",
+    "worker_answers",
 ]
 
 #: The tensor of an object-based checkpoint that tells which objects it was written from.
@@ -108,10 +117,36 @@ def update_input(op: tf.Operation, number: int, tensor: tf.Tensor) -> None:
     op._update_input(number, tensor)
 
 
+def abort_collectives(message: str) -> None:
+    """Let all collectives of this process fail from now on, those that wait as well (DeadlineExceededError)."""
+    context.context().abort_collective_ops(tf.errors.DEADLINE_EXCEEDED, message)
+
+
+def worker_answers(number: int, seconds: float) -> bool:
+    """Whether a worker of this process' cluster answers within the time; one that was started anew does not count."""
+    try:
+        context.context().check_collective_ops_peer_health(f"/job:worker/replica:0/task:{number}", int(seconds * 1000))
+    except tf.errors.OpError:
+        return False
+    return True
+
+
 def in_control_flow(op: tf.Operation) -> bool:
     """Whether `op` stands inside a v1 `tf.cond` or `tf.while_loop`, where it may be dead."""
     context: Any = op._get_control_flow_context()
     return context is not None
+
+
+def may_run_or_not(graph: Any) -> bool:
+    """Whether ops that are made in `graph` now stand in a branch of `tf.cond` or in a `tf.while_loop`."""
+    return isinstance(graph, CondBranchFuncGraph) or in_loop(graph) or graph._get_control_flow_context() is not None
+
+
+def in_loop(graph: Any) -> bool:
+    """Whether ops that are made in `graph` now stand in a `tf.while_loop`."""
+    context: Any = graph._get_control_flow_context()
+    inside = context is not None and context.GetWhileContext() is not None
+    return isinstance(graph, (WhileBodyFuncGraph, WhileCondFuncGraph)) or inside
 
 
 def stateful_types(op: tf.Operation) -> set[str]:
@@ -273,12 +308,13 @@ def replace_saver(change: Callable[[Any, str, Any], None], kind: type) -> None:
 
 def time_checkpoints(
     change: Callable[[Any, str, Any], None],
-    timer: Callable[[], Any],
+    timer: Callable[[int | None], Any],
     saving: Callable[[Any, Any], AbstractContextManager[None]],
 ) -> None:
-    """Let `timer()` give what tells CheckpointSaverHooks when to save (None: what they have), by `change`.
+    """Let `timer` give what tells CheckpointSaverHooks when to save (None: what they have), by `change`.
 
-    They save within `saving(saver, timer)`.
+    It gets how many steps lie between their saves, None where they save by seconds. They save within
+    `saving(saver, timer)`.
     """
     hook: Any = tf.compat.v1.train.CheckpointSaverHook
     begin, save = hook.begin, hook._save
@@ -286,7 +322,7 @@ def time_checkpoints(
     @functools.wraps(begin)
     def begun(self: Any) -> None:
         begin(self)
-        self._timer = timer() or self._timer
+        self._timer = timer(self._timer._every_steps) or self._timer
 
     @functools.wraps(save)
     def saved(self: Any, session: Any, step: int) -> Any:

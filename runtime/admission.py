@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _checks, _tensorflow, native, ordering
+from runtime.ranks.starting import current
 from runtime.table import Table
 
 #: Collection of the scalar integer tensor that tells the time of a batch, under the name Rec SDK scripts use.
@@ -200,7 +201,11 @@ def _now(table: Table, rules: AdmissionRules, config: Mapping[str, Any] | None) 
                 "access_and_evict_config a `timestamp`"
             )
         return tf.zeros([0], tf.int64)
-    return tf.reshape(time_scalar(given), [1])
+    own = tf.reshape(time_scalar(given), [1])
+    if rules.eviction_threshold is None or current().size == 1:
+        return own
+    # The keys that are counted here are those of all ranks, each of which has the time of its own batch.
+    return tf.reduce_max(current().all_gather(own)[0], keepdims=True)
 
 
 def time_scalar(time: Any) -> tf.Tensor:

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from runtime import _tensorflow, native
 from runtime.presence import tables_in
+from runtime.ranks.starting import why_not_a_part
 
 if TYPE_CHECKING:
     from runtime.table import Table
@@ -194,12 +195,18 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
     @property
     def specs(self) -> list[_tensorflow.SaveSpec]:
         """The tensors that a Saver writes: the anchor, then keys, values, slots and meta from one snapshot."""
-        if self._save_specs is None:
+        refused = why_not_a_part(self.table.table_name)
+        if self._save_specs is None or refused:
             with tf.control_dependencies(None):
                 tensors = self.saved(self.table.table_name)
-            self._save_specs = [
-                _tensorflow.SaveSpec(tensor, "", name, device=self.device) for name, tensor in tensors.items()
-            ]
+            if refused:
+                # Every session makes a Saver, also one that nobody uses: what fails is saving.
+                with tf.control_dependencies([checked(tf.constant(False), refused, tf.constant(0))]):
+                    tensors = {name: tf.identity(tensor) for name, tensor in tensors.items()}
+            specs = [_tensorflow.SaveSpec(tensor, "", name, device=self.device) for name, tensor in tensors.items()]
+            if refused:
+                return specs
+            self._save_specs = specs
         return self._save_specs
 
     def saved(self, name: str) -> dict[str, tf.Tensor]:
@@ -214,6 +221,9 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
         """Replace the table's rows by those of the checkpoint (tensors in the order of `specs`)."""
+        refused = why_not_a_part(self.table.table_name)
+        if refused:
+            return checked(tf.constant(False), refused, tf.constant(0))
         if len(restored_tensors) < (len(ROWS) + 1 if self.table.is_save else 1):
             restored_tensors = self._warm_start(restored_tensors[0])
         replaced = [self._import(*restored_tensors[1:])] if len(restored_tensors) > 1 else []

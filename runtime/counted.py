@@ -6,6 +6,7 @@ matrix that the init op draws.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,13 @@ import tensorflow as tf
 
 from runtime import _ids, _tensorflow, eviction, native
 from runtime.admission import CountingBloom
-from runtime.anchor import Anchor, GraphAnchor
+from runtime.anchor import Anchor, GraphAnchor, checked
 from runtime.checkpoint import keyed
 from runtime.checkpoint.keyed_reading import BLOOM, filled
 from runtime.optimizers import stock
+from runtime.ranks.fused import Request, rows_of_all
+from runtime.ranks.messages import Bags
+from runtime.ranks.starting import why_not_a_part
 from runtime.table import Table
 from runtime.table_arguments import TableArguments
 
@@ -160,6 +164,9 @@ class CountedAnchor(GraphAnchor):
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
         """Replace the rows by what `read_all` gave."""
+        refused = why_not_a_part(self.table.table_name)
+        if refused:
+            return checked(tf.constant(False), refused, tf.constant(0))
         return self.replaced(self.packed(restored_tensors))
 
     def packed(self, tensors: Sequence[tf.Tensor]) -> keyed.Rows:
@@ -240,9 +247,38 @@ def global_step() -> tf.Tensor:
     return tf.cast(tf.identity(step), tf.int64)
 
 
-@_tensorflow.as_written
 def lookup(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
-    """Return the rows of keys int64 of any shape: float32, keys.shape + [dim]; each from the table of its bucket."""
+    """Return the rows of keys int64 of any shape: float32, keys.shape + [dim]; each from the table of its bucket.
+
+    With several ranks, from the rank that holds it.
+    """
+    return lookup_all([(tables, keys)])[0]
+
+
+@_tensorflow.as_written
+def lookup_all(
+    lookups: Sequence[tuple[Sequence[CountedTable], tf.Tensor]], bags: Sequence[Bags | None] | None = None
+) -> list[tf.Tensor]:
+    """Return what `lookup` does for each, or the sums of its bags, with several ranks from one exchange."""
+    return rows_of_all(
+        [
+            Request(
+                keys,
+                tables[0].placement,
+                functools.partial(_held_rows, tables),
+                # An update sees each occurrence of a key that it counts.
+                distinct=not tables[0].rules.tracks,
+                dim=tables[0].dim,
+                name=tables[0].table_name,
+                bags=own,
+            )
+            for (tables, keys), own in zip(lookups, bags or [None] * len(lookups), strict=True)
+        ]
+    )
+
+
+def _held_rows(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
+    """Return the rows of keys that lie in this process."""
     if len(tables) == 1:
         return _lookup(tables[0], keys)
     flat = tf.reshape(keys, [-1])
@@ -258,7 +294,7 @@ def lookup(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
 
 def _lookup(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
     table.require_here()
-    with tf.device("/device:CPU:0"):
+    with tf.device("/device:CPU:0"), _ids.movable([table], True):  # it changes nothing, so the dataset may
         if table.rules.threshold > 0:
             rows = native.ops().rec_lookup_permitted(
                 table.handle, table.variable.tensor(), keys, refused=table.rules.refused
@@ -267,7 +303,6 @@ def _lookup(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
             rows = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
         _ids.with_gradient([table], True)
         _ids.recorded([table], rows)
-    table.movable.update([*table.lookups[-1:], *table.inner_lookups[-1:]])  # it changes nothing, so it may
     rows.set_shape(keys.shape.concatenate([table.dim]))
     return rows
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow, pooled
-from runtime.counted import CountedTable, lookup, with_int_keys
+from runtime import _tensorflow, grouped_pooled, pooled, ranks
+from runtime.counted import CountedTable, lookup_all, with_int_keys
+from runtime.ranks.messages import Bags
+from runtime.ranks.pooling import Pooled, divided
 
 
 @_tensorflow.as_written
@@ -52,29 +54,86 @@ def safe_lookup_sparse(
         return _combined(tables, one, one.rows, settings["default_id"] if settings["fill_empty"] else None)
 
 
+@_tensorflow.as_written
+def lookup_sparse_all(
+    lookups: Sequence[tuple[Sequence[CountedTable], Any, Any, str | None]], name: str | None = None
+) -> list[tf.Tensor]:
+    """Return what `lookup_sparse` does for each (tables, ids, weights, combiner), with as many rows as the ids have.
+
+    Tables that count nothing are looked up in one op; with several ranks, all are in one exchange.
+    """
+    with tf.name_scope(name or "embedding_lookup_sparse"), tf.device("/device:CPU:0"):
+        checked = []
+        for tables, ids, weights, combiner in lookups:
+            ids = with_int_keys(ids)
+            checked.append(
+                (tables, grouped_pooled.every_row(pooled.plain(tables[0], ids, weights, combiner, None), ids))
+            )
+        fused = [ranks.size() == 1 and len(tables) == 1 and not tables[0].rules.tracks for tables, _ in checked]
+        together = [one for (_, one), own in zip(checked, fused, strict=True) if own]
+        apart = [(tables, one) for (tables, one), own in zip(checked, fused, strict=True) if not own]
+        found = iter(
+            grouped_pooled.looked_up(together, False, True, False, {"negative_keys": True}) if together else []
+        )
+        others = iter(_all_combined([(tables, one, one.rows, False, None) for tables, one in apart]))
+        return [next(found if own else others) for own in fused]
+
+
+#: A lookup: its tables, how it pools, how many rows it has (None: up to the last one with an id), whether it prunes as
+#: the safe form does, and the id whose row an empty one gets.
+_Lookup = tuple[Sequence[CountedTable], pooled.Pooling, tf.Tensor | None, bool, int | None]
+
+
 def _combined(
     tables: Sequence[CountedTable], one: pooled.Pooling, rows: tf.Tensor | None, default_id: int | None
 ) -> tf.Tensor:
     """Look every id up and combine; with a number of `rows` it is the safe form."""
+    return _all_combined([(tables, one, rows, rows is not None, default_id)])[0]
+
+
+def _all_combined(lookups: Sequence[_Lookup]) -> list[tf.Tensor]:
+    """Look every id of all up together, and combine those of each."""
+    waiting = [_waiting(*one) for one in lookups]
+    pairs = [(tables, own.asked) for (tables, *_), own in zip(lookups, waiting, strict=True)]
+    found = lookup_all(pairs, [own.bags for own in waiting])
+    return [own.combine(rows) for own, rows in zip(waiting, found, strict=True)]
+
+
+def _waiting(
+    tables: Sequence[CountedTable], one: pooled.Pooling, rows: tf.Tensor | None, prune: bool, default_id: int | None
+) -> Pooled:
+    """Return the ids [n] whose rows a lookup takes, and what combines their rows, or their sums over ranks."""
     bags = one.bags
     keys, segments = tf.cast(bags.keys, tf.int64), _segments(bags)
     weights = bags.weights if bags.weighted else None
-    if rows is not None:
+    if prune:
         kept = keys >= 0
         if weights is not None and one.combiner != "sum":
             kept &= weights > 0
         keys, segments = tf.boolean_mask(keys, kept), tf.boolean_mask(segments, kept)
         weights = None if weights is None else tf.boolean_mask(weights, kept)
     count = tf.reduce_max(tf.concat([segments, [-1]], 0)) + 1 if rows is None else rows
-    found = _clipped(lookup(tables, keys), one.max_norm)
-    result = _sums(found, segments, weights, one.combiner, count)
+    ids, numbers = tf.size(keys), segments
     if default_id is not None:
         used = tf.math.unsorted_segment_sum(tf.ones_like(segments), segments, count)
         empty = tf.where(tf.equal(used, 0))
-        instead = lookup(tables, tf.fill([tf.shape(empty)[0]], tf.constant(default_id, tf.int64)))
-        result = tf.tensor_scatter_nd_add(result, empty, _clipped(instead, one.max_norm))
-    result.set_shape([None, tables[0].dim])
-    return one.finish(result)
+        keys = tf.concat([keys, tf.fill([tf.shape(empty)[0]], tf.constant(default_id, tf.int64))], 0)
+        numbers = tf.concat([segments, empty[:, 0]], 0)
+    # One process pools with stock TensorFlow's ops, to its bits.
+    by_ranks = ranks.size() > 1 and weights is None and one.max_norm.shape.num_elements() == 0
+
+    def combine(found: tf.Tensor) -> tf.Tensor:
+        if by_ranks:
+            result = divided(found, numbers, None, one.combiner)
+        else:
+            found = _clipped(found, one.max_norm)
+            result = _sums(found if default_id is None else found[:ids], segments, weights, one.combiner, count)
+            if default_id is not None:
+                result = tf.tensor_scatter_nd_add(result, empty, found[ids:])
+        result.set_shape([None, tables[0].dim])
+        return one.finish(result)
+
+    return Pooled(keys, Bags(numbers, count) if by_ranks else None, combine)
 
 
 def _segments(bags: Any) -> tf.Tensor:

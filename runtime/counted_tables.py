@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from runtime import _checks, _tensorflow
 from runtime.counted import CountedAnchor, CountedTable
-from runtime.key_rules import InitialRows, KeyRules
+from runtime.key_rules import InitialRows, KeyRules, WarmStart
+from runtime.ranks import parts
 from runtime.table import tables
 from runtime.table_arguments import TableArguments
 
@@ -47,7 +48,8 @@ def create_counted_table(
         collections: further collections of the graph that get the variable.
 
     Raises:
-        ValueError: an argument of a wrong type or value, a name that the graph has, or eager mode.
+        ValueError: an argument of a wrong type or value, a name that the graph has, a checkpoint to begin with that is
+            not there, or eager mode.
     """
     _checks.text("name", name, 1000)
     if rules is not None:
@@ -76,7 +78,7 @@ def counted_table(
     """Make the table of checked arguments, called exactly `name`; `anchor` and `share` are those of `CountedTable`.
 
     Raises:
-        ValueError: keys of another type, a name that the graph has, or eager mode.
+        ValueError: keys of another type, a name that the graph has, no checkpoint to begin with, or eager mode.
     """
     if key_dtype not in _KEYS:
         raise ValueError(f"`key_dtype` {key_dtype!r} of the table `{name}` must be tf.int64, tf.int32 or tf.string")
@@ -100,4 +102,21 @@ def counted_table(
     )
     drawn = (rules.initial or InitialRows()).drawn(dim, initializer)
     with v1.name_scope(None), tf.control_dependencies(None):
-        return CountedTable(arguments, rules.updates, drawn, anchor, share)
+        table = CountedTable(arguments, rules.updates, drawn, anchor, share)
+        if rules.warm_start is not None:
+            _start(table, rules.warm_start)
+    return table
+
+
+def _start(table: CountedTable, warm: WarmStart) -> None:
+    path, name = warm.path(table.table_name), warm.name or table.share[0]
+    if path is None:
+        return
+    if parts.is_whole(path):
+        raise ValueError(
+            f"the table `{table.table_name}` is to begin with the checkpoint {path}, which several ranks wrote: "
+            "restore it with runtime.ranks.checkpoint.Saver in one process, and begin with what a tf.compat.v1 Saver "
+            "saves there"
+        )
+    table.variable.start_from(path, name)
+    table.variable.source = (path, name) if warm.always else None

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow, native
+from runtime import _checks, _tensorflow, native, ranks
 from runtime.admission import time_scalar
 from runtime.table import Table, tables
 
@@ -69,7 +69,8 @@ class EvictHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     It does so after a run when `evict_time_interval` seconds went by since the last time, or when the global step went
     past a multiple of `evict_step_interval`. The global step comes with the run; there is no session.run of its own but
-    where a multiple is near.
+    where a multiple is near. Of several ranks each evicts the rows that it holds; tables that all of them have are
+    evicted by steps alone, since their clocks differ and their copies must not.
     """
 
     def __init__(
@@ -85,7 +86,8 @@ class EvictHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._steps = (
             None if evict_step_interval is None else _checks.integer("evict_step_interval", evict_step_interval, 1)
         )
-        self._evictions: list[tf.Tensor] = []
+        self._by_time: list[tf.Tensor] = []
+        self._by_step: list[tf.Tensor] = []
         self._global_step: Any = None
         self._started = 0.0
         self._last_step: int | None = None
@@ -95,11 +97,19 @@ class EvictHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
         Raises:
             RuntimeError: there is a step interval and no global step.
+            RanksError: there is none, and several ranks have copies of a table that evicts.
         """
         if not self._enabled:
             return
         evicting = [table for table in tables() if table.admission and table.admission.eviction_threshold is not None]
-        self._evictions = [evict_by_age(table) for table in evicting]
+        copied = [table.placement == "replicated" and ranks.size() > 1 for table in evicting]
+        if any(copied) and self._steps is None:
+            raise ranks.RanksError(
+                f"EvictHook evicts the table `{evicting[copied.index(True)].table_name}` by time, of which "
+                f"{ranks.size()} ranks have copies that would differ: give it an evict_step_interval"
+            )
+        self._by_step = [evict_by_age(table) for table in evicting]
+        self._by_time = [op for op, on_all in zip(self._by_step, copied, strict=True) if not on_all]
         if not evicting:
             tf.compat.v1.logging.warning("EvictHook has nothing to do: no table's lookups have an eviction_threshold")
         if self._steps is None:
@@ -118,19 +128,19 @@ class EvictHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def before_run(self, run_context: Any) -> Any:
         """Ask for the global step with the run."""
-        if not self._evictions or self._global_step is None:
+        if not self._by_step or self._global_step is None:
             return None
         return tf.compat.v1.train.SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Evict when it is time."""
-        if not self._evictions:
+        if not self._by_step:
             return
-        due = time.monotonic() - self._started > self._seconds
-        if self._global_step is not None:
-            due = self._passed(int(run_values.results), run_context.session) or due
+        due = self._by_time if time.monotonic() - self._started > self._seconds else []
+        if self._global_step is not None and self._passed(int(run_values.results), run_context.session):
+            due = self._by_step
         if due:
-            run_context.session.run(self._evictions)
+            run_context.session.run(due)
             self._started = time.monotonic()
 
     def _passed(self, fetched: int, session: Any) -> bool:

@@ -76,8 +76,25 @@ def _admitted_gradient(op: tf.Operation, gradient: tf.Tensor, _: Any) -> list[An
     return [None, tf.IndexedSlices(values, kept, tf.shape(anchor)), *[None] * (len(op.inputs) - 2)]
 
 
+def _packed_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
+    """Return for the rows of each table their part of the message's gradient."""
+    *rows, asked, lengths = op.inputs
+    widths = [one.shape[1] for one in rows]
+    return [*native.ops().rec_unpack_rows(gradient, asked, lengths, N=len(widths), widths=widths), None, None]
+
+
+def _spread_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
+    """Return for the message the sums of what the ids of each row, or the bags of each sum, get."""
+    tables, (_, counts, _, *links) = len(gradients), op.inputs
+    return [native.ops().rec_sum_rows(gradients, counts, links[:tables], links[tables:]), *[None] * (2 + 2 * tables)]
+
+
 # Training by address takes the gradient of the rows; towards the anchor an expanded lookup has none.
 tf.no_gradient("RecExpand")
+tf.RegisterGradient("RecPackRows")(_packed_gradient)
+tf.RegisterGradient("RecSpreadRows")(_spread_gradient)
+for _op_type in ("RecPartitionKeys", "RecUnpackKeys", "RecPadParts", "RecCutParts"):
+    tf.no_gradient(_op_type)
 for _op_type in ("RecPooledLookup", "RecPooledLookupOrInsert"):
     tf.RegisterGradient(_op_type)(_pooled_gradient)
 for _op_type in ("RecPooledLookupGroup", "RecPooledLookupOrInsertGroup"):

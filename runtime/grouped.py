@@ -7,8 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, admission, native, ranks
+from runtime import _checks, _ids, _tensorflow, admission, native
 from runtime.lookup import dense_keys, sparse_lookup
+from runtime.ranks.fused import Request, rows_of_all
 from runtime.table import Table
 
 
@@ -23,7 +24,8 @@ def grouped_lookup(
     """Return for each (table, ids) what `sparse_lookup(table, ids)` returns, all from one op.
 
     A `tf.function` runs stateful ops one after another, and a small lookup is mostly the cost of its op; here many run
-    at once. A table may come several times. The other arguments are those of `sparse_lookup`, for all of them.
+    at once. A table may come several times. The other arguments are those of `sparse_lookup`, for all of them. Counted
+    tables are looked up one after another, as each of their ids has a part in the update.
 
     Raises:
         ValueError: as `sparse_lookup`, nothing to look up, or training a table that expands.
@@ -34,30 +36,44 @@ def grouped_lookup(
         _checks.text("name", name)
     if not pairs:
         raise ValueError("grouped_lookup has nothing to look up: give it at least one pair (table, ids)")
+    if any(table.reads_each_step for table, _ in pairs):
+        rest = [(table, ids) for table, ids in pairs if not table.reads_each_step]
+        others = iter(grouped_lookup(rest, is_train, is_grad, name, modify_graph) if rest else [])
+        return [
+            sparse_lookup(table, ids, is_grad=is_grad) if table.reads_each_step else next(others)
+            for table, ids in pairs
+        ]
     members = [table for table, _ in pairs]
-    _ids.refuse_counted(members)
     for table in members:
         admission.agree(table, admission.OFF)
     _ids.refuse_expanding(members, is_train, is_grad)
     trains = _ids.with_gradient(members, is_grad)
     scope = tf.name_scope(name or "grouped_lookup")
     with _ids.movable(members, modify_graph), scope, tf.device("/device:CPU:0"):
-        if ranks.size() > 1:
-            more = {"is_train": is_train, "is_grad": is_grad, "modify_graph": modify_graph}
-            return [sparse_lookup(table, ids, **more) for table, ids in pairs]
         flat = [ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids for _, ids in pairs]
-        keys = [tf.cast(dense_keys(ids, table), tf.int64) for table, ids in zip(members, flat, strict=True)]
-
-        def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
-            anchors = {table: table.variable.tensor() for table in members}
-            rows = op([table.handle for table in members], [anchors[table] for table in members], keys)
-            _ids.recorded(anchors, rows[0])
-            return rows
-
-        ops = native.ops()
-        rows = _ids.either(is_train, lambda: run(ops.rec_lookup_or_insert_group), lambda: run(ops.rec_lookup_group))
+        requests = []
+        for table, ids in zip(members, flat, strict=True):
+            keys = tf.cast(dense_keys(ids, table), tf.int64)
+            averages = table.arguments.averages
+            request = Request(keys, table.placement, None, dim=table.dim, name=table.table_name, averages=averages)
+            requests.append(request)
+        rows = rows_of_all(requests, lambda keys: grouped_rows(members, keys, is_train))
         for i, (table, ids) in enumerate(pairs):
-            rows[i].set_shape(keys[i].shape.concatenate([table.dim]))
+            rows[i].set_shape(requests[i].keys.shape.concatenate([table.dim]))
             rows[i] = rows[i] if trains else tf.stop_gradient(rows[i])
             rows[i] = ids.with_flat_values(rows[i]) if isinstance(ids, tf.RaggedTensor) else rows[i]
         return rows
+
+
+def grouped_rows(members: Sequence[Table], keys: Sequence[tf.Tensor], is_train: Any) -> list[tf.Tensor]:
+    """Return the rows of keys of each table that lie in this process, from one op; keys are of any shape."""
+    wide = [tf.cast(one, tf.int64) for one in keys]
+
+    def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
+        anchors = {table: table.variable.tensor() for table in members}
+        rows = op([table.handle for table in members], [anchors[table] for table in members], wide)
+        _ids.recorded(anchors, rows[0])
+        return rows
+
+    ops = native.ops()
+    return _ids.either(is_train, lambda: run(ops.rec_lookup_or_insert_group), lambda: run(ops.rec_lookup_group))

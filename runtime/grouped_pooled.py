@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from runtime import _checks, _ids, _tensorflow, native, pooled, ranks
+from runtime.grouped import grouped_rows
 from runtime.pooled import Pooling
+from runtime.table import Table
 
 
 @_tensorflow.as_written
@@ -21,9 +24,12 @@ def grouped_embedding_lookup_sparse(
     is_train: Any = True,
     is_grad: bool = True,
     negative_keys: bool = False,
+    every_row: bool = False,
     modify_graph: bool | None = False,
 ) -> list[tf.Tensor]:
     """Return what `embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), all from one op.
+
+    Counted tables are looked up one after another, as each of their ids has a part in the update.
 
     Args:
         lookups: one table may come several times; sparse and ragged ids may stand side by side.
@@ -33,6 +39,7 @@ def grouped_embedding_lookup_sparse(
         is_train: as in `sparse_lookup`, for all lookups.
         is_grad: False cuts the gradients.
         negative_keys: True makes negative ids keys like all others.
+        every_row: True returns as many rows as the ids have, those without an id at the end as zeros, too.
         modify_graph: as in `sparse_lookup`, for all lookups.
 
     Raises:
@@ -41,8 +48,15 @@ def grouped_embedding_lookup_sparse(
     """
     _named(name)
     settings = {"negative_keys": _checks.boolean("negative_keys", negative_keys)}
+    check = _plain_with_every_row if _checks.boolean("every_row", every_row) else pooled.plain
+
+    def alone(*given: Any) -> tf.Tensor:
+        found = pooled.embedding_lookup_sparse(*given, is_grad=is_grad)
+        return _padded(found, given[1]) if every_row else found
+
     with tf.name_scope(name or "grouped_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
-        return _run(_requests(pooled.plain, lookups, combiner, max_norm), is_train, is_grad, modify_graph, settings)
+        requests = _requests(check, alone, lookups, combiner, max_norm)
+        return _run(requests, is_train, is_grad, modify_graph, settings)
 
 
 @_tensorflow.as_written
@@ -67,8 +81,14 @@ def grouped_safe_embedding_lookup_sparse(
     """
     _named(name)
     settings = pooled.safe_settings(default_id)
+
+    def alone(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> tf.Tensor:
+        given = (table, ids, weights, combiner, default_id, max_norm)
+        return pooled.safe_embedding_lookup_sparse(*given, is_grad=is_grad)
+
     with tf.name_scope(name or "grouped_embedding_lookup"), tf.device("/device:CPU:0"):
-        return _run(_requests(pooled.safe, lookups, combiner, max_norm), is_train, is_grad, modify_graph, settings)
+        requests = _requests(pooled.safe, alone, lookups, combiner, max_norm)
+        return _run(requests, is_train, is_grad, modify_graph, settings)
 
 
 def _named(name: Any) -> None:
@@ -76,19 +96,44 @@ def _named(name: Any) -> None:
         _checks.text("name", name)
 
 
+def _plain_with_every_row(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:
+    return every_row(pooled.plain(table, ids, weights, combiner, max_norm), ids)
+
+
+def every_row(one: Pooling, ids: tf.SparseTensor | tf.RaggedTensor) -> Pooling:
+    """Return the lookup with as many rows as its ids have, those without an id at the end too."""
+    return dataclasses.replace(one, rows=_rows(ids))
+
+
+def _rows(ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:
+    """Return how many rows the ids have, int64."""
+    return ids.nrows(out_type=tf.int64) if isinstance(ids, tf.RaggedTensor) else tf.cast(ids.dense_shape[0], tf.int64)
+
+
+def _padded(found: tf.Tensor, ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:
+    """Return the rows that were found, and zeros for those behind the last one that has an id."""
+    return tf.pad(found, [[0, _rows(ids) - tf.shape(found, tf.int64)[0]], [0, 0]])
+
+
 def _requests(
-    check: Callable[..., Pooling], lookups: Sequence[Sequence[Any]], combiner: Any, max_norm: Any
-) -> list[Pooling]:
+    check: Callable[..., Pooling],
+    alone: Callable[..., tf.Tensor],
+    lookups: Sequence[Sequence[Any]],
+    combiner: Any,
+    max_norm: Any,
+) -> list[Pooling | tf.Tensor]:
+    """Return each lookup, checked, for the one op; of a counted table what it gives."""
     lookups = _checks.items("lookups", lookups, "(table, ids) or (table, ids, weights)")
     if not lookups:
         raise ValueError("a grouped lookup has nothing to look up: give it at least one (table, ids)")
-    requests = []
+    requests: list[Any] = []
     settings = zip(_each("combiner", combiner, len(lookups)), _each("max_norm", max_norm, len(lookups)), strict=True)
     for lookup, (own_combiner, own_norm) in zip(lookups, settings, strict=True):
         if not isinstance(lookup, (tuple, list)) or len(lookup) not in (2, 3):
             raise ValueError(f"a grouped lookup takes (table, ids) or (table, ids, weights), got {lookup!r}")
         table, ids, weights = (*lookup, None)[:3]
-        requests.append(check(_ids.require_table(table, "table"), ids, weights, own_combiner, own_norm))
+        how = alone if _ids.require_table(table, "table").reads_each_step else check
+        requests.append(how(table, ids, weights, own_combiner, own_norm))
     return requests
 
 
@@ -102,16 +147,32 @@ def _each(name: str, value: Any, count: int) -> list[Any]:
 
 
 def _run(
-    requests: list[Pooling], is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
+    lookups: list[Pooling | tf.Tensor], is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
 ) -> list[tf.Tensor]:
+    requests = [one for one in lookups if isinstance(one, Pooling)]
+    if len(requests) < len(lookups):
+        found = iter(_run([*requests], is_train, is_grad, modify_graph, settings) if requests else [])
+        return [next(found) if isinstance(one, Pooling) else one for one in lookups]
+    return looked_up(requests, is_train, is_grad, modify_graph, settings)
+
+
+def looked_up(
+    requests: Sequence[Pooling], is_train: Any, is_grad: bool, modify_graph: bool | None, settings: dict[str, Any]
+) -> list[tf.Tensor]:
+    """Return the result of each lookup, all from one op, and with several ranks from one exchange."""
     members = [one.table for one in requests]
-    _ids.refuse_counted(members)
     bags = [one.bags for one in requests]
     _ids.refuse_expanding(members, is_train, is_grad)
     trains = _ids.with_gradient(members, is_grad)
 
     if ranks.size() > 1:
-        return [one.finished(pooled.shared_pooled(one, is_train, modify_graph, settings), trains) for one in requests]
+
+        def together(keys: list[tf.Tensor]) -> list[tf.Tensor]:
+            with _ids.movable(members, modify_graph):
+                return grouped_rows(members, keys, is_train)
+
+        outputs = pooled.shared_pooled(requests, None, together, settings)
+        return [one.finished(own, trains) for one, own in zip(requests, outputs, strict=True)]
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
         anchors = {table: table.variable.tensor() for table in members}

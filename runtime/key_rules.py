@@ -13,7 +13,7 @@ from runtime.admission import CountingBloom
 from runtime.counted import UpdateRules
 from runtime.storage import Storage
 
-__all__ = ["Admission", "Eviction", "InitialRows", "KeyRules"]
+__all__ = ["Admission", "Eviction", "InitialRows", "KeyRules", "WarmStart"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,46 @@ class InitialRows:
 
 
 @dataclass(frozen=True)
+class WarmStart:
+    """A checkpoint from which the init op takes rows, counts and steps, while the optimizer's slots begin anew."""
+
+    #: Its path, or a folder of which the latest is taken; None begins with no checkpoint.
+    checkpoint: str | None
+    #: What the table is called there; default: as here.
+    name: str | None = None
+    #: Whether a Saver that restores another checkpoint takes the rows from this one, too.
+    always: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the fields.
+
+        Raises:
+            ValueError: a field of a wrong type.
+        """
+        if self.checkpoint is not None:
+            _checks.text("checkpoint", self.checkpoint, 4096)
+        if self.name is not None:
+            _checks.text("name", self.name, 1000)
+        _checks.boolean("always", self.always)
+
+    def path(self, table_name: str) -> str | None:
+        """Return the path of the checkpoint for the table of that name, None where it is to begin with none.
+
+        Raises:
+            ValueError: it is not there.
+        """
+        if self.checkpoint is None:
+            return None
+        found = str(tf.train.latest_checkpoint(self.checkpoint) or self.checkpoint)
+        if not tf.compat.v1.train.checkpoint_exists(found):
+            raise ValueError(
+                f"the table `{table_name}` is to begin with the checkpoint {self.checkpoint!r}, and there is none: "
+                "give the path of one, or of a folder with some"
+            )
+        return found
+
+
+@dataclass(frozen=True)
 class KeyRules:
     """The rules of a counted table, given to `create_counted_table` and to columns of keys; None is the default."""
 
@@ -103,6 +143,7 @@ class KeyRules:
     counts: bool = False
     #: Whether to note the global step of updates where no eviction needs it.
     notes_step: bool = False
+    warm_start: WarmStart | None = None
 
     def __post_init__(self) -> None:
         """Check the fields.
@@ -115,6 +156,7 @@ class KeyRules:
             ("eviction", Eviction),
             ("storage", Storage),
             ("initial", InitialRows),
+            ("warm_start", WarmStart),
         ):
             if getattr(self, name) is not None:
                 _checks.kind(name, getattr(self, name), kind, f"a runtime.{kind.__name__} or None")

@@ -1,7 +1,8 @@
 """Start a program as several ranks on this machine: `python -m runtime.launch -n 2 [options] train.py [arguments]`.
 
-Each rank finds its number and the others' addresses in TF_CONFIG, and prints as itself, line by line. When one fails,
-the others are stopped and the exit code is that of the first to fail.
+Each rank finds its number and the others' addresses in TF_CONFIG, or over Horovod in Horovod's variables, and prints
+as itself, line by line. When one fails, the others are stopped and the exit code is that of the first to fail. The
+program may be a module: `-m runtime.compat.mx_rec train.py`.
 """
 
 from __future__ import annotations
@@ -16,38 +17,55 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import IO, NoReturn
 
 _POLL_SECONDS = 0.05
+_OTHERS = ("TF_CONFIG", "HOROVOD_RANK")  # what would tell ranks of another job
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m runtime.launch", description=__doc__.split("\n\n")[1])
     parser.add_argument("-n", "--ranks", type=int, required=True, help="how many processes")
+    parser.add_argument(
+        "--engine", choices=("collectives", "horovod"), default="collectives", help="what connects them"
+    )
     parser.add_argument("--grace", type=float, default=5.0, help="seconds that ranks have to end once one has failed")
-    parser.add_argument("program", help="a Python file")
+    parser.add_argument("-m", dest="module", action="store_true", help="the program is a module, as of `python -m`")
+    parser.add_argument("program", help="a Python file, or with -m a module")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="for the program")
     options = parser.parse_args(arguments)
     if options.ranks < 1:
         parser.error(f"-n {options.ranks}: a program needs one rank or more")
-    if not os.path.isfile(options.program):  # noqa: PTH113
+    if not options.module and not os.path.isfile(options.program):  # noqa: PTH113
         parser.error(f"there is no program {options.program}: name a Python file")
-    return launch([sys.executable, options.program, *options.arguments], options.ranks, options.grace)
+    command = [sys.executable, *(["-m"] if options.module else []), options.program, *options.arguments]
+    try:
+        return launch(command, options.ranks, options.grace, options.engine)
+    except ImportError as error:
+        parser.error(
+            f"--engine horovod: Horovod cannot be imported ({error}): build it with `make horovod`, or as "
+            "docs/ranks.md says"
+        )
 
 
-def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0) -> int:
-    """Run `command` once for each rank, and wait for all; return 0, or the exit code of the first that failed."""
-    workers = [f"127.0.0.1:{port}" for port in _free_ports(ranks)]
+def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engine: str = "collectives") -> int:
+    """Run `command` once for each rank, and wait for all; return 0, or the exit code of the first that failed.
+
+    Raises:
+        ImportError: the engine is "horovod", and Horovod is not installed.
+    """
+    variables = _of_horovod(ranks) if engine == "horovod" else _of_tensorflow(ranks)
+    inherited = {name: value for name, value in os.environ.items() if name not in _OTHERS}
     printing = threading.Lock()
     processes, printers = [], []
-    for rank in range(ranks):
-        config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
+    for rank, own in enumerate(variables):
         process = subprocess.Popen(
             command,
-            env={**os.environ, "TF_CONFIG": json.dumps(config), "PYTHONUNBUFFERED": "1"},
+            # One seed of hashes for all: ranks that go through a set of names come to the tables in one order.
+            env={"PYTHONHASHSEED": "0", **inherited, **own, "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             preexec_fn=_end_with_parent,
@@ -73,6 +91,29 @@ def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0) -> in
     return code
 
 
+def _of_tensorflow(ranks: int) -> list[dict[str, str]]:
+    """Return the variables that tell each rank who it is, as TensorFlow's multi-worker training has them."""
+    workers = [f"127.0.0.1:{port}" for port in _free_ports(ranks)]
+    tasks = ({"type": "worker", "index": rank} for rank in range(ranks))
+    return [{"TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": task})} for task in tasks]
+
+
+def _of_horovod(ranks: int) -> list[Mapping[str, str]]:
+    """Return Horovod's variables for each rank; in this process runs the server by which they find each other."""
+    from horovod.runner import gloo_run
+    from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
+    from horovod.runner.http.http_server import RendezvousServer
+
+    slots = get_host_assignments(parse_hosts(f"localhost:{ranks}"), ranks)
+    server = RendezvousServer()
+    common = gloo_run.create_run_env_vars("127.0.0.1", ["lo"], server.start())
+    server.init(slots)
+    return [
+        {name: str(value) for name, value in {**common, **gloo_run.create_slot_env_vars(slot)}.items()}
+        for slot in slots
+    ]
+
+
 class _TerminatedError(Exception):
     """The launcher was asked to end."""
 
@@ -95,10 +136,23 @@ def _first_failure(processes: Sequence[subprocess.Popen[bytes]]) -> int:
     failed = [(rank, code) for rank, code in enumerate(codes) if code]
     if not failed:
         return 0
-    rank, code = failed[0]
+    # One that was killed comes first: it is why others fail.
+    rank, code = min(failed, key=lambda one: one[1] > 0)
     rest = f"; the other {codes.count(None)} are stopped" if None in codes else ""
     print(f"runtime.launch: rank {rank} {_ended(code)}{rest}", file=sys.stderr, flush=True)
+    for other, process in enumerate(processes):
+        if codes[other] is None and _suspended(process.pid):
+            print(f"runtime.launch: rank {other} was suspended, as by SIGSTOP", file=sys.stderr, flush=True)
     return 128 - code if code < 0 else code
+
+
+def _suspended(process: int) -> bool:
+    """Whether a signal has stopped a process; Linux tells its state behind its name, which stands in brackets."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            return file.read().rpartition(")")[2].split()[0] in "Tt"
+    except OSError:
+        return False
 
 
 def _ended(code: int) -> str:
@@ -110,6 +164,7 @@ def _end(processes: Sequence[subprocess.Popen[bytes]], grace_seconds: float) -> 
     for process in processes:
         if process.poll() is None:
             process.terminate()
+            process.send_signal(signal.SIGCONT)  # one that is suspended would not hear it
     until = time.monotonic() + grace_seconds
     for process in processes:
         try:

@@ -7,9 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, admission, counted, expansion, native, ranks
+from runtime import _checks, _ids, _tensorflow, admission, counted, expansion, native
 from runtime.counted import CountedTable
-from runtime.ranks import shared
+from runtime.ranks.fused import Request, rows_of_all
+from runtime.serving_default import Default
 from runtime.table import Table
 
 
@@ -61,8 +62,7 @@ def sparse_lookup(
     scope = tf.name_scope(name or f"{hashtable.table_name}_lookup")
     with _ids.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
         keys = dense_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids, hashtable)
-        default = None if serving_default_value is None else _default(hashtable, keys, serving_default_value)
-        _refuse_shared_defaults(hashtable, default)
+        default = None if serving_default_value is None else Default(hashtable, keys, serving_default_value)
         counts = rules.access_threshold is not None
 
         def local(keys: tf.Tensor) -> tf.Tensor:
@@ -70,8 +70,17 @@ def sparse_lookup(
                 return _admitted_rows(hashtable, keys, is_train, default, rules, access_and_evict_config)
             return sparse_rows(hashtable, keys, is_train, default)
 
-        _ids.refuse_shared_addresses(hashtable)
-        rows = shared.rows_of(keys, hashtable.placement, local, distinct=not counts)
+        request = Request(
+            keys,
+            hashtable.placement,
+            local,
+            distinct=not counts,
+            dim=hashtable.dim if default is None else default.width,
+            name=hashtable.table_name,
+            averages=hashtable.arguments.averages,
+        )
+        (rows,) = rows_of_all([request])
+        rows = rows if default is None else default.arrived(rows)
         rows.set_shape(keys.shape.concatenate([hashtable.dim]))
         rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
@@ -83,7 +92,7 @@ def _counted_rows(table: CountedTable, ids: Any, trains: bool, name: str | None)
         dense_keys(ids, table)  # raises
     with tf.name_scope(name or "sparse_lookup"):
         keys = counted.int_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids)
-        rows = shared.rows_of(keys, table.placement, lambda keys: counted.lookup([table], keys), distinct=False)
+        rows = counted.lookup([table], keys)
         rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
 
@@ -97,37 +106,30 @@ def _refuse_options(table: CountedTable, config: Any, default: Any) -> None:
             )
 
 
-def sparse_rows(table: Table, keys: tf.Tensor, is_train: Any, default: tf.Tensor | None = None) -> tf.Tensor:
+def sparse_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default | None = None) -> tf.Tensor:
     """Return the rows of keys that lie in this process, [*keys.shape, dim]; as `sparse_lookup` without its checks."""
     ops = native.ops()
 
     def evaluate() -> tf.Tensor:
         rows = _recorded(table, keys, ops.rec_lookup)
-        return rows if default is None else with_default(table, keys, rows, default)
+        if default is None:
+            return rows
+        found = ops.rec_contains(table.handle, keys)
+        _ids.recorded([table], found)
+        return default.where_missing(found, rows)
 
     def train() -> tf.Tensor:
-        return expansion.lookup(table, keys) if table.expands else _recorded(table, keys, ops.rec_lookup_or_insert)
+        rows = expansion.lookup(table, keys) if table.expands else _recorded(table, keys, ops.rec_lookup_or_insert)
+        return rows if default is None else default.nowhere(rows)
 
     return _ids.either(is_train, train, evaluate)
-
-
-def with_default(table: Table, keys: tf.Tensor, rows: tf.Tensor, default: tf.Tensor) -> tf.Tensor:
-    """Return `rows` of the keys, but where a key has no row in the table the value of `default` [n or 1, dim or 1]."""
-    found = native.ops().rec_contains(table.handle, keys)
-    _ids.recorded([table], found)
-    return _chosen(table, found, rows, default)
-
-
-def _chosen(table: Table, found: tf.Tensor, rows: tf.Tensor, default: tf.Tensor) -> tf.Tensor:
-    chosen = tf.where(tf.reshape(found, [-1, 1]), tf.reshape(rows, [-1, table.dim]), default)
-    return tf.reshape(chosen, tf.shape(rows))
 
 
 def _admitted_rows(
     table: Table,
     keys: tf.Tensor,
     is_train: Any,
-    default: tf.Tensor | None,
+    default: Default | None,
     rules: admission.AdmissionRules,
     config: dict[str, Any] | None,
 ) -> tf.Tensor:
@@ -135,7 +137,7 @@ def _admitted_rows(
 
     def finished(rows: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
         _ids.recorded([table], rows)
-        return rows if default is None else _chosen(table, admitted, rows, default)
+        return rows if default is None else default.where_missing(admitted, rows)
 
     def train() -> tf.Tensor:
         rows, admitted = admission.counting_lookup(table, keys, rules, config)
@@ -149,29 +151,6 @@ def _expanded(table: Table, keys: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
     rows = expansion.lookup(table, tf.boolean_mask(keys, admitted))
     shape = tf.concat([tf.shape(keys, tf.int64), [table.dim]], 0)
     return tf.scatter_nd(tf.where(admitted), rows, shape)
-
-
-def _default(table: Table, keys: tf.Tensor, default: Any) -> tf.Tensor:
-    wanted = tf.TensorShape([keys.shape.num_elements(), table.dim])
-    try:
-        value = tf.convert_to_tensor(default, tf.float32)
-        if tf.broadcast_static_shape(value.shape, wanted).is_compatible_with(wanted):
-            return value
-    except (TypeError, ValueError):
-        pass
-    raise ValueError(
-        f"`serving_default_value` {default!r} of the table `{table.table_name}` must be float32 and broadcast to "
-        f"[{wanted[0] or 'number of ids'}, {table.dim}]"
-    )
-
-
-def _refuse_shared_defaults(table: Table, default: tf.Tensor | None) -> None:
-    """Refuse a default for each id where another rank, which does not know it, looks the id up."""
-    if default is not None and ranks.size() > 1 and default.shape.rank == 2 and default.shape[0] != 1:
-        raise ValueError(
-            f"`serving_default_value` of the table `{table.table_name}` has a row for each id, and {ranks.size()} "
-            "ranks share the table: give one row for all ids"
-        )
 
 
 def _recorded(table: Table, keys: tf.Tensor, op: Callable[..., tf.Tensor]) -> tf.Tensor:

@@ -5,7 +5,8 @@ One op looks up, weighs, sums and divides; its gradient comes per distinct key. 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import tensorflow as tf
 from runtime import _checks, _ids, _tensorflow, admission, native, ranks
 from runtime.lookup import sparse_rows
 from runtime.ranks import pooling
+from runtime.ranks.fused import Request, Together, rows_of_all
 from runtime.table import Table
 
 _COMBINERS = ("mean", "sqrtn", "sum")
@@ -329,25 +331,44 @@ def _pooled(
         return pooled
 
     if ranks.size() > 1:
-        return one.finished(shared_pooled(one, is_train, modify_graph, settings), trains)
+
+        def local(table: Table, keys: tf.Tensor) -> tf.Tensor:
+            with _ids.movable([table], modify_graph):
+                return sparse_rows(table, keys, is_train)
+
+        (shared,) = shared_pooled([one], local, None, settings)
+        return one.finished(shared, trains)
     ops = native.ops()
     with _ids.movable([one.table], modify_graph):
         pooled = _ids.either(is_train, lambda: run(ops.rec_pooled_lookup_or_insert), lambda: run(ops.rec_pooled_lookup))
     return one.finished(pooled, trains)
 
 
-def shared_pooled(one: Pooling, is_train: Any, modify_graph: bool | None, settings: dict[str, Any]) -> tf.Tensor:
-    """Return [rows, dim] of a table that several ranks share."""
+def shared_pooled(
+    lookups: Sequence[Pooling],
+    local: Callable[[Table, tf.Tensor], tf.Tensor] | None,
+    together: Together | None,
+    settings: dict[str, Any],
+) -> list[tf.Tensor]:
+    """Return [rows, dim] of each lookup of tables that several ranks share, from one exchange.
 
-    def local(keys: tf.Tensor) -> tf.Tensor:
-        with _ids.movable([one.table], modify_graph):
-            return sparse_rows(one.table, keys, is_train)
-
-    return pooling.pooled(
-        **pooling.arguments(one.bags, one.max_norm),
-        rows=one.rows,
-        combiner=one.combiner,
-        placement=one.table.placement,
-        local=local,
-        **settings,
-    )
+    The rows that lie in this process come from `local`, or of all at once from `together`.
+    """
+    waiting = [
+        pooling.pooled(**pooling.arguments(one.bags, one.max_norm), rows=one.rows, combiner=one.combiner, **settings)
+        for one in lookups
+    ]
+    requests = [
+        Request(
+            own.asked,
+            one.table.placement,
+            None if local is None else functools.partial(local, one.table),
+            dim=one.table.dim,
+            name=one.table.table_name,
+            averages=one.table.arguments.averages,
+            bags=own.bags,
+        )
+        for one, own in zip(lookups, waiting, strict=True)
+    ]
+    rows = rows_of_all(requests, together)
+    return [own.combine(found) for own, found in zip(waiting, rows, strict=True)]

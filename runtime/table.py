@@ -15,7 +15,8 @@ from runtime import _checks, _tensorflow, native, table_arguments
 from runtime.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
 from runtime.eager import TableResource
 from runtime.initializers import initializer_text, table_seed
-from runtime.ranks import shared
+from runtime.ranks import placements
+from runtime.ranks.starting import refuse_several
 from runtime.storage import Storage
 from runtime.table_facts import TableFacts
 
@@ -98,7 +99,7 @@ class Table(TableFacts, _tensorflow.Parent):
         if self.graph is None:
             with tf.device("/device:CPU:0"):
                 self.resource = TableResource(attributes, arguments.dim, arguments.is_save)
-                self.variable: Any = EagerAnchor(self)
+                self.variable: Any = self._eager_anchor()
             _eager_tables.append(weakref.ref(self, _eager_tables.remove))
         else:
             self._add_to_graph(attributes)
@@ -118,6 +119,9 @@ class Table(TableFacts, _tensorflow.Parent):
 
     def _anchor(self) -> GraphAnchor:
         return GraphAnchor(self)
+
+    def _eager_anchor(self) -> EagerAnchor:
+        return EagerAnchor(self)
 
     @property
     def handle(self) -> tf.Tensor:
@@ -213,7 +217,7 @@ class Table(TableFacts, _tensorflow.Parent):
             wanted = [keys.shape.num_elements(), self.dim]
             if not values.shape.is_compatible_with(wanted):
                 raise ValueError(f"`values` {owner} have shape {values.shape}: they must be {wanted}")
-            keys, values = shared.held_rows(tf.cast(keys, tf.int64), values, self.placement)
+            keys, values = placements.held_rows(tf.cast(keys, tf.int64), values, self.placement)
             with self.written():
                 return native.ops().rec_table_upsert(self.handle, keys, values)
 
@@ -287,7 +291,8 @@ def create_table(
     `when_full="evict"` takes the place of the rows that were not used for longest. With `storage`, rows that do not
     fit in memory lie in tiers below it. `placement` says which of several ranks (runtime.ranks) has a row:
     "distributed" is key mod ranks, "localized:0" rank 0, and of "replicated", also by `is_dp=True`, each has a copy.
-    `init_param` multiplies all initial values. Under a variable scope with reuse, a known name gives the table that
+    `all2all_gradients_op` is "sum_gradients" over ranks, or divides these sums by their number. `init_param` multiplies
+    all initial values. Under a variable scope with reuse, a known name gives the table that
     exists.
 
     Raises:
@@ -371,7 +376,11 @@ def table_for_variable(
 
     `below` is the scope of its ops, since the variable has its name. The init op fills it with `first_rows`; rows of
     ids beyond them start by `initializer`, with None at zero.
+
+    Raises:
+        RanksError: there are several ranks, and what looks up in the rewritten graph asks none of them.
     """
+    refuse_several(name, "takes the place of a variable in a rewritten graph")
     new = tf.compat.v1.zeros_initializer() if initializer is None else initializer
     arguments = table_arguments.TableArguments(tf.int64, dim, name, new, rows, is_save=True, init_param=1.0)
     with tf.compat.v1.name_scope(None), tf.control_dependencies(None):

@@ -10,14 +10,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, config, ranks
-from runtime.ranks import shared
+from runtime import _checks, config
+from runtime.ranks import placements
 from runtime.storage import KINDS, Storage, log_compaction
 
 _log = logging.getLogger("runtime")
 
 _MAX_DIM = 8192
 _MAX_ROWS = 10**9
+_SUM, _MEAN = "sum_gradients", "sum_gradients_and_div_by_ranksize"
 _NO_EFFECT = {"shard_num": 1, "fusion_optimizer_var": True, "hashtable_threshold": 0}
 
 
@@ -39,6 +40,8 @@ class TableArguments:
     when_full: str = "error"
     storage: Storage | None = None
     placement: str = "distributed"
+    #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of these.
+    averages: bool = False
 
     @property
     def options(self) -> str:
@@ -61,11 +64,6 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
     """
     check_rules(given)
     _refuse_absent(given)
-    if ranks.size() > 1 and given["all2all_gradients_op"] != _GRADIENT_OPS[0]:
-        raise ValueError(
-            f"`all2all_gradients_op` {given['all2all_gradients_op']!r} of the table {given['name']!r} is not heeded "
-            "with several ranks: leave it out, and divide with runtime.ranks.reduced_gradients(pairs, 'mean')"
-        )
     for argument, default in _NO_EFFECT.items():
         if given[argument] != default:
             _log.info("create_table(%r): %s has no effect in this runtime", given["name"], argument)
@@ -83,7 +81,8 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         max_bytes=None if given["max_bytes"] is None else _checks.integer("max_bytes", given["max_bytes"], 1, 2**60),
         when_full=_when_full(given),
         storage=_storage(given),
-        placement="replicated" if given["is_dp"] else shared.check_placement(given["placement"]),
+        placement="replicated" if given["is_dp"] else placements.check_placement(given["placement"]),
+        averages=given["all2all_gradients_op"] == _MEAN,
     )
 
 
@@ -150,8 +149,8 @@ def _check_options(given: Mapping[str, Any]) -> None:
         _checks.text("ssd_data_path", path, 1024)
 
 
-# In one process the two are the same: there is one rank to divide by. With several, `reduced_gradients` divides.
-_GRADIENT_OPS = ("sum_gradients", "sum_gradients_and_div_by_ranksize")
+# In one process the two are the same: there is one rank to divide by.
+_GRADIENT_OPS = (_SUM, _MEAN)
 
 
 def _padding_keys(keys: int | list[int] | None) -> tuple[int, ...]:

@@ -12,11 +12,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from migrate.errors import MigrateError
 from migrate.folders import new_folder
 from migrate.project.facts import ProjectFacts, project_facts
+from migrate.project.laid_out import laid_out
 
 #: of each project -> its template; `model.py` and `schema.yaml` are made without one
 FILES = {
     name: f"{name}.jinja"
-    for name in ("README.md", "config.py", "dataset.py", "main.py", "metrics.py", "run.sh", "test_smoke.py")
+    for name in (
+        "README.md",
+        "config.py",
+        "dataset.py",
+        "main.py",
+        "metrics.py",
+        "pyproject.toml",
+        "run.sh",
+        "test_smoke.py",
+    )
 }
 TABLES = {"tables.py": "tables.py.jinja"}  #: what a TensorFlow model needs as well
 
@@ -66,8 +76,9 @@ def render(facts: ProjectFacts, target: str, style: str) -> Mapping[str, str]:
         name: environment.get_template(template).render(**facts.values(), target=target, style=style)
         for name, template in (FILES | TABLES if facts.call else FILES).items()
     }
+    files["model.py"] = facts.module
     _check_class(facts.model, files["main.py"])
-    return {**files, "model.py": facts.module, "schema.yaml": facts.schema_text}
+    return {**laid_out(files), "schema.yaml": facts.schema_text}
 
 
 def _check_class(name: str, main: str) -> None:

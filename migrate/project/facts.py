@@ -12,6 +12,9 @@ from migrate.schema import Schema, Task, parse_schema
 from migrate.schema_file import load_yaml, read_text
 from migrate.source.options import Options
 
+#: what main.py needs of a converted Paddle model, beside its class
+MODEL_NAMES = ("DENSE_SIZE", "SPARSE_FEATURES", "SPARSE_ROWS", "build_model", "sparse_keys")
+
 
 @dataclass(frozen=True)
 class ProjectFacts:
@@ -46,6 +49,7 @@ class ProjectFacts:
             ),
             "columns": [self._column(task) for task in self.schema.tasks],
             "model": self.model,
+            "model_imports": [*MODEL_NAMES, self.model],
             "arguments": literal("MODEL_ARGUMENTS", self.arguments),
             "labels": literal("LABELS", list(labels)),
             "label_count": len(labels),
@@ -93,7 +97,7 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
 
     if not source.is_file():
         raise MigrateError(f"{source} is no file; give the file of a model")
-    text, schema_text = read_text(source), read_text(schema_path)
+    text, schema_text = read_text(source, "the model", "give a file of Python in UTF-8"), read_text(schema_path)
     schema = parse_schema(schema_text, str(schema_path))
     if not schema.tasks:
         raise MigrateError(f"{schema_path}: `tasks` is missing, name for each output the label that it predicts")
@@ -101,7 +105,9 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
         raise MigrateError(f"{schema_path}: `input.sparse` is empty, a project needs sparse features to look up")
     try:
         framework = framework_of(text)
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except SyntaxError as error:
+        raise MigrateError(f"{source}: line {error.lineno} is not valid Python ({error.msg}), correct it") from error
+    except (ValueError, RecursionError) as error:
         raise MigrateError(f"{source} is not valid Python ({error}), correct it") from error
     data = _data(schema_text, str(schema_path), schema)
     if framework == "tensorflow":
@@ -129,7 +135,7 @@ def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str
     if not result.changed:
         raise MigrateError(f"{source} has no model to convert; give the file of a Paddle or TensorFlow model")
     name, arguments = paddle.model_arguments(str(source), text, schema, beside)
-    return name, dict(arguments), result.converted
+    return name, dict(arguments), paddle.annotated(result.converted, str(source), text, schema, beside)
 
 
 def _data(text: str, path: str, schema: Schema) -> tuple[bool, bool, str]:

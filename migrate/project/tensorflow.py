@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.project import placeholders
 from migrate.schema import Schema
 from migrate.source.options import Options
 
@@ -20,6 +21,7 @@ TRAINING = ("is_training", "is_train", "training", "train")
 #: what a model may not do, as the project does it; attribute -> what the project has instead
 FOREIGN = {
     "placeholder": 'take the ids as features["NAME"] of the argument `features`',
+    "sparse_placeholder": 'take dense ids as features["NAME"] of the argument `features`',
     "minimize": "leave the training step to main.py and return the predictions",
     "apply_gradients": "leave the training step to main.py and return the predictions",
     "compute_gradients": "leave the training step to main.py and return the predictions",
@@ -58,6 +60,10 @@ def converted(source: Path, text: str, schema: Schema, entry: str) -> Found:
     name, _, method = (entry or schema.model.name).partition(".")
     model = _model(source, tree, name)
     function = _function(source, model, method)
+    text = placeholders.fed(source, text, function, schema)
+    tree = ast.parse(text)
+    model = _model(source, tree, model.name)
+    function = _function(source, model, function.name if isinstance(model, ast.ClassDef) else "")
     call = _call(source, model, function, schema.model.arguments)
     sliced = _version_1(_sliced(text, tree, model.name))
     _check(source, sliced)
@@ -208,4 +214,4 @@ def _for_project(source: Path, text: str, schema: Schema) -> str:
         raise MigrateError(f"{source}: the model looks no rows of variables up; there is nothing to convert")
     ours = "from tables import create_table, sparse_lookup"
     joined = "\n".join(ours if line in imports else line for line in lines).strip() + "\n"
-    return re.sub(r"\n{3,}(?=import |from )", "\n\n", re.sub(r"\n{4,}", "\n\n\n", joined))
+    return re.sub(r"\n{4,}", "\n\n\n", joined)

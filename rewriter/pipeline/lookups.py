@@ -10,12 +10,14 @@ import tensorflow as tf
 from rewriter import _tensorflow
 from rewriter.pipeline.cones import ENTRANCES
 from rewriter.pipeline.facts import IdsOf, Staying
+from runtime import ranks
 from runtime.table import Table
 from runtime.table import tables as runtime_tables
 
 __all__ = ["Reading", "lookups_of", "readings"]
 
 _NOT_PERMITTED = "modify_graph=True, with which the lookup permits it, was not given"
+_EXCHANGED = "several ranks exchange them"
 _INSERTING = ("OrInsert", "AndAdmit", "Expand")
 
 
@@ -48,7 +50,7 @@ def lookups_of(graph: tf.Graph) -> tuple[list[IdsOf], list[Staying]]:
     for reading in readings(graph):
         ids = reading.ids
         if not reading.movable:
-            staying.setdefault((ids.op, ids.input), Staying(ids, _NOT_PERMITTED))
+            staying.setdefault((ids.op, ids.input), Staying(ids, _EXCHANGED if ranks.size() > 1 else _NOT_PERMITTED))
         elif ids.input < 0:
             staying.setdefault((ids.op, ids.input), Staying(ids, "it stands inside a function that computes them"))
         else:

@@ -19,6 +19,7 @@ import tensorflow as tf
 from runtime import _tensorflow, native
 from runtime.anchor import checked
 from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS, read_parts
+from runtime.ranks import placements
 
 if TYPE_CHECKING:
     from runtime.counted import CountedTable
@@ -144,6 +145,8 @@ def _adapted(table: CountedTable, slots: Slots, rows: Rows) -> tuple[tf.Tensor, 
 def read(table: CountedTable, prefix: tf.Tensor, slots: Slots, base: str | None = None) -> Rows:
     """Return the share of `table` in the rows that the checkpoint `prefix` has of all parts of its variable, or `base`.
 
+    Of several ranks each gets what it is to hold.
+
     Frequencies that were not saved are such that they admit a key, versions that were not are -1.
     """
     return _read_share(table, prefix, slots, base or table.share[0], False)[0]
@@ -158,7 +161,6 @@ def read_increment(table: CountedTable, prefix: tf.Tensor, slots: Slots) -> tupl
 def _read_share(
     table: CountedTable, prefix: tf.Tensor, slots: Slots, base: str, increment: bool
 ) -> tuple[Rows, tf.Tensor]:
-    _, part, parts = table.share
     message = (
         f"the checkpoint has no rows of the EmbeddingVariable `{base}`: restore one that was saved with it, or leave "
         "it out of the Saver"
@@ -174,8 +176,8 @@ def _read_share(
     waiting, gone, rest = rest[:3], rest[3], rest[4:]
     counters, states = rest[: 2 * bloom], rest[2 * bloom :]
     with tf.control_dependencies([checked(there, message, prefix)]):
-        own = tf.equal(shard(keys, parts), part)
-    waits = tf.equal(shard(waiting[0], parts), part)
+        own = _own(table, keys)
+    waits = _own(table, waiting[0])
     rows = Rows(
         tf.boolean_mask(keys, own),
         tf.boolean_mask(freqs, own),
@@ -187,6 +189,13 @@ def _read_share(
         tuple(zip(states[::2], states[1::2], strict=True)),
     )
     return rows, gone
+
+
+def _own(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
+    """Return whether each key is of this part of a variable, and of this rank."""
+    _, part, parts = table.share
+    own, held = tf.equal(shard(keys, parts), part), placements.held(keys, table.placement)
+    return own if held is None else tf.logical_and(own, held)
 
 
 def shard(keys: tf.Tensor, parts: int) -> tf.Tensor:

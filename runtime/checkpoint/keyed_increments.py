@@ -17,6 +17,7 @@ from runtime.checkpoint import keyed
 from runtime.checkpoint.keyed import Rows, Slots
 from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS, INCREMENT, filled
 from runtime.counted import CountedAnchor
+from runtime.ranks.starting import refuse_a_part
 
 __all__ = ["ChangedRows"]
 
@@ -38,7 +39,11 @@ class ChangedRows(_tensorflow.SaveableObject):  # type: ignore[misc]
         """Make the ops; `whole` is the prefix of the whole checkpoint that restoring begins with.
 
         `complete`, a bool scalar, is whether the increment to restore holds every row, so that it replaces all.
+
+        Raises:
+            RanksError: the rows lie in several ranks.
         """
+        refuse_a_part(anchor.table.table_name)
         self.anchor, self._whole, self._complete = anchor, whole, complete
         table, name, slots = anchor.table, anchor.table.table_name, anchor.table.slots
         with tf.control_dependencies(None), table.scope("increment"):

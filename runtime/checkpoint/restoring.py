@@ -65,7 +65,8 @@ def restore_table(
         ]
         keys, values, slots = (tf.concat(part, 0) for part in zip(*parts, strict=True))
         metas.sort(key=lambda meta: bool(meta[4] == _NO_OPTIMIZER))
-        return replace_rows(table, (keys, values, slots, tf.constant(meta_of_rank(metas, rank, ranks), tf.int64)))
+        meta = meta_of_rank(metas, lambda keys: np.mod(keys, ranks) == rank)
+        return replace_rows(table, (keys, values, slots, tf.constant(meta, tf.int64)))
 
 
 def _with_slots(rows: tuple[tf.Tensor, ...], trained: NDArray[np.int64]) -> tuple[tf.Tensor, ...]:

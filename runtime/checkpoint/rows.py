@@ -56,6 +56,7 @@ _OPTIMIZERS: dict[int, tuple[str, tuple[str, ...]]] = {
     15: ("keras_momentum", ("momentum",)),
     16: ("adagrad_inside", ("accumulator",)),
     17: ("adam_scaled", ("m", "v")),
+    18: ("adamax", ("m", "v")),
 }
 
 

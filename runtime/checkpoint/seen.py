@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,17 +31,19 @@ class Seen:
     threshold: _Ints  # what `set_threshold` said and whether counting stopped; empty when it was never called
 
 
-def meta_of_rank(metas: Sequence[_Ints], rank: int, ranks: int) -> _Ints:
-    """Return the first of `metas` with the counters of all of them, but only of keys with `key mod ranks == rank`.
+def meta_of_rank(metas: Sequence[_Ints], held: Callable[[_Ints], NDArray[np.bool_]]) -> _Ints:
+    """Return the first of `metas` with the counters of all of them, but only of keys that are `held` by the rank.
 
     Of several Bloom filters every counter becomes the largest, so that no key is counted too low; of several
     thresholds that were set, the first counts.
     """
     known = [seen for seen in map(parse, metas) if seen is not None]
-    if not known or (len(metas) == 1 and ranks == 1):
+    if not known:
         return metas[0]
     keys = np.concatenate([seen.keys for seen in known])
-    own = np.mod(keys, ranks) == rank
+    own = held(keys)
+    if len(metas) == 1 and own.all():
+        return metas[0]
     sightings = np.concatenate([seen.sightings for seen in known])
     alike = [seen.counters for seen in known if np.array_equal(seen.filter_settings, known[0].filter_settings)]
     merged = replace(

@@ -53,9 +53,16 @@ def served(estimator: bool, facade: str) -> Iterator[ModuleType]:
     shim = _TensorFlow1("tensorflow", tf.__doc__)
     for name in ("__path__", "__file__", "__spec__", "__version__"):
         setattr(shim, name, getattr(tf, name))
-    before = sys.modules["tensorflow"]
-    sys.modules["tensorflow"] = shim
+    shim.compat = tf.compat  # type: ignore[attr-defined]  # by `import tensorflow.compat.v1 as tf`; v1's own is another
+    # TensorFlow 2.21 makes other modules of these when they are imported by name, without what a façade put on them.
+    served_as = {"tensorflow": shim, "tensorflow.compat": tf.compat, "tensorflow.compat.v1": tf.compat.v1}
+    before = {name: sys.modules.get(name) for name in served_as}
+    sys.modules.update(served_as)
     try:
         yield shim
     finally:
-        sys.modules["tensorflow"] = before
+        for name, module in before.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module

@@ -97,7 +97,7 @@ def update(optimizer: Any, stock: str, anchor: EagerAnchor, gradient: Any, rate:
 def _begin(optimizer: Any, anchor: EagerAnchor) -> None:
     """Tell the table who updates it, so that an optimizer that made no step yet gets slots of its own."""
     number = _numbers.setdefault(optimizer, next(_numbering))  # at once: threads may share an optimizer
-    steps = tf.cast(tf.convert_to_tensor(_variable(optimizer.iterations)), tf.int64)
+    steps = tf.cast(tf.convert_to_tensor(tensorflow_variable(optimizer.iterations)), tf.int64)
     with tf.device("/device:CPU:0"), anchor.table.written():
         ops().rec_table_begin(anchor.table.handle, tf.constant(number, tf.int64), steps)
 
@@ -138,6 +138,19 @@ def adapt(keras: Any) -> None:
                 _replace(stock, "check_finite", _of_values)
 
 
+def check_first(stock: type, name: str, check: Callable[[Any], None]) -> None:
+    """Let `check(self)` run before the method `name` of a class of Keras; once is enough."""
+
+    def checking(method: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+            check(self)
+            return method(self, *args, **kwargs)
+
+        return checked
+
+    _replace(stock, name, checking)
+
+
 def _replace(stock: type, name: str, adapted: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     before = getattr(stock, name)
     if not hasattr(before, "adapts_tables"):
@@ -151,7 +164,7 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
 
     def build(self: Any, variables: Any, *args: Any, **kwargs: Any) -> Any:
         delegates = hasattr(self, "inner_optimizer") or hasattr(self, "_inner_optimizers")
-        for anchor in () if delegates else map(_variable, variables):
+        for anchor in () if delegates else map(tensorflow_variable, variables):
             if isinstance(anchor, EagerAnchor):
                 _native(self, _stock_of(self, anchor), anchor)
         return stock_build(self, variables, *args, **kwargs)
@@ -174,7 +187,7 @@ def _of_anchors(stock_key: Callable[..., Any]) -> Callable[..., Any]:
     """Give the key of an anchor, which tells others that they cannot update it."""
 
     def var_key(self: Any, variable: Any) -> Any:
-        anchor = _variable(variable)
+        anchor = tensorflow_variable(variable)
         return anchor._unique_id if isinstance(anchor, EagerAnchor) else stock_key(self, variable)
 
     return var_key
@@ -213,19 +226,19 @@ def _but_for_tables(stock_decay: Callable[..., Any]) -> Callable[..., Any]:
     """Leave out tables, whose rows decay in the update."""
 
     def apply_weight_decay(self: Any, variables: Any) -> Any:
-        return stock_decay(self, [v for v in variables if not isinstance(_variable(v), EagerAnchor)])
+        return stock_decay(self, [v for v in variables if not isinstance(tensorflow_variable(v), EagerAnchor)])
 
     return apply_weight_decay
 
 
-def _variable(variable: Any) -> Any:
+def tensorflow_variable(variable: Any) -> Any:
     """Return the TensorFlow variable of a Keras variable."""
     return variable if isinstance(variable, tf.Variable) else getattr(variable, "value", variable)
 
 
 def _adapted(stock: str, stock_step: Callable[..., Any]) -> Callable[..., Any]:
     def update_step(self: Any, gradient: Any, variable: Any, learning_rate: Any = None) -> Any:
-        anchor = _variable(variable)
+        anchor = tensorflow_variable(variable)
         if isinstance(anchor, EagerAnchor):
             update(self, stock, anchor, gradient, self.learning_rate if learning_rate is None else learning_rate)
             return None

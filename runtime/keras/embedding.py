@@ -11,7 +11,9 @@ import tensorflow as tf
 
 from runtime import native
 from runtime.keras import adapters
+from runtime.keras.distributed import refuse_drift
 from runtime.lookup import sparse_lookup
+from runtime.ranks.starting import refuse_a_part
 from runtime.table import Table, create_table
 
 _PARTS = ("keys", "values", "slots", "meta")
@@ -33,6 +35,7 @@ def embedding_class(keras: Any) -> type:
     The optimizers of that Keras are adapted (see `runtime.keras`).
     """
     adapters.adapt(keras)
+    adapters.check_first(keras.Model, "fit", functools.partial(refuse_drift, stock_step=keras.Model.train_step))
     legacy = not hasattr(keras, "Variable")  # Keras 2
     base: Any = keras.layers.Layer
 
@@ -45,6 +48,8 @@ def embedding_class(keras: Any) -> type:
         read their initial row and insert nothing. Rows and optimizer slots are part of the layer's weights in `.keras`,
         `.weights.h5` and TensorFlow checkpoints.
         """
+
+        shares_rows = True
 
         def __init__(
             self,
@@ -106,7 +111,7 @@ def embedding_class(keras: Any) -> type:
                         self.embeddings_initializer,
                         device_vocabulary_size=self.input_dim,
                     )
-                    _track_weight(keras, legacy, self, self.table.variable)
+                    track_weight(keras, legacy, self, self.table.variable)
             self.built = True
 
         def _require_one_process(self) -> None:
@@ -166,7 +171,12 @@ def embedding_class(keras: Any) -> type:
             }
 
         def save_own_variables(self, store: Any) -> None:
-            """Put keys, values, slots and meta of one snapshot into `store`."""
+            """Put keys, values, slots and meta of one snapshot into `store`.
+
+            Raises:
+                RanksError: the rows lie in several ranks.
+            """
+            refuse_a_part(self._table().table_name)
             for part, tensor in zip(_PARTS, self._table().snapshot(), strict=True):
                 store[part] = tensor.numpy()
 
@@ -176,6 +186,7 @@ def embedding_class(keras: Any) -> type:
                 raise ValueError(f"{self.name}: the file holds no rows of a table, it was not saved by runtime.keras")
             self.build(None)
             table = self._table()
+            refuse_a_part(table.table_name)
             native.ops().rec_table_import(table.handle, *(np.asarray(store[part]) for part in _PARTS))
 
     return Embedding
@@ -191,7 +202,7 @@ def _distinct(ids: Any, rows: Any) -> tf.Tensor:
     return tf.gather(tf.reshape(rows, [-1, rows.shape[-1]]), first)
 
 
-def _track_weight(keras: Any, legacy: bool, layer: Any, anchor: Any) -> None:
+def track_weight(keras: Any, legacy: bool, layer: Any, anchor: Any) -> None:
     """Put the anchor among the trainable weights of `layer`."""
     if legacy:
         layer._trainable_weights.append(anchor)

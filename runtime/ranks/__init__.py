@@ -5,16 +5,20 @@
 
 from __future__ import annotations
 
+from runtime.ranks.copies import BroadcastHook, broadcast
 from runtime.ranks.engine import Engine, RanksError, Route
-from runtime.ranks.gradients import broadcast, reduced_gradients
-from runtime.ranks.starting import current, rank, size, start, stop
+from runtime.ranks.gradients import reduced_gradients
+from runtime.ranks.starting import current, local_rank, missing, rank, size, start, stop
 
 __all__ = [
+    "BroadcastHook",
     "Engine",
     "RanksError",
     "Route",
     "broadcast",
     "current",
+    "local_rank",
+    "missing",
     "rank",
     "reduced_gradients",
     "size",

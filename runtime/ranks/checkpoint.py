@@ -1,4 +1,4 @@
-"""Checkpoints of several ranks, which any number of ranks reads.
+"""Checkpoints of several ranks, which any number of ranks reads: `save` and `restore` in eager mode, `Saver` in graphs.
 
 Each rank writes an ordinary checkpoint of what it holds, `<prefix>.rank-<r>-of-<n>`; a small file `<prefix>.ranks` says
 that all are there.
@@ -6,43 +6,42 @@ that all are there.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from numpy.typing import NDArray
 
 from runtime import native
-from runtime.checkpoint.seen import meta_of_rank
 from runtime.eager import TableResource
-from runtime.ranks import shared
+from runtime.ranks import parts
 from runtime.ranks.engine import RanksError
+from runtime.ranks.parts import latest
+from runtime.ranks.saver import Saver
 from runtime.ranks.starting import current, parts_together
 from runtime.table import Table, tables
 
-_MARK = ".ranks"
+__all__ = ["Saver", "latest", "restore", "save"]
 
 
 def save(checkpoint: tf.train.Checkpoint, prefix: str) -> str:
     """Write what all ranks hold, in eager mode; every rank calls it with the same path, which all can reach.
 
     Returns `prefix`. A checkpoint of that name is replaced; until all ranks are done there is none.
+
+    Raises:
+        RanksError: this is a v1 graph.
     """
+    _refuse_graphs()
     engine = current()
-    mark = Path(prefix + _MARK)
-    mark.parent.mkdir(parents=True, exist_ok=True)
+    engine.barrier()  # others may still restore the checkpoint of that name
     if engine.rank == 0:
-        mark.unlink(missing_ok=True)
+        parts.unmark(prefix)
     engine.barrier()
     with parts_together():
-        checkpoint.write(_part(prefix, engine.rank, engine.size))
+        checkpoint.write(parts.part_of(prefix, engine.rank, engine.size))
     engine.barrier()
     if engine.rank == 0:
-        beside = mark.with_name(mark.name + ".new")
-        beside.write_text(json.dumps({"ranks": engine.size}) + "\n", encoding="utf-8")
-        beside.replace(mark)
+        parts.mark_whole(prefix, engine.size)
     engine.barrier()
     return prefix
 
@@ -51,56 +50,30 @@ def restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
     """Read what any number of ranks wrote: variables whole, and of each table the rows that this rank is to hold.
 
     Raises:
-        RanksError: there is no whole checkpoint of that name.
+        RanksError: there is no whole checkpoint of that name, or this is a v1 graph.
     """
+    _refuse_graphs()
     held = _tables_of(checkpoint)
-    found: list[list[tuple[NDArray[Any], ...]]] = [[] for _ in held]
-    for part in _parts(prefix):
+    found: list[list[parts.Rows]] = [[] for _ in held]
+    for part in parts.parts_of(prefix):
         with parts_together():
             checkpoint.read(part).expect_partial()
         for table, rows in zip(held, found, strict=True):
-            if not rows or table.placement != "replicated":
-                rows.append(_own(table))
+            rows.append(parts.own_rows(table, [np.asarray(one) for one in table.snapshot()]))
     for table, rows in zip(held, found, strict=True):
-        # One without rows may never have been trained, and says nothing of slots.
-        rows = sorted((one for one in rows if len(one[0])), key=lambda one: -one[2].shape[1]) or rows
-        keys, values, slots = (np.concatenate(parts) for parts in zip(*(one[:3] for one in rows), strict=True))
-        engine = current()
-        shared_by = (engine.rank, engine.size) if table.placement == "distributed" else (0, 1)
-        meta = meta_of_rank([one[3] for one in rows], *shared_by)
         with table.written():
-            native.ops().rec_table_import(table.handle, keys, values, slots, meta)
+            native.ops().rec_table_import(table.handle, *parts.merged(table, rows))
 
 
-def latest(folder: str) -> str | None:
-    """Return the prefix of the newest whole checkpoint of a folder, or None."""
-    marks = sorted(Path(folder).glob(f"*{_MARK}"), key=lambda mark: mark.stat().st_mtime_ns)
-    return str(marks[-1]).removesuffix(_MARK) if marks else None
-
-
-def _part(prefix: str, rank: int, size: int) -> str:
-    return f"{prefix}.rank-{rank}-of-{size}"
-
-
-def _parts(prefix: str) -> list[str]:
-    try:
-        size = int(json.loads(Path(prefix + _MARK).read_text(encoding="utf-8"))["ranks"])
-    except (OSError, KeyError, TypeError, ValueError) as error:
+def _refuse_graphs() -> None:
+    if not tf.executing_eagerly():
         raise RanksError(
-            f"there is no whole checkpoint {prefix}: {prefix}{_MARK} cannot be read, which `save` writes last; choose "
-            "another, such as latest(folder) of runtime.ranks.checkpoint"
-        ) from error
-    return [_part(prefix, rank, size) for rank in range(size)]
+            "save and restore of runtime.ranks.checkpoint run in eager mode: in a v1 graph, and for counted tables, "
+            "which only graphs have, use its Saver on every rank"
+        )
 
 
 def _tables_of(checkpoint: Any) -> list[Table]:
     """Return the eager tables that the checkpoint reaches."""
     found = {id(one) for one in tf.train.TrackableView(checkpoint).descendants() if isinstance(one, TableResource)}
     return [table for table in tables() if id(table.resource) in found]
-
-
-def _own(table: Table) -> tuple[NDArray[Any], ...]:
-    """Return keys, values and slots of the table's rows that this rank is to hold, and the table's meta data."""
-    keys, values, slots, meta = (np.asarray(part) for part in table.snapshot())
-    mine = shared.held_here(keys, table.placement)
-    return keys[mine], values[mine], slots[mine], meta

@@ -2,8 +2,9 @@
 
 A collective of TensorFlow binds its instance key to one shape for good, and its all-to-all wants equal parts. So parts
 are padded to one of 231 lengths, each at most an eighth above the one before, and the key, which is a tensor, says the
-kind, the width and the length. All ranks know all counts, so they choose the same. One resource orders the collectives
-of a `tf.function`; the ranks run the same program, so each comes to them in the same order.
+kind, the width and the length. All ranks know all counts, so they choose the same. One variable orders the collectives
+of a `tf.function`; the ranks run the same program, so each comes to them in the same order. It counts their beginnings
+and ends, for the thread that ends one which waits for too long.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from runtime import _tensorflow, native
 from runtime.ranks.engine import Engine, RanksError, Route
+from runtime.ranks.watch import Watch
 
 _GROUP = 2_000_003  # no key that tf.distribute gives its own groups, which count from 1
 _LENGTHS = np.array([*range(1, 16), *((8 + part) << power for power in range(1, 28) for part in range(8))])
@@ -37,25 +40,42 @@ class Collectives(Engine):
         Raises:
             RanksError: TF_CONFIG does not say who they are, or TensorFlow has run ops before.
         """
-        cluster, self.rank = _cluster()
-        self.size = len(cluster)
-        self._timeout = timeout_seconds
+        workers, self.rank = cluster()
+        self.size = len(workers)
+        self._check_mode()
         try:
             self._strategy = tf.distribute.MultiWorkerMirroredStrategy()  # its server is what collectives run on
         except RuntimeError as error:
             raise RanksError(
                 "TensorFlow has run ops before its ranks were connected: call runtime.ranks.start() first of all"
             ) from error
-        self._token = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="recmigrate_ranks")
+        with tf.device("/device:CPU:0"):
+            self._token = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name="recmigrate_ranks")
+            tf.raw_ops.AssignVariableOp(resource=self._token, value=tf.constant(0, tf.int64))
+        message = f"rank {self.rank} waited for longer than {timeout_seconds:g} s for other ranks in an exchange"
+        self._watch = Watch(self._progress, timeout_seconds, lambda: _tensorflow.abort_collectives(message))
         mine = secrets.randbits(62) if self.rank == 0 else 0
-        self.seed = int(self.all_reduce(tf.constant(mine, tf.int64)))
+        try:
+            self.seed = int(self.all_reduce(tf.constant(mine, tf.int64)))
+        except BaseException:
+            self._watch.end()
+            raise
+
+    def end(self) -> None:
+        """See `Engine`."""
+        self._watch.end()
 
     def route(self, counts: tf.Tensor) -> Route:
         """See `Engine`."""
+        return self.routes(tf.reshape(counts, [self.size, 1]))[0]
+
+    def routes(self, counts: tf.Tensor) -> list[Route]:
+        """See `Engine`."""
         self._check_mode()
-        counts = tf.reshape(tf.cast(counts, tf.int32), [self.size])
-        every = self._equal_gather(counts[None, :])
-        return Route(counts, every[:, self.rank], tf.reduce_max(every))
+        counts = tf.cast(counts, tf.int32)
+        every = self._equal_gather(tf.ensure_shape(counts, [self.size, counts.shape[1]])[None])
+        longest = tf.reduce_max(every, [0, 1])
+        return [Route(counts[:, i], every[:, self.rank, i], longest[i]) for i in range(counts.shape[1])]
 
     def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:
         """See `Engine`."""
@@ -74,11 +94,9 @@ class Collectives(Engine):
     def _exchanged(self, values: tf.Tensor, route: Route) -> tf.Tensor:
         flat, width = _flat(values)
         place, length = _length(route.longest)
-        parts = tf.RaggedTensor.from_row_lengths(flat, route.counts, validate=False)
-        sent = parts.to_tensor(shape=[self.size, None, width])
-        sent = tf.pad(sent, [[0, 0], [0, length - tf.shape(sent)[1]], [0, 0]])
+        sent = native.ops().rec_pad_parts(flat, route.counts, length)
         got = self._run(tf.raw_ops.CollectiveAllToAllV2, "all_to_all", sent, place, width)
-        rows = tf.RaggedTensor.from_tensor(got, lengths=route.received).values
+        rows = native.ops().rec_cut_parts(got, route.received)
         return tf.reshape(rows, tf.concat([[-1], tf.shape(values)[1:]], 0))
 
     def all_gather(self, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -101,9 +119,9 @@ class Collectives(Engine):
     def _gathered(self, values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
         flat, width = _flat(values)
         place, length = _length(tf.reduce_max(counts))
-        padded = tf.pad(flat, [[0, length - tf.shape(flat)[0]], [0, 0]])
+        padded = native.ops().rec_pad_parts(flat, tf.shape(flat)[:1], length)[0]
         got = self._run(tf.raw_ops.CollectiveGatherV2, "all_gather", padded, place, width)
-        rows = tf.RaggedTensor.from_tensor(tf.reshape(got, [self.size, length, width]), lengths=counts).values
+        rows = native.ops().rec_cut_parts(tf.reshape(got, [self.size, length, width]), counts)
         return tf.reshape(rows, tf.concat([[-1], tf.shape(values)[1:]], 0))
 
     def all_reduce(self, values: tf.Tensor) -> tf.Tensor:
@@ -121,6 +139,11 @@ class Collectives(Engine):
     def barrier(self) -> None:
         """See `Engine`."""
         self.all_reduce(tf.zeros([1], tf.int32))
+
+    def missing(self, seconds: float = 5.0) -> list[int]:
+        """See `Engine`."""
+        others = (one for one in range(self.size) if one != self.rank)
+        return [one for one in others if not _tensorflow.worker_answers(one, seconds)]
 
     def _reduced(self, values: tf.Tensor) -> tf.Tensor:
         flat = tf.reshape(values, [-1])
@@ -143,21 +166,38 @@ class Collectives(Engine):
     ) -> tf.Tensor:
         number = (_KINDS[kind] << 3 | _DTYPES[values.dtype]) << _WIDTH_BITS | width
         with tf.device("/device:CPU:0"):
-            return op(
+            instance = tf.constant(number << 8, tf.int32) + place
+            with tf.control_dependencies([values, instance]):  # waiting for those is not waiting for other ranks
+                self._count(begins=True)
+            got = op(
                 input=values,
                 group_size=self.size,
                 group_key=_GROUP,
-                instance_key=tf.constant(number << 8, tf.int32) + place,
+                instance_key=instance,
                 ordering_token=[self._token],
-                timeout_seconds=self._timeout,
                 **more,
             )
+            self._count(begins=False)
+            return got
+
+    def _count(self, begins: bool) -> None:
+        """Count to the next odd number where a collective begins, to the next even one where it ends.
+
+        All that names the token runs in the order of the program. A function that fails may leave its last end out.
+        """
+        number = tf.raw_ops.ReadVariableOp(resource=self._token, dtype=tf.int64)
+        other = number + 1 + number % 2 if begins else number + number % 2
+        tf.raw_ops.AssignVariableOp(resource=self._token, value=other)
+
+    def _progress(self) -> int:
+        with tf.device("/device:CPU:0"):
+            return int(tf.raw_ops.ReadVariableOp(resource=self._token, dtype=tf.int64))
 
     def _check_mode(self) -> None:
         if not tf.executing_eagerly() and not tf.compat.v1.get_default_graph().building_function:
             raise RanksError(
-                "ranks share tables in eager mode and tf.function, not in v1 graphs and sessions: run those as one "
-                "process, or move the training step into a tf.function"
+                "TensorFlow's collectives serve eager mode and tf.function, not v1 graphs and sessions: start the "
+                "ranks with Horovod (runtime.launch --engine horovod), or move the training step into a tf.function"
             )
 
 
@@ -183,7 +223,7 @@ def _length(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return place, lengths[place]
 
 
-def _cluster() -> tuple[Sequence[str], int]:
+def cluster() -> tuple[Sequence[str], int]:
     """Return the ranks' addresses and which of them this is, from TF_CONFIG."""
     try:
         config = json.loads(os.environ["TF_CONFIG"])

@@ -42,6 +42,10 @@ class Engine(ABC):
     def route(self, counts: tf.Tensor) -> Route:
         """Tell the ranks that `counts[i]` rows go from here to rank i, int32 [size], and learn what comes."""
 
+    def routes(self, counts: tf.Tensor) -> list[Route]:
+        """Return a route for each column of `counts`, int32 [size, k]; an engine that can tells them in one message."""
+        return [self.route(column) for column in tf.unstack(counts, axis=1)]
+
     @abstractmethod
     def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:
         """Send the first `route.counts[0]` rows of `values` to rank 0, the next ones to rank 1, and so on.
@@ -59,7 +63,15 @@ class Engine(ABC):
 
     @abstractmethod
     def barrier(self) -> None:
-        """Wait, in eager mode, until every rank has come here."""
+        """Wait, outside of graphs, until every rank has come here."""
+
+    def missing(self, seconds: float = 5.0) -> list[int]:
+        """Return the ranks that are gone or suspended, as far as it can be told; may ask each for so many seconds."""
+        return []
+
+    def end(self) -> None:
+        """Stop what watches the exchanges; there are none afterwards."""
+        return None
 
 
 class Alone(Engine):

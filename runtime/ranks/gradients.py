@@ -1,4 +1,4 @@
-"""Gradients and variables that every rank has a copy of."""
+"""Gradients of variables that every rank has a copy of, and of rows that one has."""
 
 from __future__ import annotations
 
@@ -37,19 +37,20 @@ def reduced_gradients(
     if engine.size == 1:
         return pairs
     share = {"sum": 1.0, "mean": 1.0 / engine.size}
-    dense = [i for i, (gradient, variable) in enumerate(pairs) if gradient is not None and not _of_table(variable)]
+    dense = [i for i, (gradient, variable) in enumerate(pairs) if gradient is not None and not of_table(variable)]
     result: list[Any] = [gradient for gradient, _ in pairs]
     for i, total in zip(dense, _sums([result[i] for i in dense]), strict=True):
         result[i] = total * tf.cast(share[operation], total.dtype)
     for i, (gradient, variable) in enumerate(pairs):
-        if gradient is not None and _of_table(variable):
+        if gradient is not None and of_table(variable):
             values = gradient.values * share[table_operation or operation]
             result[i] = tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
     return list(zip(result, (variable for _, variable in pairs), strict=True))
 
 
-def _of_table(variable: Any) -> bool:
-    return hasattr(variable, "table")
+def of_table(variable: Any) -> bool:
+    """Whether a variable stands for a table, or has this rank's rows of one (runtime.compat.sok)."""
+    return hasattr(variable, "table") or hasattr(variable, "placement")
 
 
 def _sums(gradients: Sequence[Any]) -> list[tf.Tensor]:
@@ -64,18 +65,3 @@ def _sums(gradients: Sequence[Any]) -> list[tf.Tensor]:
             result[i] = tf.reshape(part, tf.shape(dense[i]))
             result[i].set_shape(dense[i].shape)
     return result
-
-
-def broadcast(variables: Iterable[Any]) -> None:
-    """Give all ranks the values that rank 0 has, in eager mode, so that their copies begin alike; tables are left out.
-
-    Call it once, before the first step, and again after optimizers have made their slots where these begin at random.
-    """
-    engine = current()
-    if engine.size == 1:
-        return
-    for variable in variables:
-        if not _of_table(variable):
-            value = tf.convert_to_tensor(variable)
-            mine = value if engine.rank == 0 else tf.zeros_like(value)
-            variable.assign(engine.all_reduce(mine))

@@ -1,13 +1,29 @@
-"""Pooled lookups of tables that ranks share."""
+"""Pooled lookups of tables that ranks share: what they ask for, and what they make of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
-from runtime.ranks import shared
+from runtime.ranks.messages import Bags
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """A pooled lookup whose ids are known and whose rows are to come.
+
+    Attributes:
+        asked: the ids whose rows it takes, [n].
+        bags: the bags whose sums it takes in place of rows; None where ids weigh or rows are clipped.
+        combine: gives [bags, dim], the combined rows of each bag, for the rows of `asked` [n, dim], or the sums.
+    """
+
+    asked: tf.Tensor
+    bags: Bags | None
+    combine: Callable[[tf.Tensor], tf.Tensor]
 
 
 def pooled(
@@ -17,15 +33,13 @@ def pooled(
     rows: tf.Tensor,
     combiner: str,
     max_norm: tf.Tensor | None,
-    placement: str,
-    local: Callable[[tf.Tensor], tf.Tensor],
     *,
     prune: bool = False,
     negative_keys: bool = False,
     fill_empty: bool = False,
     default_id: int = 0,
-) -> tf.Tensor:
-    """Return [rows, dim]: the combined rows of the keys of each bag, as the native pooled lookup gives them.
+) -> Pooled:
+    """Return what is to be looked up and how it is combined; the results are those of the native pooled lookup.
 
     Args:
         keys: [n], those of a bag beside each other.
@@ -34,8 +48,6 @@ def pooled(
         rows: int64, how many bags there are; below 0 as many as the last key needs.
         combiner: "mean", "sqrtn" or "sum".
         max_norm: float32 scalar, or None.
-        placement: where the rows of the table lie.
-        local: gives the rows of keys that lie in this process.
         prune: leave negative keys out, and unless summing weights that are not above 0.
         negative_keys: whether negative keys are keys like others, where they are not left out.
         fill_empty: whether an empty bag gets the row of `default_id` instead of zeros.
@@ -52,32 +64,45 @@ def pooled(
         message = "a pooled lookup has a negative id: use safe_embedding_lookup_sparse, or negative_keys=True"
         with tf.control_dependencies([tf.debugging.assert_non_negative(keys, message=message)]):
             keys = tf.identity(keys)
-    asked = tf.concat([keys, tf.constant([default_id], keys.dtype)], 0) if fill_empty else keys
-    found = shared.rows_of(asked, placement, local)
-    vectors = found[: tf.size(keys)] if fill_empty else found
+
+    plain = weights is None and max_norm is None
+    asked, sums_of = keys, Bags(bags, rows)
+    if fill_empty:  # the row of the default id is the sum of one more bag
+        asked = tf.concat([keys, tf.constant([default_id], keys.dtype)], 0)
+        sums_of = Bags(tf.concat([bags, rows[None]], 0), rows + 1)
+
+    def combine(found: tf.Tensor) -> tf.Tensor:
+        sums = found if plain else _sums(found, sums_of, weights, max_norm)
+        if not fill_empty:
+            return divided(sums, bags, weights, combiner)
+        filled = tf.math.unsorted_segment_sum(tf.ones_like(keys, tf.int32), bags, rows) > 0
+        return tf.where(filled[:, None], divided(sums[:-1], bags, weights, combiner), sums[-1:])
+
+    return Pooled(asked, sums_of if plain else None, combine)
+
+
+def _sums(vectors: tf.Tensor, bags: Bags, weights: tf.Tensor | None, max_norm: tf.Tensor | None) -> tf.Tensor:
+    """Return the sum of each bag; vectors that are more than weights weigh 1."""
     if max_norm is not None:
         vectors = tf.clip_by_norm(vectors, max_norm, axes=[1])
-    sums = _combined(vectors, bags, weights, rows, combiner)
-    if not fill_empty:
-        return sums
-    filled = tf.math.unsorted_segment_sum(tf.ones_like(keys, tf.int32), bags, rows) > 0
-    default = found[-1:] if max_norm is None else tf.clip_by_norm(found[-1:], max_norm, axes=[1])
-    return tf.where(filled[:, None], sums, default)
+    if weights is not None:
+        more = tf.ones([tf.shape(vectors)[0] - tf.size(weights)])
+        vectors *= tf.concat([weights, more], 0)[:, None]
+    return tf.math.unsorted_segment_sum(vectors, bags.numbers, bags.count)
 
 
-def _combined(
-    vectors: tf.Tensor, bags: tf.Tensor, weights: tf.Tensor | None, rows: tf.Tensor, combiner: str
-) -> tf.Tensor:
-    weighted = vectors if weights is None else vectors * weights[:, None]
-    sums = tf.math.unsorted_segment_sum(weighted, bags, rows)
+def divided(sums: tf.Tensor, bags: tf.Tensor, weights: tf.Tensor | None, combiner: str) -> tf.Tensor:
+    """Return sums [bags, dim] divided as the combiner says, given the bag of each id and its weight or None."""
     if combiner == "sum":
         return sums
     ones = tf.ones(tf.shape(bags)[:1]) if weights is None else weights
-    by = tf.math.unsorted_segment_sum(ones if combiner == "mean" else ones**2, bags, rows)[:, None]
-    # An empty bag is zeros; one whose weights sum to zero is what stock TensorFlow makes of it, a division by zero.
-    empty = tf.math.unsorted_segment_sum(tf.ones_like(ones), bags, rows)[:, None] == 0
-    by = tf.where(empty, 1.0, by if combiner == "mean" else tf.sqrt(by))
-    return sums / by
+    by = tf.math.unsorted_segment_sum(ones if combiner == "mean" else ones**2, bags, tf.shape(sums)[0])[:, None]
+    if combiner == "sqrtn":
+        # The slope of a square root is infinite at zero: a weight's gradient would be 0 times infinity.
+        some = by > 0
+        by = tf.where(some, tf.sqrt(tf.where(some, by, 1.0)), 0.0)
+    # As stock TensorFlow, zeros for a bag that is empty or whose weights sum to zero.
+    return tf.math.divide_no_nan(sums, by)
 
 
 def _after_last(bags: tf.Tensor) -> tf.Tensor:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
+from types import TracebackType
+
+import tensorflow as tf
 
 from runtime.ranks.engine import Alone, Engine, RanksError
 
-_ENGINES = ("auto", "alone", "collectives")
+_ENGINES = ("auto", "alone", "collectives", "horovod")
 _current: list[Engine] = [Alone()]
 _together: list[bool] = []
+_in_branches: dict[str, None] = {}
+_hooks = [sys.excepthook]
 
 
 def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
     """Connect this process to the other ranks, before TensorFlow runs its first op; return the engine that serves it.
 
     Args:
-        engine: "collectives" (TensorFlow's own: eager mode and tf.function), "alone", or "auto": collectives where
-            `runtime.launch` or TF_CONFIG tells of ranks, else alone.
+        engine: "collectives" (TensorFlow's own: eager mode and tf.function), "horovod" (v1 graphs, sessions and
+            Estimator, too), "alone", or "auto": what `horovodrun`, `runtime.launch` or TF_CONFIG tells, else alone.
         timeout_seconds: how long an exchange waits for the other ranks before it fails.
 
     Raises:
@@ -29,17 +35,21 @@ def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
         raise ValueError(f"the engine {engine!r} is not known: choose one of {', '.join(_ENGINES)}")
     if not timeout_seconds > 0:
         raise ValueError(f"`timeout_seconds` {timeout_seconds} must be above 0")
-    chosen = _found() if engine == "auto" else engine
+    chosen = started_for() if engine == "auto" else engine
     if _current[0].name != "alone":
         if _current[0].name != chosen:
             raise RanksError(f"the ranks are connected by {_current[0].name}: they cannot change to {chosen}")
         return _current[0]
     _current[0] = _made(chosen, timeout_seconds)
+    if sys.excepthook is not _with_missing_ranks:
+        _hooks.append(sys.excepthook)
+        sys.excepthook = _with_missing_ranks
     return _current[0]
 
 
 def stop() -> None:
     """Work alone from now on."""
+    current().end()
     _current[0] = Alone()
 
 
@@ -59,10 +69,36 @@ def refuse_a_part(table_name: str) -> None:
     Raises:
         RanksError: there are several ranks, and this is not inside `parts_together`.
     """
-    if size() > 1 and not _together:
+    message = why_not_a_part(table_name)
+    if message is not None:
+        raise RanksError(message)
+
+
+def why_not_a_part(table_name: str) -> str | None:
+    """Return why the rows that are here must not be saved or restored as if they were the table; None if they may."""
+    if size() == 1 or _together:
+        return None
+    return (
+        f"the rows of the table `{table_name}` lie in {size()} ranks, of which a checkpoint would keep those of one: "
+        "save and restore with runtime.ranks.checkpoint, on every rank"
+    )
+
+
+def note_in_branch(tables: str) -> None:
+    """Remember that an exchange for these tables waits for ever where only some ranks come to it."""
+    _in_branches[tables] = None
+
+
+def refuse_several(table_name: str, kind: str) -> None:
+    """Refuse a table whose rows each of several ranks would have for itself, with updates that others do not see.
+
+    Raises:
+        RanksError: there are several ranks.
+    """
+    if size() > 1:
         raise RanksError(
-            f"the rows of the table `{table_name}` lie in {size()} ranks, of which a checkpoint would keep those of "
-            "one: save and restore with runtime.ranks.checkpoint, on every rank"
+            f"the table `{table_name}` {kind}, which {size()} ranks cannot share: use runtime.create_table and "
+            "sparse_lookup in the program, or run it as one process"
         )
 
 
@@ -76,13 +112,61 @@ def rank() -> int:
     return current().rank
 
 
+def local_rank() -> int:
+    """Return which of the ranks of its machine this process is, from 0, also before `start`: whose GPU to take, say.
+
+    It is what the launcher tells: Horovod's, or the addresses in TF_CONFIG, of which those of a machine have one host.
+
+    Raises:
+        RanksError: TF_CONFIG does not say which rank this is.
+    """
+    told = os.environ.get("HOROVOD_LOCAL_RANK")
+    if told is not None:
+        return int(told)
+    if "TF_CONFIG" not in os.environ:
+        return 0
+    from runtime.ranks.collectives import cluster
+
+    workers, index = cluster()
+    hosts = [worker.rpartition(":")[0] for worker in workers]
+    return hosts[:index].count(hosts[index])
+
+
 def size() -> int:
     """Return how many ranks there are."""
     return current().size
 
 
-def _found() -> str:
+def missing(seconds: float = 5.0) -> list[int]:
+    """Return the ranks that are gone or suspended, as far as it can be told; may ask each for so many seconds.
+
+    Worth asking after an exchange has failed. Over Horovod it tells of ranks on this machine.
+    """
+    return current().missing(seconds)
+
+
+def started_for() -> str:
+    """Return the engine that this process was started for, which `start` takes unless it is told another."""
+    from runtime.ranks.horovod import launched
+
+    if launched():
+        return "horovod"
     return "collectives" if "TF_CONFIG" in os.environ else "alone"
+
+
+def _with_missing_ranks(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """Say of an error that ends the program which ranks do not answer: an exchange knows only that it got no answer."""
+    _hooks[-1](kind, error, traceback)
+    if size() == 1 or not isinstance(error, (tf.errors.OpError, RanksError)):
+        return
+    gone = missing(2.0)
+    for one in gone:
+        print(f"runtime.ranks: rank {one} does not answer rank {rank()}", file=sys.stderr, flush=True)
+    if not gone and isinstance(error, tf.errors.DeadlineExceededError):
+        print("runtime.ranks: all ranks run: one was later than `timeout_seconds`", file=sys.stderr, flush=True)
+    for tables in _in_branches:
+        advice = "all ranks must take the same branch and as many turns, or look up outside of it, some of them no ids"
+        print(f"runtime.ranks: a tf.cond or tf.while_loop looks up {tables}: {advice}", file=sys.stderr, flush=True)
 
 
 def _made(name: str, timeout_seconds: float) -> Engine:
@@ -90,4 +174,8 @@ def _made(name: str, timeout_seconds: float) -> Engine:
         from runtime.ranks.collectives import Collectives
 
         return Collectives(timeout_seconds)
+    if name == "horovod":
+        from runtime.ranks.horovod import Horovod
+
+        return Horovod(timeout_seconds)
     return Alone()

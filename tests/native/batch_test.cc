@@ -56,6 +56,33 @@ TEST(batch_equals_a_map_for_any_thread_count) {
   }
 }
 
+TEST(few_ids_are_one_part) {
+  std::mt19937_64 random(6);
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{100}, recmigrate::kFew, recmigrate::kFew + 1}) {
+    std::vector<std::int64_t> keys(count);
+    for (std::int64_t& key : keys) key = static_cast<std::int64_t>(random() % 1500);
+    std::uint64_t shards = 0;
+    std::map<std::int64_t, std::uint32_t> firsts;
+    for (std::size_t i = 0; i < count; ++i) {
+      shards |= std::uint64_t{1} << recmigrate::shard_of(recmigrate::hash_key(keys[i]));
+      firsts.emplace(keys[i], static_cast<std::uint32_t>(i));
+    }
+    const auto ahead = [](const Batch&, std::size_t, const std::int64_t*, std::size_t) {};
+    std::size_t parts = 0;
+    const Batch batch(keys.data(), count, IdKind::key, ahead, [&](Batch&, std::size_t) { ++parts; }, recmigrate::Division::few);
+    CHECK(batch.distinct() == firsts.size());
+    CHECK(batch.undivided() == (count != 0 && count <= recmigrate::kFew));
+    if (!batch.undivided()) continue;
+    CHECK(parts == 1 && batch.ids(0) == count && batch.shards(0) == shards);
+    for (std::size_t i = 0; i < count; ++i) {
+      CHECK(batch.positions()[i] == i && batch.keys()[batch.numbers()[i]] == keys[i]);
+      CHECK(batch.firsts()[batch.numbers()[i]] == firsts[keys[i]]);
+    }
+    const Batch once = batch.distinct_only();
+    CHECK(once.undivided() && once.count() == firsts.size() && once.shards(0) == shards);
+  }
+}
+
 TEST(batch_of_distinct_keys_grows_its_numbering) {
   std::vector<std::int64_t> keys(200000);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::int64_t>(i * 4096);

@@ -136,5 +136,23 @@ TEST(a_pooled_step_is_right_when_the_table_changes_in_between) {
   }
 }
 
+// A plain look-up of few ids leaves them undivided, in another order.
+TEST(a_pooled_gradient_has_its_keys_in_one_order_whatever_was_looked_up_before) {
+  const Ids ids = fixtures::skewed_keys(300, 5);
+  const std::vector<float> grads = fixtures::gradients(ids.size() * kColumns, 5);
+  std::vector<float> rows(grads.size());
+  const auto keys_after = [&](const std::function<void(Table&)>& look) {
+    Table table(fixtures::config());
+    look(table);
+    Ids keys;
+    std::vector<float> sums;
+    backward(table, ids, grads, keys, sums);
+    return keys;
+  };
+  const Ids wanted = keys_after([](Table&) {});
+  CHECK(keys_after([&](Table& table) { look_up(table, ids); }) == wanted);
+  CHECK(keys_after([&](Table& table) { table.lookup_or_insert(ids.data(), ids.size(), rows.data()); }) == wanted);
+}
+
 }  // namespace
 }  // namespace pooled_step

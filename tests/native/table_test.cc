@@ -72,6 +72,34 @@ TEST(adagrad_updates_each_key_once_with_its_sum) {
   CHECK(read(table, keys) == wanted);
 }
 
+TEST(few_keys_are_trained_as_many_are) {
+  constexpr std::size_t kEach = recmigrate::kFew;
+  constexpr std::size_t kBatches = 3;
+  auto config = fixtures::config(3);
+  config.padding_keys = {1, 700};
+  Table many(config);
+  Table few(config);
+  std::vector<std::int64_t> keys(kBatches * kEach);  // no key is in two of the small batches; most come twice in one
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::int64_t>(i / kEach * kEach + i % kEach * 7 % 1100);
+  const std::vector<float> grads = fixtures::gradients(keys.size() * 3, 5);
+  const std::vector<float> initial = insert(many, keys);
+  const auto update = fixtures::update(OptimizerKind::adagrad);
+  for (unsigned step = 0; step < 2; ++step) {
+    if (step != 0) insert(many, keys);
+    many.apply(keys.data(), keys.size(), grads.data(), update);
+    for (std::size_t at = 0; at < keys.size(); at += kEach) {
+      std::vector<float> rows(kEach * 3);
+      few.lookup_or_insert(&keys[at], kEach, rows.data());
+      CHECK(step != 0 || std::equal(rows.begin(), rows.end(), &initial[at * 3]));
+      few.apply(&keys[at], kEach, &grads[at * 3], update);
+    }
+  }
+  const auto wanted = fixtures::sorted(fixtures::snapshot(many), 3);
+  const auto got = fixtures::sorted(fixtures::snapshot(few), 3);
+  CHECK(got.keys == wanted.keys && got.values == wanted.values && got.slots == wanted.slots);
+  CHECK(got.keys.size() > kBatches * 1000);
+}
+
 TEST(rows_inserted_after_an_update_start_with_the_initial_accumulator) {
   Table table(fixtures::config(1));
   const std::vector<float> grads = {1.0F};

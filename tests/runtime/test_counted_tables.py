@@ -80,6 +80,32 @@ def test_a_key_is_admitted_by_the_update_that_reaches_the_threshold(graph: tf.Gr
     assert read == [0.25, 0.25, 0.25, 0.5, 0.0]
 
 
+def test_a_group_looks_counted_and_other_tables_up_as_each_by_itself(graph: tf.Graph) -> None:
+    counted = runtime.create_counted_table("user", 3, tf.string, rules=KeyRules(initial=_start(), counts=True))
+    other = runtime.create_table(tf.int64, 3, "item", v1.random_normal_initializer(seed=2))
+    words = tf.RaggedTensor.from_row_lengths(tf.constant(["a", "b", "a"]), [2, 1, 0])
+    ids, dense = tf.RaggedTensor.from_row_lengths(tf.constant([-4, 2], tf.int64), [0, 2]), tf.constant([[2, 3]])
+    pooled = runtime.grouped_embedding_lookup_sparse(
+        [(counted, words), (other, ids)], ["sum", "mean"], negative_keys=True, every_row=True
+    )
+    safe = runtime.grouped_safe_embedding_lookup_sparse([(other, ids), (counted, words)])
+    plain = runtime.grouped_lookup([(other, dense), (counted, tf.constant(["b"]))])
+    alone = [
+        tf.pad(runtime.embedding_lookup_sparse(counted, words, combiner="sum"), [[0, 1], [0, 0]]),
+        runtime.embedding_lookup_sparse(other, ids, negative_keys=True),
+        runtime.safe_embedding_lookup_sparse(other, ids),
+        runtime.safe_embedding_lookup_sparse(counted, words),
+        runtime.sparse_lookup(other, dense),
+        runtime.sparse_lookup(counted, tf.constant(["b"])),
+    ]
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        got, want = session.run([[*pooled, *safe, *plain], alone])
+    for mine, single in zip(got, want, strict=True):
+        np.testing.assert_array_equal(mine, single)
+    assert np.any(got[0][0]) and not np.any(got[0][2]), "rows without ids at the end are zeros"
+
+
 def test_columns_of_keys_are_those_of_a_range(graph: tf.Graph) -> None:
     initial = v1.constant_initializer(MATRIX)
     keys = [categorical_column_with_keys(name, tf.int64, KeyRules(initial=_start())) for name in ("item", "other")]
@@ -186,7 +212,6 @@ def test_what_does_not_fit_is_refused_with_the_remedy(graph: tf.Graph) -> None:
         "give create_counted_table its `rules`": lambda: runtime.sparse_lookup(
             table, [1], access_and_evict_config={"access_threshold": 1}
         ),
-        "no grouped lookup": lambda: runtime.grouped_lookup([(table, [1])]),
         "does not train the counted table": lambda: adagrad.create_hash_optimizer(0.1).apply_gradients(
             [(tf.IndexedSlices(tf.zeros([1, 2]), [1]), table.variable)]
         ),

@@ -45,6 +45,10 @@ def test_savers_ask_first_whether_an_item_is_a_saveable_object() -> None:
     assert saver.saver_def.restore_op_name == "save/restore_all"
 
 
+def test_a_worker_that_is_not_there_does_not_answer() -> None:
+    assert not _tensorflow.worker_answers(0, 0.1)
+
+
 def test_xla_is_seen_while_tracing() -> None:
     seen = []
 
@@ -112,7 +116,7 @@ def test_hooks_that_save_ask_another_timer(tmp_path: Path, monkeypatch: pytest.M
         within.append(given)
         yield
 
-    _tensorflow.time_checkpoints(monkeypatch.setattr, lambda: timer, saving)
+    _tensorflow.time_checkpoints(monkeypatch.setattr, lambda steps: timer, saving)
     hook = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1, saver=saver)
     with tf.compat.v1.Session() as session:
         hook.begin()

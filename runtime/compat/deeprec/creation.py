@@ -21,7 +21,7 @@ from runtime.compat.deeprec.options import (
 )
 from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable
 from runtime.counted_tables import counted_table
-from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules
+from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules, WarmStart
 
 __all__ = ["get_embedding_variable"]
 
@@ -95,25 +95,8 @@ def _make(
         lambda table: EmbeddingVariable(table, ev_option=option, **settings),
         share,
     ).variable
-    if option.ckpt is not None and option.ckpt.ckpt_to_load_from is not None:
-        with v1.name_scope(None), tf.control_dependencies(None):
-            _start_from(made, option.ckpt)
     v1.add_to_collection(variable.EV_INIT_VAR_OPS, made.initializer)
     return made
-
-
-def _start_from(made: EmbeddingVariable, option: CheckpointOption) -> None:
-    """Let the init op take the rows from a checkpoint, and where it is always to be so restoring a Saver's as well."""
-    given, name = str(option.ckpt_to_load_from), option.tensor_name_in_ckpt or made.table.share[0]
-    path = tf.train.latest_checkpoint(given) or given
-    if not tf.train.checkpoint_exists(path):
-        raise ValueError(
-            f"CheckpointOption of the EmbeddingVariable `{made.table.table_name}`: there is no checkpoint {given!r}; "
-            "give the path of one, or of a folder with some"
-        )
-    made.start_from(path, name)
-    if option.always_load_from_specific_ckpt:
-        made.source = (path, name)
 
 
 def _check(name: Any, dim: Any, key_dtype: Any, value_dtype: Any, option: Any) -> None:
@@ -168,6 +151,15 @@ def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption
         initial=InitialRows(init.initializer, init.default_value_dim, init.default_value_no_permission),
         counts=storage.has_tiers(option.storage_option) or os.environ.get("TF_RECORD_FREQ") == "1",
         notes_step=os.environ.get("TF_RECORD_VERSION") == "1",
+        warm_start=_warm_start(option.ckpt),
+    )
+
+
+def _warm_start(option: CheckpointOption | None) -> WarmStart | None:
+    if option is None or option.ckpt_to_load_from is None:
+        return None
+    return WarmStart(
+        str(option.ckpt_to_load_from), option.tensor_name_in_ckpt or None, bool(option.always_load_from_specific_ckpt)
     )
 
 

@@ -1,4 +1,4 @@
-"""DeepRec's group embedding: many look-ups in one call. Each combines as its own combiner says."""
+"""DeepRec's group embedding: many look-ups in one call, between ranks in one exchange. Each has its own combiner."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["group_embedding_column_scope", "group_embedding_lookup", "group_embedding_lookup_sparse"]
+from runtime import ranks
+from runtime.compat.deeprec.composed import Composed
+from runtime.compat.deeprec.variable import tables_of
+from runtime.counted import CountedTable, int_keys, lookup_all
+from runtime.counted_pooled import lookup_sparse_all
+
+__all__ = [
+    "enable_distributed_strategy",
+    "enable_group_embedding",
+    "group_embedding_column_scope",
+    "group_embedding_lookup",
+    "group_embedding_lookup_sparse",
+]
 
 v1: Any = tf.compat.v1
 _COMBINERS = ("mean", "sum", "sqrtn")
@@ -51,17 +63,31 @@ def group_embedding_lookup_sparse(
             if is_sequence
             else f"combiners {unknown} are none of {_COMBINERS}"
         )
+    for given in ids:
+        if not isinstance(given, (tf.SparseTensor, tf.RaggedTensor)):
+            raise TypeError(f"sp_ids of a group are {type(given).__name__}: give SparseTensors or RaggedTensors")
     with tf.name_scope(name or "group_embedding_lookup"):
-        return [_combined(*one) for one in zip(variables, ids, weights, ways, strict=True)]
+        return _each(list(zip(variables, map(_sparse, ids), map(_sparse, weights), ways, strict=True)))
+
+
+def _each(lookups: list[tuple[Any, Any, Any, str]]) -> list[tf.Tensor]:
+    """Look the EmbeddingVariables up together, and every other variable by itself."""
+    tables = [_tables(variable) for variable, *_ in lookups]
+    grouped = [(own, *rest) for own, (_, *rest) in zip(tables, lookups, strict=True) if own is not None]
+    found = iter(lookup_sparse_all(grouped) if grouped else [])
+    return [_combined(*one) if own is None else next(found) for own, one in zip(tables, lookups, strict=True)]
+
+
+def _tables(variable: Any) -> list[CountedTable] | None:
+    """Return the tables of an EmbeddingVariable; None for a variable of another kind."""
+    return None if isinstance(variable, Composed) else tables_of(variable)
+
+
+def _sparse(given: Any) -> Any:
+    return given.to_sparse() if isinstance(given, tf.RaggedTensor) else given
 
 
 def _combined(variable: Any, ids: Any, weights: Any, combiner: str) -> tf.Tensor:
-    if isinstance(ids, tf.RaggedTensor):
-        ids = ids.to_sparse()
-    if not isinstance(ids, tf.SparseTensor):
-        raise TypeError(f"sp_ids of a group are {type(ids).__name__}: give SparseTensors or RaggedTensors")
-    if isinstance(weights, tf.RaggedTensor):
-        weights = weights.to_sparse()
     found = v1.nn.embedding_lookup_sparse(variable, ids, weights, combiner=combiner)
     # There are rows up to the last one with an id.
     missing = tf.cast(ids.dense_shape[0], tf.int32) - tf.shape(found)[0]
@@ -81,7 +107,38 @@ def group_embedding_lookup(
     if len(variables) != len(ids):
         raise ValueError(f"group_embedding_lookup got {len(variables)} params and {len(ids)} ids: give as many of each")
     with tf.name_scope(name or "group_embedding_lookup"):
-        return [v1.nn.embedding_lookup(variable, one) for variable, one in zip(variables, ids, strict=True)]
+        tables = [_tables(variable) for variable in variables]
+        grouped = [(own, int_keys(one)) for own, one in zip(tables, ids, strict=True) if own is not None]
+        found = iter(lookup_all(grouped) if grouped else [])
+        return [
+            v1.nn.embedding_lookup(variable, one) if own is None else next(found)
+            for own, variable, one in zip(tables, variables, ids, strict=True)
+        ]
+
+
+def enable_distributed_strategy(strategy: str = "collective") -> None:
+    """Let the ranks share the EmbeddingVariables that are made from now on, or with "localized" let each have its own.
+
+    Call it before TensorFlow runs anything. The program is started by `python -m runtime.launch` or by Horovod's.
+
+    Raises:
+        ValueError: another strategy.
+        RanksError: the ranks cannot be connected.
+    """
+    if strategy not in ("collective", "localized"):
+        raise ValueError(
+            f"the strategy {strategy!r} is not supported: choose 'collective', where ranks share the variables, or "
+            "'localized', where each process has its own"
+        )
+    if strategy == "collective":
+        ranks.start()
+    else:
+        ranks.stop()
+
+
+def enable_group_embedding(fusion_type: str = "localized") -> None:
+    """Do what `enable_distributed_strategy` does, under the name of older releases."""
+    enable_distributed_strategy(fusion_type)
 
 
 @contextlib.contextmanager

@@ -252,7 +252,7 @@ class IncrementalSaver:
         if whole is None or state is None:
             return None
         for path in reversed(state.all_model_checkpoint_paths):
-            if not tf.train.checkpoint_exists(path) or _step(path) <= _step(whole):
+            if not tf.compat.v1.train.checkpoint_exists(path) or _step(path) <= _step(whole):
                 continue
             if _fits(path, Path(whole)):
                 self.incremental_restore(sess, whole, path)

@@ -131,6 +131,8 @@ def _add_names(changes: Changes, module: Any) -> None:
         changes.set(module.nn, name, lookups.extended(getattr(module.nn, name), ours))
     for name in ("group_embedding_lookup", "group_embedding_lookup_sparse"):
         changes.set(module.nn, name, getattr(grouped, name))
+    for name in ("enable_distributed_strategy", "enable_group_embedding"):
+        changes.set(module.config.experimental, name, getattr(grouped, name))
     changes.set(module.feature_column, "group_embedding_column_scope", grouped.group_embedding_column_scope)
     _add_columns(changes, module.feature_column)
     if module is v1:

@@ -13,10 +13,9 @@ from runtime.checkpoint import CheckpointError, TableRows
 from runtime.checkpoint import load_rows as load_from_bundle
 from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.delta import Delta, apply_delta
-from runtime.checkpoint.live import replace_rows
 from runtime.checkpoint.rows import PARTS
 from runtime.checkpoint.rows import table_names as names_in_bundle
-from runtime.compat.mx_rec import layout
+from runtime.compat.mx_rec import layout, parts
 from runtime.compat.mx_rec.model_index import ModelIndex
 from runtime.table import Table
 
@@ -62,24 +61,24 @@ def restore_table(table: Table, path: str | Path, name: str | None = None) -> tf
     """
     if table.graph is not None:
         with table.scope("restore_table"):
-            return replace_rows(table, filling(table, path, name))
-    rows = load_rows(path, name or table.table_name, table.dim, table.seed)
-    return replace_rows(table, [tf.convert_to_tensor(getattr(rows, part)) for part in PARTS])
+            return parts.replaced(table, filling(table, path, name))
+    rows = parts.held(table, load_rows(path, name or table.table_name, table.dim, table.seed))
+    return parts.replaced(table, [tf.convert_to_tensor(getattr(rows, part)) for part in PARTS])
 
 
 def filling(table: Table, path: str | Path, name: str | None = None) -> list[tf.Tensor]:
-    """Return keys, values, slots and meta data of a table, read from a checkpoint when they are evaluated."""
+    """Return keys, values, slots and meta data of a table in this rank, read from a checkpoint when evaluated."""
     wanted, facts = name or table.table_name, (table.dim, table.seed, table.arguments.expands)
 
     def read() -> list[Any]:
-        rows = load_rows(path, wanted, *facts)
+        rows = parts.held(table, load_rows(path, wanted, *facts))
         return [getattr(rows, part) for part in PARTS]
 
-    parts: list[tf.Tensor] = tf.numpy_function(read, [], [tf.int64, tf.float32, tf.float32, tf.int64])
+    found: list[tf.Tensor] = tf.numpy_function(read, [], [tf.int64, tf.float32, tf.float32, tf.int64])
     shapes: tuple[list[int | None], ...] = ([None], [None, table.dim], [None, None], [None])
-    for part, shape in zip(parts, shapes, strict=True):
+    for part, shape in zip(found, shapes, strict=True):
         part.set_shape(shape)
-    return parts
+    return found
 
 
 def directories_of(path: str | Path) -> list[Path]:

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from runtime import admission
 from runtime.anchor import HASHTABLE_COLLECTION
-from runtime.compat.mx_rec import environment
+from runtime.compat.mx_rec import environment, ranks
 from runtime.compat.mx_rec.constants import INVALID
 from runtime.compat.mx_rec.state import state_of
 from runtime.table import Table, made
@@ -31,6 +31,7 @@ def admitted(keys: tf.Tensor, config: _Config | None, is_train: bool) -> tuple[t
     """
     if not environment.combines_counters() or not config or (config.get("access_threshold") or -1) < 1:
         return keys, config
+    ranks.refuse_several("USE_COMBINE_FAAE=1", "leave it out, so that each table counts its own ids")
     rules = admission.AdmissionRules(config["access_threshold"], None, config.get("faae_coefficient") or 1)
     counter = _counter()
     if is_train:

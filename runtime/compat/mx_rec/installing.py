@@ -12,7 +12,19 @@ import tensorflow as tf
 from runtime import _tensorflow
 from runtime.compat import graph_modifier
 from runtime.compat.changes import Changes
-from runtime.compat.mx_rec import environment, looping, names, npu, ops, pipeline, saver, state, timing, warm_start
+from runtime.compat.mx_rec import (
+    copies,
+    environment,
+    looping,
+    names,
+    npu,
+    ops,
+    pipeline,
+    saver,
+    state,
+    timing,
+    warm_start,
+)
 from runtime.compat.mx_rec.specs import FeatureSpec
 
 __all__ = ["install", "uninstall"]
@@ -45,6 +57,8 @@ def install() -> None:
         changes.set(optimizer, "compute_gradients", _merging(optimizer.compute_gradients))
         creator = v1.train.ChiefSessionCreator
         changes.set(creator, "__init__", _demanding_hook(creator.__init__))
+        changes.set(creator, "create_session", copies.creating(creator.create_session))
+        changes.set(v1, "global_variables_initializer", copies.broadcasting(v1.global_variables_initializer))
         changes.set(tf.data.Dataset, "eos_map", ops.eos_map)
         changes.set(v1.train, "Saver", saver.Saver)
         if environment.log_level() is not None:

@@ -1,6 +1,6 @@
 """Small stand-ins for what only the hardware's packages have: `npu_bridge`, `npu_device`, `npu_plugin`, `hccl`.
 
-Each does what its name says on one process and TensorFlow's own devices; settings of the hardware change nothing.
+Each does what its name says on TensorFlow's own devices; settings of the hardware change nothing.
 """
 
 from __future__ import annotations
@@ -13,38 +13,12 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
 
+from runtime.compat.mx_rec import hccl, ranks
 from runtime.compat.mx_rec.looping import IterationPerLoop, set_iteration_per_loop
-from runtime.compat.mx_rec.ranks import get_rank_size
 
 __all__ = ["CONTENTS", "ESTIMATOR", "estimator_class", "hccl_ops", "npu_ops"]
 
 v1: Any = tf.compat.v1
-
-
-def _alone(what: str) -> None:
-    if get_rank_size() > 1:
-        raise NotImplementedError(f"{what} over several ranks is not there yet: start one process")
-
-
-def _allreduce(tensor: Any, reduction: str = "sum", **settings: Any) -> Any:
-    """Return the sum (or what `reduction` says) over the ranks, of which there is one."""
-    _alone("hccl_ops.allreduce")
-    return tensor if isinstance(tensor, tf.IndexedSlices) else tf.identity(tensor)
-
-
-def _allgather(tensor: Any, rank_size: int = 1, **settings: Any) -> Any:
-    _alone("hccl_ops.allgather")
-    return tf.identity(tensor)
-
-
-def _broadcast(tensor: Any, root_rank: int = 0, **settings: Any) -> Any:
-    _alone("hccl_ops.broadcast")
-    return [tf.identity(one) for one in tensor] if isinstance(tensor, (list, tuple)) else tf.identity(tensor)
-
-
-def _reduce_scatter(tensor: Any, reduction: str = "sum", rank_size: int = 1, **settings: Any) -> Any:
-    _alone("hccl_ops.reduce_scatter")
-    return tf.identity(tensor)
 
 
 def _dropout(x: Any, keep_prob: float, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Any:
@@ -53,7 +27,10 @@ def _dropout(x: Any, keep_prob: float, noise_shape: Any = None, seed: Any = None
 
 
 hccl_ops = SimpleNamespace(
-    allreduce=_allreduce, allgather=_allgather, broadcast=_broadcast, reduce_scatter=_reduce_scatter
+    allreduce=hccl.allreduce,
+    allgather=hccl.allgather,
+    broadcast=hccl.broadcast,
+    reduce_scatter=hccl.reduce_scatter,
 )
 npu_ops = SimpleNamespace(dropout=_dropout)
 
@@ -73,12 +50,6 @@ class DumpConfig:
 def npu_config_proto(config_proto: Any = None, job_start_file: str = "") -> Any:
     """Return the session's configuration as it is, or TensorFlow's."""
     return v1.ConfigProto() if config_proto is None else config_proto
-
-
-def npu_distributed_optimizer_wrapper(optimizer: Any) -> Any:
-    """Return the optimizer: there is one rank to sum gradients over."""
-    _alone("npu_distributed_optimizer_wrapper")
-    return optimizer
 
 
 def set_device_sat_mode(mode: int) -> None:
@@ -119,13 +90,22 @@ def estimator_class(name: str) -> Any:
 ESTIMATOR = ("NPUEstimator", "NPUEstimatorSpec", "NPURunConfig")
 util = SimpleNamespace(set_iteration_per_loop=set_iteration_per_loop, IterationPerLoop=IterationPerLoop)
 npu_plugin = SimpleNamespace(set_device_sat_mode=set_device_sat_mode)
+#: Which rank this is, of how many.
+_RANKS: dict[str, Any] = {
+    helper.__name__: helper
+    for helper in (ranks.get_rank_id, ranks.get_rank_size, ranks.get_local_rank_id, ranks.get_local_rank_size)
+}
 _INIT: dict[str, Any] = {
     "DumpConfig": DumpConfig,
-    "NPUDistributedOptimizer": npu_distributed_optimizer_wrapper,
+    "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
+    "NPUDistributedOptimizer": hccl.averaging,
     "RewriterConfig": rewriter_config_pb2.RewriterConfig,
     "hccl_ops": hccl_ops,
+    **_RANKS,
+    **{name.replace("get_", "get_npu_"): helper for name, helper in _RANKS.items()},
+    "npu_allreduce": hccl.npu_allreduce,
     "npu_config_proto": npu_config_proto,
-    "npu_distributed_optimizer_wrapper": npu_distributed_optimizer_wrapper,
+    "npu_distributed_optimizer_wrapper": hccl.averaging,
     "npu_hooks_append": npu_hooks_append,
     "npu_ops": npu_ops,
     "npu_plugin": npu_plugin,
@@ -141,7 +121,15 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
         f"{top}.estimator.npu_ops": vars(npu_ops),
         f"{top}.estimator.npu.npu_config": {"DumpConfig": DumpConfig},
         f"{top}.estimator.npu.npu_estimator": {},
-        f"{top}.estimator.npu.npu_hook": {"NPUCheckpointSaverHook": v1.train.CheckpointSaverHook},
+        f"{top}.estimator.npu.npu_hook": {
+            "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
+            "NPUCheckpointSaverHook": v1.train.CheckpointSaverHook,
+        },
+        f"{top}.estimator.npu.npu_optimizer": {
+            "NPUDistributedOptimizer": hccl.averaging,
+            "npu_allreduce": hccl.npu_allreduce,
+            "npu_distributed_optimizer_wrapper": hccl.averaging,
+        },
         f"{top}.estimator.npu.util": vars(util),
     }
 
@@ -151,5 +139,6 @@ CONTENTS: dict[str, dict[str, Any]] = {
     **_package("npu_bridge"),
     **_package("npu_device.compat.v1"),
     "npu_device.compat": {"enable_v1": enable_v1},
+    "hccl.manage.api": _RANKS,
     "npu_plugin": vars(npu_plugin),
 }

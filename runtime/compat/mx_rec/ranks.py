@@ -1,42 +1,130 @@
-"""The rank helpers: what MPI's launcher says in the environment, and one rank of one without it."""
+"""Ranks: `init` connects those that a launcher started; the helpers name them, also before, as the launcher says."""
 
 from __future__ import annotations
 
 import os
+from typing import Any, NamedTuple
 
-__all__ = ["get_device_id", "get_local_rank_size", "get_rank_id", "get_rank_size"]
+from runtime import ranks
+
+__all__ = ["get_device_id", "get_local_rank_id", "get_local_rank_size", "get_rank_id", "get_rank_size"]
 
 
-def get_rank_id() -> int:
-    """Return `OMPI_COMM_WORLD_RANK`, 0 where it is not set.
+class _Launcher(NamedTuple):
+    """The variables of the environment in which a launcher tells a process who it is."""
+
+    rank: str
+    size: str
+    local_rank: str
+    local_size: str
+
+
+_HOROVOD = _Launcher("HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE")
+_OPEN_MPI = _Launcher(
+    "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"
+)
+#: What scripts for the hardware set; `LOCAL_…` are not among them.
+_ASCEND = _Launcher("RANK_ID", "RANK_SIZE", "", "")
+
+
+def start() -> None:
+    """Connect this process with the other ranks by Horovod, where a launcher started it as one of several.
 
     Raises:
-        ValueError: not an integer, or below 0.
+        RanksError: Horovod is not installed, or knows other ranks than the launcher, or the launcher was started for
+            TensorFlow's collectives, which serve no v1 graph.
     """
-    return _number("OMPI_COMM_WORLD_RANK", 0)
+    if ranks.size() > 1:
+        return  # the script has done it
+    told = get_rank_size()
+    if told == 1:
+        _refuse_collectives()
+        return
+    rank, engine = get_rank_id(), ranks.start("horovod")
+    if (engine.rank, engine.size) != (rank, told):
+        ranks.stop()
+        raise ranks.RanksError(
+            f"this process was started as rank {rank} of {told}, and for Horovod it is rank {engine.rank} of "
+            f"{engine.size}: start the script with `horovodrun -np {told}` or `python -m runtime.launch -n {told} "
+            "--engine horovod`, or for mpirun build Horovod with MPI (HOROVOD_WITH_MPI=1)"
+        )
 
 
-def get_rank_size() -> int:
-    """Return `OMPI_COMM_WORLD_SIZE`, 1 where it is not set.
+def refuse_several(what: str, remedy: str) -> None:
+    """Refuse what several ranks cannot do together.
 
     Raises:
-        ValueError: not an integer, or below 1.
+        RanksError: there are several.
     """
-    return _number("OMPI_COMM_WORLD_SIZE", 1)
+    if ranks.size() > 1:
+        raise ranks.RanksError(f"{what} does not work over {ranks.size()} ranks: {remedy}, or start one process")
 
 
-def get_local_rank_size() -> int:
-    """Return `OMPI_COMM_WORLD_LOCAL_SIZE`, 1 where it is not set.
+def get_rank_id(group: Any = None) -> int:
+    """Return which rank this process is: 0 where no launcher started it.
 
     Raises:
-        ValueError: not an integer, or below 1.
+        ValueError: the launcher's variable is not an integer, or below 0.
     """
-    return _number("OMPI_COMM_WORLD_LOCAL_SIZE", 1)
+    return ranks.rank() if ranks.size() > 1 else _number(_launcher().rank, 0)
+
+
+def get_rank_size(group: Any = None) -> int:
+    """Return how many ranks there are: 1 where no launcher started this process.
+
+    Raises:
+        ValueError: the launcher's variable is not an integer, or below 1.
+    """
+    return ranks.size() if ranks.size() > 1 else _number(_launcher().size, 1)
+
+
+def get_local_rank_size(group: Any = None) -> int:
+    """Return how many ranks the launcher started on this machine: 1 where none did.
+
+    Raises:
+        ValueError: the launcher's variable is not an integer, or below 1.
+    """
+    return _number(_launcher().local_size, 1)
+
+
+def get_local_rank_id(group: Any = None) -> int:
+    """Return which of the ranks of its machine this process is.
+
+    Raises:
+        ValueError: the launcher's variable is not an integer, or below 0.
+    """
+    told = _launcher().local_rank
+    return _number(told, 0) if told in os.environ else get_rank_id() % get_local_rank_size()
 
 
 def get_device_id() -> int:
-    """Return the number of the rank on its machine."""
-    return get_rank_id() % get_local_rank_size()
+    """Return the number of the device of this rank, which is its number on its machine."""
+    return get_local_rank_id()
+
+
+def _launcher() -> _Launcher:
+    """Return the one that started this process, Open MPI's where none did."""
+    if _HOROVOD.rank in os.environ:
+        return _HOROVOD
+    started_by_mpi = _OPEN_MPI.rank in os.environ or _OPEN_MPI.size in os.environ
+    return _ASCEND if not started_by_mpi and {"RANK_ID", "RANK_SIZE"} <= os.environ.keys() else _OPEN_MPI
+
+
+def _refuse_collectives() -> None:
+    if "TF_CONFIG" not in os.environ:
+        return
+    from runtime.ranks.collectives import cluster
+
+    try:
+        count = len(cluster()[0])
+    except ranks.RanksError:
+        return  # a job of another kind: a parameter server's, say
+    if count > 1:
+        raise ranks.RanksError(
+            f"this process is one of {count} workers of TF_CONFIG, whose collectives do not serve sessions of v1 "
+            f"graphs: start the script with `python -m runtime.launch -n {count} --engine horovod` or `horovodrun -np "
+            f"{count}` (`make horovod` builds Horovod)"
+        )
 
 
 def _number(variable: str, least: int) -> int:

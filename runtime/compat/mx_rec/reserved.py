@@ -21,12 +21,14 @@ def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **set
     valid = tf.not_equal(keys, tf.constant(INVALID, keys.dtype))
     shape = tf.stack([tf.size(keys), table.dim])
     default = None if serving_default_value is None else tf.broadcast_to(serving_default_value, shape)
+    # One row for all ids goes as it is to the rank that looks an id up.
+    as_given = default is None or serving_default_value.shape.rank != 2
     found = runtime.sparse_lookup(
         table,
         tf.boolean_mask(keys, valid),
         is_train=is_train,
         access_and_evict_config=config,
-        serving_default_value=None if default is None else tf.boolean_mask(default, valid),
+        serving_default_value=serving_default_value if as_given else tf.boolean_mask(default, valid),
         **settings,
     )
     if is_train:

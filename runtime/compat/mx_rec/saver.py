@@ -14,14 +14,15 @@ import tensorflow as tf
 from runtime import _checks
 from runtime.anchor import GraphAnchor
 from runtime.checkpoint import TableRows
-from runtime.checkpoint.live import replace_rows, snapshot_tensors
+from runtime.checkpoint.live import snapshot_tensors
 from runtime.checkpoint.rows import PARTS
-from runtime.compat.mx_rec import layout
+from runtime.compat.mx_rec import layout, parts
 from runtime.compat.mx_rec.checkpoints import load_rows
 from runtime.compat.mx_rec.increments import Increments, contents
 from runtime.compat.mx_rec.model_index import BASE, DELTA
 from runtime.compat.mx_rec.state import ConfigInitializer
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
+from runtime.ranks import current
 
 __all__ = ["InnerSaver", "Saver", "export", "for_saved_model"]
 
@@ -74,7 +75,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
                     shapes: tuple[Any, ...] = ([None], [None, table.dim], [None, None], [None])
                     types = (tf.int64, tf.float32, tf.float32, tf.int64)
                     fed = [v1.placeholder(dtype, shape) for dtype, shape in zip(types, shapes, strict=True)]
-                    self._restoring[table.table_name] = fed, replace_rows(table, fed)
+                    self._restoring[table.table_name] = fed, parts.replaced(table, fed)
             if self._tables and _is_incremental():
                 self._increments = Increments(self._tables)
         super().build()
@@ -95,8 +96,9 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
     ) -> Any:
         """Save tables and variables; return the path of the variables' checkpoint.
 
-        The tables are complete before the checkpoint is there. With `save_delta` they are those rows that changed since
-        the last save of this session, or all where there was none.
+        The tables are complete before the checkpoint is there. All ranks call it, and rank 0 writes the variables.
+        With `save_delta` they are those rows that changed since the last save of this session, or all where there was
+        none.
 
         Raises:
             ValueError: a path, step or name of a wrong type or range, or an increment without the settings of `init`.
@@ -119,6 +121,10 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             self._write_whole(sess, path)
         else:
             self._write_incremental(sess, path, kind, global_step)
+        engine = current()
+        if engine.rank > 0 and self._tables:
+            engine.barrier()  # rank 0 has written the variables
+            return str(path)
         before = list(self.last_checkpoints)
         settings = (meta_graph_suffix, write_meta_graph, write_state, strip_default_attrs, save_debug_info)
         saved = super().save(sess, save_path, global_step, latest_filename, *settings)
@@ -128,6 +134,8 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             # Not one that keep_checkpoint_every_n_hours keeps, nor one that increments build on.
             if not v1.train.checkpoint_exists(gone) and (self._increments is None or not self._increments.has(gone)):
                 shutil.rmtree(layout.directory_of(gone), ignore_errors=True)
+        if self._tables:
+            engine.barrier()
         return str(path) if saved is None else saved
 
     def _number(self, step: int | None) -> str:
@@ -137,9 +145,8 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         if not self._tables:
             return
         found = session.run([snapshot_tensors(table) for table in self._tables])
-        rows = [TableRows(*parts) for parts in found]
         directory = layout.directory_of(path)
-        layout.write_tables(directory, contents(self._tables, rows))
+        parts.write(directory, self._tables, [TableRows(*one) for one in found], contents)
         _note(directory)
 
     def _write_incremental(self, session: Any, path: Path, kind: str, step: int | None) -> None:
@@ -166,7 +173,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         if self._increments is not None:
             path = self._increments.chosen(path, self._number)
         read = {
-            table.table_name: load_rows(path, table.table_name, table.dim, table.seed, table.expands)
+            table.table_name: parts.held(table, load_rows(path, table.table_name, table.dim, table.seed, table.expands))
             for table in self._tables
         }
         super().restore(sess, str(path))  # does nothing where there are no variables
@@ -223,6 +230,8 @@ def export(table_list: Any = None) -> None:
             _checks.text("table_list", name)
     if directory == Path() or not directory.is_dir():
         raise FileNotFoundError("export finds no checkpoint: save one with tf.compat.v1.train.Saver first")
+    if current().rank > 0:
+        return  # rank 0 writes what all have saved
     there = {folder.name: folder for folder in sorted(directory.iterdir()) if folder.is_dir()}
     for name in there if table_list is None else table_list:
         if name not in there:

@@ -12,6 +12,7 @@ import tensorflow as tf
 import runtime
 from runtime import _checks, config
 from runtime.compat import graph_modifier
+from runtime.compat.mx_rec import ranks
 from runtime.compat.mx_rec.constants import ASCEND_GLOBAL_HASHTABLE_COLLECTION, EVAL_CHANNEL_ID, TRAIN_CHANNEL_ID
 
 if TYPE_CHECKING:
@@ -281,9 +282,11 @@ class ConfigInitializer:
 def init(*positional: Any, **kwargs: Any) -> None:
     """Set up the process, once; keywords are Rec SDK's, and unknown ones are ignored as there.
 
-    Positional values are those of older releases (`use_mpi`, …) and mean nothing.
+    Positional values are those of older releases (`use_mpi`, …) and mean nothing. A process that was started as one of
+    several ranks is connected with the others, by Horovod.
 
     Raises:
+        RanksError: it cannot be connected; see `ranks.start`.
         ValueError: a value has the wrong type or range, all step counts are 0, incremental checkpoints without both
             of their periods.
         EnvironmentError: called twice.
@@ -301,6 +304,9 @@ def init(*positional: Any, **kwargs: Any) -> None:
             "is_incremental_checkpoint=True needs `save_checkpoint_due_time` and `save_delta_checkpoints_secs`: give "
             "the seconds between full checkpoints and between deltas"
         )
+    ranks.start()
+    if settings.is_incremental_checkpoint:
+        ranks.refuse_several("init(is_incremental_checkpoint=True)", "save whole checkpoints by steps")
     runtime.init(**{key: value for key, value in dataclasses.asdict(settings).items() if key not in _OWN})
     ConfigInitializer._instance = ConfigInitializer(settings)
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.compat.mx_rec import ranks
 from runtime.compat.mx_rec.model_index import BASE, DELTA
 from runtime.compat.mx_rec.saver import Saver
-from runtime.compat.mx_rec.state import ConfigInitializer
+from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 
 __all__ = ["DueTimer", "due_timer", "saving"]
 
@@ -55,8 +56,16 @@ class DueTimer(_Timer):  # type: ignore[misc]
         return elapsed
 
 
-def due_timer() -> DueTimer | None:
-    """Return the timer of this training; None where it has no incremental checkpoints."""
+def due_timer(every_steps: int | None) -> DueTimer | None:
+    """Return the timer of this training; None where it has no incremental checkpoints.
+
+    Raises:
+        RanksError: several ranks would save by time, when `every_steps` is None, and come to it at other steps.
+    """
+    if every_steps is None and state_of().lookups:
+        ranks.refuse_several(
+            "saving by seconds", "give RunConfig save_checkpoints_steps, MonitoredTrainingSession save_checkpoint_steps"
+        )
     instance = ConfigInitializer._instance
     if instance is None or not instance.is_incremental_checkpoint:
         return None

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.compat.mx_rec import parts
 from runtime.compat.mx_rec.checkpoints import filling, table_names
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
 from runtime.table import tables
@@ -62,8 +63,7 @@ def _start(stock: Callable[..., None], path: Any, patterns: Any, vocabularies: A
     for name, table in there.items():
         if earlier[name] in known and table.is_save and any(re.match(pattern, name) for pattern in listed):
             with table.scope("warm_start"):
-                rows = [tf.zeros([0, table.dim]), *filling(table, path, earlier[name])]
-                table.variable.start_by(table.variable.restore(rows, None))
+                table.variable.start_by(parts.replaced(table, filling(table, path, earlier[name])))
     collection = v1.GraphKeys.TRAINABLE_VARIABLES if isinstance(patterns, str) else v1.GraphKeys.GLOBAL_VARIABLES
     found = {id(one): one for pattern in listed for one in v1.get_collection(collection, scope=pattern)}
     anchors = {id(table.variable) for table in there.values()}

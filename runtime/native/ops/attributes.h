@@ -67,6 +67,17 @@ namespace recmigrate::ops {
   return values;
 }
 
+[[nodiscard]] inline std::vector<std::int64_t> ints_attribute(TF_OpKernelConstruction* construction, const char* name) {
+  std::int32_t count = 0;
+  std::int32_t bytes = 0;
+  checked([&](TF_Status* status) { TF_OpKernelConstruction_GetAttrSize(construction, name, &count, &bytes, status); });
+  std::vector<std::int64_t> values(static_cast<std::size_t>(count));
+  checked([&](TF_Status* status) {
+    TF_OpKernelConstruction_GetAttrInt64List(construction, name, values.data(), count, status);
+  });
+  return values;
+}
+
 [[nodiscard]] inline std::vector<float> floats_attribute(TF_OpKernelConstruction* construction, const char* name) {
   std::int32_t count = 0;
   std::int32_t bytes = 0;

@@ -60,5 +60,7 @@ void register_keyed_row_ops();
 void register_prepare_op();
 void register_tier_ops();
 void register_prefetch_op();
+void register_exchange_ops();
+void register_parts_ops();
 
 }  // namespace recmigrate::ops

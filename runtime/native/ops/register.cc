@@ -40,6 +40,8 @@ struct AtLoad {
     register_prepare_op();
     register_tier_ops();
     register_prefetch_op();
+    register_exchange_ops();
+    register_parts_ops();
   }
 };
 

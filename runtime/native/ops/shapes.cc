@@ -49,12 +49,16 @@ void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
 
 void no_shape(TF_ShapeInferenceContext* /*context*/, TF_Status* /*status*/) {}
 
+void unknown_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
+  TF_ShapeInferenceContextSetUnknownShape(context, status);
+}
+
 void matrix_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
   const ShapePtr ranked = of_rank(context, 2, status);
   if (ok(status)) TF_ShapeInferenceContextSetOutput(context, 0, ranked.get(), status);
 }
 
-void ranks(TF_ShapeInferenceContext* context, std::initializer_list<int> of_outputs, TF_Status* status) {
+void ranks(TF_ShapeInferenceContext* context, const std::vector<int>& of_outputs, TF_Status* status) {
   int output = 0;
   for (const int rank : of_outputs) {
     const ShapePtr ranked = of_rank(context, rank, status);

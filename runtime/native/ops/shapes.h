@@ -1,7 +1,7 @@
 // Shape functions. The C context reads no int attributes, so a lookup takes its width from the anchor input.
 #pragma once
 
-#include <initializer_list>
+#include <vector>
 
 #include "ops/tf_c_api.h"
 
@@ -13,11 +13,14 @@ void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 // No outputs.
 void no_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
+// Outputs of unknown shapes.
+void unknown_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+
 // One output [?, ?].
 void matrix_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
 // Outputs of these ranks and of unknown sizes.
-void ranks(TF_ShapeInferenceContext* context, std::initializer_list<int> of_outputs, TF_Status* status);
+void ranks(TF_ShapeInferenceContext* context, const std::vector<int>& of_outputs, TF_Status* status);
 
 // keys [?], values [?, ?], slots [?, ?], meta [?]
 void snapshot_shape(TF_ShapeInferenceContext* context, TF_Status* status);

@@ -51,6 +51,7 @@ extern int TF_NumDims(const TF_Tensor*);
 extern int64_t TF_Dim(const TF_Tensor* tensor, int dim_index);
 extern int64_t TF_TensorElementCount(const TF_Tensor* tensor);
 extern void* TF_TensorData(const TF_Tensor*);
+extern size_t TF_DataTypeSize(TF_DataType dt);
 
 // Op definitions.
 extern TF_OpDefinitionBuilder* TF_NewOpDefinitionBuilder(const char* op_name);
@@ -78,6 +79,7 @@ extern void TF_ShapeInferenceContextSubshape(TF_ShapeInferenceContext* ctx, TF_S
 extern void TF_ShapeInferenceContextConcatenateShapes(TF_ShapeInferenceContext* ctx, TF_ShapeHandle* first,
                                                       TF_ShapeHandle* second, TF_ShapeHandle* result,
                                                       TF_Status* status);
+extern void TF_ShapeInferenceContextSetUnknownShape(TF_ShapeInferenceContext* ctx, TF_Status* status);
 
 // Kernels.
 extern TF_KernelBuilder* TF_NewKernelBuilder(const char* op_name, const char* device_name,
@@ -96,6 +98,8 @@ extern void TF_OpKernelConstruction_GetAttrBool(TF_OpKernelConstruction* ctx, co
                                                 unsigned char* val, TF_Status* status);
 extern void TF_OpKernelConstruction_GetAttrFloat(TF_OpKernelConstruction* ctx, const char* attr_name, float* val,
                                                  TF_Status* status);
+extern void TF_OpKernelConstruction_GetAttrInt64List(TF_OpKernelConstruction* ctx, const char* attr_name,
+                                                     int64_t* vals, int max_vals, TF_Status* status);
 extern void TF_OpKernelConstruction_GetAttrFloatList(TF_OpKernelConstruction* ctx, const char* attr_name, float* vals,
                                                      int max_vals, TF_Status* status);
 extern void TF_OpKernelConstruction_GetAttrBoolList(TF_OpKernelConstruction* ctx, const char* attr_name,

@@ -129,6 +129,10 @@ void find_shards(const std::int64_t* ids, std::size_t count, IdKind kind, std::u
 
 }  // namespace
 
+std::size_t shard_of_id(std::int64_t id, IdKind kind) noexcept {
+  return kind == IdKind::key ? shard_of(hash_key(id)) : address_shard(id);
+}
+
 Batch::Batch(IdKind kind, std::size_t count)
     : kind_(kind),
       count_(checked(count)),
@@ -140,11 +144,27 @@ Batch::Batch(IdKind kind, std::size_t count)
       positions_(memory_.take<std::uint32_t>(count)),
       numbers_(memory_.take<std::uint32_t>(count)) {}
 
-Batch::Batch(const std::int64_t* ids, std::size_t count, IdKind kind) : Batch(kind, count) { sort(ids); }
+Batch::Batch(const std::int64_t* ids, std::size_t count, IdKind kind, Division division) : Batch(kind, count) {
+  static_assert(kShards <= 64, "a bit per shard");
+  division == Division::few && count <= kFew ? leave_undivided(ids) : sort(ids);
+}
+
+// All ids are part 0, in input order.
+void Batch::leave_undivided(const std::int64_t* ids) {
+  if (count_ == 0) return;
+  std::uint8_t shards[kFew];
+  find_shards(ids, count_, kind_, shards);
+  for (std::size_t i = 0; i < count_; ++i) undivided_shards_ |= std::uint64_t{1} << shards[i];
+  std::copy_n(ids, count_, keys_);
+  std::iota(positions_, positions_ + count_, 0U);
+  std::fill(begins_ + 1, begins_ + kShards + 1, static_cast<std::uint32_t>(count_));
+  order_.push_back(0);
+}
 
 Batch Batch::distinct_only() const {
   Batch result(kind_, distinct());
   result.stamp_ = stamp_;
+  result.undivided_shards_ = undivided_shards_;
   std::uint32_t next = 0;
   for (std::size_t part = 0; part < kShards; ++part) {
     result.begins_[part] = next;

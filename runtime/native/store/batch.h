@@ -1,4 +1,4 @@
-// De-duplication of one batch of ids: parts that share no key, each the ids of one shard.
+// De-duplication of one batch of ids: parts that share no key, each the ids of one shard, or few ids as one part.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,16 @@ inline constexpr std::size_t kShards = std::size_t{1} << kShardBits;
 // Below this many ids, waking a thread costs more than it saves.
 inline constexpr std::size_t kWorthSplitting = 2048;
 
+// Up to so many ids one part of all shards costs less than parts of few ids, each of which waits for memory on its own.
+inline constexpr std::size_t kFew = kWorthSplitting - 1;
+
 // What a batch's ids are: keys, or addresses of rows (see address.h).
 enum class IdKind { key, address };
+
+[[nodiscard]] std::size_t shard_of_id(std::int64_t id, IdKind kind) noexcept;
+
+// How a batch is divided: into parts that are the shards of their keys, or, where its ids are few, not at all.
+enum class Division { shards, few };
 
 // The ids of a batch sorted by shard, in input order within a shard, and the distinct keys among them. All arrays have
 // one entry per id; those by distinct key are filled from each part's begin on.
@@ -38,19 +46,20 @@ class Batch {
   // afterwards. Throws LimitReached for 2^32 - 1 ids or more, std::bad_alloc, and what `then` throws.
   template <typename Then>
   Batch(const std::int64_t* ids, std::size_t count, IdKind kind, const Then& then)
-      : Batch(ids, count, kind, [](std::size_t, const std::int64_t*, std::size_t) {}, then) {}
+      : Batch(ids, count, kind, [](const Batch&, std::size_t, const std::int64_t*, std::size_t) {}, then) {}
 
-  // The same; while the ids of a part are numbered, ahead(part, keys, some) is told each distinct key once, so that what
-  // `then` will look for has come from memory.
+  // The same; while the ids of a part are numbered, ahead(batch, part, keys, some) is told each distinct key once, so
+  // that what `then` will look for has come from memory.
   template <typename Ahead, typename Then>
-  Batch(const std::int64_t* ids, std::size_t count, IdKind kind, const Ahead& ahead, const Then& then)
-      : Batch(ids, count, kind) {
+  Batch(const std::int64_t* ids, std::size_t count, IdKind kind, const Ahead& ahead, const Then& then,
+        Division division = Division::shards)
+      : Batch(ids, count, kind, division) {
     for_each_part([&](std::size_t part) {
       start_numbers();
       for (std::size_t at = begins_[part]; at < begins_[part + 1]; at += kNumbered) {
         const std::size_t some = std::min<std::size_t>(kNumbered, begins_[part + 1] - at);
         const auto [fresh, found] = number(part, at, some);
-        ahead(part, fresh, found);
+        ahead(*this, part, fresh, found);
       }
       end_numbers(part);
       then(*this, part);
@@ -63,6 +72,12 @@ class Batch {
   // Of the look-up that found the rows, where a table numbers them; 0 before.
   [[nodiscard]] std::uint32_t stamp() const noexcept { return stamp_; }
   void set_stamp(std::uint32_t stamp) noexcept { stamp_ = stamp; }
+
+  // The shards of a part's keys, a bit each. (Unless it is of few ids, part and shard have the same number.)
+  [[nodiscard]] std::uint64_t shards(std::size_t part) const noexcept {
+    return undivided() ? undivided_shards_ : std::uint64_t{1} << part;
+  }
+  [[nodiscard]] bool undivided() const noexcept { return undivided_shards_ != 0; }
 
   [[nodiscard]] IdKind kind() const noexcept { return kind_; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
@@ -98,8 +113,9 @@ class Batch {
 
  private:
   Batch(IdKind kind, std::size_t count);
-  Batch(const std::int64_t* ids, std::size_t count, IdKind kind);
+  Batch(const std::int64_t* ids, std::size_t count, IdKind kind, Division division);
 
+  void leave_undivided(const std::int64_t* ids);
   void order_parts();
   void sort(const std::int64_t* ids);
   // The distinct keys of one part are numbered by the thread that calls these, some ids after the other; those that are
@@ -112,6 +128,7 @@ class Batch {
 
   IdKind kind_;
   std::uint32_t stamp_ = 0;
+  std::uint64_t undivided_shards_ = 0;  // of all ids, where there is one part; 0 otherwise
   std::size_t count_;
   Scratch memory_;
   std::int64_t* keys_;  // the sorted ids until a part is numbered

@@ -66,6 +66,11 @@ const std::vector<Rule>& all_rules() {
        1,
        {"learning_rate", "momentum", "nesterov"},
        &rules::keras_momentum},
+      {OptimizerKind::adamax,
+       "adamax",
+       2,
+       {"learning_rate", "beta1_power", "beta1", "beta2", "epsilon"},
+       &rules::adamax},
       {OptimizerKind::adagrad_inside, "adagrad_inside", 1, {"learning_rate", "epsilon"}, &rules::adagrad_inside},
   };
   return *kRules;

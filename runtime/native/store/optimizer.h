@@ -29,6 +29,7 @@ enum class OptimizerKind : std::int64_t {
   keras_momentum = 15,
   adagrad_inside = 16,  // epsilon inside the root
   adam_scaled = 17,     // epsilon times the root of 1 - beta2^t
+  adamax = 18,
 };
 
 inline constexpr std::size_t kMaxSlots = 4;

@@ -39,6 +39,12 @@ std::size_t checked_dim(const TableConfig& config) {
   return static_cast<std::size_t>(config.dim);
 }
 
+// A key of a batch, by its number, that has no row.
+struct Missing {
+  std::size_t shard;
+  std::uint32_t number;
+};
+
 }  // namespace
 
 Table::State::State(const RowLayout& rows, std::int64_t seed_of_rows)
@@ -49,7 +55,7 @@ Table::State::State(const RowLayout& rows, std::int64_t seed_of_rows)
   }
 }
 
-std::uint64_t Table::ReadGuard::shards_of(const std::int64_t* keys, std::size_t count) noexcept {
+std::uint64_t Table::shards_of(const std::int64_t* keys, std::size_t count) noexcept {
   if (count >= kShards) return ~std::uint64_t{0} >> (64 - kShards);
   std::uint64_t shards = 0;
   for (std::size_t i = 0; i < count; ++i) shards |= std::uint64_t{1} << shard_of(hash_key(keys[i]));
@@ -146,7 +152,7 @@ void Table::initial_row(std::int64_t key, float* out) const {
 
 void Table::contains(const std::int64_t* keys, std::size_t count, bool* found) const {
   const ReadLock lock(structure_);
-  const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
+  const ReadGuard guard(*state_, shards_of(keys, count));
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
     float* rows[kBlock];
     std::uint8_t shards[kBlock];
@@ -172,7 +178,7 @@ void Table::lookup(const std::int64_t* keys, std::size_t count, float* out) {
 // `lookup`, of rows in memory; `structure_` is held.
 void Table::read(const std::int64_t* keys, std::size_t count, float* out) const {
   const StepsGuard steps(*this);
-  const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
+  const ReadGuard guard(*state_, shards_of(keys, count));
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
     float* rows[kBlock];
     std::uint8_t shards[kBlock];
@@ -207,9 +213,9 @@ void Table::read_from_tiers(const std::int64_t* keys, std::size_t count, float* 
 
 // De-duplicates keys, unless that was done ahead, and calls then(batch, part) for each part.
 template <typename Then>
-Batch Table::numbered(const std::int64_t* keys, std::size_t count, const Then& then) const {
+Batch Table::numbered(const std::int64_t* keys, std::size_t count, const Then& then, Division division) const {
   std::optional<Batch> ready = prepared::take(keys, count);
-  if (!ready) return {keys, count, IdKind::key, Fetch{*this}, then};
+  if (!ready) return {keys, count, IdKind::key, Fetch{*this}, then, division};
   ready->for_each_part([&](std::size_t part) { then(*ready, part); });
   return std::move(*ready);
 }
@@ -220,25 +226,34 @@ void Table::lookup_or_insert(const std::int64_t* keys, std::size_t count, float*
   with_room([&] {
     const ReadLock lock(structure_);
     const StepsGuard steps(*this);
-    const auto read = [&](Batch& whole, std::size_t part) {
-      resolve_part(whole, part);
-      read_part(whole, part, out);
+    const auto read_present = [&](Batch& batch, std::size_t part) {
+      const ReadGuard guard(*state_, batch.shards(part));
+      const bool all = find_rows(batch, part);
+      if (all) read_rows(batch, part, out);
+      return all;
+    };
+    const auto read_inserted = [&](const Batch& batch, std::size_t part) {
+      const ReadGuard guard(*state_, batch.shards(part));
+      read_rows(batch, part, out);
     };
     const bool whole = limited() || tiered();  // before the first row is read
-    Batch batch = whole ? resolve(keys, count) : numbered(keys, count, read);
-    if (whole) batch.for_each_part([&](std::size_t part) { read_part(batch, part, out); });
+    Batch batch = whole ? resolve(keys, count) : numbered(keys, count, [&](Batch& own, std::size_t part) {
+      if (read_present(own, part)) return;
+      insert_part(own, part);
+      read_inserted(own, part);
+    }, Division::few);
+    if (whole) batch.for_each_part([&](std::size_t part) { read_inserted(batch, part); });
     remember(keys, std::move(batch));
   });
   after_use();
 }
 
-// out[count, dim] gets the rows of a part's ids.
-void Table::read_part(const Batch& batch, std::size_t part, float* out) const noexcept {
+// out[count, dim] gets the rows of a part's ids, whose shards are held.
+void Table::read_rows(const Batch& batch, std::size_t part, float* out) const noexcept {
   const std::size_t begin = batch.begin(part);
   float* const* const rows = batch.rows() + begin;
   const std::uint32_t* const numbers = batch.numbers() + begin;
   const std::uint32_t* const positions = batch.positions() + begin;
-  const ReadLock lock(state_->shards[part]->mutex);
   if (state_->steps == nullptr) return spread_rows(out, positions, rows, numbers, batch.ids(part), dim_);
   for (std::size_t i = 0; i < batch.ids(part); ++i) read_row(rows[numbers[i]], out + positions[i] * dim_);
 }
@@ -310,45 +325,76 @@ Batch Table::resolve(const std::int64_t* keys, std::size_t count, bool insert) {
   return found;
 }
 
-void Table::Fetch::operator()(std::size_t part, const std::int64_t* keys, std::size_t count) const noexcept {
+void Table::Fetch::operator()(const Batch& batch, std::size_t part, const std::int64_t* keys,
+                              std::size_t count) const noexcept {
+  if (batch.undivided()) return;  // its few rows are looked for at once
   const Shard& shard = *table.state_->shards[part];
   const ReadLock lock(shard.mutex);
   for (std::size_t i = 0; i < count; ++i) static_cast<void>(shard.index.prefetch(hash_key(keys[i])));
 }
 
 void Table::resolve_part(Batch& batch, std::size_t part, bool insert) {
-  Shard& shard = *state_->shards[part];
+  bool complete = false;
+  {
+    const ReadGuard guard(*state_, batch.shards(part));
+    complete = find_rows(batch, part);
+  }
+  if (!complete && insert) insert_part(batch, part);
+}
+
+// Finds the rows of a part's keys, whose shards are held; false where one has none.
+bool Table::find_rows(Batch& batch, std::size_t part) const noexcept {
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
   float** const rows = batch.rows() + batch.begin(part);
   const std::size_t distinct = batch.distinct(part);
+  std::uint8_t shards[kBlock];
   bool complete = true;
-  {
-    const ReadLock lock(shard.mutex);
-    std::uint8_t shards[kBlock];
-    for (std::size_t at = 0; at < distinct; at += kBlock) {
-      const std::size_t some = std::min(kBlock, distinct - at);
-      find_block(keys + at, some, rows + at, shards);
-      complete = complete && std::find(rows + at, rows + at + some, nullptr) == rows + at + some;
-    }
+  for (std::size_t at = 0; at < distinct; at += kBlock) {
+    const std::size_t some = std::min(kBlock, distinct - at);
+    find_block(keys + at, some, rows + at, shards);
+    complete = complete && std::find(rows + at, rows + at + some, nullptr) == rows + at + some;
   }
-  if (!complete && insert) insert_part(shard, batch, part);
+  return complete;
 }
 
-// Inserts the keys of a part that are still missing, in input order.
-void Table::insert_part(Shard& shard, Batch& batch, std::size_t part) {
-  const std::int64_t* const keys = batch.keys() + batch.begin(part);
-  float** const rows = batch.rows() + batch.begin(part);
+// Inserts the keys of these numbers into their shard.
+template <typename Iterator>
+void Table::insert_into(Shard& shard, const std::int64_t* keys, float** rows, Iterator begin, Iterator end) {
   const NewRow fresh = new_row();
   const WriteLock lock(shard.mutex);
-  std::vector<std::uint32_t> missing;
-  for (std::uint32_t i = 0; i < batch.distinct(part); ++i) {
-    // Looked for again: another thread may have inserted it since.
-    if (rows[i] == nullptr && (rows[i] = shard.find(hash_key(keys[i]), keys[i])) == nullptr) missing.push_back(i);
-  }
-  require_places(shard, missing.size());
+  // Looked for again: another thread may have inserted it since.
+  end = std::remove_if(begin, end, [&](const Missing& one) {
+    const std::int64_t key = keys[one.number];
+    return (rows[one.number] = shard.find(hash_key(key), key)) != nullptr;
+  });
+  const auto more = static_cast<std::size_t>(end - begin);
+  require_places(shard, more);
   const Growth growth(*this, shard);
-  shard.reserve(missing.size());
-  for (const std::uint32_t i : missing) rows[i] = shard.insert(hash_key(keys[i]), keys[i], state_->layout, fresh);
+  shard.reserve(more);
+  for (; begin != end; ++begin) {
+    const std::int64_t key = keys[begin->number];
+    rows[begin->number] = shard.insert(hash_key(key), key, state_->layout, fresh);
+  }
+}
+
+// Inserts the keys of a part that are still missing, one shard after the other and there in input order.
+void Table::insert_part(Batch& batch, std::size_t part) {
+  const std::int64_t* const keys = batch.keys() + batch.begin(part);
+  float** const rows = batch.rows() + batch.begin(part);
+  std::vector<Missing> missing;
+  for (std::uint32_t i = 0; i < batch.distinct(part); ++i) {
+    if (rows[i] == nullptr) missing.push_back({shard_of(hash_key(keys[i])), i});
+  }
+  const auto by_shard = [](const Missing& a, const Missing& b) { return a.shard < b.shard; };
+  const auto in_order = [](const Missing& a, const Missing& b) {
+    return a.shard != b.shard ? a.shard < b.shard : a.number < b.number;
+  };
+  if (batch.undivided()) std::sort(missing.begin(), missing.end(), in_order);
+  for (auto own = missing.begin(); own != missing.end();) {
+    const auto end = std::upper_bound(own, missing.end(), *own, by_shard);
+    insert_into(*state_->shards[own->shard], keys, rows, own, end);
+    own = end;
+  }
 }
 
 void Table::require_places(const Shard& shard, std::size_t more) const {
@@ -392,7 +438,7 @@ Table::FoundPtr Table::recall(const std::int64_t* ids, std::size_t count) {
 }
 
 Table::FoundPtr Table::take_found(const std::int64_t* keys, std::size_t count) {
-  if (FoundPtr found = take_recent(keys, count)) return found;
+  if (FoundPtr found = take_recent(keys, count); found && !found->batch.undivided()) return found;
   return std::make_unique<Found>(keys, Batch(keys, count, IdKind::key, [](Batch&, std::size_t) {}), kNoRows);
 }
 

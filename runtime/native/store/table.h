@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -317,7 +318,11 @@ class Table : private Tended {
   class Recount;
 
   // Holds the shards that some ids are in for reading.
-  class ReadGuard;
+  template <typename Lock>
+  class ShardsGuard;
+  using ReadGuard = ShardsGuard<ReadLock>;
+  using WriteGuard = ShardsGuard<WriteLock>;
+  [[nodiscard]] static std::uint64_t shards_of(const std::int64_t* keys, std::size_t count) noexcept;
   // Keeps the steps from growing while rows are read. Taken under `structure_`, before any shard.
   class StepsGuard;
 
@@ -327,13 +332,17 @@ class Table : private Tended {
   [[nodiscard]] NewRow new_row() const noexcept;
   void read(const std::int64_t* keys, std::size_t count, float* out) const;
   void read_from_tiers(const std::int64_t* keys, std::size_t count, float* out);
-  void read_part(const Batch& batch, std::size_t part, float* out) const noexcept;
+  void read_rows(const Batch& batch, std::size_t part, float* out) const noexcept;
   [[nodiscard]] static std::unique_ptr<float*[]> rows_by_id(const Batch& batch);
   template <typename Then>
-  [[nodiscard]] Batch numbered(const std::int64_t* keys, std::size_t count, const Then& then) const;
+  [[nodiscard]] Batch numbered(const std::int64_t* keys, std::size_t count, const Then& then,
+                               Division division = Division::shards) const;
   [[nodiscard]] Batch resolve(const std::int64_t* keys, std::size_t count, bool insert = true);
   void resolve_part(Batch& batch, std::size_t part, bool insert = true);
-  void insert_part(Shard& shard, Batch& batch, std::size_t part);
+  [[nodiscard]] bool find_rows(Batch& batch, std::size_t part) const noexcept;
+  void insert_part(Batch& batch, std::size_t part);
+  template <typename Iterator>
+  void insert_into(Shard& shard, const std::int64_t* keys, float** rows, Iterator begin, Iterator end);
   [[nodiscard]] float* row_at(std::int64_t address) const noexcept;
   void find_addresses(Batch& batch, std::size_t part) const;
   void require_addresses() const;
@@ -418,7 +427,7 @@ class Table : private Tended {
   // Fetches the index lines of keys that a part will look for.
   struct Fetch {
     const Table& table;
-    void operator()(std::size_t part, const std::int64_t* keys, std::size_t count) const noexcept;
+    void operator()(const Batch& batch, std::size_t part, const std::int64_t* keys, std::size_t count) const noexcept;
   };
   void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
   template <typename Body>
@@ -477,11 +486,12 @@ class Table : private Tended {
   void update_all(const Batch& batch, const Sums& sums, const Update& update);
   void sum_part(const Batch& batch, std::size_t part, const float* grads, Sums& sums) const noexcept;
   void update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept;
-  void find_padding(std::size_t part) noexcept;
+  [[nodiscard]] bool find_padding(std::uint64_t shards) noexcept;
+  [[nodiscard]] bool is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept;
   [[noreturn]] void refuse_nonfinite(const Batch& batch, const Sums& sums) const;
-  void update_some(const Update& update, std::size_t part, float* const* rows, const float* sums,
+  void update_some(const Update& update, const Batch& batch, std::size_t first, const float* sums,
                    std::size_t count) const noexcept;
-  void save_part(Shard& shard, const Batch& batch, std::size_t part) noexcept;
+  void save_part(const Batch& batch, std::size_t part) noexcept;
   void begin_snapshot(std::vector<std::size_t>& begins) const;
   void write_snapshot() const noexcept;
   std::size_t remove_from(Shard& shard, const std::int64_t* keys, std::size_t count) noexcept;
@@ -545,26 +555,35 @@ struct Table::FrozenBelow {
   }
 };
 
-class Table::ReadGuard {
+// Holds some shards, taken in the order of their numbers, as all do who take several.
+template <typename Lock>
+class Table::ShardsGuard {
  public:
   // Those whose bit is set.
-  ReadGuard(const State& state, std::uint64_t shards) noexcept : state_(state), shards_(shards) {
-    for (std::uint64_t rest = shards_; rest != 0; rest &= rest - 1) {
-      state_.shards[static_cast<std::size_t>(__builtin_ctzll(rest))]->mutex.lock_shared();
-    }
+  ShardsGuard(const State& state, std::uint64_t shards) noexcept : state_(state), shards_(shards) {
+    // A lock waits for its line, and no other line is fetched meanwhile.
+    for_each([](Shard& shard) { __builtin_prefetch(&shard.mutex, 1); });
+    for_each([](Shard& shard) { take(shard.mutex); });
   }
-  ~ReadGuard() {
-    for (std::uint64_t rest = shards_; rest != 0; rest &= rest - 1) {
-      state_.shards[static_cast<std::size_t>(__builtin_ctzll(rest))]->mutex.unlock_shared();
-    }
+  ~ShardsGuard() {
+    for_each([](Shard& shard) { release(shard.mutex); });
   }
-  ReadGuard(const ReadGuard&) = delete;
-  ReadGuard& operator=(const ReadGuard&) = delete;
+  ShardsGuard(const ShardsGuard&) = delete;
+  ShardsGuard& operator=(const ShardsGuard&) = delete;
 
-  [[nodiscard]] static std::uint64_t shards_of(const std::int64_t* keys, std::size_t count) noexcept;
+  // Calls body(shard) for each.
+  template <typename Body>
+  void for_each(const Body& body) const {
+    for (std::uint64_t rest = shards_; rest != 0; rest &= rest - 1) {
+      body(*state_.shards[static_cast<std::size_t>(__builtin_ctzll(rest))]);
+    }
+  }
 
  private:
-  static_assert(kShards <= 64, "a bit per shard");
+  static constexpr bool kShared = std::is_same_v<Lock, ReadLock>;
+  static void take(SharedMutex& mutex) noexcept { kShared ? mutex.lock_shared() : mutex.lock(); }
+  static void release(SharedMutex& mutex) noexcept { kShared ? mutex.unlock_shared() : mutex.unlock(); }
+
   const State& state_;
   const std::uint64_t shards_;
 };
@@ -668,7 +687,7 @@ void Table::view(const std::int64_t* keys, std::size_t count, bool insert, const
       remember(keys, std::move(batch));
     }
     const StepsGuard steps(*this);
-    const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
+    const ReadGuard guard(*state_, shards_of(keys, count));
     body(View(*this, keys, found.get()));
   });
   after_use();
@@ -681,7 +700,7 @@ void Table::view_found(const Found& found, const Body& body) {
   if (!there) warm(found.ids.get(), found.batch.count());
   const std::unique_ptr<float*[]> rows = there ? rows_by_id(found.batch) : nullptr;
   const StepsGuard steps(*this);
-  const ReadGuard guard(*state_, ReadGuard::shards_of(found.ids.get(), found.batch.count()));
+  const ReadGuard guard(*state_, shards_of(found.ids.get(), found.batch.count()));
   body(View(*this, found.ids.get(), rows.get()));
 }
 

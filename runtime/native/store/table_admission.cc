@@ -221,7 +221,7 @@ void Table::admit_part(Batch& batch, std::size_t part, const Admission& admissio
   const bool forgets = !shard.bloom && !has_room_to_count(shard, judged.waiting.size());
   if (!shard.bloom && !forgets) shard.sightings.reserve(judged.waiting.size());
   shard.reserve(judged.inserted.size());
-  if (shard.capture.active()) save_part(shard, batch, part);
+  save_part(batch, part);
 
   const auto more = [&](std::uint32_t i) { return std::uint64_t{judged.counts[i]} * occurrences_of(admission); };
   for (std::uint32_t i = 0; i < batch.distinct(part); ++i) {
@@ -261,7 +261,7 @@ void Table::lookup_admitted(const std::int64_t* keys, std::size_t count, std::in
   const std::int64_t replaced = state_->threshold;
   const std::int64_t least = replaced >= 0 ? replaced : threshold;
   const StepsGuard steps(*this);
-  const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
+  const ReadGuard guard(*state_, shards_of(keys, count));
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
     float* rows[kBlock];
     std::uint8_t shards[kBlock];

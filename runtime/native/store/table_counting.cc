@@ -19,7 +19,7 @@ void Table::lookup_permitted(const std::int64_t* keys, std::size_t count, float*
   const ReadLock lock(structure_);
   warm(keys, count);
   const StepsGuard steps(*this);
-  const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
+  const ReadGuard guard(*state_, shards_of(keys, count));
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
     float* rows[kBlock];
     std::uint8_t shards[kBlock];
@@ -40,7 +40,7 @@ void Table::lookup_permitted(const std::int64_t* keys, std::size_t count, float*
 
 void Table::sightings(const std::int64_t* keys, std::size_t count, std::int64_t* counts, std::int64_t* times) const {
   const ReadLock lock(structure_);
-  const ReadGuard guard(*state_, ReadGuard::shards_of(keys, count));
+  const ReadGuard guard(*state_, shards_of(keys, count));
   const RowLayout& layout = state_->layout;
   const bool counted = layout.has(Cell::count) && layout.has(Cell::last_seen);
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {

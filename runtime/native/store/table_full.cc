@@ -177,7 +177,7 @@ void Table::insert_within_limit(Batch& batch, std::uint32_t stamp) {
   const Booking booking(*this, demand, stamp);
   batch.for_each_part([&](std::size_t part) {
     if (demand.rows[part] == 0) return;
-    insert_part(*state_->shards[part], batch, part);
+    insert_part(batch, part);
     const WriteLock lock(state_->shards[part]->mutex);
     stamp_part(batch, part, stamp);
   });

@@ -245,9 +245,8 @@ template <typename Write>
 void Table::write_rows(const Batch& batch, const Write& write) {
   const StepsGuard steps(*this);
   batch.for_each_part([&](std::size_t part) {
-    Shard& shard = *state_->shards[part];
-    const WriteLock shard_lock(shard.mutex);
-    if (shard.capture.active()) save_part(shard, batch, part);
+    const WriteGuard guard(*state_, batch.shards(part));
+    save_part(batch, part);
     const std::size_t begin = batch.begin(part);
     for (std::size_t i = begin; state_->steps && i < begin + batch.distinct(part); ++i) {
       catch_up(batch.rows()[i], state_->steps->now());

@@ -178,7 +178,7 @@ void Table::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
     if (!found[part].empty()) take_up(batch, part, found[part], rows + begins[part] * width);
     float* const* const own = batch.rows() + batch.begin(part);
     if (insert && std::find(own, own + batch.distinct(part), nullptr) != own + batch.distinct(part)) {
-      insert_part(*state_->shards[part], batch, part);
+      insert_part(batch, part);
     }
     const WriteLock lock(state_->shards[part]->mutex);
     stamp_part(batch, part, stamp);

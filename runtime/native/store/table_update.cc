@@ -73,10 +73,11 @@ Batch Table::sum(const Gradients& of, Sums& sums) {
     batch.for_each_part([&](std::size_t part) { sum_part(batch, part, of.grads, sums); });
     return batch;
   }
-  return Batch(of.keys, of.count, IdKind::key, Fetch{*this}, [&](Batch& part_of, std::size_t part) {
+  const auto then = [&](Batch& part_of, std::size_t part) {
     resolve_part(part_of, part, insert);
     sum_part(part_of, part, of.grads, sums);
-  });
+  };
+  return Batch(of.keys, of.count, IdKind::key, Fetch{*this}, then, Division::few);
 }
 
 bool Table::ready_for(const Update& update) const {
@@ -264,39 +265,52 @@ void Table::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
 
 // One part's updates; the rows of the next block are fetched while this one is updated.
 void Table::update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept {
-  const float* const sums = &all_sums.rows[batch.begin(part) * dim_];
-  Shard& shard = *state_->shards[part];
-  float* const* const rows = batch.rows() + batch.begin(part);
+  const std::size_t first = batch.begin(part);
   const std::size_t count = batch.distinct(part);
+  const float* const sums = &all_sums.rows[first * dim_];
+  float* const* const rows = batch.rows() + first;
   const std::size_t width = state_->steps ? state_->layout.stride() : state_->layout.cells_at();
-  const WriteLock lock(shard.mutex);
-  if (shard.capture.active()) save_part(shard, batch, part);
-  find_padding(part);
-  const bool all = padding_[part].empty() && all_sums.finite && !skips_absent();
   for (std::size_t i = 0; i < std::min(kBlock, count); ++i) prefetch_row(rows[i], width);
+  const WriteGuard guard(*state_, batch.shards(part));
+  save_part(batch, part);
+  const bool all = !find_padding(batch.shards(part)) && all_sums.finite && !skips_absent();
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
     const std::size_t some = std::min(kBlock, count - begin);
     for (std::size_t i = begin + kBlock; i < std::min(begin + 2 * kBlock, count); ++i) prefetch_row(rows[i], width);
     if (all) {
       update_rows(update, rows + begin, sums + begin * dim_, some);
     } else {
-      update_some(update, part, rows + begin, sums + begin * dim_, some);
+      update_some(update, batch, first + begin, sums + begin * dim_, some);
     }
   }
 }
 
-void Table::find_padding(std::size_t part) noexcept {
-  for (PaddingRow& one : padding_[part]) one.row = state_->shards[part]->find(hash_key(one.key), one.key);
+// Finds the padding rows of these shards again; false where they have none.
+bool Table::find_padding(std::uint64_t shards) noexcept {
+  if (config_.padding_keys.empty()) return false;
+  bool any = false;
+  for (; shards != 0; shards &= shards - 1) {
+    const auto s = static_cast<std::size_t>(__builtin_ctzll(shards));
+    for (PaddingRow& one : padding_[s]) one.row = state_->shards[s]->find(hash_key(one.key), one.key);
+    any = any || !padding_[s].empty();
+  }
+  return any;
 }
 
-// Updates all rows but those that are gone, those of padding keys and those whose gradient is to be skipped.
-void Table::update_some(const Update& update, std::size_t part, float* const* rows, const float* sums,
+bool Table::is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept {
+  const std::vector<PaddingRow>& own = padding_[shard_of_id(id, kind)];
+  return std::any_of(own.begin(), own.end(), [row](const PaddingRow& one) { return one.row == row; });
+}
+
+// Updates some distinct keys of a batch, from number `first` on, but those that are gone, those of padding keys and those
+// whose gradient is to be skipped.
+void Table::update_some(const Update& update, const Batch& batch, std::size_t first, const float* sums,
                         std::size_t count) const noexcept {
+  float* const* const rows = batch.rows() + first;
   const auto stays = [&](std::size_t i) {
     if (rows[i] == nullptr) return true;
     if (update.nonfinite == Nonfinite::skip && !all_finite(sums + i * dim_, dim_)) return true;
-    return std::any_of(padding_[part].begin(), padding_[part].end(),
-                       [row = rows[i]](const PaddingRow& one) { return one.row == row; });
+    return is_padding(batch.keys()[first + i], batch.kind(), rows[i]);
   };
   std::size_t from = 0;
   for (std::size_t i = 0; i <= count; ++i) {
@@ -306,10 +320,16 @@ void Table::update_some(const Update& update, std::size_t part, float* const* ro
   }
 }
 
-// Saves the rows of a part to the snapshot under way before they change.
-void Table::save_part(Shard& shard, const Batch& batch, std::size_t part) noexcept {
+// Saves the rows of a part, whose shards are held, to the snapshots under way before they change.
+void Table::save_part(const Batch& batch, std::size_t part) noexcept {
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
-  for (std::size_t i = 0; i < batch.distinct(part); ++i) {
+  bool any = false;
+  for (std::uint64_t rest = batch.shards(part); rest != 0; rest &= rest - 1) {
+    any = any || state_->shards[static_cast<std::size_t>(__builtin_ctzll(rest))]->capture.active();
+  }
+  for (std::size_t i = 0; any && i < batch.distinct(part); ++i) {
+    Shard& shard = *state_->shards[shard_of_id(keys[i], batch.kind())];
+    if (!shard.capture.active()) continue;
     const Slot slot = batch.kind() == IdKind::address ? address_slot(keys[i]) : shard.index.find(hash_key(keys[i]), keys[i]);
     if (slot != kAbsent) shard.capture.save(slot, shard.rows.row(slot));
   }

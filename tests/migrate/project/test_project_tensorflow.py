@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from programs import losses, opened, printed, trained
+from programs import clean, losses, opened, printed, trained
 
 from migrate.errors import MigrateError
 from migrate.project.build import ProjectOptions, write_project
@@ -63,9 +61,7 @@ def test_a_function_in_tensorflow_1(tmp_path: Path) -> None:
     main = (project / "main.py").read_text() + (project / "model.py").read_text() + (project / "tables.py").read_text()
     assert "runtime" not in main and "AdamOptimizer()" not in main and "# how wide a row is\nDIM = 4" in main
     assert "import numpy" not in (project / "model.py").read_text()
-    files = [path.name for path in project.glob("*.py") if path.name != "model.py"]
-    for command in (["format", "--check"], ["check", "--select=E,F,W,UP"]):
-        subprocess.run([sys.executable, "-m", "ruff", *command, "--isolated", *files], cwd=project, check=True)
+    clean(project)
     # The source as TensorFlow 1 would run it.
     text = (SOURCES / "deepfm.py").read_text().replace("import tensorflow as", "import tensorflow.compat.v1 as")
     names: dict[str, Any] = {"__name__": "deepfm"}
@@ -79,10 +75,23 @@ def test_a_function_in_tensorflow_1(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, sent, rtol=0, atol=1e-5 * max(sent))
 
 
+def test_a_model_of_tables_alone(tmp_path: Path) -> None:
+    source = tmp_path / "tables_alone.py"
+    source.write_text(
+        "import tensorflow as tf\n\n\ndef model(features):\n"
+        '    table = tf.get_variable("rows", [8, 1], initializer=tf.zeros_initializer())\n'
+        '    return tf.sigmoid(tf.nn.embedding_lookup(table, features["user"]))\n'
+    )
+    with opened(_project(tmp_path, str(source), SCHEMA)) as program:
+        found = trained(program, train_steps=5)
+    assert len(set(found)) == 6 and found[0] == pytest.approx(0.5 * np.log(2), rel=1e-3)
+
+
 def test_a_class_with_two_tasks(tmp_path: Path) -> None:
     project = _project(tmp_path, "two_tasks.py", TWO)
     source, schema, other = SOURCES / "two_tasks.py", tmp_path / "schema.yaml", tmp_path / "estimator"
     write_project(ProjectOptions(source, schema, other, style="estimator"))
+    clean(other)
     (other / "data").symlink_to(project / "data")
     model = runpy.run_path(str(SOURCES / "two_tasks.py"))["TwoTasks"](experts=2)
 
@@ -151,7 +160,7 @@ def model({parameters}):
         (
             MODEL.format(parameters="features", ids="tf.placeholder(tf.int64, [None])"),
             "",
-            r"placeholder`; take the ids as",
+            r"line \d: the placeholder `tf.placeholder\(tf.int64, \[None\]\)` is no feature of the schema",
         ),
         ("def model(features):\n    return tf.identity(features['dense_feature'])\n", "model", "looks no rows of"),
         ("class A:\n    def __call__(self, x): ...\n    def build(self, x): ...\n", "A", "2 methods that may build it"),

@@ -34,6 +34,7 @@ SECTIONS = {
     "columns": "Feature columns",
     "whole": "Uses of a whole table",
     "deeprec": "Programs for DeepRec",
+    "sok": "Programs for SparseOperationKit",
 }
 #: What the header says -> what the table of the docs says.
 VERDICTS = {
@@ -61,7 +62,8 @@ rows; on three batches the outputs are compared, and the gradients of the loss w
 then the losses of three training steps and all variables and rows after them. The bound is the greatest difference that
 passes, relative to the greatest value of the tensor. What stays comes out byte for byte as it was, and a finding says
 why, in the words below. Programs for DeepRec are run over [its façade](deeprec.md) before and on TensorFlow alone after
-their conversion. [Converting source](convert.md) says more of each.
+their conversion, and so are those for SparseOperationKit, in eager mode. [Converting source](convert.md) says more of
+each.
 
 """
 TITLES = ("idiom", "verdict", "what becomes of it, or why it stays", "compared by", "bound", "example")
@@ -217,6 +219,8 @@ def _compared(idiom: Idiom) -> str:
     optimizer = next(name for pair in found for name in pair if name)
     if idiom.section == "deeprec":
         return f"values and rows, 6 steps of {optimizer}, with a checkpoint between them"
+    if idiom.section == "sok":
+        return f"losses of 3 steps of {optimizer}"
     batch = f"; {idiom.fields['batch']}" if "batch" in idiom.fields else ""
     return f"values, gradients, 3 steps of {optimizer}{batch}"
 

@@ -39,7 +39,7 @@ class Run:
 
     outputs: list[Any] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
-    rows: list[dict[int, list[float]]] = field(default_factory=list)
+    rows: list[dict[int, list[list[float]]]] = field(default_factory=list)
 
     def same(self, other: Run) -> bool:
         """True when not a bit differs."""
@@ -83,10 +83,13 @@ def _run(name: str, text: str, directory: Path, facade: bool) -> Run:
     return run
 
 
-def _rows(session: Any) -> dict[int, list[float]]:
-    """Return the rows of all tables by their keys; parts of one variable have none in common."""
-    found = session.run([table.snapshot()[:2] for table in runtime.tables()])
-    return {int(key): row.tolist() for keys, rows in found for key, row in zip(keys, rows, strict=True)}
+def _rows(session: Any) -> dict[int, list[list[float]]]:
+    """Return by their keys the rows of all tables, as these were made; parts of one variable have no key in common."""
+    found: dict[int, list[list[float]]] = {}
+    for keys, rows in session.run([table.snapshot()[:2] for table in runtime.tables()]):
+        for key, row in zip(keys.tolist(), rows.tolist(), strict=True):
+            found.setdefault(key, []).append(row)
+    return found
 
 
 def _both(idiom: Idiom, directory: Path, old: str = "", new: str = "") -> tuple[Run, Run]:
@@ -112,6 +115,7 @@ WRONG = {
     "bloom_filter": [("threshold=2", "threshold=3")],
     "evicted_by_step": [("steps_to_live=1", "steps_to_live=9")],
     "evicted_by_norm": [("least_norm=1.5", "least_norm=0.1")],
+    "group_lookup": [('["sum", "mean"]', '["sum", "sum"]')],
     "embedding_column": [("GroupFtrlOptimizer(0.5", "tf.train.FtrlOptimizer(0.5")],
 }
 

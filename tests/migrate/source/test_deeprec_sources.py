@@ -46,13 +46,17 @@ OPTIONS = {
     "tf.L2WeightEvict(0.5)": "Eviction(least_norm=0.5)",
     "tf.L2WeightEvict(l2_weight_threshold=-1.0)": "Eviction()",
     "tf.L2WeightEvict(-1.0 if off else 0.5)": "Eviction(least_norm=max(-1.0 if off else 0.5, 0.0))",
+    "tf.CheckpointOption(path, 'item', True)": "WarmStart(path, 'item', True)",
+    "tf.CheckpointOption(tensor_name_in_ckpt='item')": "WarmStart(checkpoint=None)",
+    "tf.EmbeddingVariableOption(ckpt=tf.CheckpointOption(ckpt_to_load_from=path))": "KeyRules("
+    "warm_start=WarmStart(checkpoint=path))",
     "tf.InitializerOption(default_value_dim=0)": "InitialRows(rows=4096)",
     "tf.InitializerOption(start, n)": "InitialRows(start, (n if n > 0 else 4096))",
     "tf.InitializerOption(start, 100, default_value_no_permission=.5)": "InitialRows(start, 100, refused=.5)",
     "tf.EmbeddingVariableOption('', 1000, evict)": "KeyRules(eviction=evict)",
     "tf.EmbeddingVariableOption(ht_partition_num=20)": "KeyRules()",
     "tf.EmbeddingVariableOption(filter_option=tf.CounterFilter(filter_freq=2), ckpt=None)": "KeyRules("
-    "admission=Admission(threshold=2))",
+    "admission=Admission(threshold=2), warm_start=None)",
     "tf.StorageOption()": 'Storage("dram")',
     "tf.StorageOption(config_pb2.StorageType.PMEM_MEMKIND)": 'Storage("dram")',
     "tf.StorageOption(1, storage_size=[512])": 'Storage("dram")',
@@ -108,6 +112,19 @@ READS = {
     "a list that is trained": (
         TABLE + LOOKUP + "P = [step]\nP.append(item)\ntrain = tf.train.AdagradOptimizer(0.1).minimize(rows, None, P)\n",
         "P.append(item.variable)\n",
+    ),
+    "a group, in the older order of arguments": (
+        TABLE
+        + "w = [u, v]\nb = c\nrows = tf.nn.group_embedding_lookup_sparse([item, item], [a, b], ways, 'mod', w, 'g')\n",
+        "(zip([item, item], [a, b], w, strict=True), ways, name='g', every_row=True)\n",
+    ),
+    "a group of one, in the newer order": (
+        TABLE + "rows = tf.nn.group_embedding_lookup_sparse(item, [a], ['sum'], None, 'mod', False)\n",
+        "rows = grouped_embedding_lookup_sparse([(item, a)], ['sum'], every_row=True)\n",
+    ),
+    "a dense group": (
+        TABLE + "rows = tf.nn.group_embedding_lookup(params=(item,), ids=batch, name='g')\n",
+        "rows = grouped_lookup(zip([item], batch, strict=True), name='g')\n",
     ),
     "a Saver, and what is known of keys": (
         TABLE + LOOKUP + "saver = tf.train.Saver([item, step])\ntier = item.lookup_tier(ids)\ni = item.initializer\n",
@@ -197,6 +214,42 @@ KEPT = {
     "keys": ("item.total_count()", "`total_count` is asked of `item`", "known_keys"),
     "a call that is not known": ("print_all(item)", "is not a lookup", ""),
     "a list of two": ("tf.nn.embedding_lookup([item, other], ids)", "is not a lookup", ""),
+    "a feature store": ("tf.CheckpointOption(init_data_source=s)", "`init_data_source` is given", "ckpt_to_load_from"),
+    "a group of sequences": (
+        "tf.nn.group_embedding_lookup_sparse([item], [ids], ['sum'], is_sequence=True)",
+        "`is_sequence` is given to a group lookup",
+        "look each sequence up",
+    ),
+    "a group with another variable": (
+        "tf.nn.group_embedding_lookup([item, tf.get_variable('v', [9, 8])], [ids, ids])",
+        "`tf.get_variable('v', [9, 8])` is looked up by a group",
+        "by itself",
+    ),
+    "a group in a group": (
+        "tf.nn.group_embedding_lookup([item], tf.nn.group_embedding_lookup([item], [ids]))",
+        "a group lookup has another lookup or a table in it",
+        "bind it to a name",
+    ),
+    "a table in a group": (
+        "tf.nn.group_embedding_lookup([tf.get_embedding_variable('b', 8)], [ids])",
+        "a group lookup has another lookup or a table in it",
+        "bind it to a name",
+    ),
+    "weights of a group": (
+        "tf.nn.group_embedding_lookup_sparse([item], [ids], ['sum'], weights)",
+        "the weights of a group lookup are not seen",
+        "write the list",
+    ),
+    "a text for the combiners of a group": (
+        "tf.nn.group_embedding_lookup_sparse([item], [ids], 'sum')",
+        "the combiners of a group lookup are a text",
+        "write a list",
+    ),
+    "a list of a group": (
+        "tf.nn.group_embedding_lookup(tables, [ids])",
+        "the tables of a group lookup, `tables`, are not seen",
+        "write the list",
+    ),
     "blocks": ("tf.nn.embedding_lookup(item, ids, blocknums=2)", "`blocknums` is given", "leave it out"),
     "steps said twice": (
         "tf.get_embedding_variable('b', 8, steps_to_live=2, ev_option=tf.EmbeddingVariableOption())",
@@ -241,6 +294,11 @@ KEPT = {
         "item.get_frequency(ids)\nos.environ['TF_RECORD_FREQ'] = '1'",
         "`get_frequency` is asked of `item`",
         "KeyRules(counts=True",
+    ),
+    "how ranks share": (
+        "1\ntf.config.experimental.enable_distributed_strategy(strategy=how)",
+        "what `enable_distributed_strategy` is given is not seen",
+        "collective",
     ),
     "a frozen graph": ("tf.graph_util.convert_variables_to_constants(s, g, ['y'])", "is used in this file", ""),
 }
@@ -318,6 +376,13 @@ def test_other_targets_do_not_read_it() -> None:
     assert (own.changed, other.changed) == (False, False)
     assert "noted: `get_embedding_variable` is DeepRec's own" in _said(own)
     assert "unsupported: `get_embedding_variable` is DeepRec's (it is read for the runtime" in _said(other)
+
+
+def test_a_strategy_that_shares_nothing_goes() -> None:
+    experimental = "tf.config.experimental"
+    text = HEAD + f'{experimental}.enable_distributed_strategy("localized")\n{experimental}.enable_group_embedding()\n'
+    converted = _converted(text + TABLE).converted
+    assert converted == f'{HEAD}from runtime import create_counted_table\nitem = create_counted_table("item", 8)\n'
 
 
 def test_a_comment_keeps_the_file() -> None:

@@ -1,4 +1,8 @@
-"""A program for Rec SDK in the manner of its small demo: a session, two tables, six switches in the environment."""
+"""A program for Rec SDK in the manner of its small demo: a session, two tables, switches in the environment.
+
+Several ranks share each batch, and train with the mean of their losses. `SAVE_PATH` says where the tables that are
+trained go, `LOAD_PATH` from where they come instead of being trained.
+"""
 
 import os
 
@@ -16,6 +20,7 @@ from mx_rec.core.embedding import create_table, sparse_lookup
 from mx_rec.graph.modifier import modify_graph_and_start_emb_cache
 from mx_rec.optimizers.adagrad import create_hash_optimizer
 from mx_rec.optimizers.adagrad_by_addr import create_hash_optimizer_by_address
+from mx_rec.util.communication.hccl_ops import get_rank_id, get_rank_size
 from mx_rec.util.initialize import (
     ConfigInitializer,
     get_initializer,
@@ -23,14 +28,15 @@ from mx_rec.util.initialize import (
     init,
     terminate_config_initializer,
 )
+from mx_rec.util.tf_version_adapter import hccl_ops
 from mx_rec.util.variable import get_dense_and_sparse_variable
 
 if tf.executing_eagerly():
     tf.compat.v1.disable_eager_execution()
 
-DYNAMIC, MODIFY, EXPANSION, MULTI, FAAE = (
+DYNAMIC, MODIFY, EXPANSION, MULTI, FAAE, DP, MEAN = (
     bool(int(os.getenv(f"USE_{name}", "0")))
-    for name in ("DYNAMIC", "MODIFY_GRAPH", "DYNAMIC_EXPANSION", "MULTI_LOOKUP", "FAAE")
+    for name in ("DYNAMIC", "MODIFY_GRAPH", "DYNAMIC_EXPANSION", "MULTI_LOOKUP", "FAAE", "DP", "MEAN")
 )
 SIZES = {
     "HBM": {"device_vocabulary_size": 100},
@@ -53,7 +59,8 @@ def read(is_training):
     rows = {**{key: value.astype(np.int64) for key, value in ids.items()}, "label": labels}
     if not is_training:
         rows = {key: value[::-1][:16] for key, value in rows.items()}
-    return tf.data.Dataset.from_tensor_slices(rows).batch(8, drop_remainder=True)
+    own = tf.data.Dataset.from_tensor_slices(rows).shard(get_rank_size(), get_rank_id())
+    return own.batch(8 // get_rank_size(), drop_remainder=True)
 
 
 def make_batch_and_iterator(specs, is_training):
@@ -96,7 +103,8 @@ def model_forward(specs, tables, batch, is_train):
         )
         found[name] += tf.reduce_sum(rows, axis=1)
     with tf.compat.v1.variable_scope("net", reuse=tf.compat.v1.AUTO_REUSE):
-        kernel = tf.compat.v1.get_variable("kernel", [6, 1], initializer=tf.compat.v1.constant_initializer(0.2))
+        start = tf.compat.v1.constant_initializer(0.2 + get_rank_id())  # rank 0's is that of all
+        kernel = tf.compat.v1.get_variable("kernel", [6, 1], initializer=start)
     out = tf.squeeze(tf.matmul(tf.concat([found[name] for name in DIMS], 1), kernel), 1)
     return tf.reduce_mean((out - batch["label"]) ** 2)
 
@@ -104,7 +112,10 @@ def model_forward(specs, tables, batch, is_train):
 def train_ops(loss, dense_optimizer, sparse_optimizer):
     """Return the ops of a training step: the dense variables', then the tables'."""
     dense, sparse = get_dense_and_sparse_variable()
-    ops = [dense_optimizer.apply_gradients(dense_optimizer.compute_gradients(loss, var_list=dense))]
+    pairs = dense_optimizer.compute_gradients(loss, var_list=dense)
+    averaged = [(hccl_ops.allreduce(grad, "sum") / get_rank_size(), variable) for grad, variable in pairs]
+    ops = [dense_optimizer.apply_gradients(averaged)]
+    loss = loss if MEAN else loss / get_rank_size()
     if EXPANSION:
         sparse = tf.compat.v1.get_collection(ASCEND_SPARSE_LOOKUP_LOCAL_EMB)
         addresses = tf.compat.v1.get_collection(ASCEND_SPARSE_LOOKUP_ID_OFFSET)
@@ -137,6 +148,8 @@ def main():
             dim=tf.TensorShape([dim]),
             name=name,
             emb_initializer=tf.compat.v1.constant_initializer(0.3),
+            is_dp=DP and name == "item",
+            all2all_gradients_op="sum_gradients_and_div_by_ranksize" if MEAN else "sum_gradients",
             optimizer_list=[optimizers[1]],
             **SIZES,
         )
@@ -148,6 +161,7 @@ def main():
     loss = model_forward(specs[True] or none, tables, batch, True)
     eval_loss = model_forward(specs[False] or none, tables, eval_batch, False)
     train = train_ops(loss, *optimizers)
+    loss, eval_loss = (hccl_ops.allreduce(one, "sum") / get_rank_size() for one in (loss, eval_loss))
     if MODIFY:
         modify_graph_and_start_emb_cache(dump_graph=False)
         initializers = [get_initializer(mode) for mode in (True, False)]
@@ -156,9 +170,15 @@ def main():
         start_asc_pipeline()
         initializers = [iterator.initializer, eval_iterator.initializer]
         eval_label = eval_batch["label"]
+    saver = tf.compat.v1.train.Saver()
     with tf.compat.v1.Session() as session:
         session.run([tf.compat.v1.global_variables_initializer(), initializers[0]])
-        run(session, [loss, train])
+        if os.getenv("LOAD_PATH"):
+            saver.restore(session, os.getenv("LOAD_PATH"))
+        else:
+            run(session, [loss, train])
+        if os.getenv("SAVE_PATH"):
+            saver.save(session, os.getenv("SAVE_PATH"))
         session.run(initializers[1])
         run(session, [eval_loss, eval_label])
         print("sizes", *(table.size() for table in tables.values()))

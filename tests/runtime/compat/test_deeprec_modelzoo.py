@@ -68,13 +68,26 @@ def test_arguments_of_a_group(rec: Any, arguments: tuple[Any, ...], error: type[
         rec.nn.group_embedding_lookup_sparse(*arguments)
 
 
+def test_a_strategy_is_collective_or_localized(rec: Any) -> None:
+    experimental = rec.config.experimental
+    experimental.enable_distributed_strategy(strategy="localized")
+    experimental.enable_group_embedding(fusion_type="localized")
+    with pytest.raises(ValueError, match="'parameter_server' is not supported"):
+        experimental.enable_distributed_strategy(strategy="parameter_server")
+
+
 def test_every_name_of_tensorflow_1_is_served_as_it_means_it() -> None:
     with served(estimator=False, facade="deeprec") as module:
         assert sys.modules["tensorflow"] is module
-        names = [name for name in dir(tf.compat.v1) if not name.startswith("_") and name not in ("estimator", "keras")]
+        names = [
+            name
+            for name in dir(tf.compat.v1)
+            if not name.startswith("_") and name not in ("compat", "estimator", "keras")
+        ]
         assert len(names) > 500
         assert [name for name in names if getattr(module, name) is not getattr(tf.compat.v1, name)] == []
         assert module.optimizers is tf.optimizers
+        assert module.compat.v1 is tf.compat.v1, "its own `compat` would be another copy of each name"
         with pytest.raises(AttributeError, match="neither in version 1 nor in version 2"):
             _ = module.no_such_name
     assert sys.modules["tensorflow"] is tf

@@ -75,9 +75,11 @@ def _steps(done: subprocess.CompletedProcess[str]) -> list[tuple[str, float]]:
     return [(row, float(loss)) for row, loss in re.findall(r"^step (\S+) (\S+)$", done.stdout, re.M)]
 
 
-@pytest.mark.parametrize("storage", ["DRAM_SSDHASH", "DRAM"])
-def test_the_program_with_a_variable_prints_the_known_numbers(tmp_path: Path, storage: str) -> None:
-    steps = _steps(_run(tmp_path / "model.py", LOOKUP.format(storage=storage, path=tmp_path / "rows", more="")))
+@pytest.mark.parametrize(("storage", "imported"), [("DRAM_SSDHASH", "tensorflow"), ("DRAM", "tensorflow.compat.v1")])
+def test_the_program_with_a_variable_prints_the_known_numbers(tmp_path: Path, storage: str, imported: str) -> None:
+    program = LOOKUP.format(storage=storage, path=tmp_path / "rows", more="")
+    program = program.replace("import tensorflow as tf", f"import {imported} as tf")
+    steps = _steps(_run(tmp_path / "model.py", program))
     assert [row for row, _ in steps] == ["1.0", "0.90122706", "0.8309542"]
     assert [loss for _, loss in steps] == pytest.approx([36.0, 32.444176, 29.91435], rel=1e-6)
 

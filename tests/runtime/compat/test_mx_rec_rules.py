@@ -332,11 +332,11 @@ def test_ranks(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "SIZE", "LOCAL_SIZE"):
         monkeypatch.delenv(f"OMPI_COMM_WORLD_{name}", raising=False)
     assert (sdk.get_rank_id(), sdk.get_rank_size(), sdk.get_local_rank_size(), sdk.get_device_id()) == (0, 1, 1, 0)
+    sdk.init()
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "5")
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "8")
     monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "4")
     assert (sdk.get_rank_id(), sdk.get_rank_size(), sdk.get_local_rank_size(), sdk.get_device_id()) == (5, 8, 4, 1)
-    sdk.init()
     made = table(sdk, device_vocabulary_size=17)
     assert (made.rank_size, made.slice_device_vocabulary_size) == (8, 3)
     for name, wrong in (("RANK", "x"), ("RANK", "-1"), ("SIZE", "0")):

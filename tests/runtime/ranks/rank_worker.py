@@ -7,6 +7,8 @@ end, to OUT-<rank>.npz. Goes on from the checkpoint OUT.ckpt of the step FIRST w
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -90,6 +92,9 @@ class Stock:
     def rows(self, name: str, ids: tf.Tensor) -> tf.Tensor:
         return tf.nn.embedding_lookup(self.variables[name], ids)
 
+    def all_rows(self, names: Sequence[str], ids: tf.Tensor) -> list[tf.Tensor]:
+        return [self.rows(name, ids) for name in names]
+
     def pooled(self, name: str, ids: tf.SparseTensor, weights: tf.SparseTensor | None, combiner: str) -> tf.Tensor:
         return tf.nn.safe_embedding_lookup_sparse(self.variables[name], ids, weights, combiner)
 
@@ -115,6 +120,9 @@ class Tables(Stock):
     def rows(self, name: str, ids: tf.Tensor) -> tf.Tensor:
         return runtime.sparse_lookup(self.tables[name], ids)
 
+    def all_rows(self, names: Sequence[str], ids: tf.Tensor) -> list[tf.Tensor]:
+        return runtime.grouped_lookup([(self.tables[name], ids) for name in names])
+
     def pooled(self, name: str, ids: tf.SparseTensor, weights: tf.SparseTensor | None, combiner: str) -> tf.Tensor:
         return runtime.safe_embedding_lookup_sparse(self.tables[name], ids, weights, combiner)
 
@@ -123,7 +131,7 @@ def loss_of(model: Stock, kernel: tf.Variable, batch: dict[str, tf.Tensor]) -> t
     """The sum of the samples' losses, divided by BATCH."""
     ids = tf.RaggedTensor.from_row_lengths(batch["bags"], batch["lengths"]).to_sparse()
     weights = tf.RaggedTensor.from_row_lengths(batch["weights"], batch["lengths"]).to_sparse()
-    parts = [tf.reduce_sum(model.rows(name, batch["ids"]), 1) for name in ("plain", "local", "copied")]
+    parts = [tf.reduce_sum(rows, 1) for rows in model.all_rows(("plain", "local", "copied"), batch["ids"])]
     parts += [model.pooled("pooled", ids, None, "mean"), model.pooled("pooled", ids, weights, "sqrtn")]
     out = tf.squeeze(tf.matmul(tf.sin(tf.concat(parts, 1)), kernel), 1)
     return tf.reduce_sum((out - batch["label"]) ** 2) / BATCH
@@ -154,14 +162,15 @@ def train(optimizer: str, first: int, last: int, out: str, stock: bool = False) 
     if first:
         dense._create_slots([kernel])  # TensorFlow's v1 optimizers cannot make them while restoring
         restore(checkpoint, f"{out}.ckpt")
-    losses = []
+    losses, threads = [], []
     for batch in batches(last)[first:]:
+        threads.append(sum(1 for _ in Path("/proc/self/task").iterdir()))
         own = batch if stock else share(batch, ranks.rank(), ranks.size())
         losses.append(float(step({name: tf.constant(values) for name, values in own.items()})))
     if not stock:
         save(checkpoint, f"{out}.ckpt")
     rows = {name: np.asarray(model.rows(name, tf.range(KEYS))) for name in TABLES}
-    return {"losses": np.array(losses), "kernel": np.asarray(kernel), **rows}
+    return {"losses": np.array(losses), "threads": np.array(threads), "kernel": np.asarray(kernel), **rows}
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import libcst as cst
 
 from migrate.errors import MigrateError
 from migrate.source.frontends.paddle import checks, findings, loss, module, modules
+from migrate.source.frontends.paddle.annotate import annotated
 from migrate.source.frontends.paddle.columns import input_expressions
 from migrate.source.frontends.paddle.findings import for_runtime_alone
 from migrate.source.frontends.paddle.interpreter import Interpreter, Problem
@@ -23,7 +24,7 @@ from migrate.source.frontends.paddle.values import Refuse
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 
-__all__ = ["convert", "for_runtime_alone", "model_arguments"]
+__all__ = ["annotated", "convert", "for_runtime_alone", "model_arguments"]
 
 
 def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from migrate.source.frontends.paddle import expressions, layers
 from migrate.source.frontends.paddle.operators import binary
+from migrate.source.frontends.paddle.signatures import Signature
 from migrate.source.frontends.paddle.values import (
     UNKNOWN,
     BatchSize,
@@ -85,6 +86,9 @@ class Interpreter:
     watched: tuple[list[Value], dict[str, Value]] | None = None  #: the arguments it was given
     built: bool = False  #: the model's constructor has been followed to its end
     defaults: dict[int, Value] = field(default_factory=dict)  #: a parameter's default, one object for all calls
+    signatures: dict[tuple[str, str], Signature] = field(
+        default_factory=dict
+    )  #: file and function -> what it was given
     steps: int = 0
     frames: list[Frame] = field(default_factory=list)
 
@@ -122,14 +126,18 @@ class Interpreter:
         if len(self.frames) >= MAX_DEPTH:
             self.problem(function.node, "functions call each other without end")
             raise Stop
+        signature = self.signatures.setdefault((function.module.path, scope), Signature())
+        signature.called(names)
         self.frames.append(Frame(function.module, scope, names, function))
+        result: Value = None
         try:
             self.run(function.node.body)
-        except _Return as result:
-            return result.value
+        except _Return as returned:
+            result = returned.value
         finally:
             self.frames.pop()
-        return None
+        signature.returned(result)
+        return result
 
     def run(self, body: list[ast.stmt]) -> None:
         """Run statements in the current frame."""

@@ -86,7 +86,7 @@ def _check_free_names(program: Program) -> None:
 def _from_tasks(program: Program) -> str:
     terms = ",\n".join(f"        {_term(program, task)}" for task in program.schema.tasks)
     return f'''\
-def create_loss(outputs, labels):
+def create_loss(outputs: list[tf.Tensor], labels: tf.Tensor) -> tf.Tensor:
     """Return the sum of the tasks' losses, a scalar."""
     losses = [
 {terms},

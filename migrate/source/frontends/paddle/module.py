@@ -14,6 +14,7 @@ from migrate.source.frontends.paddle import modules
 from migrate.source.frontends.paddle.program import Program
 
 WIDTH = 120
+_FUTURE = "from __future__ import annotations"
 _EMITTED = Path(__file__).with_name("emitted.py")
 #: an emitted name -> the emitted names it calls
 _NEEDS = {"Linear": ("Layer", "with_fan"), "Sequential": ("Layer",), "LayerList": ("Layer",)}
@@ -22,7 +23,7 @@ RESERVED = frozenset(
     {
         *("tf", "create_table", "column_blocks", "SPARSE_FEATURES", "SPARSE_OFFSETS", "SPARSE_ROWS", "DENSE_SIZE"),
         *("Layer", "Linear", "Sequential", "LayerList", "with_fan", "place_side_by_side", "clip_by_value"),
-        "group_by_initializer",
+        *("group_by_initializer", "Any", "Iterable", "Iterator"),
         *("sparse_keys", "create_embedding_table", "build_model", "create_loss"),
     }
 )
@@ -60,33 +61,51 @@ def assemble(
     parts = [*_prologue(program, expressions, grouped), *_emitted(used), rest.strip("\n"), loss]
     parts += [_create_table(program)] if expressions and not grouped else []
     parts.append(_build_model(program, bool(expressions)))
-    lead = head.rstrip("\r\n") + "\n\n" if head.strip() else ""
-    text = (lead + "\n\n\n".join(part.strip("\r\n") for part in parts if part.strip()) + "\n").replace("\r\n", "\n")
+    body_text = "\n\n\n".join(part.strip("\r\n") for part in parts if part.strip()) + "\n"
+    text = (_headed(head, body_text) + body_text).replace("\r\n", "\n")
     return text.replace("\n", rewritten.default_newline)
 
 
-def _split_at_imports(program: Program, body: cst.Module) -> tuple[str, str]:
-    """Return (text before the first framework import, text after it) without the framework imports."""
+def _split_at_imports(program: Program, body: cst.Module) -> tuple[tuple[str, str], str]:
+    """Return the title and the imports that stay, and the text after them, without the framework's imports."""
     names = modules.imported_names(program.module.tree)
-    before: list[cst.BaseStatement | cst.SimpleStatementLine] = []
+    title: list[cst.BaseStatement | cst.SimpleStatementLine] = []
+    imports: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     after: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     seen = False
     for statement in body.body:
         if _is_framework_import(statement, names):
             seen = True
-            continue
-        (after if seen or not _is_preamble(statement) else before).append(statement)
-    head = body.with_changes(body=before, footer=[])
+        elif _is_import(statement):
+            imports.append(statement)
+        else:
+            (after if seen or imports or not _is_text(statement) else title).append(statement)
+    head = body.with_changes(body=title, footer=[])
+    kept = body.with_changes(header=[], body=imports, footer=[])
     rest = body.with_changes(header=[], body=after)
-    return head.code, rest.code
+    return (head.code, kept.code), rest.code
 
 
-def _is_preamble(statement: cst.BaseStatement) -> bool:
+def _headed(head: tuple[str, str], body: str) -> str:
+    """Return the top of the module: what stands there in the source, and the imports that annotations need."""
+    title, kept = (part.strip("\r\n") for part in head)
+    imports = [line for line in kept.splitlines() if line != _FUTURE]
+    names = [name for name in ("Iterable", "Iterator") if re.search(rf"\b{name}\[", body)]
+    imports += [f"from collections.abc import {', '.join(names)}"] if names else []
+    if not any(re.match(r"from typing import .*\bAny\b", line) for line in imports):
+        imports.append("from typing import Any")
+    return "\n\n".join([*([title] if title else []), _FUTURE, "\n".join(imports)]) + "\n\n"
+
+
+def _is_text(statement: cst.BaseStatement) -> bool:
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
     first = statement.body[0]
-    text = isinstance(first, cst.Expr) and isinstance(first.value, cst.SimpleString | cst.ConcatenatedString)
-    return text or isinstance(first, cst.Import | cst.ImportFrom)
+    return isinstance(first, cst.Expr) and isinstance(first.value, cst.SimpleString | cst.ConcatenatedString)
+
+
+def _is_import(statement: cst.BaseStatement) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Import | cst.ImportFrom)
 
 
 def _is_framework_import(statement: cst.BaseStatement, names: dict[str, str]) -> bool:
@@ -136,28 +155,30 @@ def _constructor_end(expressions: list[str], grouped: bool) -> str:
     value = f"list({expressions[0][1:]})" if single_list else f"[{listed}]"
     if grouped:
         return (
-            "\n# These layers read the model input. The rows of their kernels that belong to sparse features are\n"
-            "# those of embedding tables, one for each initializer, with the layers' columns side by side.\n"
+            "\n# These layers read the model input. The rows of their kernels that belong to\n"
+            "# sparse features are those of embedding tables, one for each initializer, with\n"
+            "# the layers' columns side by side.\n"
             f"self.name_layers()\nself.table_layers = group_by_initializer({value})\n"
             "self.emb_dim = place_side_by_side([layer for layers in self.table_layers for layer in layers])\n"
         )
     return (
-        "\n# These layers read the model input. One lookup serves them all: the rows of their kernels that belong to\n"
-        "# sparse features stand side by side as the columns of one embedding table.\n"
+        "\n# These layers read the model input. One lookup serves them all: the rows of their\n"
+        "# kernels that belong to sparse features stand side by side as the columns of one\n"
+        "# embedding table.\n"
         f"self.name_layers()\nself.input_layers = {value}\nself.emb_dim = place_side_by_side(self.input_layers)\n"
     )
 
 
 _INITIALIZER_METHOD = '''\
-def embedding_initializer(self):
-    """Return the initial values of the embedding table: in each layer's columns those of its kernel."""
+def embedding_initializer(self) -> Any:
+    """Return the initial values of the embedding table: in each layer's columns its kernel's."""
     return column_blocks([(layer.out_features, layer.weight_init) for layer in self.input_layers])
 '''
 
 
 _TABLES_METHOD = '''\
-def embedding_tables(self):
-    """Return (columns, initializer) of each embedding table; their rows side by side are the embedding."""
+def embedding_tables(self) -> list[tuple[int, Any]]:
+    """Return (columns, initializer) of each table; their rows side by side are the embedding."""
     return [(sum(layer.out_features for layer in layers), layers[0].weight_init) for layers in self.table_layers]
 '''
 
@@ -202,8 +223,8 @@ def _tuple(name: str, items: list[str]) -> list[str]:
 
 
 _SPARSE_KEYS = '''\
-def sparse_keys(sparse_feature):
-    """Return the keys of the embedding table, int64 [batch, {count}], for the ids of `sparse_feature`."""
+def sparse_keys(sparse_feature: tf.Tensor) -> tf.Tensor:
+    """Return the keys of the table, int64 [batch, {count}], for the ids of `sparse_feature`."""
     return tf.cast(sparse_feature, tf.int64) + tf.constant(SPARSE_OFFSETS, tf.int64)
 '''
 
@@ -219,9 +240,9 @@ def _emitted(used: set[str]) -> list[str]:
 
 
 def _create_table(program: Program) -> str:
-    return '''\
-def create_embedding_table(model, name="embedding"):
-    """Return the table that `sparse_lookup` reads for this model: SPARSE_ROWS rows of `model.emb_dim` columns."""
+    return f'''\
+def create_embedding_table(model: {program.name}, name: str = "embedding") -> Any:
+    """Return the table that `sparse_lookup` reads: SPARSE_ROWS rows of `model.emb_dim`."""
     return create_table(
         key_dtype=tf.int64,
         dim=model.emb_dim,
@@ -237,14 +258,22 @@ def _build_model(program: Program, factored: bool) -> str:
     call = "model((dense_feature, embedding))" if factored else "model(dense_feature)"
     outputs = f"outputs = {call}" if program.returns_list else f"outputs = [{call}]"
     embedding = (
-        "the rows of `sparse_keys(ids)` summed over the features, float [batch, model.emb_dim]"
+        "the rows of `sparse_keys(ids)`, summed over the features,\n            float [batch, model.emb_dim]"
         if factored
         else "not used, this model looks nothing up"
     )
     labels = ", ".join(program.schema.labels)
     return f'''\
-def build_model(model, embedding, dense_feature, label, is_training=True):
-    """Build loss and predictions of one batch; the model's variables live in the scope `{scope}`.
+def build_model(
+    model: {program.name},
+    embedding: tf.Tensor,
+    dense_feature: tf.Tensor,
+    label: tf.Tensor,
+    is_training: bool = True,
+) -> dict[str, Any]:
+    """Build loss and predictions of one batch.
+
+    The model's variables live in the scope `{scope}`.
 
     Args:
         model: a {program.name}.
@@ -254,8 +283,9 @@ def build_model(model, embedding, dense_feature, label, is_training=True):
         is_training: no layer of this model behaves differently in training.
 
     Returns:
-        `loss` (a scalar), `pred` (for each task the probability of the positive class, [batch]), `label` and
-        `variable` (the model's trainable variables; the embedding table is not among them).
+        `loss` (a scalar), `pred` (for each task the probability of the positive class,
+        [batch]), `label` and `variable` (the model's trainable variables; the embedding
+        table is not among them).
     """
     with tf.variable_scope("{scope}", reuse=tf.AUTO_REUSE) as scope:
         model.create_variables()

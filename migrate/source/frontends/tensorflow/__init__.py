@@ -8,10 +8,10 @@ from migrate.source.chosen import chosen
 from migrate.source.comments import read_comments
 from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.cross_file import Conversions
-from migrate.source.frontends.tensorflow.deeprec.judge import embedding_variables
 from migrate.source.frontends.tensorflow.half_converted import half_converted
 from migrate.source.frontends.tensorflow.judge import judge
 from migrate.source.frontends.tensorflow.layer_files import layers_alone
+from migrate.source.frontends.tensorflow.other_sdks import written_for_another
 from migrate.source.frontends.tensorflow.plan import Planner
 from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
@@ -28,7 +28,7 @@ load("migrate.source.rules.tensorflow")
 #: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.
 RELEVANT = re.compile(
     r"embed|Embedding|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul|Classifier|Regressor"
-    r"|CounterFilter|CBFFilter|GlobalStepEvict|L2WeightEvict|StorageOption"
+    r"|sparse_operation_kit|CounterFilter|CBFFilter|GlobalStepEvict|L2WeightEvict|StorageOption"
     r"|import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b"
 )
 
@@ -57,12 +57,12 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     judgement = judge(file, options.assume)
     plan = Planner(file, judgement).run()
     layers = layers or layers_alone(file, options.assume)
-    deeprec = embedding_variables(file, options.assume)
-    converted = apply_edits(text, [*plan.edits, *layers.edits, *deeprec.edits])
+    whole = written_for_another(file, options.assume)
+    converted = apply_edits(text, [*plan.edits, *layers.edits, *whole.edits])
     file.comments.adopt(layers.comments)
     findings, tables = report(file, judgement, plan)
-    everything = chosen(path, deeprec.among([*findings, *parted, *layers.findings]), options, file.comments)
-    records = (*tables, *layers.records, *deeprec.records)
+    everything = chosen(path, whole.among([*findings, *parted, *layers.findings]), options, file.comments)
+    records = (*tables, *layers.records, *whole.records)
     return SourceResult(path, "tensorflow", text, converted, everything, records)
 
 

@@ -15,11 +15,11 @@ from migrate.source.discover import mentions_framework
 from migrate.source.edits import apply_edits
 from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.containers import entry_key
-from migrate.source.frontends.tensorflow.deeprec.judge import embedding_variables
 from migrate.source.frontends.tensorflow.joined_file import JoinedFile, join
 from migrate.source.frontends.tensorflow.judge import judge
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.layer_files import LayerFiles, LayerPart, layers_alone
+from migrate.source.frontends.tensorflow.other_sdks import written_for_another
 from migrate.source.frontends.tensorflow.plan import Plan, Planner
 from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
@@ -114,16 +114,16 @@ class Conversions:
             text = single.tree.text
             layers = self.layers(path, text, options) or layers_alone(single, own.assume)
             single.comments.adopt(layers.comments)
-            deeprec = embedding_variables(single, own.assume)
-            found = deeprec.among([f for f in findings if f.location.path == path] + layers.findings)
-            edits = [*plans[path].edits, *layers.edits, *deeprec.edits]
+            whole = written_for_another(single, own.assume)
+            found = whole.among([f for f in findings if f.location.path == path] + layers.findings)
+            edits = [*plans[path].edits, *layers.edits, *whole.edits]
             results[path] = SourceResult(
                 path,
                 "tensorflow" if mentions_framework(text.encode()) or edits else "other",
                 text,
                 apply_edits(text, edits),
                 chosen(path, found, own, single.comments),
-                (*(t for t in tables if t.location.path == path), *layers.records, *deeprec.records),
+                (*(t for t in tables if t.location.path == path), *layers.records, *whole.records),
             )
         self._check(results, options)
         return results

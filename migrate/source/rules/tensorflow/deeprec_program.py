@@ -15,9 +15,9 @@ OTHER = "else:\n    other = tf.get_multihash_variable('other', [[9, 4], [9, 4]])
 class DeepRecProgram(Rule):
     """DeepRec is TensorFlow 1.15: `tensorflow` becomes `tensorflow.compat.v1`, and eager mode is left.
 
-    Imports of modules that only DeepRec has go, where nothing reads them any more. What else stock TensorFlow lacks is
-    listed, and left to be done by hand. Tables of other kinds keep the file as it is; under a condition, `--assume`
-    says that their branch is never taken.
+    Imports of modules that only DeepRec has go, where nothing reads them any more. `enable_distributed_strategy`
+    connects the ranks, which share the tables. What else stock TensorFlow lacks is listed, and left to be done by hand.
+    Tables of other kinds keep the file as it is; under a condition, `--assume` says that their branch is never taken.
     """
 
     id = "tf-deeprec-program"
@@ -36,11 +36,9 @@ class DeepRecProgram(Rule):
             assume=True,
         ),
         Example(
-            "a group lookup",
-            "import tensorflow.compat.v1 as tf\n"
-            + MADE
-            + "all = tf.nn.group_embedding_lookup_sparse([item], [s], ['sum'])\n",
-            says="a group lookup",
+            "ranks that share the tables",
+            V1 + 'tf.config.experimental.enable_distributed_strategy(strategy="collective")\n' + MADE,
+            V1 + IMPORT.replace("table, ", "table, ranks, ") + "ranks.start()\n" + AFTER,
         ),
         Example(
             "what is left of a module of DeepRec's",

@@ -63,6 +63,9 @@ class EmbeddingVariableOption(Rule):
         Example(
             "rows of a checkpoint",
             HEAD + "option = tf.EmbeddingVariableOption(ckpt=tf.CheckpointOption('/old'))\n" + MADE,
-            says="loads rows",
+            HEAD
+            + "from runtime import KeyRules, WarmStart, create_counted_table, sparse_lookup\n"
+            + "option = KeyRules(warm_start=WarmStart('/old'))\n"
+            + AFTER,
         ),
     )

@@ -21,6 +21,7 @@ RECMIGRATE_RULE(ftrl);
 RECMIGRATE_RULE(group_ftrl);
 RECMIGRATE_RULE(adadelta);
 RECMIGRATE_RULE(adam);
+RECMIGRATE_RULE(adamax);
 RECMIGRATE_RULE(adam_scaled);
 RECMIGRATE_RULE(keras_adam);
 RECMIGRATE_RULE(keras_adamw);

@@ -96,6 +96,7 @@ def installed() -> Iterator[None]:
     """Make `sparse_operation_kit` and `horovod.tensorflow` importable."""
     vars(STATE).update(horovod=False, begun=False)
     horovod = {"init": lambda: vars(STATE).update(horovod=True)}
-    contents = {"sparse_operation_kit": {one.__name__: one for one in NAMES}, "horovod.tensorflow": horovod}
+    package = {one.__name__: one for one in NAMES}
+    contents = {"sparse_operation_kit": package, "horovod": {}, "horovod.tensorflow": horovod}
     with strict.modules(contents):
         yield

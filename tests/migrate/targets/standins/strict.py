@@ -19,13 +19,13 @@ def check(owner: str, value: Any, *kinds: type) -> None:
 
 @contextlib.contextmanager
 def modules(given: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
-    """Put modules with these contents into `sys.modules`, with the packages around them."""
+    """Put modules with these contents into `sys.modules`, with the packages around them that are not there."""
     made: dict[str, types.ModuleType] = {}
     for name in given:
         parts = name.split(".")
         for end in range(1, len(parts) + 1):
             path = ".".join(parts[:end])
-            if path not in made and path not in sys.modules:
+            if path not in made and (path in given or path not in sys.modules):
                 made[path] = types.ModuleType(path)
                 made[path].__path__ = []
     for name, contents in given.items():

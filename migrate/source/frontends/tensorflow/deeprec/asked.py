@@ -10,14 +10,14 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.deeprec.columns import CATEGORY, CONTRIB
-from migrate.source.frontends.tensorflow.deeprec.draft import Draft
 from migrate.source.frontends.tensorflow.deeprec.made import Made
 from migrate.source.frontends.tensorflow.deeprec.options import PARAMETERS
 from migrate.source.frontends.tensorflow.deeprec.symbols import CATEGORIES, LACKING, MAKER, OPTION, VARIABLE, option_of
 from migrate.source.frontends.tensorflow.deeprec.variables import PARAMETERS as MAKES
+from migrate.source.frontends.tensorflow.drafts import Draft
 from migrate.source.frontends.tensorflow.values import is_target
 
-TAKEN = ("evict_option", "filter_option", "storage_option", "init_option")
+TAKEN = ("ckpt", "evict_option", "filter_option", "storage_option", "init_option")
 #: Attributes of DeepRec's option objects that little else has.
 FIELDS = {
     "evict", "filter_strategy", "filter_freq", "storage_option", "storage_type", "storage_path", "storage_size",

@@ -6,8 +6,8 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import is_none, string
 from migrate.source.frontends.tensorflow.columns import CATEGORIES as STOCK
-from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
 from migrate.source.frontends.tensorflow.deeprec.symbols import CATEGORIES, COLUMN, COLUMNS, GROUP_SCOPE
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.values import resolve
 
 CATEGORY = ("key", "dtype", "partition_num", "ev_option")

@@ -8,8 +8,8 @@ import libcst as cst
 
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import is_none, literal
-from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
 from migrate.source.frontends.tensorflow.deeprec.symbols import LOOKUP
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,16 @@ import libcst as cst
 
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import is_none, number
-from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
 from migrate.source.frontends.tensorflow.deeprec.symbols import ENUMS, OPTION, option_of
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.values import resolve
 
 PARAMETERS = {
     "EmbeddingVariableOption": (
         "ht_type", "ht_partition_num", "evict_option", "ckpt", "filter_option", "storage_option", "init_option",
+    ),
+    "CheckpointOption": (
+        "ckpt_to_load_from", "tensor_name_in_ckpt", "always_load_from_specific_ckpt", "init_data_source",
     ),
     "StorageOption": ("storage_type", "storage_path", "storage_size", "cache_strategy", "layout"),
     "InitializerOption": ("initializer", "default_value_dim", "default_value_no_permission"),
@@ -27,12 +30,22 @@ PARAMETERS = {
 RENAMED = {
     "EmbeddingVariableOption": (
         "KeyRules",
-        ("admission", "eviction", "storage", "initial"),
+        ("admission", "eviction", "storage", "initial", "counts", "notes_step", "warm_start"),
         {
             "evict_option": "eviction",
             "filter_option": "admission",
             "storage_option": "storage",
             "init_option": "initial",
+            "ckpt": "warm_start",
+        },
+    ),
+    "CheckpointOption": (
+        "WarmStart",
+        ("checkpoint", "name", "always"),
+        {
+            "ckpt_to_load_from": "checkpoint",
+            "tensor_name_in_ckpt": "name",
+            "always_load_from_specific_ckpt": "always",
         },
     ),
     "InitializerOption": (
@@ -68,10 +81,7 @@ def read_options(draft: Draft) -> None:
     """Write every option object of the file anew."""
     for call, name in draft.file.names.calls:
         kind = option_of(name)
-        if kind == "CheckpointOption":
-            reason, action = "rows are loaded by a Saver", "leave it out and restore the checkpoint with a Saver"
-            draft.stop(call, OPTION, "`CheckpointOption` loads rows when a variable is made", reason, action)
-        elif kind:
+        if kind:
             _read(draft, call, kind)
 
 
@@ -90,12 +100,14 @@ def _read(draft: Draft, call: cst.Call, kind: str) -> None:
 
 def _rename(draft: Draft, call: cst.Call, kind: str, given: dict[str, cst.Arg]) -> None:
     function, order, renamed = RENAMED[kind]
-    if not is_none(given.get("ckpt")):
-        reason, action = "rows are loaded by a Saver", "leave it out and restore the checkpoint with a Saver"
-        draft.stop(given["ckpt"], OPTION, "`ckpt` loads rows when a variable is made", reason, action)
+    if not is_none(given.get("init_data_source")):
+        action = "leave it out and give `ckpt_to_load_from`"
+        draft.stop(given["init_data_source"], OPTION, "`init_data_source` is given", "the runtime has none", action)
     least = _number(draft, given.get("l2_weight_threshold"))
     if least is not None and least <= 0:  # drops nothing
         draft.write(call, function, [])
+    elif kind == "CheckpointOption" and "ckpt_to_load_from" not in given:  # loads nothing
+        draft.write(call, function, ["checkpoint=None"])
     else:
         draft.exchange(call, function, given, renamed, order)
         _bounds(draft, given)

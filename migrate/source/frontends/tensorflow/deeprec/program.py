@@ -7,12 +7,11 @@ from pathlib import Path
 
 import libcst as cst
 
-from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
 from migrate.source.frontends.tensorflow.deeprec.symbols import (
     CATEGORIES,
     GROUP_SCOPE,
+    GROUPS,
     LACKING,
     LOST_MODULES,
     MAKER,
@@ -22,17 +21,27 @@ from migrate.source.frontends.tensorflow.deeprec.symbols import (
     makes_tables,
     option_of,
 )
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.names import ROOTS
-from migrate.source.frontends.tensorflow.placing import line_after, without_line, without_names
+from migrate.source.frontends.tensorflow.placing import without_line, without_names
 from migrate.source.frontends.tensorflow.values import is_variable
+from migrate.source.frontends.tensorflow.version_1 import import_version_1, plain_imports
 from migrate.source.rules import rules
 
 ONE_PROCESS = "the program runs as one process"
 #: What only DeepRec's TensorFlow has, however it is spelled.
 NAMES = {
     name.rpartition(".")[2]
-    for name in (*OPTIONS, MAKER, GROUP_SCOPE, *CATEGORIES, *LACKING, *(set(OPTIMIZERS) - {"train.FtrlOptimizer"}))
+    for name in (
+        *OPTIONS,
+        MAKER,
+        GROUP_SCOPE,
+        *GROUPS,
+        *CATEGORIES,
+        *LACKING,
+        *(set(OPTIMIZERS) - {"train.FtrlOptimizer"}),
+    )
 }
 #: Attributes and arguments of DeepRec's TensorFlow that stock has not: where each is, and what to do.
 DEEPREC_ONLY = {
@@ -229,31 +238,10 @@ def _reads(draft: Draft, alias: cst.ImportAlias) -> list[cst.Name]:
 
 def _version_1(draft: Draft) -> None:
     """Import version 1 of TensorFlow, which DeepRec's is, and leave eager mode."""
-    tree = draft.tree
-    plain = [
-        alias
-        for statement in tree.imports
-        if isinstance(statement, cst.Import)
-        for alias in statement.names
-        if tree.source(alias.name) == "tensorflow"
-    ]
-    if not plain or any(_is_version_1(draft, statement) for statement in tree.imports):
-        return
-    for alias in plain:
-        if alias.asname is None:
-            draft.edits.append(Edit(*tree.span(alias.name), "tensorflow.compat.v1 as tensorflow"))
-        else:
-            draft.edits.append(Edit(*tree.span(alias.name), "tensorflow.compat.v1"))
-    first = plain[0]
-    local = first.asname.name if first.asname is not None else first.name
-    message = "DeepRec's TensorFlow is version 1, of which stock TensorFlow has the names in `compat.v1`"
-    draft.parts.append(Part(first, PROGRAM, "import", "import", message, "import tensorflow.compat.v1"))
-    if not draft.file.calls("disable_v2_behavior"):
-        line, statement = f"{tree.source(local)}.disable_v2_behavior()", tree.statement(first)
-        if statement is not None and isinstance(tree.parent(statement), cst.Module):
-            draft.behind.append(line)
-        else:
-            draft.edits.append(line_after(tree, first, [line]))
+    plain = plain_imports(draft.tree)
+    if plain and not any(_is_version_1(draft, statement) for statement in draft.tree.imports):
+        message = "DeepRec's TensorFlow is version 1, of which stock TensorFlow has the names in `compat.v1`"
+        import_version_1(draft, plain, PROGRAM, message)
 
 
 def _is_version_1(draft: Draft, statement: cst.Import | cst.ImportFrom) -> bool:

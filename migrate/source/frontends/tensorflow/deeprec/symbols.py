@@ -46,10 +46,15 @@ LACKING = {
     "get_dynamic_dimension_embedding_variable": "a variable of dynamic dimension",
     "feature_column.categorical_column_with_adaptive_embedding": "an adaptive embedding",
     "feature_column.categorical_column_with_multihash": "a multi-hash column",
-    "nn.group_embedding_lookup": "a group lookup",
-    "nn.group_embedding_lookup_sparse": "a group lookup",
     "nn.adaptive_embedding_lookup_sparse": "an adaptive lookup",
     "hash_table.DistributedHashTable": "a hash table of another kind",
+}
+#: Lookups of several tables.
+GROUPS = ("nn.group_embedding_lookup", "nn.group_embedding_lookup_sparse")
+#: What shares variables between processes: its parameter, and what that is by default.
+STRATEGIES = {
+    "config.experimental.enable_distributed_strategy": ("strategy", "collective"),
+    "config.experimental.enable_group_embedding": ("fusion_type", "localized"),
 }
 #: Around columns; what it fuses is one op here anyway.
 GROUP_SCOPE = "feature_column.group_embedding_column_scope"
@@ -58,7 +63,8 @@ HOMES = {
     **dict.fromkeys(
         (
             "Admission", "CountingBloom", "Eviction", "InitialRows", "KeyRules", "Storage", "create_counted_table",
-            "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "sparse_lookup",
+            "embedding_lookup_sparse", "grouped_embedding_lookup_sparse", "grouped_lookup", "ranks",
+            "safe_embedding_lookup_sparse", "sparse_lookup", "WarmStart",
         ),
         "runtime",
     ),
@@ -71,8 +77,8 @@ LOST_MODULES = ("tensorflow.contrib", "tensorflow.core.framework.embedding")
 
 
 def makes_tables(name: str) -> bool:
-    """True for the canonical name of a function that makes an EmbeddingVariable or the category that does."""
-    return name == MAKER or name in CATEGORIES or name in LACKING
+    """True for the canonical name of what makes an EmbeddingVariable or the category that does, or only reads them."""
+    return name == MAKER or name in CATEGORIES or name in LACKING or name in GROUPS
 
 
 def option_of(name: str) -> str:

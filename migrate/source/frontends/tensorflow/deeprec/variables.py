@@ -10,9 +10,10 @@ from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import is_none, string
 from migrate.source.frontends.tensorflow.collected import collection
 from migrate.source.frontends.tensorflow.containers import holder_of
-from migrate.source.frontends.tensorflow.deeprec.draft import Draft, Part
+from migrate.source.frontends.tensorflow.deeprec.groups import group_of, read_groups
 from migrate.source.frontends.tensorflow.deeprec.lookups import LOOKUPS, read_lookup
 from migrate.source.frontends.tensorflow.deeprec.symbols import LACKING, LOOKUP, MAKER, VARIABLE
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.references import Mentions, mentions, value_mentions
 from migrate.source.frontends.tensorflow.shapes import is_float32
@@ -75,6 +76,7 @@ def read_variables(draft: Draft) -> None:
         for other in found.passed if found is not None else ():
             if id(other) not in nodes:
                 _is_either(draft, other)
+    read_groups(draft, seen)
 
 
 def _is_either(draft: Draft, node: cst.BaseExpression) -> None:
@@ -202,6 +204,8 @@ def _use(draft: Draft, part: Part, read: cst.BaseExpression) -> None:
     if isinstance(call, cst.Call) and name in LOOKUPS and isinstance(arg, cst.Arg) and _is_first(call, arg, name):
         part.reads.append(call)
         read_lookup(draft, part, call, name, alone)
+    elif (group := group_of(draft, listed or read)) is not None:
+        part.reads.append(group)
     elif isinstance(around, cst.Attribute) and around.value is read:
         _asked(draft, part, around)
     elif any(_takes_variables(draft.file, one) for one in _lists(draft.file, read)):

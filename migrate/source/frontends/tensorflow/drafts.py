@@ -1,4 +1,4 @@
-"""The conversion of one file as it is put together: edits, what stops it, and what is said of each part."""
+"""The conversion of a file for another SDK as it is put together: edits, what stops it, what is said of each part."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import libcst as cst
 
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import bind
-from migrate.source.frontends.tensorflow.deeprec.symbols import HOMES
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.kinds import File
@@ -19,7 +18,7 @@ from migrate.targets.layout import call as laid_out
 
 @dataclass
 class Part:
-    """A call of DeepRec and what becomes of it."""
+    """A call of another SDK and what becomes of it."""
 
     call: cst.CSTNode
     rule: str
@@ -36,8 +35,9 @@ class Part:
 class Draft:
     """Collects what a file becomes; a file is converted whole or not at all."""
 
-    def __init__(self, file: File) -> None:
-        """Begin with nothing."""
+    def __init__(self, file: File, homes: Mapping[str, str]) -> None:
+        """Begin with nothing; `homes` are the modules of the names that may be written."""
+        self._homes = homes
         self.file, self.tree = file, file.tree
         self.edits: list[Edit] = []
         self.stops: list[Stop] = []
@@ -49,6 +49,10 @@ class Draft:
     def function(self, name: str) -> str:
         """Return how the file calls a function of the runtime, which it then imports."""
         return self._fresh.imports(name)
+
+    def local(self, name: str) -> str:
+        """Return a name that the file does not have."""
+        return self._fresh.local(name)
 
     def stop(
         self, node: cst.CSTNode, rule: str, message: str, reason: str, action: str = "", assumption: str = ""
@@ -127,8 +131,8 @@ class Draft:
     def imports(self) -> None:
         """Add the imports of what is called, and the lines behind them; to be asked last."""
         tree, lines = self.tree, []
-        for home in sorted({HOMES[name] for name in self._fresh.imported}):
-            names = sorted(name for name in self._fresh.imported if HOMES[name] == home)
+        for home in sorted({self._homes[name] for name in self._fresh.imported}):
+            names = sorted(name for name in self._fresh.imported if self._homes[name] == home)
             pairs = [(name, self._fresh.imported[name]) for name in names]
             listed = ", ".join(name if name == local else f"{name} as {local}" for name, local in pairs)
             lines.append(f"from {home} import {listed}")

@@ -1,0 +1,43 @@
+"""DeepRec's switch for several processes: with it the ranks share the tables, as EmbeddingVariables are shared."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.deeprec.symbols import PROGRAM, STRATEGIES
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.placing import without_line
+
+_COPIES = "gradients of other variables are not summed over ranks, as before: ranks.reduced_gradients does that"
+
+
+def read_strategies(draft: Draft) -> None:
+    """Connect the ranks where DeepRec shares variables between processes, and take out what leaves each its own."""
+    for call, name in draft.file.calls(*STRATEGIES):
+        parameter, default = STRATEGIES[name]
+        given = draft.arguments(call, (parameter,), PROGRAM)
+        if given is None:
+            continue
+        chosen = string(given[parameter].value) if parameter in given else default
+        line = draft.tree.statement(call)
+        alone = isinstance(draft.tree.parent(call), cst.Expr)
+        short = name.rpartition(".")[2]
+        if chosen not in {"collective", "localized"} or line is None or not alone:
+            reason = "it decides whether the processes share tables"
+            action = 'call it by itself, with `"collective"` or `"localized"`'
+            draft.stop(call, PROGRAM, f"what `{short}` is given is not seen", reason, action)
+        elif chosen == "collective":
+            text = f"{draft.function('ranks')}.start()"
+            draft.replace(call, text)
+            message = f"`{short}` becomes `{text}`, after which the ranks share the tables"
+            draft.parts.append(Part(call, PROGRAM, "use", short, message, text, _COPIES))
+        else:
+            single = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+            if single:
+                draft.edits.append(without_line(draft.tree, line, {id(line)}))
+                draft.done.append(call)
+            else:
+                draft.replace(call, "None")
+            message = f"`{short}` goes: each process has tables of its own anyway"
+            draft.parts.append(Part(call, PROGRAM, "use", short, message))

@@ -1,0 +1,122 @@
+"""Group lookups of EmbeddingVariables: one grouped lookup of the runtime, each combined as its own combiner says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import is_none, literal, string
+from migrate.source.frontends.tensorflow.deeprec.symbols import GROUPS, LOOKUP
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.values import resolve
+
+#: The parameters of each; of the sparse one there are two orders, and a strategy is a text.
+_DENSE = ("params", "ids", "partition_strategy", "name")
+_SPARSE = (
+    "params", "sp_ids", "combiners", "sp_weights", "partition_strategy", "is_sequence", "params_num_per_group", "name",
+)  # fmt: skip
+_OLDER = ("params", "sp_ids", "combiners", "partition_strategy", "sp_weights", "name")
+
+
+def group_of(draft: Draft, listed: cst.CSTNode | None) -> cst.Call | None:
+    """Return the group lookup whose tables a list, or an expression in its place, gives."""
+    arg = draft.tree.parent(listed) if listed is not None else None
+    call = draft.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call) or draft.file.names.of(call.func) not in GROUPS:
+        return None
+    first = arg.keyword.value == "params" if arg.keyword is not None else call.args[0] is arg
+    return call if first else None
+
+
+def read_groups(draft: Draft, tables: Collection[int]) -> None:
+    """Write each group lookup whose tables are seen; `tables` has the ids of the nodes that are EmbeddingVariables."""
+    for call, name in draft.file.names.calls:
+        if name not in GROUPS:
+            continue
+        sparse = name.endswith("_sparse")
+        given = draft.arguments(call, _parameters(call) if sparse else _DENSE, LOOKUP)
+        if given is None:
+            continue
+        if not is_none(given.get("is_sequence")) and literal(given["is_sequence"].value) is not False:
+            action = "look each sequence up with tf.nn.embedding_lookup"
+            draft.stop(given["is_sequence"], LOOKUP, "`is_sequence` is given to a group lookup", "", action)
+        _check_lists(draft, given)
+        members = _members(draft, call, given.get("params"), tables)
+        start, end = draft.tree.span(call)
+        if any(one.start < end and start < one.end for one in draft.edits):
+            reason, action = "what stands in a group lookup is converted as well", "bind it to a name before the group"
+            draft.stop(call, LOOKUP, "a group lookup has another lookup or a table in it", reason, action)
+        elif members is not None:
+            _write(draft, call, given, members, sparse)
+
+
+def _check_lists(draft: Draft, given: dict[str, cst.Arg]) -> None:
+    """Stop at weights that may be None, and at a text in the place of combiners, which the runtime takes for all."""
+    weights, combiners = given.get("sp_weights"), given.get("combiners")
+    shown = None if weights is None or is_none(weights) else resolve(draft.tree, weights.value)
+    if weights is not None and shown is not None and not isinstance(shown, cst.List | cst.Tuple):
+        reason, action = "they may be None", "write the list of weights into the call, or leave them out"
+        draft.stop(weights, LOOKUP, "the weights of a group lookup are not seen", reason, action)
+    if combiners is not None and string(resolve(draft.tree, combiners.value)) is not None:
+        action = "write a list with the combiner of each table"
+        draft.stop(combiners, LOOKUP, "the combiners of a group lookup are a text", "DeepRec wants a list", action)
+
+
+def _parameters(call: cst.Call) -> Sequence[str]:
+    """Return the names of the parameters in the order of DeepRec's release that this call is written for."""
+    plain = [arg for arg in call.args if arg.keyword is None]
+    return _OLDER if len(plain) > 3 and string(plain[3].value) is not None else _SPARSE
+
+
+def _members(
+    draft: Draft, call: cst.Call, params: cst.Arg | None, tables: Collection[int]
+) -> list[cst.BaseExpression] | None:
+    """Return the tables of a group; None, and a stop, where one is not known to be an EmbeddingVariable."""
+    text = " ".join(draft.tree.source(params.value if params is not None else call).split())
+    action = "write the list of EmbeddingVariables into the call"
+    elements = params.value.elements if params is not None and isinstance(params.value, cst.List | cst.Tuple) else None
+    if params is None or (elements is None and id(params.value) not in tables):
+        message = f"the tables of a group lookup, `{text[:60]}`, are not seen"
+        draft.stop(params or call, LOOKUP, message, "only those that stand in its call are", action)
+        return None
+    members = [params.value] if elements is None else [one.value for one in elements]
+    for member in members:
+        if id(member) not in tables:
+            message = f"`{' '.join(draft.tree.source(member).split())[:60]}` is looked up by a group"
+            reason, action = "it is not an EmbeddingVariable of this file", "look it up by itself"
+            draft.stop(member, LOOKUP, message, reason, action)
+            return None
+    return members
+
+
+def _write(
+    draft: Draft, call: cst.Call, given: dict[str, cst.Arg], members: Sequence[cst.BaseExpression], sparse: bool
+) -> None:
+    tables = [draft.tree.source(member) for member in members]
+    columns = [given[one] for one in ("ids", "sp_ids", "sp_weights") if not is_none(given.get(one))]
+    listed = [_elements(draft, arg.value) for arg in columns]
+    if all(texts is not None and len(texts) == len(tables) for texts in listed):
+        rows = zip(tables, *(texts for texts in listed if texts is not None), strict=True)
+        lookups = f"[{', '.join('(' + ', '.join(row) + ')' for row in rows)}]"
+    else:
+        lookups = (
+            f"zip([{', '.join(tables)}], {', '.join(draft.tree.source(arg.value) for arg in columns)}, strict=True)"
+        )
+    arguments = [lookups]
+    if not is_none(given.get("combiners")):
+        arguments.append(draft.tree.source(given["combiners"].value))
+    if not is_none(given.get("name")):
+        arguments.append(f"name={draft.tree.source(given['name'].value)}")
+    function = "grouped_embedding_lookup_sparse" if sparse else "grouped_lookup"
+    draft.write(call, function, [*arguments, "every_row=True"] if sparse else arguments)
+    label = ", ".join(tables)
+    message = f"the group lookup of {label} becomes `{function}`"
+    draft.parts.append(Part(call, LOOKUP, "lookup", label, message, f"{function}(...)"))
+
+
+def _elements(draft: Draft, node: cst.BaseExpression) -> list[str] | None:
+    """Return the texts of what a list shows, None where it is none."""
+    if not isinstance(node, cst.List | cst.Tuple) or any(isinstance(one, cst.StarredElement) for one in node.elements):
+        return None
+    return [draft.tree.source(one.value) for one in node.elements]

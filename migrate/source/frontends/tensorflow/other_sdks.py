@@ -1,0 +1,13 @@
+"""Files that are written for another SDK, DeepRec or SparseOperationKit, and read as a whole."""
+
+from __future__ import annotations
+
+from migrate.source.frontends.tensorflow.deeprec.judge import embedding_variables
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.sok.judge import sok_variables
+from migrate.source.frontends.tensorflow.whole_files import WholeFile
+
+
+def written_for_another(file: File, assume: bool) -> WholeFile:
+    """Return what becomes of a file for another SDK; nothing for any other."""
+    return embedding_variables(file, assume).joined(sok_variables(file, assume))

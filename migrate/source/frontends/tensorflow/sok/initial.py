@@ -1,0 +1,88 @@
+"""Initial values of SOK's variables that a table cannot compute by key, and arguments that may be None."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import is_none, literal
+from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.sok.symbols import VARIABLE
+from migrate.source.frontends.tensorflow.values import (
+    assigned_value,
+    builtin,
+    is_target,
+    local_names,
+    resolve,
+    scope_of_name,
+)
+
+_ACTION = "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first argument"
+#: The last names of initializers that give rows of their own places, not of a distribution.
+_PLACED = ("identity", "Identity", "IdentityInitializer", "orthogonal", "Orthogonal", "OrthogonalInitializer")
+_CONSTANT = {"constant", "Constant"}
+
+
+def check_initializer(draft: Draft, node: cst.BaseExpression) -> None:
+    """Stop at an initializer that depends on more than a row's key: a function, a matrix, an identity."""
+    value = resolve(draft.tree, node)
+    if is_function(draft, value):
+        _stop(draft, node, "it is a function of the whole shape")
+        return
+    if not isinstance(value, cst.Call | cst.Attribute):
+        return
+    name = draft.file.names.of(value.func if isinstance(value, cst.Call) else value) or ""
+    kind = name.rpartition(".")[2].removesuffix("_initializer")
+    if kind in _PLACED:
+        _stop(draft, node, "a row of it depends on its place")
+    elif kind in _CONSTANT and name and isinstance(value, cst.Call) and value.args:
+        given = {arg.keyword.value if arg.keyword is not None else "value": arg.value for arg in value.args[::-1]}
+        first = given.get("value")
+        if first is not None and _is_array(draft, first):
+            _stop(draft, node, "its value is not seen to be one number")
+
+
+def _is_array(draft: Draft, node: cst.BaseExpression) -> bool:
+    """True for what is not a number, nor made of numbers and of names that are not seen."""
+    value = resolve(draft.tree, node)
+    if isinstance(value, cst.BinaryOperation):
+        return _is_array(draft, value.left) or _is_array(draft, value.right)
+    if isinstance(value, cst.UnaryOperation):
+        return _is_array(draft, value.expression)
+    if isinstance(value, cst.Call) and builtin(draft.tree, value.func) in {"float", "int"}:
+        return False
+    return not isinstance(value, cst.Name | cst.Attribute) and not isinstance(literal(value), int | float)
+
+
+def _stop(draft: Draft, node: cst.BaseExpression, reason: str) -> None:
+    shown = " ".join(draft.tree.source(node).split())[:60]
+    draft.stop(node, VARIABLE, f"`{shown}` initialises a table", reason, _ACTION)
+
+
+def is_function(draft: Draft, node: cst.BaseExpression) -> bool:
+    """True for a lambda, or the name of a function of the file."""
+    value = resolve(draft.tree, node)
+    named = isinstance(value, cst.Name) and isinstance(draft.tree.named(value), cst.FunctionDef)
+    return isinstance(value, cst.Lambda) or named
+
+
+def may_be_none(draft: Draft, node: cst.BaseExpression) -> bool:
+    """True for what some line, or the default of its parameter, makes None, other than None itself."""
+    tree = draft.tree
+    if isinstance(node, cst.IfExp):
+        return any(_is_none(one) or may_be_none(draft, one) for one in (node.body, node.orelse))
+    if isinstance(node, cst.Attribute):
+        found: list[cst.BaseExpression] = [*tree.attributes.get(node.attr.value, ())]
+    elif isinstance(node, cst.Name) and (scope := scope_of_name(tree, node)) is not None:
+        found = [*local_names(tree, node.value, scope)]
+    else:
+        return False
+    for target in (one for one in found if is_target(tree, one)):
+        around = tree.parent(target)
+        value = around.default if isinstance(around, cst.Param) else assigned_value(tree, target)
+        if value is not None and _is_none(value):
+            return True
+    return _is_none(resolve(tree, node))
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return is_none(cst.Arg(node))

@@ -1,0 +1,90 @@
+"""What becomes of a file that is written for SparseOperationKit: its edits if nothing stops it, and its findings."""
+
+from __future__ import annotations
+
+from migrate.report.model import Finding, State
+from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.sok.flow import Flow, Kind
+from migrate.source.frontends.tensorflow.sok.gradients import read_gradients
+from migrate.source.frontends.tensorflow.sok.horovod import Horovod
+from migrate.source.frontends.tensorflow.sok.lookups import read_lookups
+from migrate.source.frontends.tensorflow.sok.made import Made, read_makers
+from migrate.source.frontends.tensorflow.sok.optimizers import read_optimizers
+from migrate.source.frontends.tensorflow.sok.program import read_program
+from migrate.source.frontends.tensorflow.sok.symbols import (
+    FILTERS,
+    HOMES,
+    MAKERS,
+    OPTIMIZER,
+    VARIABLE,
+    reads_sok,
+    sok_calls,
+)
+from migrate.source.frontends.tensorflow.sok.uses import read_filters, read_uses
+from migrate.source.frontends.tensorflow.whole_files import WholeFile, Wording, judged
+
+WORDING = Wording("SOK", "SOK's variables", "`python -m runtime.compat.sok` runs the program as it is")
+
+
+def sok_variables(file: File, assume: bool) -> WholeFile:
+    """Return what becomes of a file that imports SOK; nothing for any other."""
+    if not reads_sok(file):
+        return WholeFile()
+    if file.target.name != "runtime":
+        return WholeFile(findings=_elsewhere(file))
+    draft = Draft(file, HOMES)
+    made, flow = read_makers(draft), Flow(draft)
+    for one in made:
+        flow.add(one.call, Kind.TABLE)
+    read_filters(draft, flow)
+    flow.run()
+    read_lookups(draft, flow)
+    read_uses(draft, flow, made)
+    read_optimizers(draft, flow, made)
+    read_gradients(draft, flow, made)
+    _doubt_steps(draft, flow, made)
+    _doubt_variables(draft, made)
+    horovod = Horovod(draft, flow)
+    horovod.read()
+    read_program(draft, horovod)
+    horovod.tell()
+    return judged(draft, assume, WORDING)
+
+
+def _doubt_steps(draft: Draft, flow: Flow, made: list[Made]) -> None:
+    """Doubt tables that another file may train: a step that still asks SOK for its variables would pass them over."""
+    imported = draft.tree.link is not None and draft.tree.link.imported()
+    if not made or not (flow.held or imported) or any(part.rule == OPTIMIZER for part in draft.parts):
+        return
+    told = "the files that train the tables of this one are converted as well"
+    reason = "no optimizer of this file trains it, and one of SOK's would pass it over"
+    action = "convert the file that trains it together with this one, both with --assume"
+    draft.stop(made[0].call, VARIABLE, f"`{made[0].part.label}` is trained by another file", reason, action, told)
+
+
+def _doubt_variables(draft: Draft, made: list[Made]) -> None:
+    """Doubt what trains variables that another file makes: if that one stays, they are no tables."""
+    trains = {"OptimizerWrapper", "SGD", "optimizers.Adam", "optimizers.LazyAdamOptimizer", *FILTERS}
+    call = next((call for call, name in sok_calls(draft.file) if name in trains), None)
+    if made or call is None:
+        return
+    told = "the files that make the variables of this one are converted as well"
+    shown, reason = " ".join(draft.tree.source(call).split())[:60], "an optimizer of tables trains nothing else"
+    action = "convert the file that makes them together with this one, both with --assume"
+    draft.stop(call, OPTIMIZER, f"`{shown}` trains variables of another file", reason, action, told)
+
+
+def _elsewhere(file: File) -> list[Finding]:
+    """Say of each variable, for another target, why it stays."""
+    own, found = file.target.name == "sok", []
+    for call, name in sok_calls(file):
+        if name not in MAKERS:
+            continue
+        message, reason, action = f"`{name}` is SOK's own", "the target has it", ""
+        if not own:
+            message, reason = f"`{name}` is SOK's", f"it is read for the runtime, and not for {file.target.title}"
+            action = "leave --target out"
+        state = State.NOTED if own else State.UNSUPPORTED
+        found.append(Finding(VARIABLE, "table", state, file.tree.location(call), message, reason, action))
+    return found

@@ -1,0 +1,224 @@
+"""Lookups of SOK: `lookup_sparse`, `all2all_dense_embedding` and the calls of its layers."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.args import is_none, literal
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.placing import kept_comments
+from migrate.source.frontends.tensorflow.sok.flow import Flow, Kind
+from migrate.source.frontends.tensorflow.sok.initial import may_be_none
+from migrate.source.frontends.tensorflow.sok.made import Made
+from migrate.source.frontends.tensorflow.sok.spelling import tensorflow
+from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP, sok_calls
+from migrate.source.frontends.tensorflow.values import is_fixed, resolve
+
+_SPARSE = ("params", "sp_ids", "sp_weights", "combiners", "use_low_frequency_filter", "hotness")
+_DENSE = ("param", "indices")
+
+
+def read_lookups(draft: Draft, flow: Flow) -> None:
+    """Write the lookups of variables that are seen."""
+    for call, name in sok_calls(draft.file):
+        if name not in {"lookup_sparse", "all2all_dense_embedding"}:
+            continue
+        sparse = name == "lookup_sparse"
+        given = draft.arguments(call, _SPARSE if sparse else _DENSE, LOOKUP)
+        if given is None:
+            continue
+        params, ids = (given.get(one) for one in (_SPARSE if sparse else _DENSE)[:2])
+        kind = flow.kind(params.value) if params is not None else None
+        if params is None or ids is None or kind not in ({Kind.TABLE, Kind.TABLES} if sparse else {Kind.TABLE}):
+            shown = " ".join(draft.tree.source(params.value if params is not None else call).split())[:60]
+            reason, action = "it is not known to be a variable of SOK that this file makes", "make it in this file"
+            draft.stop(call, LOOKUP, f"`{shown}` is looked up", reason, action)
+        elif sparse:
+            _sparse(draft, call, given, kind is Kind.TABLE)
+        else:
+            _dense(draft, call, draft.tree.source(params.value), ids.value)
+
+
+def _sparse(draft: Draft, call: cst.Call, given: dict[str, cst.Arg], single: bool) -> None:
+    tree = draft.tree
+    filtered = given.get("use_low_frequency_filter")
+    if filtered is not None and literal(filtered.value) is not False:
+        reason, action = "a lookup of the runtime has no such switch", "leave it out"
+        draft.stop(filtered, LOOKUP, "`use_low_frequency_filter` is given to a lookup", reason, action)
+    ways, weights = given.get("combiners"), given.get("sp_weights")
+    if ways is None and weights is not None and _are_texts(weights.value):  # of releases whose third they were
+        ways, weights = weights, None
+    _check_columns(draft, given["sp_ids"].value, weights, single)
+    _check_ways(draft, ways)
+    columns = [given["sp_ids"].value, *([] if weights is None or is_none(weights) else [weights.value])]
+    params = given["params"].value
+    if single:
+        lookups = f"[({', '.join(tree.source(one) for one in (params, *columns))})]"
+    else:
+        listed = [_elements(draft, one) for one in (params, *columns)]
+        if all(texts is not None for texts in listed) and len({len(texts or ()) for texts in listed}) == 1:
+            rows = zip(*(texts for texts in listed if texts is not None), strict=True)
+            lookups = f"[{', '.join('(' + ', '.join(row) + ')' for row in rows)}]"
+        else:
+            lookups = f"zip({', '.join(tree.source(one) for one in (params, *columns))})"
+    arguments = [lookups, *([] if ways is None or is_none(ways) else [tree.source(ways.value)]), "every_row=True"]
+    function = "grouped_embedding_lookup_sparse"
+    draft.write(call, function, arguments)
+    if single:
+        draft.edits[-1] = Edit(*tree.span(call), draft.edits[-1].text + "[0]")
+    label = " ".join(tree.source(params).split())
+    message = f"the lookup of {label} becomes `{function}`"
+    reason = "weights that are trained get gradients, in SOK none" if len(columns) > 1 else ""
+    draft.parts.append(Part(call, LOOKUP, "lookup", label, message, f"{function}(...)", reason))
+
+
+def _check_columns(draft: Draft, ids: cst.BaseExpression, weights: cst.Arg | None, single: bool) -> None:
+    """Stop at weights that may be None, and at lists of ids or weights that stand beside one variable."""
+    if weights is not None and may_be_none(draft, weights.value):
+        shown, action = tree_source(draft, weights.value), "leave it out, or write lookups of their own"
+        draft.stop(weights, LOOKUP, f"the weights `{shown}` may be None", "each is written beside its ids", action)
+    for node in (ids, *([weights.value] if weights is not None else ())):
+        value = resolve(draft.tree, node)
+        if single and isinstance(value, cst.List | cst.Tuple | cst.ListComp):
+            shown, action = tree_source(draft, node), "pass its only member, or a list of one variable"
+            draft.stop(node, LOOKUP, f"the list `{shown}` is looked up in one variable", "", action)
+
+
+def _check_ways(draft: Draft, ways: cst.Arg | None) -> None:
+    """Stop at combiners of other letters than the runtime's."""
+    found = literal(resolve(draft.tree, ways.value)) if ways is not None else None
+    for one in found if isinstance(found, list | tuple) else [found]:
+        if isinstance(one, str | bytes) and one not in {"sum", "mean", "sqrtn"} and ways is not None:
+            action = 'write "sum" or "mean"'
+            draft.stop(ways, LOOKUP, f"the combiner {one!r} is given", "the runtime has it in small letters", action)
+
+
+def _are_texts(node: cst.BaseExpression) -> bool:
+    found = literal(node)
+    return isinstance(found, str) or (
+        isinstance(found, list | tuple) and bool(found) and all(isinstance(one, str) for one in found)
+    )
+
+
+def _elements(draft: Draft, node: cst.BaseExpression) -> list[str] | None:
+    """Return the texts of what a list shows, None where it is none."""
+    if not isinstance(node, cst.List | cst.Tuple) or any(isinstance(one, cst.StarredElement) for one in node.elements):
+        return None
+    return [draft.tree.source(one.value) for one in node.elements]
+
+
+def _dense(draft: Draft, call: cst.Call, table: str, ids: cst.BaseExpression) -> None:
+    """Write a lookup of a vector of ids, together with the reshaping around it, which a lookup here needs not."""
+    tree = draft.tree
+    whole, inner = _reshaped(draft, call, ids)
+    function = draft.function("sparse_lookup")
+    arguments = [table, tree.source(inner)]
+    if kept_comments(tree, whole):
+        draft.write(whole, "sparse_lookup", arguments)
+    else:
+        draft.replace(whole, f"{function}({', '.join(arguments)})")
+    message = f"the lookup of {table} becomes `{function}`"
+    draft.parts.append(Part(call, LOOKUP, "lookup", table, message, f"{function}(...)"))
+
+
+def _reshaped(draft: Draft, call: cst.Call, ids: cst.BaseExpression) -> tuple[cst.Call, cst.BaseExpression]:
+    """Return what to write anew, and the ids: those of `reshape(lookup(t, reshape(ids, [-1])), shape(ids) + [dim])`."""
+    tree, names = draft.tree, draft.file.names
+    arg = tree.parent(call)
+    outer = tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(outer, cst.Call) or not isinstance(ids, cst.Call):
+        return call, ids
+    flat = names.of(ids.func) == "reshape" and len(ids.args) == 2 and literal(ids.args[1].value) == [-1]
+    around = names.of(outer.func) == "reshape" and len(outer.args) == 2 and outer.args[0] is arg
+    if not flat or not around:
+        return call, ids
+    inner = ids.args[0].value
+    cast = isinstance(inner, cst.Call) and names.of(inner.func) == "cast" and len(inner.args) == 2
+    if cast and isinstance(inner, cst.Call) and names.of(inner.args[1].value) == "int64":
+        inner = inner.args[0].value
+    tf, text = re.escape(tensorflow(draft)), re.escape("".join(tree.source(inner).split()))
+    shape = "".join(tree.source(outer.args[1].value).split())
+    simple = isinstance(inner, cst.Name | cst.Attribute | cst.Subscript)
+    whole = re.fullmatch(rf"{tf}\.concat\(\[{tf}\.shape\({text}\),\[[\w.]+\]\],0\)", shape)
+    return (outer, inner) if simple and whole else (call, ids)
+
+
+def read_layer_call(draft: Draft, call: cst.Call, made: list[Made]) -> None:
+    """Write the call of a layer of SOK 1.x as a lookup of its table."""
+    tree, tf, layer = draft.tree, tensorflow(draft), tree_source(draft, call.func)
+    given = draft.arguments(call, ("inputs", "training"), LOOKUP)
+    known = {one.name for one in made}
+    if given is None or "inputs" not in given:
+        return
+    if len(known) != 1 or not made[0].is_layer:
+        draft.stop(call, LOOKUP, f"`{layer}` is called", "what it is is not seen", "look ids up by functions of SOK")
+        return
+    text, training = tree.source(given["inputs"].value), given.get("training")
+    trains = "" if training is None or literal(training.value) is True else tree.source(training.value)
+    arguments = [layer, text, *([f"is_train={trains}"] if trains else [])]
+    if known == {"All2AllDenseEmbedding"}:
+        _check_shape(draft, call, given["inputs"].value, made)
+        draft.write(call, "sparse_lookup", arguments)
+        function = "sparse_lookup"
+    else:
+        texts = {
+            tuple(_said(draft, one, name) for name in ("combiner", "slot_num", "embedding_vec_size")) for one in made
+        }
+        said = texts.pop() if len(texts) == 1 else (None, None, None)
+        if None in said:
+            reason = "what says so is not a literal, or not the same for all that may be called here"
+            action = "write them as literals where the layer is made"
+            draft.stop(call, LOOKUP, f"combiner, slots and dimension of `{layer}` are not seen", reason, action)
+            return
+        combiner, slots, dim = said
+        function = "grouped_embedding_lookup_sparse"
+        ways = [f"[({layer}, {text})]", str(combiner), *([f"is_train={trains}"] if trains else []), "every_row=True"]
+        found = f"{draft.function(function)}({', '.join(ways)})[0]"
+        draft.replace(call, f"{tf}.reshape({found}, [-1, {slots}, {dim}])")
+    message = f"a call of the layer {layer} becomes `{function}`"
+    draft.parts.append(Part(call, LOOKUP, "lookup", layer, message, f"{function}(...)"))
+
+
+def _check_shape(draft: Draft, call: cst.Call, ids: cst.BaseExpression, made: list[Made]) -> None:
+    """Doubt ids of a layer that SOK reshapes to slots and numbers of ids of a slot, unless it takes any number."""
+    if all("dynamic_input" in one.given and literal(one.given["dynamic_input"].value) is True for one in made):
+        return
+    if any(not is_none(one.given.get("dynamic_input")) and _is_computed(one.given["dynamic_input"]) for one in made):
+        draft.stop(call, LOOKUP, "`dynamic_input` of a layer is computed", "", "write True or False")
+        return
+    sizes = {tuple(_said(draft, one, name) for name in ("slot_num", "nnz_per_slot")) for one in made}
+    shape = literal(ids.args[1].value) if isinstance(ids, cst.Call) and len(ids.args) == 2 else None
+    reshaped = isinstance(ids, cst.Call) and draft.file.names.of(ids.func) == "reshape"
+    seen = reshaped and isinstance(shape, list | tuple) and {tuple(str(one) for one in shape[1:])} == sizes
+    if not seen:
+        shown, layer = tree_source(draft, ids), tree_source(draft, call.func)
+        told = f"`{shown}` has the shape [batch, slot_num, nnz_per_slot] of `{layer}`"
+        reason = "SOK gives rows of that shape for ids of any, the runtime of the shape of the ids"
+        action = f"reshape `{shown}` in the call, or convert with --assume if it has that shape"
+        draft.stop(call, LOOKUP, f"the shape of `{shown}` is not seen", reason, action, told)
+
+
+def _is_computed(arg: cst.Arg) -> bool:
+    return not isinstance(literal(arg.value), bool)
+
+
+def tree_source(draft: Draft, node: cst.CSTNode) -> str:
+    """Return the text of a node on one line."""
+    return " ".join(draft.tree.source(node).split())
+
+
+def _said(draft: Draft, made: Made, name: str) -> str | None:
+    """Return the text of an argument of a layer that means the same where it is called; None for any other."""
+    arg = made.given.get(name)
+    if arg is None:
+        return None
+    found = literal(resolve(draft.tree, arg.value)) if is_fixed(draft.tree, arg.value) else literal(arg.value)
+    if name == "combiner":
+        return f'"{found.lower()}"' if isinstance(found, str) and found.lower() in {"sum", "mean"} else None
+    if isinstance(found, int):
+        return str(found)
+    scoped = isinstance(arg.value, cst.Attribute) and is_fixed(draft.tree, arg.value)  # `self.slot_num`
+    return draft.tree.source(arg.value) if scoped else None

@@ -1,0 +1,300 @@
+"""SOK's variables and layers where they are made: each becomes a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.args import bind, is_none, literal, string
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.placing import line_after, line_before
+from migrate.source.frontends.tensorflow.shapes import is_float32
+from migrate.source.frontends.tensorflow.sok.initial import check_initializer, is_function, may_be_none
+from migrate.source.frontends.tensorflow.sok.spelling import builds_graph, in_loop, is_repeated, target_of, tensorflow
+from migrate.source.frontends.tensorflow.sok.symbols import LAYERS, MAKERS, VARIABLE, sok_calls
+from migrate.source.frontends.tensorflow.values import resolve
+from migrate.targets.layout import keywords
+
+_STATIC = (
+    "initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype", "import_scope",
+    "constraint", "synchronization", "aggregation", "shape", "initializer", "mode",
+)  # fmt: skip
+_CONFIG = (
+    "init_capacity", "max_capacity", "max_hbm_for_vectors", "max_bucket_size", "max_load_factor", "block_size",
+    "io_block_size", "device_id", "io_by_cpu", "evict_strategy",
+)  # fmt: skip
+_DYNAMIC = (
+    "dimension", "initializer", "var_type", "name", "constraint", "trainable", "key_type", "dtype", "mode", *_CONFIG,
+)  # fmt: skip
+_SPARSE = (
+    "combiner", "max_vocabulary_size_per_gpu", "embedding_vec_size", "slot_num", "max_nnz", "max_feature_num",
+    "use_hashtable", "key_dtype", "embedding_initializer", "name",
+)  # fmt: skip
+_DENSE = (
+    "max_vocabulary_size_per_gpu", "embedding_vec_size", "slot_num", "nnz_per_slot", "dynamic_input", "use_hashtable",
+    "key_dtype", "embedding_initializer", "name",
+)  # fmt: skip
+PARAMETERS = {
+    "Variable": _STATIC,
+    "DynamicVariable": _DYNAMIC,
+    "DistributedEmbedding": _SPARSE,
+    "All2AllDenseEmbedding": _DENSE,
+}
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_DRAWN = "initial values are drawn otherwise, from the same distribution"
+#: What makes a matrix of a known shape: its parameters, and the initializer that gives the same.
+_FILLS = {
+    "constant": (("value", "dtype", "shape", "name"), "constant_initializer", ("value",)),
+    "ones": (("shape", "dtype", "name"), "ones_initializer", ()),
+    "zeros": (("shape", "dtype", "name"), "zeros_initializer", ()),
+    "random_normal": (
+        ("shape", "mean", "stddev", "dtype", "seed", "name"),
+        "random_normal_initializer",
+        ("mean", "stddev", "seed"),
+    ),
+    "random_uniform": (
+        ("shape", "minval", "maxval", "dtype", "seed", "name"),
+        "random_uniform_initializer",
+        ("minval", "maxval", "seed"),
+    ),
+}
+_RANDOM_DEFAULTS = {"random_normal": {"mean": "0.0", "stddev": "1.0"}, "random_uniform": {"minval": "0", "maxval": "1"}}
+
+
+@dataclass
+class Made:
+    """A variable or a layer of SOK, and its table."""
+
+    call: cst.Call
+    name: str  #: what makes it in SOK
+    part: Part
+    given: Mapping[str, cst.Arg] = field(default_factory=dict)
+
+    @property
+    def is_layer(self) -> bool:
+        """True for a layer of SOK 1.x."""
+        return self.name in LAYERS
+
+
+def read_makers(draft: Draft) -> list[Made]:
+    """Write every variable and layer of the file as a table."""
+    return [_creation(draft, call, name) for call, name in sok_calls(draft.file) if name in MAKERS]
+
+
+def _creation(draft: Draft, call: cst.Call, name: str) -> Made:
+    given = draft.arguments(call, PARAMETERS[name], VARIABLE)
+    label = _label(draft, call, given or {})
+    kind = "layer" if name in LAYERS else "variable"
+    part = Part(call, VARIABLE, "table", label, f"the {kind} `{label}` of SOK becomes a table")
+    draft.parts.append(part)
+    made = Made(call, name, part, given or {})
+    if given is None:
+        return made
+    if not tensorflow(draft):
+        draft.stop(call, VARIABLE, "TensorFlow is not imported by a name", "", "write `import tensorflow as tf`")
+        return made
+    _check(draft, made)
+    if name == "Variable":
+        _static(draft, made)
+    else:
+        _grown(draft, made)
+    return made
+
+
+def _label(draft: Draft, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
+    named = string(given["name"].value) if "name" in given else None
+    target = target_of(draft, call)
+    shown = draft.tree.source(target if target is not None else call)
+    return named or " ".join(shown.split())[:60]
+
+
+def _check(draft: Draft, made: Made) -> None:
+    """Stop at arguments that have no counterpart."""
+    given, label = made.given, made.part.label
+    if not is_none(given.get("constraint")):
+        draft.stop(given["constraint"], VARIABLE, f"`{label}` has a constraint", "a table has none", "leave it out")
+    if "trainable" in given and literal(given["trainable"].value) is not True:
+        action = "leave `trainable` out, and the variable out of what is trained"
+        draft.stop(given["trainable"], VARIABLE, f"`{label}` may not be trainable", "a table is trained", action)
+    if not is_float32(draft.file.names, given.get("dtype")):
+        draft.stop(given["dtype"], VARIABLE, f"the values of `{label}` are not float32", "those of a table are")
+    hashed = given.get("use_hashtable")
+    if hashed is not None and not isinstance(literal(hashed.value), bool):
+        draft.stop(hashed, VARIABLE, f"`use_hashtable` of `{label}` is computed", "", "write True or False")
+
+
+def _grown(draft: Draft, made: Made) -> None:
+    """Write a DynamicVariable, or the table of a layer."""
+    given, tree, tf = made.given, draft.tree, tensorflow(draft)
+    dim = given.get("embedding_vec_size" if made.is_layer else "dimension")
+    if dim is None:
+        draft.stop(made.call, VARIABLE, f"the dimension of `{made.part.label}` is not seen", "", "pass it by its name")
+        return
+    key = given.get("key_dtype" if made.is_layer else "key_type")
+    initial = _layer_initial(draft, made, tf) if made.is_layer else _dynamic_initial(draft, made, tf)
+    rows = given.get("max_vocabulary_size_per_gpu" if made.is_layer else "init_capacity")
+    if made.name == "DynamicVariable" and "max_capacity" in given:
+        made.part.reason = "; ".join(filter(None, (made.part.reason, "it grows beyond `max_capacity`")))
+    texts = {
+        "key_dtype": tree.source(key.value) if key is not None and not is_none(key) else f"{tf}.int64",
+        "dim": tree.source(dim.value),
+        "name": _name(draft, made),
+        "emb_initializer": initial,
+    }
+    if rows is not None and not is_none(rows):
+        texts["device_vocabulary_size"] = tree.source(rows.value)
+    _write(draft, made, texts)
+
+
+def _write(draft: Draft, made: Made, texts: dict[str, str]) -> None:
+    mode = made.given.get("mode")
+    if mode is not None and may_be_none(draft, mode.value):
+        action = "leave it out, or write the mode"
+        draft.stop(mode, VARIABLE, f"the mode of `{made.part.label}` may be None", "a placement is a text", action)
+    elif mode is not None and not is_none(mode) and string(mode.value) != "distributed":
+        texts["placement"] = draft.tree.source(mode.value)
+    made.part.dim, made.part.initializer = texts["dim"], texts["emb_initializer"]
+    draft.write(made.call, "create_table", keywords(**texts))
+    made.part.after = f"{draft.function('create_table')}(...)"
+
+
+def _name(draft: Draft, made: Made) -> str:
+    """Return the text of the table's name; SOK puts numbers behind names that come more than once."""
+    arg = made.given.get("name")
+    if arg is not None and not is_none(arg):
+        text, fixed = draft.tree.source(arg.value), string(arg.value) is not None
+        return f"{draft.function('unique_name')}({text})" if fixed and in_loop(draft, made.call) else text
+    target = target_of(draft, made.call)
+    short = target.attr.value if isinstance(target, cst.Attribute) else "table"
+    short = target.value if isinstance(target, cst.Name) else short
+    return f'{draft.function("unique_name")}("{short}")' if is_repeated(draft, made.call) else f'"{short}"'
+
+
+def _dynamic_initial(draft: Draft, made: Made, tf: str) -> str:
+    """Return the initializer that gives what SOK's text says."""
+    arg = made.given.get("initializer")
+    if arg is None or is_none(arg):
+        made.part.reason = _DRAWN
+        return f"{tf}.random_uniform_initializer(0.0, 1.0)"
+    text = string(arg.value)
+    if text is not None and _NUMBER.fullmatch(text):
+        return f"{tf}.constant_initializer({text})"
+    if text in {"normal", "uniform", "random", ""}:
+        made.part.reason = _DRAWN
+        return f"{tf}.random_{'normal' if text == 'normal' else 'uniform'}_initializer(0.0, 1.0)"
+    if _is_text_of(draft, arg.value):  # of a number, else it fails
+        assert isinstance(arg.value, cst.Call)
+        return f"{tf}.constant_initializer(float({draft.tree.source(arg.value.args[0].value)}))"
+    shown = " ".join(draft.tree.source(arg.value).split())[:60]
+    action = 'write the text into the call: a number, "normal" or "uniform"'
+    draft.stop(arg, VARIABLE, f"the initializer `{shown}` is not seen", "it may be a word or a number", action)
+    return f"{tf}.zeros_initializer()"
+
+
+def _is_text_of(draft: Draft, node: cst.BaseExpression) -> bool:
+    named = isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "str"
+    return named and isinstance(node, cst.Call) and len(node.args) == 1
+
+
+def _layer_initial(draft: Draft, made: Made, tf: str) -> str:
+    arg = made.given.get("embedding_initializer")
+    if arg is None or is_none(arg):
+        made.part.reason = _DRAWN
+        return f"{tf}.random_uniform_initializer(-0.05, 0.05)"
+    if string(arg.value) is not None:
+        action = "write an initializer of TensorFlow"
+        draft.stop(
+            arg, VARIABLE, f"the initializer of `{made.part.label}` is a text", "a table takes an object", action
+        )
+    check_initializer(draft, arg.value)
+    return draft.tree.source(arg.value)
+
+
+def _static(draft: Draft, made: Made) -> None:
+    """Write a variable of a fixed number of rows."""
+    given, tf = made.given, tensorflow(draft)
+    value = given.get("initial_value")
+    if value is not None and not is_none(value):
+        if (filled := _filled(draft, made, value.value, tf)) is not None:
+            _sized(draft, made, *filled)
+        else:
+            _imported(draft, made, value, tf)
+        return
+    shape, initial = given.get("shape"), given.get("initializer")
+    sizes = _sizes(draft, shape.value) if shape is not None else None
+    if sizes is None or initial is None or string(initial.value) is not None:
+        what = "initial values" if sizes is not None else "shape"
+        action = "write `shape=[rows, dim]` and an initializer of TensorFlow into the call"
+        draft.stop(made.call, VARIABLE, f"the {what} of `{made.part.label}` cannot be read", "", action)
+        return
+    check_initializer(draft, initial.value)
+    text = draft.tree.source(initial.value)
+    made.part.reason = "" if re.search("constant|zeros|ones", text, re.IGNORECASE) else _DRAWN
+    _sized(draft, made, sizes, text)
+
+
+def _sized(draft: Draft, made: Made, sizes: tuple[str, str], initial: str) -> None:
+    texts = {
+        "key_dtype": f"{tensorflow(draft)}.int64",
+        "dim": sizes[1],
+        "name": _name(draft, made),
+        "emb_initializer": initial,
+        "device_vocabulary_size": sizes[0],
+    }
+    _write(draft, made, texts)
+
+
+def _sizes(draft: Draft, node: cst.BaseExpression) -> tuple[str, str] | None:
+    """Return the texts of rows and dim of a shape that is written out."""
+    if not isinstance(node, cst.List | cst.Tuple) or len(node.elements) != 2:
+        return None
+    if any(isinstance(one, cst.StarredElement) for one in node.elements):
+        return None
+    first, second = (draft.tree.source(one.value) for one in node.elements)
+    return first, second
+
+
+def _filled(draft: Draft, made: Made, value: cst.BaseExpression, tf: str) -> tuple[tuple[str, str], str] | None:
+    """Return sizes and initializer of a matrix that a function of TensorFlow fills; None for any other."""
+    name = draft.file.names.of(value.func) if isinstance(value, cst.Call) else None
+    if name not in _FILLS or not isinstance(value, cst.Call):
+        return None
+    parameters, initializer, kept = _FILLS[name]
+    given = bind(value, parameters)
+    sizes = _sizes(draft, given["shape"].value) if given is not None and "shape" in given else None
+    if given is None or sizes is None:
+        return None
+    texts = {one: draft.tree.source(given[one].value) for one in kept if one in given}
+    if name.startswith("random"):
+        made.part.reason = _DRAWN
+        texts = {**_RANDOM_DEFAULTS[name], **texts}
+    if name == "constant":
+        if not isinstance(literal(resolve(draft.tree, given["value"].value)), int | float):
+            return None  # an array, for all that is seen: its rows are imported
+        return sizes, f"{tf}.constant_initializer({texts['value']})"
+    return sizes, f"{tf}.{initializer}({', '.join(keywords(**texts))})"
+
+
+def _imported(draft: Draft, made: Made, value: cst.Arg, tf: str) -> None:
+    """Write a variable of given values: its rows are imported behind it, in eager code."""
+    around = draft.tree.parent(made.call)
+    if is_function(draft, value.value):
+        action = "call it there, and give what it returns"
+        draft.stop(
+            value, VARIABLE, f"`{made.part.label}` begins with what a function gives", "a table is given rows", action
+        )
+    target = target_of(draft, made.call) if isinstance(around, cst.Assign) else None
+    if not isinstance(target, cst.Name | cst.Attribute) or builds_graph(draft.file):
+        reason = "rows are imported on a line behind it, in eager code"
+        action = "bind it to a name of its own, in eager code, or give it `shape` and `initializer`"
+        draft.stop(value, VARIABLE, f"`{made.part.label}` begins with a matrix", reason, action)
+        return
+    bound, short = draft.tree.source(target), target.value if isinstance(target, cst.Name) else target.attr
+    rows = draft.local(f"{short if isinstance(short, str) else short.value}_rows")
+    text = draft.tree.source(value.value)
+    draft.edits.append(line_before(draft.tree, made.call, [f"{rows} = {tf}.cast({text}, {tf}.float32)"]))
+    draft.edits.append(line_after(draft.tree, made.call, [f"{bound}.import_rows({tf}.range({rows}.shape[0]), {rows})"]))
+    _sized(draft, made, (f"{rows}.shape[0]", f"{rows}.shape[1]"), f"{tf}.zeros_initializer()")

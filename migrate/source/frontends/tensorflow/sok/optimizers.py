@@ -1,0 +1,312 @@
+"""Optimizers of SOK's variables: each becomes the runtime's of the same formula.
+
+SOK runs an optimizer on the rows of the batch of a DynamicVariable, so that Adam is lazy there; a static variable gets
+what the optimizer does with any variable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.args import bind, is_none, literal
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.sok.flow import Flow
+from migrate.source.frontends.tensorflow.sok.gradients import last_name
+from migrate.source.frontends.tensorflow.sok.made import Made
+from migrate.source.frontends.tensorflow.sok.symbols import OPTIMIZER, sok_calls, sok_name
+from migrate.source.frontends.tensorflow.sok.uses import is_pairs, is_update
+from migrate.source.frontends.tensorflow.values import (
+    is_fixed,
+    is_target,
+    local_names,
+    resolve,
+    scope_of_name,
+    single_value,
+)
+from migrate.targets.layout import keywords
+
+
+@dataclass(frozen=True)
+class Form:
+    """An optimizer, and the runtime's of the same formula."""
+
+    module: str  #: of rows of the batch alone
+    parameters: tuple[str, ...]
+    renamed: dict[str, str] = field(default_factory=dict)
+    defaults: dict[str, str] = field(default_factory=dict)  #: those that differ
+    static: str = ""  #: the module for a variable of all rows, where that is another
+    none: tuple[str, ...] = ()  #: what must not be given but as None, False or 0
+    static_renamed: dict[str, str] = field(default_factory=dict)
+
+
+def _same(*names: str) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+_RATE = _same("learning_rate")
+_SGD = Form("gradient_descent", ("learning_rate", "use_locking", "name"), _RATE)
+_ADAGRAD = Form(
+    "adagrad",
+    ("learning_rate", "initial_accumulator_value", "use_locking", "name"),
+    _RATE | _same("initial_accumulator_value"),
+    {"initial_accumulator_value": "0.1"},
+)
+_ADAM = Form(
+    "lazy_adam",
+    ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name"),
+    _RATE | _same("beta1", "beta2", "epsilon"),
+    static="adam",
+)
+_MOMENTUM = Form(
+    "momentum",
+    ("learning_rate", "momentum", "use_locking", "name", "use_nesterov"),
+    _RATE | _same("momentum", "use_nesterov"),
+)
+_KERAS_SGD = Form(
+    "gradient_descent",
+    ("learning_rate", "momentum", "nesterov", "name"),
+    _RATE,
+    {"learning_rate": "0.01"},
+    none=("momentum", "nesterov"),
+)
+_KERAS_ADAGRAD = Form(
+    "adagrad",
+    ("learning_rate", "initial_accumulator_value", "epsilon", "name"),
+    _RATE | _same("initial_accumulator_value", "epsilon"),
+    {"initial_accumulator_value": "0.1", "epsilon": "1e-07"},
+)
+_KERAS_ADAM = Form(
+    "lazy_adam",
+    ("learning_rate", "beta_1", "beta_2", "epsilon", "amsgrad", "name"),
+    _RATE | {"beta_1": "beta1", "beta_2": "beta2", "epsilon": "epsilon"},
+    {"epsilon": "1e-07"},
+    static="keras_adam",
+    none=("amsgrad",),
+    static_renamed=_RATE | _same("beta_1", "beta_2", "epsilon"),
+)
+_FORMS = {
+    "train.GradientDescentOptimizer": _SGD,
+    "train.AdagradOptimizer": _ADAGRAD,
+    "train.AdamOptimizer": _ADAM,
+    "train.MomentumOptimizer": _MOMENTUM,
+    **{f"{home}SGD": _KERAS_SGD for home in ("keras.optimizers.", "optimizers.", "keras.optimizers.legacy.")},
+    **{f"{home}Adagrad": _KERAS_ADAGRAD for home in ("keras.optimizers.", "optimizers.", "keras.optimizers.legacy.")},
+    **{f"{home}Adam": _KERAS_ADAM for home in ("keras.optimizers.", "optimizers.", "keras.optimizers.legacy.")},
+}
+_LAZY = Form("lazy_adam", _ADAM.parameters, _ADAM.renamed)
+_OWN = {
+    "SGD": Form("gradient_descent", ("lr",), {"lr": "learning_rate"}),
+    "optimizers.Adam": _KERAS_ADAM,
+    "optimizers.LazyAdamOptimizer": _LAZY,
+}
+_METHODS = {"apply_gradients", "compute_gradients", "minimize"}
+
+
+def read_optimizers(draft: Draft, flow: Flow, made: list[Made]) -> None:
+    """Write SOK's optimizers, and those that are given nothing but variables of SOK."""
+    kinds = {one.name == "DynamicVariable" for one in made}
+    done: list[cst.Call] = []
+    for call, name in sok_calls(draft.file):
+        if name == "OptimizerWrapper":
+            given = draft.arguments(call, ("optimizer",), OPTIMIZER)
+            inner = resolve(draft.tree, given["optimizer"].value) if given and "optimizer" in given else None
+            _write(draft, call, inner, kinds)
+            if given is not None and "optimizer" in given:
+                _alone(draft, given["optimizer"].value)
+            done.append(call)
+        elif name in _OWN:
+            _write(draft, call, call, kinds)
+            done.append(call)
+    for call in draft.tree.calls:
+        minimizes = isinstance(call.func, cst.Attribute) and call.func.attr.value == "minimize"
+        if (is_update(call) or minimizes) and _of_tables(draft, flow, call):
+            _updated(draft, flow, call, kinds, done)
+        elif is_update(call) or minimizes or last_name(call.func) == "compute_gradients":
+            _foreign(draft, flow, call, done)
+    for one in done:
+        _followed(draft, one)
+
+
+def _alone(draft: Draft, node: cst.BaseExpression) -> None:
+    """Stop where the optimizer that is wrapped has a name by which more is done with it: its rate, other variables."""
+    tree = draft.tree
+    for _ in range(4):
+        if isinstance(node, cst.Name):
+            scope = scope_of_name(tree, node)
+            found: list[cst.BaseExpression] = [*(local_names(tree, node.value, scope) if scope is not None else ())]
+        elif isinstance(node, cst.Attribute):
+            found = [*tree.attributes.get(node.attr.value, ())]
+        else:
+            return
+        value = single_value(tree, node)
+        bound = any(is_target(tree, one) for one in found)
+        other = next((one for one in found if one is not node and not is_target(tree, one)), None if bound else node)
+        if other is not None:
+            around = tree.parent(other)
+            shown = " ".join(tree.source(around if around is not None else other).split())[:60]
+            reason = "the optimizer that trains tables is another object, which no longer follows it"
+            action = "make an optimizer in `sok.OptimizerWrapper(...)` that nothing else uses"
+            draft.stop(other, OPTIMIZER, f"`{shown}` uses the optimizer that is wrapped", reason, action)
+        if value is None:
+            return
+        node = value
+
+
+def _foreign(draft: Draft, flow: Flow, call: cst.Call, done: list[cst.Call]) -> None:
+    """Stop where an optimizer of tables is given what is not known to be one: it would need its `variable`."""
+    maker = resolve(draft.tree, call.func.value) if isinstance(call.func, cst.Attribute) else None
+    trained = [one for one in _trained(draft, call) if flow.kind(one) is None]
+    if not any(maker is one for one in done):
+        return
+    for one in trained:
+        shown = " ".join(draft.tree.source(one).split())[:60]
+        reason = "it is not known to be a variable of SOK that this file makes"
+        action = "make it in this file, or take the variables apart by sok.filter_variables"
+        draft.stop(one, OPTIMIZER, f"`{shown}` is trained by an optimizer of SOK", reason, action)
+        return
+
+
+def _trained(draft: Draft, call: cst.Call) -> list[cst.BaseExpression]:
+    """Return what an update or a step trains, as far as it is written out: lists, or the members of one."""
+    if is_update(call):
+        pairs = call.args[0].value if call.args else None
+        if isinstance(pairs, cst.List):  # `[(gradient, table)]`
+            inner = [one.value for one in pairs.elements if isinstance(one.value, cst.Tuple)]
+            return [one.elements[1].value for one in inner if len(one.elements) == 2]
+        if not isinstance(pairs, cst.Call) or draft.tree.source(pairs.func) != "zip" or not is_pairs(pairs):
+            return []
+        listed = pairs.args[1].value
+    else:
+        given = bind(call, ("loss", "global_step", "var_list")) or {}
+        if "var_list" not in given:
+            return []
+        listed = given["var_list"].value
+    return [one.value for one in listed.elements] if isinstance(listed, cst.List | cst.Tuple) else [listed]
+
+
+def _of_tables(draft: Draft, flow: Flow, call: cst.Call) -> bool:
+    """True for an update or a step of variables of SOK."""
+    return any(flow.kind(one) is not None for one in _trained(draft, call))
+
+
+def _updated(draft: Draft, flow: Flow, call: cst.Call, kinds: set[bool], done: list[cst.Call]) -> None:
+    """Take an argument of Keras' optimizers out of an update, and write a stock optimizer of tables."""
+    tree = draft.tree
+    for arg in call.args[1:]:
+        if arg.keyword is not None and arg.keyword.value == "experimental_aggregate_gradients":
+            before = call.args[next(at for at, one in enumerate(call.args) if one is arg) - 1]
+            draft.edits.append(Edit(tree.outer_span(before.value)[1], tree.outer_span(arg.value)[1], ""))
+    assert isinstance(call.func, cst.Attribute)
+    trained = _trained(draft, call)
+    if any(isinstance(one, cst.BinaryOperation) or flow.kind(one) is None for one in trained):
+        reason, action = "tables have optimizers of their own", "update each list by an optimizer of its own"
+        draft.stop(call, OPTIMIZER, "tables and other variables are updated together", reason, action)
+        return
+    maker = resolve(tree, call.func.value)
+    if any(maker is one for one in done):
+        return
+    name = draft.file.names.of(maker.func) if isinstance(maker, cst.Call) else None
+    if name not in _FORMS or not isinstance(maker, cst.Call):
+        shown = " ".join(tree.source(call.func.value).split())[:60]
+        reason, action = "which optimizer it is is not seen", "bind `sok.OptimizerWrapper(...)` to that name alone"
+        draft.stop(call, OPTIMIZER, f"`{shown}` trains variables of SOK", reason, action)
+        return
+    for other in tree.calls:
+        used = isinstance(other.func, cst.Attribute) and resolve(tree, other.func.value) is maker
+        if used and other is not call and not (is_update(other) and tree.source(other) == tree.source(call)):
+            shown = " ".join(tree.source(other).split())[:60]
+            reason = "it trains variables of SOK, for which the runtime has optimizers of their own"
+            draft.stop(other, OPTIMIZER, f"`{shown}` uses the optimizer as well", reason, "make one for each")
+    _write(draft, maker, maker, kinds)
+    done.append(maker)
+
+
+def _write(draft: Draft, call: cst.Call, inner: cst.BaseExpression | None, kinds: set[bool]) -> None:
+    tree, shown = draft.tree, " ".join(draft.tree.source(call).split())[:60]
+    name = draft.file.names.of(inner.func) if isinstance(inner, cst.Call) else None
+    own = sok_name(tree, inner.func) if isinstance(inner, cst.Call) else ""
+    form = _FORMS.get(name or "") or _OWN.get(own)
+    given = bind(inner, form.parameters) if form is not None and isinstance(inner, cst.Call) else None
+    refused = (
+        [one for one in form.none if not _is_off(given.get(one))] if form is not None and given is not None else []
+    )
+    if form is None or given is None or refused:
+        what = f"with `{refused[0]}` " if refused else ""
+        reason = "the runtime has none of this formula, or its arguments cannot be read"
+        action = "write SGD, Adagrad or Adam into the call"
+        draft.stop(call, OPTIMIZER, f"the optimizer `{shown}` {what}is not known", reason, action)
+        return
+    module, renamed = form.module, form.renamed
+    if form is _KERAS_ADAGRAD and "legacy" not in str(name) and _is_new(draft):
+        reason = "with `use_legacy_optimizer=False` its epsilon stands in another place of the formula"
+        draft.stop(
+            call, OPTIMIZER, f"`{shown}` is Keras' new one", reason, "take the one of `tf.keras.optimizers.legacy`"
+        )
+    if form.static:
+        if not kinds:
+            told = "the tables that it trains are DynamicVariables"
+            reason, action = "it moves all rows of static variables", "convert with --assume if they are"
+            draft.stop(call, OPTIMIZER, f"what `{shown}` trains is made in another file", reason, action, told)
+        if len(kinds) > 1:
+            reason = "it moves all rows of static variables, and the rows of the batch of dynamic ones"
+            draft.stop(call, OPTIMIZER, f"`{shown}` may train both kinds", reason, "make one optimizer for each kind")
+        if kinds == {False}:
+            module, renamed = form.static, form.static_renamed or form.renamed
+    texts = dict(form.defaults) if module != "keras_adam" else {}
+    for one, ours in renamed.items():
+        if one in given:
+            if inner is not call and not _is_same(draft, given[one].value, call):
+                reason = "it is not known to mean the same where the optimizer is wrapped"
+                action = "write the optimizer into `sok.OptimizerWrapper(...)`"
+                draft.stop(given[one], OPTIMIZER, f"`{one}` of an optimizer is computed", reason, action)
+            texts[ours] = tree.source(given[one].value)
+    order = list(dict.fromkeys(renamed.values()))
+    arguments = keywords(**{one: texts[one] for one in order if one in texts})
+    function = f"{draft.function(module)}.create_hash_optimizer"
+    draft.replace(call, f"{function}({', '.join(arguments)})")
+    reason = "SOK runs Adam on the rows of the batch alone, and so does this" if module == "lazy_adam" else ""
+    message = f"`{shown}` becomes `{function}`"
+    draft.parts.append(Part(call, OPTIMIZER, "optimizer", module, message, f"{function}(...)", reason))
+
+
+def _is_new(draft: Draft) -> bool:
+    """True where SOK may leave Keras' optimizers the present ones, which it makes the legacy ones else."""
+    given = [arg for call, name in sok_calls(draft.file) if name == "init" for arg in call.args]
+    named = [arg for arg in given if arg.keyword is not None and arg.keyword.value == "use_legacy_optimizer"]
+    return any(literal(arg.value) is not True for arg in named)
+
+
+def _is_off(arg: cst.Arg | None) -> bool:
+    return arg is None or is_none(arg) or literal(arg.value) in (0, 0.0, False)
+
+
+def _is_same(draft: Draft, node: cst.BaseExpression, where: cst.CSTNode) -> bool:
+    """True for an expression that means the same where an optimizer is wrapped."""
+    if literal(node) is not ...:
+        return True
+    here = draft.tree.enclosing(node, cst.FunctionDef) is draft.tree.enclosing(where, cst.FunctionDef)
+    return here and is_fixed(draft.tree, node)
+
+
+def _followed(draft: Draft, call: cst.Call) -> None:
+    """Stop where an optimizer of tables is used otherwise than by its steps."""
+    tree = draft.tree
+    around = tree.parent(call)
+    target = around.targets[0].target if isinstance(around, cst.Assign) and len(around.targets) == 1 else None
+    reads: list[cst.BaseExpression] = []
+    if isinstance(target, cst.Name) and (scope := scope_of_name(tree, target)) is not None:
+        reads = [*local_names(tree, target.value, scope)]
+    elif isinstance(target, cst.Attribute):
+        reads = [*tree.attributes.get(target.attr.value, ())]
+    elif not (isinstance(around, cst.Attribute) and around.attr.value in _METHODS):
+        reads = [call]
+    for read in reads:
+        parent = tree.parent(read)
+        if is_target(tree, read) or (isinstance(parent, cst.Attribute) and parent.attr.value in _METHODS):
+            continue
+        shown = " ".join(tree.source(parent or read).split())[:60]
+        reason = "only its steps are the same for tables"
+        draft.stop(read, OPTIMIZER, f"`{shown}` uses an optimizer of SOK's variables", reason, "call apply_gradients")

@@ -1,0 +1,136 @@
+"""What of a program for SOK is around its tables: how it starts, its imports, and what has no counterpart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.args import literal
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.kinds import FileRule
+from migrate.source.frontends.tensorflow.placing import line_before, without_line
+from migrate.source.frontends.tensorflow.sok.horovod import Horovod, is_horovod
+from migrate.source.frontends.tensorflow.sok.spelling import builds_graph, tensorflow
+from migrate.source.frontends.tensorflow.sok.symbols import (
+    HOROVOD,
+    LACKING,
+    PROGRAM,
+    ROOT,
+    imports_of,
+    sok_calls,
+    spelled,
+)
+from migrate.source.frontends.tensorflow.sok.version_1 import read_version
+from migrate.source.rules import rules
+
+_READ = {
+    "Variable", "DynamicVariable", "DistributedEmbedding", "All2AllDenseEmbedding", "lookup_sparse",
+    "all2all_dense_embedding", "filter_variables", "split_embedding_variable_from_others", "OptimizerWrapper", "SGD",
+    "optimizers.Adam", "optimizers.LazyAdamOptimizer", "init", "Init", "OptimizerScope",
+}  # fmt: skip
+
+
+def read_program(draft: Draft, horovod: Horovod) -> None:
+    """Write the start and the imports anew, and stop at what has no counterpart; to be asked last."""
+    for call, name in sok_calls(draft.file):
+        if name in {"init", "Init"}:
+            _start(draft, call, name, horovod)
+        elif name == "OptimizerScope":
+            draft.replace(call, f"{draft.function('nullcontext')}()")
+        elif name not in _READ:
+            reason = "the runtime has it not, or not so that an edit could write it"
+            draft.stop(call, PROGRAM, f"`sok.{name}` is called", reason, LACKING.get(name, ""))
+    _mentions(draft)
+    _surroundings(draft)
+    read_version(draft)
+    _imports(draft, ROOT)
+    if not horovod.stays:
+        _imports(draft, HOROVOD)
+    _overlaps(draft)
+
+
+def _start(draft: Draft, call: cst.Call, name: str, horovod: Horovod) -> None:
+    """Connect the ranks where SOK is initialised; over Horovod where the program still uses it."""
+    tree, around = draft.tree, draft.tree.parent(call)
+    known = {"global_batch_size", "seed"} if name == "Init" else {"comm_tool", "use_legacy_optimizer"}
+    for arg in call.args:
+        named = arg.keyword.value if arg.keyword is not None else "comm_tool"
+        if named not in known or (named == "comm_tool" and literal(arg.value) != "horovod"):
+            draft.stop(arg, PROGRAM, f"`{tree.source(arg)}` is given to `sok.{name}`", "", "leave it out")
+    text = f"{draft.function('ranks')}.start({chr(34) + HOROVOD + chr(34) if horovod.stays else ''})"
+    if isinstance(around, cst.Expr):
+        draft.replace(call, text)
+    elif isinstance(around, cst.Assign) and name == "Init" and builds_graph(draft.file):
+        draft.edits.append(line_before(tree, call, [text]))  # what a session runs first has nothing left to do
+        draft.replace(call, f"{tensorflow(draft)}.no_op()")
+    else:
+        shown = " ".join(tree.source(around or call).split())[:60]
+        reason = "connecting the ranks gives nothing that could be used"
+        draft.stop(call, PROGRAM, f"`{shown}` uses what `sok.{name}` returns", reason, "call it by itself")
+    message = f"`sok.{name}` becomes `ranks.start`, which connects the ranks"
+    alone = (
+        "with several ranks nothing here sums the gradients of other variables, as before: ranks.reduced_gradients does"
+    )
+    keras = any("keras.optimizers." in f"keras.{n}" and "legacy" not in n for _, n in draft.file.names.calls)
+    legacy = "SOK makes Keras' optimizers its legacy ones, here they are the present ones"
+    reason = "; ".join([*([] if horovod.reduces() else [alone]), *([legacy] if name == "init" and keras else [])])
+    draft.parts.append(Part(call, PROGRAM, "use", name, message, text, reason))
+
+
+def _mentions(draft: Draft) -> None:
+    """Stop where SOK is mentioned otherwise than by a call."""
+    tree, called = draft.tree, {id(call.func) for call, _ in sok_calls(draft.file)}
+    for node in spelled(tree):
+        around = tree.parent(node)
+        inner = isinstance(around, cst.Attribute) and (around.value is node or around.attr is node)
+        if inner or id(node) in called or tree.enclosing(node, cst.ImportFrom) or tree.enclosing(node, cst.Import):
+            continue
+        imported, _ = tree.imported_names(node)
+        if any(name == ROOT or name.startswith(ROOT + ".") for name in imported):
+            reason = "only calls by the public names are written anew"
+            draft.stop(node, PROGRAM, f"`{tree.source(node)}` is mentioned without a call", reason)
+
+
+def _surroundings(draft: Draft) -> None:
+    """Stop where tables do not live: strategies of TensorFlow, frozen graphs, a module that hides the runtime."""
+    for rule in rules(FileRule):
+        for stop in rule.stops(draft.file) if rule.id == "tf-surroundings" else ():
+            eager = "v1 graph" in stop.reason  # of which is said that it is none
+            if not eager and not is_horovod(draft, stop.node.func if isinstance(stop.node, cst.Call) else stop.node):
+                draft.stops.append(stop)
+    if Path(draft.tree.path).with_name("runtime.py").is_file():
+        reason = "beside the converted file it would hide the installed package `runtime`"
+        draft.stop(draft.tree.module, PROGRAM, "`runtime.py` is there", reason, "rename that module")
+
+
+def _imports(draft: Draft, root: str) -> None:
+    """Take the imports of a package out."""
+    tree = draft.tree
+    for statement in [*imports_of(tree, root)]:
+        line = tree.statement(statement)
+        alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+        several = isinstance(statement, cst.Import) and len(statement.names) > 1
+        starred = isinstance(statement, cst.ImportFrom) and isinstance(statement.names, cst.ImportStar)
+        if line is None or not alone or several or starred:
+            shown = " ".join(tree.source(statement).split())[:60]
+            draft.stop(statement, PROGRAM, f"`{shown}` cannot be taken out", "", "import it on a line of its own")
+            continue
+        draft.edits.append(without_line(tree, line, {id(line)}))
+        if root == ROOT:
+            message = "the import of SparseOperationKit is no longer needed"
+            draft.parts.append(Part(statement, PROGRAM, "import", "import", message))
+
+
+def _overlaps(draft: Draft) -> None:
+    """Stop where one call that is written anew stands in another."""
+    spans: list[Edit] = sorted(draft.edits, key=lambda edit: (edit.start, -edit.end))
+    end, last = 0, None
+    for one in spans:
+        if last is not None and one.start < end and one.end > one.start - 1 and one is not last:
+            lost = next((node for node in draft.done if draft.tree.span(node)[0] == last.start), draft.tree.module)
+            reason, action = "each is written anew", "bind the inner one to a name before"
+            draft.stop(lost, PROGRAM, "a call that is converted stands in another", reason, action)
+        if one.end > end:
+            end, last = one.end, one

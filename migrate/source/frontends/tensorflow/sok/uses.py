@@ -1,0 +1,250 @@
+"""What a program for SOK does with its variables but look them up: gradients, updates, lists of variables."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.args import bind, is_none
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.sok.flow import Flow, Kind
+from migrate.source.frontends.tensorflow.sok.lookups import read_layer_call
+from migrate.source.frontends.tensorflow.sok.made import Made
+from migrate.source.frontends.tensorflow.sok.spelling import builds_graph, target_of
+from migrate.source.frontends.tensorflow.sok.symbols import (
+    FILTERS,
+    LACKING,
+    LOOKUP,
+    PROGRAM,
+    horovod_name,
+    sok_calls,
+    sok_name,
+)
+from migrate.source.frontends.tensorflow.values import builtin
+
+#: Methods that take variables, and the places of these among their arguments.
+_TAKES = {"gradient": ("target", "sources"), "compute_gradients": ("loss", "var_list"), "gradients": ("ys", "xs")}
+_MINIMIZES = ("loss", "global_step", "var_list")
+#: What lists all variables of an object, of which a table is none.
+_LISTS = ("trainable_variables", "trainable_weights", "variables", "weights")
+#: What is asked of a variable of SOK, and how to ask a table.
+_INSTEAD = {
+    "size": "leave it out: `table.size()` counts the rows of a rank",
+    "numpy": "leave it out: `table.snapshot()` gives the keys and rows of a rank",
+    "sparse_read": "look rows up by sok.all2all_dense_embedding",
+    "to_static": "leave it out: a table needs it not",
+    "to_dynamic": "leave it out: a table needs it not",
+    "assign": "leave it out: `table.import_rows(keys, values)` writes rows",
+}
+_SUFFIX = ".variable"
+
+
+def read_filters(draft: Draft, flow: Flow) -> None:
+    """Write what takes SOK's variables apart, and follow the half that has them; to be asked before the flow is run."""
+    for call, name in sok_calls(draft.file):
+        if name not in FILTERS:
+            continue
+        given = bind(call, ("variables",)) if name == FILTERS[1] else bind(call, ("vars",))
+        names = _two_names(draft, call)
+        if given is None or len(given) != 1:
+            draft.stop(call, LOOKUP, f"the arguments of `{name}` cannot be read", "", "pass one list")
+        elif names is None:
+            reason, action = "its two lists are followed by their names", "write `tables, others = ...`"
+            draft.stop(call, LOOKUP, f"what `{name}` returns is not bound to two names", reason, action)
+        else:
+            flow.bind(names[0], Kind.VARIABLES, given=True)
+            _write_filter(draft, call, next(iter(given.values())).value, names)
+
+
+def _two_names(draft: Draft, call: cst.Call) -> tuple[cst.Name, cst.Name] | None:
+    around = draft.tree.parent(call)
+    target = around.targets[0].target if isinstance(around, cst.Assign) and len(around.targets) == 1 else None
+    if not isinstance(target, cst.Tuple) or len(target.elements) != 2:
+        return None
+    first, second = (one.value for one in target.elements)
+    return (first, second) if isinstance(first, cst.Name) and isinstance(second, cst.Name) else None
+
+
+def _write_filter(draft: Draft, call: cst.Call, listed: cst.BaseExpression, names: tuple[cst.Name, cst.Name]) -> None:
+    """Write it with the halves the other way round; what lists all of a model gets the tables beside it."""
+    tree, function = draft.tree, "get_dense_and_sparse_variable"
+    for one, other in (names, names[::-1]):
+        draft.edits.append(Edit(*tree.span(one), other.value))
+    name = draft.file.names.of(listed.func) if isinstance(listed, cst.Call) else ""
+    if name == "trainable_variables" and isinstance(listed, cst.Call) and not listed.args:
+        arguments = []
+    elif isinstance(listed, cst.Attribute) and listed.attr.value in _LISTS:
+        shown = " ".join(tree.source(listed).split())
+        told = f"`{shown}` has all tables that the program makes"
+        reason = "a table is no variable of Keras, so that all tables are written beside those"
+        action = "convert with --assume if it has"
+        draft.stop(call, LOOKUP, f"`{shown}` is taken apart", reason, action, told)
+        arguments = [f"[*{tree.source(listed)}, *{draft.function('tables')}()]"]
+    else:
+        arguments = [tree.source(listed)]
+    draft.write(call, function, arguments)
+    message = "what takes variables apart gives the others first"
+    draft.parts.append(Part(call, LOOKUP, "use", "variables", message, f"{function}(...)"))
+
+
+def read_uses(draft: Draft, flow: Flow, made: list[Made]) -> None:
+    """Change what is done with variables of SOK, and stop where that is not understood."""
+    for node, kind in flow.uses:
+        if not _use(draft, flow, node, kind, made):
+            around = draft.tree.parent(node)
+            shown = " ".join(draft.tree.source(around if around is not None else node).split())[:60]
+            reason = f"what this does with {kind.value} is not understood"
+            asked = around.attr.value if isinstance(around, cst.Attribute) else ""
+            action = _INSTEAD.get(asked, "look rows up by sok.lookup_sparse")
+            draft.stop(node, LOOKUP, f"`{shown}` is not a lookup", reason, action)
+    if (flow.held or not made) and not builds_graph(draft.file):
+        _listed_by_objects(draft)
+    _without_list(draft)
+
+
+def _use(draft: Draft, flow: Flow, node: cst.BaseExpression, kind: Kind, made: list[Made]) -> bool:
+    """Change one use; False where it is not understood."""
+    tree = draft.tree
+    around = tree.parent(node)
+    if isinstance(around, cst.Call) and around.func is node and kind is Kind.TABLE:
+        read_layer_call(draft, around, [one for one in made if _is_of(draft, node, one)] or made)
+        return True
+    if isinstance(around, cst.Element):  # `[tables, others]`
+        listed = tree.parent(around)
+        if isinstance(listed, cst.Tuple) and len(listed.elements) == 2 and listed.elements[1] is around:
+            outer = tree.parent(listed)
+            pairs = tree.parent(outer) if isinstance(outer, cst.Element) else None
+            taker = tree.parent(tree.parent(pairs) or pairs) if isinstance(pairs, cst.List) else None
+            if isinstance(taker, cst.Call) and is_update(taker):  # `[(gradient, table)]`
+                _as_variables(draft, node, kind)
+                return True
+        inner = isinstance(listed, cst.List | cst.Tuple) and listed.elements
+        arg = tree.parent(listed) if inner and listed is not None else None
+    else:
+        arg = around
+    call = tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(call, cst.Call) or not isinstance(arg, cst.Arg):
+        return False
+    if sok_name(tree, call.func) in {*LACKING, "lookup_sparse", "all2all_dense_embedding", "OptimizerScope"}:
+        return True  # those are read by themselves
+    if builtin(tree, call.func) == "len" or sok_name(tree, call.func) in FILTERS:
+        return True
+    if horovod_name(tree, call.func):
+        if kind is not Kind.VARIABLES:
+            text = f"`{tree.source(call.func)}` is given variables of SOK"
+            draft.stop(call, PROGRAM, text, "Horovod knows no tables", "leave them out")
+        return True
+    if kind is not Kind.NAMED and _trains(draft, call, arg):  # gradients of a dict are a dict
+        _as_variables(draft, node, kind)
+        return True
+    return False
+
+
+def _is_of(draft: Draft, node: cst.BaseExpression, made: Made) -> bool:
+    """True for a layer that is bound to the name or the attribute at `node`."""
+    target = target_of(draft, made.call)
+    if not isinstance(target, cst.Name | cst.Attribute) or not isinstance(node, cst.Name | cst.Attribute):
+        return False
+    return _last(target) == _last(node)
+
+
+def _last(node: cst.Name | cst.Attribute) -> str:
+    return node.attr.value if isinstance(node, cst.Attribute) else node.value
+
+
+def _trains(draft: Draft, call: cst.Call, arg: cst.Arg) -> bool:
+    """True for an argument that takes what is trained: of gradients, steps, and the `zip` of an update."""
+    tree = draft.tree
+    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    parameters = _MINIMIZES if method == "minimize" else _TAKES.get(method, ())
+    if parameters:
+        at = next(at for at, one in enumerate(call.args) if one is arg)
+        named = arg.keyword.value if arg.keyword is not None else parameters[at] if at < len(parameters) else ""
+        return named == parameters[-1]
+    if builtin(tree, call.func) == "zip" and is_pairs(call) and call.args[1] is arg:
+        outer = tree.parent(call)
+        update = tree.parent(outer) if isinstance(outer, cst.Arg) else None
+        return isinstance(update, cst.Call) and is_update(update)
+    return False
+
+
+def taken_variables(method: str) -> tuple[str, ...]:
+    """Return the parameters of a method that gives gradients, the last of which takes variables; else none."""
+    return _TAKES.get(method, ())
+
+
+def is_pairs(call: cst.Call) -> bool:
+    """True for the arguments of `zip(gradients, variables)`, which may be strict."""
+    plain = [arg for arg in call.args if arg.keyword is None and not arg.star]
+    return len(plain) == 2 and all(arg.keyword is not None and arg.keyword.value == "strict" for arg in call.args[2:])
+
+
+def is_update(call: cst.Call) -> bool:
+    """True for `x.apply_gradients(...)`."""
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "apply_gradients"
+
+
+def _as_variables(draft: Draft, node: cst.BaseExpression, kind: Kind) -> None:
+    """Give a step the variables of tables."""
+    if kind is Kind.VARIABLES:
+        return
+    tree = draft.tree
+    start, end = tree.outer_span(node)
+    if kind is Kind.TABLE:
+        _as_variable(draft, node)
+    elif isinstance(node, cst.List | cst.Tuple) and all(isinstance(one, cst.Element) for one in node.elements):
+        for element in node.elements:
+            _as_variable(draft, element.value)
+    else:
+        one, text = draft.local("table"), tree.source(node)
+        text = f"({text})" if isinstance(node, cst.IfExp) else text
+        draft.edits.append(Edit(start, end, f"[{one}.variable for {one} in {text}]"))
+
+
+def _as_variable(draft: Draft, node: cst.BaseExpression) -> None:
+    """Ask a table for its variable."""
+    start, end = draft.tree.outer_span(node)
+    if isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call):
+        draft.edits.append(Edit(end, end, _SUFFIX))
+    else:
+        draft.edits += [Edit(start, start, "("), Edit(end, end, f"){_SUFFIX}")]
+
+
+def _without_list(draft: Draft) -> None:
+    """Stop at steps that take all trainable variables, and doubt what lists these: tables are not among them."""
+    tree = draft.tree
+    for call in tree.calls:
+        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        parameters = {"minimize": _MINIMIZES, "compute_gradients": _TAKES["compute_gradients"]}.get(method)
+        given = bind(call, parameters) if parameters is not None else None
+        if parameters is not None and (given is None or is_none(given.get("var_list"))):
+            shown, reason = f"`{tree.source(call.func)}`", "that has no tables, and an optimizer of tables nothing else"
+            action = "take the variables apart by sok.filter_variables, and train each list"
+            draft.stop(call, LOOKUP, f"{shown} trains the list of all variables", reason, action)
+    for call, name in draft.file.names.calls:
+        if name in {"trainable_variables", "get_collection"}:
+            arg = tree.parent(call)
+            taken = tree.parent(arg) if isinstance(arg, cst.Arg) else None
+            if not isinstance(taken, cst.Call) or sok_name(tree, taken.func) not in FILTERS:
+                _doubt_list(draft, call)
+
+
+def _doubt_list(draft: Draft, node: cst.CSTNode) -> None:
+    shown = " ".join(draft.tree.source(node).split())[:60]
+    told = f"`{shown}` is read for its dense variables only"
+    reason = "a table is no variable of Keras or of a graph: what trains it is given its `variable`"
+    action = "take tables and others apart by sok.filter_variables, or convert with --assume"
+    draft.stop(node, LOOKUP, f"`{shown}` no longer has the tables", reason, action, told)
+
+
+def _listed_by_objects(draft: Draft) -> None:
+    """Doubt the lists of variables that objects give: those of tables are not among them."""
+    tree = draft.tree
+    for name in _LISTS:
+        for node in tree.attributes.get(name, ()):
+            around = tree.parent(node)
+            taken = tree.parent(around) if isinstance(around, cst.Arg) else None
+            filtered = isinstance(taken, cst.Call) and sok_name(tree, taken.func) in FILTERS
+            if filtered or tree.imported_names(node)[0] or sok_name(tree, node):
+                continue
+            _doubt_list(draft, node)

@@ -1,0 +1,49 @@
+"""A program for SOK on TensorFlow 1: it imports version 1 of the present TensorFlow, and leaves eager mode."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.sok.symbols import PROGRAM, spelled
+from migrate.source.frontends.tensorflow.version_1 import import_version_1, plain_imports
+
+#: What TensorFlow 2 has in `compat.v1` only.
+_NAMES = {
+    "ConfigProto", "GPUOptions", "GraphKeys", "InteractiveSession", "Session", "add_to_collection", "app.run",
+    "disable_eager_execution", "disable_v2_behavior", "get_collection", "get_default_graph", "get_default_session",
+    "get_variable", "global_variables", "global_variables_initializer", "local_variables_initializer", "placeholder",
+    "placeholder_with_default", "reset_default_graph", "set_random_seed", "sparse_placeholder", "tables_initializer",
+    "train.MonitoredSession", "train.MonitoredTrainingSession", "train.Saver", "train.SingularMonitoredSession",
+    "train.get_global_step", "train.get_or_create_global_step", "trainable_variables", "variable_scope",
+}  # fmt: skip
+_ROOT = "tensorflow."
+
+
+def read_version(draft: Draft) -> None:
+    """Import version 1 where the file uses names that TensorFlow 2 lacks; stop at those that version 1 lacks too."""
+    tree, first = draft.tree, None
+    for node in spelled(tree):
+        for name in tree.imported_names(node)[0]:
+            short = name.removeprefix(_ROOT) if name.startswith(_ROOT) else ""
+            if short == "contrib":
+                action = "replace it by what TensorFlow 2 has"
+                draft.stop(node, PROGRAM, "`contrib` is used", "the present TensorFlow has it not", action)
+            elif short in _NAMES or (short.startswith("train.") and short.endswith("Optimizer")):
+                first = first or node
+    if first is not None:
+        _import(draft, first)
+
+
+def _import(draft: Draft, used: cst.CSTNode) -> None:
+    tree = draft.tree
+    plain = plain_imports(tree)
+    named = [one for one in tree.imports if isinstance(one, cst.ImportFrom) and one.module is not None]
+    if len(plain) != 1 or any(tree.source(one.module) == "tensorflow" for one in named if one.module is not None):
+        shown, action = " ".join(tree.source(used).split()), "write `import tensorflow.compat.v1 as tf`"
+        draft.stop(
+            used, PROGRAM, f"`{shown}` is TensorFlow 1's", "the present TensorFlow has it in `compat.v1`", action
+        )
+        return
+    message = "the file is written for TensorFlow 1, of which the present one has the names in `compat.v1`"
+    import_version_1(draft, plain, PROGRAM, message)

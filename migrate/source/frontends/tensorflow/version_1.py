@@ -1,0 +1,37 @@
+"""Programs of TensorFlow 1, of files converted whole: they import version 1 of the present one and leave eager mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.placing import line_after
+from migrate.source.tree import Tree
+
+MODULE = "tensorflow.compat.v1"
+
+
+def plain_imports(tree: Tree) -> list[cst.ImportAlias]:
+    """Return what imports `tensorflow` itself, under whatever name."""
+    statements = [statement for statement in tree.imports if isinstance(statement, cst.Import)]
+    return [alias for one in statements for alias in one.names if tree.source(alias.name) == "tensorflow"]
+
+
+def import_version_1(draft: Draft, aliases: Sequence[cst.ImportAlias], rule: str, message: str) -> None:
+    """Let these import version 1 under the same names; `rule` and `message` say so at the first of them."""
+    tree, first = draft.tree, aliases[0]
+    for alias in aliases:
+        text = MODULE if alias.asname is not None else f"{MODULE} as tensorflow"
+        draft.edits.append(Edit(*tree.span(alias.name), text))
+    local = first.asname.name if first.asname is not None else first.name
+    draft.parts.append(Part(first, rule, "import", "import", message, f"import {MODULE}"))
+    if draft.file.calls("disable_v2_behavior"):
+        return
+    line, statement = f"{tree.source(local)}.disable_v2_behavior()", tree.statement(first)
+    if statement is not None and isinstance(tree.parent(statement), cst.Module):
+        draft.behind.append(line)
+    else:
+        draft.edits.append(line_after(tree, first, [line]))

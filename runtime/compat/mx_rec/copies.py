@@ -1,0 +1,49 @@
+"""Dense variables begin alike on all ranks: after a script's init op, and in sessions with hooks once they are made."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import ranks
+from runtime.compat.mx_rec.state import state_of
+
+__all__ = ["broadcasting", "creating"]
+
+
+def broadcasting(stock: Callable[[], tf.Operation]) -> Callable[[], tf.Operation]:
+    """Return a `global_variables_initializer` whose op, in a graph that trains, gives all ranks rank 0's values."""
+
+    @functools.wraps(stock)
+    def global_variables_initializer() -> tf.Operation:
+        initialized = stock()
+        if not _trains_together():
+            return initialized
+        with tf.control_dependencies([initialized]):
+            return tf.group(initialized, ranks.broadcast(tf.compat.v1.global_variables()))
+
+    return global_variables_initializer
+
+
+def creating(stock: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a `ChiefSessionCreator.create_session` that does it in the session, whether initialized or restored."""
+
+    @functools.wraps(stock)
+    def create_session(self: Any) -> Any:
+        op = getattr(self, "_recmigrate_broadcast", None)  # the graph is final when a session is made again
+        if op is None and _trains_together():
+            op = self._recmigrate_broadcast = ranks.broadcast(tf.compat.v1.global_variables())
+        session = stock(self)
+        if op is not None:
+            session.run(op)
+        return session
+
+    return create_session
+
+
+def _trains_together() -> bool:
+    """Whether the current graph looks tables up for training and there are several ranks."""
+    return ranks.size() > 1 and any(is_train for _, is_train in state_of().lookups)

@@ -1,0 +1,264 @@
+"""`sok.DynamicVariable`: a table that grows, as a variable of SOK 2.x."""
+
+from __future__ import annotations
+
+import itertools
+import string
+from typing import Any, NoReturn
+
+import tensorflow as tf
+
+from runtime import _checks, _ids, _tensorflow, admission, native, ranks, table_arguments
+from runtime.anchor import Anchor, EagerAnchor, GraphAnchor
+from runtime.compat.sok import placing
+from runtime.compat.sok.starting import require_init
+from runtime.lookup import sparse_rows
+from runtime.optimizers import stock
+from runtime.table import Table, made
+
+__all__ = ["DynamicVariable", "create"]
+
+_numbers = itertools.count()
+_KINDS = ("hybrid", "hbm")
+_CONFIG = ("init_capacity", "max_capacity", "max_hbm_for_vectors", "max_bucket_size", "max_load_factor", "block_size")
+#: Every key has a row at once, and the time of its last lookup is noted.
+_TIMED = admission.AdmissionRules(access_threshold=0)
+#: `use_low_frequency_filter`: a key gets its row when it is seen for the second time.
+_FILTERED = admission.AdmissionRules(access_threshold=2)
+
+
+class _Made(type(_tensorflow.ResourceVariable)):  # type: ignore[misc]
+    """Makes the eager or the graph's kind of DynamicVariable."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return create(*args, **kwargs) if cls is DynamicVariable else super().__call__(*args, **kwargs)
+
+
+class DynamicVariable(metaclass=_Made):
+    """A table from int64 keys to rows of float32 [dimension] that the ranks share; rows come with the first lookup.
+
+    Args of the call: `dimension`; `initializer`, of new rows: "normal" (0, 1), "uniform" (0, 1) or "random", which is
+    the same, a number as text, or an initializer of TensorFlow, by default "random"; `var_type`, "hybrid" or "hbm":
+    both lie in memory and grow, and of those made as "hybrid" the time of each key's last lookup is noted for
+    `incremental_model_dump`; `name`; `trainable`; `key_type`, int64; `dtype`, float32; `mode` as in `Variable`; and of
+    SOK's options `init_capacity`, rows to reserve; the others are accepted.
+    """
+
+    table: Table
+    #: Whether lookups let gradients through.
+    trains: bool = True
+    #: Whether lookups note the time.
+    times: bool = False
+    #: Whether Adam of TensorFlow 1 moves all rows at every step, as it does with a variable: SOK 1.x has no lazy one.
+    moves_all_rows: bool = False
+
+    @property
+    def placement(self) -> str:
+        """Where the rows lie."""
+        return self.table.placement
+
+    @property
+    def backend_type(self) -> str:
+        """SOK's name of the kind."""
+        return "hybrid" if self.times else "hbm"
+
+    @property
+    def dimension(self) -> int:
+        """Values per row."""
+        return self.table.dim
+
+    @property
+    def key_type(self) -> tf.DType:
+        """The type of keys."""
+        return tf.int64
+
+    @property
+    def target_gpu(self) -> int:
+        """The rank that has all rows, -1 where they are shared out."""
+        return placing.target_rank(self.placement)
+
+    @property
+    def num_gpus(self) -> int:
+        """The number of ranks."""
+        return ranks.size()
+
+    @property
+    def size(self) -> tf.Tensor:
+        """The number of this rank's rows, an int64 scalar."""
+        return self.table.size()
+
+    def rows(self, keys: tf.Tensor, is_train: Any = True) -> tf.Tensor:
+        """Return the rows [n, dim] of keys int64 [n] that lie in this rank; new keys get theirs where it trains."""
+        _ids.with_gradient([self.table], self.trains)
+        with tf.device("/device:CPU:0"):
+            rows = (
+                self._noted(keys, _TIMED)
+                if self.times and is_train is True
+                else sparse_rows(self.table, keys, is_train)
+            )
+        rows.set_shape(keys.shape.concatenate([self.table.dim]))
+        return rows if self.trains else tf.stop_gradient(rows)
+
+    def filtered_rows(self, keys: tf.Tensor) -> tf.Tensor:
+        """Return the rows of keys, zeros for those that are seen for the first time."""
+        _ids.with_gradient([self.table], self.trains)
+        with tf.device("/device:CPU:0"):
+            rows = self._noted(keys, _FILTERED)
+        rows.set_shape(keys.shape.concatenate([self.table.dim]))
+        return rows if self.trains else tf.stop_gradient(rows)
+
+    def _noted(self, keys: tf.Tensor, rules: admission.AdmissionRules) -> tf.Tensor:
+        now = {"timestamp": tf.cast(tf.timestamp(), tf.int64)} if self.times else None
+        rows, _ = admission.counting_lookup(self.table, keys, rules, now)
+        _ids.recorded([self.table], rows)
+        return rows
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
+        """Return the rows of ids that lie in this rank, ids.shape + [dim]: what `tf.nn.embedding_lookup` takes."""
+        keys = tf.cast(tf.convert_to_tensor(indices), tf.int64)
+        with tf.name_scope(name or "sparse_read"):
+            rows = tf.reshape(self.rows(tf.reshape(keys, [-1])), tf.concat([tf.shape(keys), [self.table.dim]], 0))
+        rows.set_shape(keys.shape.concatenate([self.table.dim]))
+        return rows
+
+    gather_nd = sparse_read
+
+    def scatter_update(self, sparse_delta: tf.IndexedSlices, name: str | None = None) -> Any:
+        """Set rows of this rank."""
+        return self.table.import_rows(sparse_delta.indices, sparse_delta.values)
+
+    def scatter_add(self, sparse_delta: tf.IndexedSlices, name: str | None = None) -> Any:
+        """Add to rows of this rank; those of equal ids are summed."""
+        return self._subtract(sparse_delta, -1.0)
+
+    def scatter_sub(self, sparse_delta: tf.IndexedSlices, name: str | None = None) -> Any:
+        """Subtract from rows of this rank; those of equal ids are summed."""
+        return self._subtract(sparse_delta, 1.0)
+
+    def _subtract(self, slices: tf.IndexedSlices, factor: float) -> Any:
+        with self.table.scope("scatter"), self.table.written():
+            keys = tf.cast(slices.indices, tf.int64)
+            ids, places = tf.unique(keys)
+            sums = tf.math.unsorted_segment_sum(tf.cast(slices.values, tf.float32), places, tf.size(ids))
+            rows = native.ops().rec_lookup_or_insert(self.table.handle, self.table.variable.tensor(), ids)
+            return native.ops().rec_table_upsert(self.table.handle, ids, rows - factor * sums)
+
+    def to_static(self, indices: Any = None, lookup_only: bool = False) -> NoReturn:
+        """Fail: optimizers update the rows where they lie."""
+        raise NotImplementedError(
+            f"the DynamicVariable `{self.table.table_name}` has no static form, updates need none here: read rows with "
+            "sparse_read(indices), set them with sok.assign(variable, indices, values)"
+        )
+
+    to_dynamic = to_static
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        """Refuse: the copy would stand for the same rows."""
+        raise TypeError(f"the DynamicVariable `{self.table.table_name}` cannot be copied: fill another by sok.assign")
+
+
+class _Eager(DynamicVariable, EagerAnchor):
+    """Of eager code and tf.function."""
+
+    _distributed_container = None  # v1 optimizers ask, before they leave the update to `_update`
+    constraint = None
+
+
+class _Graph(DynamicVariable, GraphAnchor):
+    """Of a v1 graph."""
+
+    constraint = None
+
+
+class _Table(Table):
+    """A table whose variable is a DynamicVariable."""
+
+    def _anchor(self) -> GraphAnchor:
+        return _Graph(self, trainable=True)
+
+    def _eager_anchor(self) -> EagerAnchor:
+        return _Eager(self)
+
+
+def create(
+    dimension: int,
+    initializer: Any = None,
+    var_type: str | None = None,
+    name: str | None = None,
+    constraint: Any = None,
+    trainable: bool = True,
+    key_type: Any = None,
+    dtype: Any = None,
+    mode: str | None = None,
+    variable_def: Any = None,
+    import_scope: Any = None,
+    **config: Any,
+) -> Any:
+    """Make a DynamicVariable.
+
+    Raises:
+        RuntimeError: `sok.init()` was not called, or an unknown mode.
+        ValueError, NotImplementedError: an argument of a wrong value, or one that tables cannot honour.
+        TypeError: an unknown argument.
+    """
+    del variable_def, import_scope
+    require_init("sok.DynamicVariable")
+    if constraint is not None:
+        raise NotImplementedError("a DynamicVariable has no `constraint`: leave it out")
+    if key_type not in (None, tf.int64) or dtype not in (None, tf.float32):
+        raise NotImplementedError(f"a DynamicVariable has keys of int64 and rows of float32: got {key_type}, {dtype}")
+    _checks.option("var_type", var_type or "hybrid", _KINDS)
+    unknown = sorted(config.keys() - set(_CONFIG))
+    if unknown:
+        raise TypeError(f"sok.DynamicVariable does not know the argument {unknown[0]!r}")
+    reserve = _checks.integer("init_capacity", config.get("init_capacity", 1), 1)
+    arguments = table_arguments.TableArguments(
+        key_dtype=tf.int64,
+        dim=_checks.integer("dimension", dimension, 1, 8192),
+        name=_table_name(name or f"sok_dynamic_Variable_{next(_numbers)}"),
+        emb_initializer=_law("random" if initializer is None else initializer),
+        device_vocabulary_size=min(reserve, 10**9),
+        is_save=True,
+        init_param=1.0,
+        placement=placing.placement_of(mode),
+    )
+    variable = made(arguments, _Table).variable
+    variable.trains, variable.times = trainable, var_type == "hybrid"
+    return variable
+
+
+def _table_name(name: str) -> str:
+    """Return a name with `_` for each character of punctuation, as SOK's files and tables have it."""
+    return name.removesuffix(":0").translate({ord(one): "_" for one in string.punctuation})
+
+
+def _law(initializer: Any) -> Any:
+    """Return the initializer of a text; another one as it is."""
+    if not isinstance(initializer, str):
+        return initializer
+    if initializer == "normal":
+        return tf.random_normal_initializer(0.0, 1.0)
+    if initializer in ("random", "", "uniform"):
+        return tf.random_uniform_initializer(0.0, 1.0)
+    try:
+        return tf.constant_initializer(float(initializer))
+    except ValueError:
+        raise ValueError(
+            f"the initializer {initializer!r} of a DynamicVariable is not known: give 'normal', 'uniform', 'random', a "
+            "number as text, or an initializer of TensorFlow"
+        ) from None
+
+
+def _is_dynamic(variable: Any) -> bool:
+    return isinstance(variable, Anchor) and isinstance(variable.table, _Table)
+
+
+def _update(optimizer: Any, anchor: Any, gradient: Any) -> Any:
+    form = stock.form_of(optimizer, anchor)
+    if anchor.moves_all_rows and form.rule == "lazy_adam" and not hasattr(optimizer, "table_form"):
+        rate, power1, power2, *settings = form.hyper
+        form = stock.Form("adam", [rate * tf.sqrt(1 - power2) / (1 - power1), *settings], form.starts)
+    return stock.update(optimizer, anchor, gradient, form)
+
+
+_tensorflow.extend_optimizers(_is_dynamic, _update)

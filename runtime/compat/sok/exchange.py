@@ -1,0 +1,100 @@
+"""Rows of SOK's variables, static and dynamic, from the ranks that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _ids, ranks
+from runtime.compat.sok.dynamic import DynamicVariable
+from runtime.compat.sok.static import SharedVariable
+from runtime.grouped import grouped_rows
+from runtime.ranks.fused import Request
+from runtime.ranks.fused import rows_of_all as exchanged
+from runtime.ranks.messages import Bags
+
+__all__ = ["check_variable", "rows_of_all"]
+
+
+def rows_of_all(
+    variables: Sequence[Any],
+    keys: Sequence[tf.Tensor],
+    bags: Sequence[Bags | None] | None = None,
+    *,
+    filtered: bool = False,
+    is_train: Any = True,
+) -> list[tf.Tensor]:
+    """Return for each variable the rows of its keys int64 [n]: [n, dim], whichever ranks have them.
+
+    Where there are bags for a variable, return their sums [bags, dim].
+
+    Every rank calls it with the same variables in the same order. Gradients go back the same way and are summed.
+
+    Args:
+        variables: of SOK.
+        keys: for each variable.
+        bags: for each variable, or None for none at all.
+        filtered: DynamicVariables count their keys, and those that they see for the first time read zeros.
+        is_train: whether new keys get rows in DynamicVariables.
+    """
+    requests = [
+        Request(
+            ids,
+            variable.placement,
+            None,
+            distinct=not (filtered and isinstance(variable, DynamicVariable)),
+            dim=variable.shape[1],
+            name=_name_on_all_ranks(variable),
+            bags=own,
+        )
+        for variable, ids, own in zip(variables, keys, bags or [None] * len(variables), strict=True)
+    ]
+    rows = exchanged(requests, lambda own: _local_rows(variables, own, filtered, is_train))
+    return [tf.cast(found, variable.dtype) for found, variable in zip(rows, variables, strict=True)]
+
+
+def _name_on_all_ranks(variable: Any) -> str:
+    """Return the name that a program gave; one that was counted differs where a rank has variables of its own."""
+    name = str(variable.name)
+    return "" if name.startswith(("sok_static_Variable_", "sok_dynamic_Variable_")) else name
+
+
+def _local_rows(variables: Sequence[Any], keys: list[tf.Tensor], filtered: bool, is_train: Any) -> list[tf.Tensor]:
+    """Return the rows of keys that lie in this rank, those of DynamicVariables from one op where they count nothing."""
+    grouped = [i for i, one in enumerate(variables) if isinstance(one, DynamicVariable) and not filtered]
+    grouped = [i for i in grouped if not (variables[i].times and is_train is True)]
+    found: list[Any] = [None] * len(variables)
+    if len(grouped) > 1:
+        tables = [variables[i].table for i in grouped]
+        for i, rows in zip(grouped, grouped_rows(tables, [keys[i] for i in grouped], is_train), strict=True):
+            _ids.with_gradient([variables[i].table], variables[i].trains)
+            rows.set_shape([None, variables[i].table.dim])
+            found[i] = rows if variables[i].trains else tf.stop_gradient(rows)
+    for i, (variable, own) in enumerate(zip(variables, keys, strict=True)):
+        if found[i] is None:
+            found[i] = _rows_of(variable, own, filtered, is_train)
+    # Ranks send numbers of float32 to each other.
+    return found if ranks.size() == 1 else [tf.cast(rows, tf.float32) for rows in found]
+
+
+def _rows_of(variable: Any, keys: tf.Tensor, filtered: bool, is_train: Any) -> tf.Tensor:
+    if not isinstance(variable, DynamicVariable):
+        rows: tf.Tensor = variable.rows(keys)
+        return rows
+    return variable.filtered_rows(keys) if filtered else variable.rows(keys, is_train)
+
+
+def check_variable(variable: Any) -> Any:
+    """Return what a lookup takes.
+
+    Raises:
+        TypeError: it is no variable of SOK.
+    """
+    if not isinstance(variable, (SharedVariable, DynamicVariable)):
+        raise TypeError(
+            f"a lookup of SOK got {type(variable).__name__}: give a sok.Variable or a sok.DynamicVariable (tables of "
+            "runtime are looked up with runtime's own functions)"
+        )
+    return variable

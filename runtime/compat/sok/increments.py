@@ -1,0 +1,69 @@
+"""`sok.incremental_model_dump`: what was looked up since a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from runtime import native, ranks
+from runtime.compat.sok.dynamic import DynamicVariable
+
+__all__ = ["incremental_model_dump"]
+
+
+def incremental_model_dump(
+    sok_vars: Any, time_threshold: Any, sess: Any = None
+) -> tuple[list[NDArray[np.int64]], list[NDArray[np.float32]]]:
+    """Return for each variable the keys int64 [n] of all ranks that training looked up since then, and their rows.
+
+    Times are noted in whole seconds, so a key of the second in which the moment lies is among them.
+
+    Args:
+        sok_vars: DynamicVariables made with `var_type="hybrid"`, one or a list.
+        time_threshold: a `datetime`, for all or for each; without a time zone it is local time.
+        sess: in a v1 graph, the session.
+
+    Raises:
+        TypeError: another variable, or no `datetime`.
+        ValueError: another number of moments, or no session in a v1 graph.
+    """
+    variables = list(sok_vars) if isinstance(sok_vars, (list, tuple)) else [sok_vars]
+    for one in variables:
+        if not isinstance(one, DynamicVariable) or not one.times:
+            raise TypeError(
+                "incremental_model_dump takes DynamicVariables that note times: make them with var_type='hybrid', got "
+                f"{getattr(one, 'name', type(one).__name__)}"
+            )
+    moments = _moments(time_threshold, len(variables))
+    if sess is None and not tf.executing_eagerly():
+        raise ValueError("incremental_model_dump in a v1 graph needs the session: give it as `sess`")
+    found: Any = [_changed(one, since) for one, since in zip(variables, moments, strict=True)]
+    if sess is not None:
+        found = sess.run(found)
+    return [np.asarray(keys) for keys, _ in found], [np.asarray(rows) for _, rows in found]
+
+
+def _moments(given: Any, count: int) -> Sequence[int]:
+    moments = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not all(isinstance(one, datetime) for one in moments):
+        raise TypeError(f"`time_threshold` must be a datetime or a list of them: got {given!r}")
+    if len(moments) not in (1, count):
+        raise ValueError(
+            f"`time_threshold` has {len(moments)} moments for {count} variables: give one, or each its own"
+        )
+    return [int(one.timestamp()) for one in (moments if len(moments) == count else moments * count)]
+
+
+def _changed(variable: Any, since: int) -> tuple[tf.Tensor, tf.Tensor]:
+    table = variable.table
+    keys, rows, *_ = table.snapshot()
+    with table.scope("times"):
+        _, times = native.ops().rec_sightings(table.handle, keys)
+    kept = times >= since
+    engine = ranks.current()
+    return engine.all_gather(tf.boolean_mask(keys, kept))[0], engine.all_gather(tf.boolean_mask(rows, kept))[0]

@@ -1,0 +1,90 @@
+"""`install` makes `sparse_operation_kit` importable, and `horovod.tensorflow` where ranks are not Horovod's."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from runtime import ranks
+from runtime.compat import sok
+from runtime.compat.changes import Changes
+from runtime.compat.sok import horovod, layers, starting
+from runtime.ranks.starting import started_for
+
+__all__ = ["CONTENTS", "install", "uninstall"]
+
+_PACKAGE = "sparse_operation_kit"
+_changes: Changes | None = None
+
+
+def _names(*names: str) -> dict[str, Any]:
+    return {name: getattr(sok, name) for name in names}
+
+
+_LAYERS = ("DistributedEmbedding", "All2AllDenseEmbedding", "TFDistributedEmbedding", "get_embedding")
+_VARIABLES = ("Variable", "DistributedVariable", "LocalizedVariable")
+_FILES = ("dump", "load", "incremental_model_dump")
+_LOOKUPS = ("lookup_sparse", "all2all_dense_embedding", "sparse_read_and_evict")
+_SECOND = (
+    *("init", "filter_variables", "DynamicVariable", "assign", "export", "OptimizerWrapper", "SGD"),
+    *(*_VARIABLES, *_LOOKUPS, *_FILES),
+)
+_FIRST = ("Init", "OptimizerScope", "Saver", "split_embedding_variable_from_others", *_LAYERS)
+#: Modules below the package, and what programs import from them.
+_MODULES: dict[str, tuple[str, ...]] = {
+    "": (*_FIRST, *_SECOND),
+    # 1.x
+    "core.initialize": ("Init",),
+    "core.context_scope": ("OptimizerScope",),
+    "embeddings.distributed_embedding": ("DistributedEmbedding",),
+    "embeddings.all2all_dense_embedding": ("All2AllDenseEmbedding",),
+    "embeddings.tf_distributed_embedding": ("TFDistributedEmbedding",),
+    "embeddings.get_embedding_op": ("get_embedding",),
+    "embeddings": _LAYERS,
+    "optimizers": ("Adam", "LazyAdamOptimizer", "split_embedding_variable_from_others"),
+    "optimizers.utils": ("split_embedding_variable_from_others",),
+    "saver.Saver": ("Saver",),
+    "tf.keras.optimizers": ("Adam", "LazyAdamOptimizer"),
+    "tf.keras.optimizers.adam": ("Adam",),
+    "tf.keras.optimizers.lazy_adam": ("LazyAdamOptimizer",),
+    # 2.x, and its name as long as it was an experiment
+    "experiment": _SECOND,
+    "distributed_variable": _VARIABLES,
+    "dynamic_variable": ("DynamicVariable", "assign", "export"),
+    "lookup": _LOOKUPS,
+    "optimizer": ("OptimizerWrapper", "SGD"),
+    "dump_load": _FILES,
+}
+CONTENTS = {
+    ".".join(filter(None, (_PACKAGE, module))): _names(*names) | ({} if module else {"__version__": "2.1.0"})
+    for module, names in _MODULES.items()
+}
+
+
+def install() -> None:
+    """Let programs written for SparseOperationKit run: make it importable, both its generations under its own name.
+
+    Where Horovod is not installed, or TensorFlow's collectives connect the ranks, of which Horovod would see one alone,
+    `horovod.tensorflow` is what such programs use of it, over `runtime.ranks`.
+    TensorFlow stays as it is; that is for `sok.init(use_legacy_optimizer=True)` to change, as SOK's does.
+    """
+    global _changes
+    uninstall()
+    _changes = changes = Changes("runtime.compat.sok")
+    try:
+        changes.add_modules(CONTENTS)
+        if importlib.util.find_spec("horovod") is None or "collectives" in (ranks.current().name, started_for()):
+            changes.add_modules({"horovod.tensorflow": horovod.CONTENTS})
+    except BaseException:
+        uninstall()
+        raise
+
+
+def uninstall() -> None:
+    """Take off what `install` put on, and forget what `init` set; ranks that are connected stay so."""
+    global _changes
+    if _changes is not None:
+        _changes.undo()
+        _changes = None
+    starting.forget()
+    layers.forget()

@@ -1,0 +1,44 @@
+"""`sok.optimizers.Adam` of SOK 1.x: Adam of Keras, or of TensorFlow 1 in its graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+__all__ = ["Adam"]
+
+_keras: Any = tf.keras
+v1: Any = tf.compat.v1
+
+
+class _KerasAdam(_keras.optimizers.Adam):  # type: ignore[misc]
+    """Adam of Keras, which moves every row at every step, also those of a table."""
+
+    def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        """Apply gradients; `experimental_aggregate_gradients` is accepted."""
+        kwargs.pop("experimental_aggregate_gradients", None)
+        return super().apply_gradients(grads_and_vars, *args, **kwargs)
+
+
+def Adam(
+    learning_rate: Any = 0.001,
+    beta_1: float = 0.9,
+    beta_2: float = 0.999,
+    epsilon: float = 1e-7,
+    amsgrad: bool = False,
+    name: str = "Adam",
+    **kwargs: Any,
+) -> Any:
+    """Return Adam with Keras' arguments and arithmetic: in a v1 graph an optimizer of `tf.compat.v1.train`.
+
+    Raises:
+        ValueError: `amsgrad`, or further arguments, in a v1 graph.
+    """
+    with tf.init_scope():
+        eager = tf.executing_eagerly()
+    if eager:
+        return _KerasAdam(learning_rate, beta_1, beta_2, epsilon, amsgrad, name=name, **kwargs)
+    if amsgrad or kwargs:
+        raise ValueError(f"sok's Adam in a v1 graph has neither amsgrad nor {sorted(kwargs)}: leave them out")
+    return v1.train.AdamOptimizer(learning_rate, beta_1, beta_2, epsilon, name=name)

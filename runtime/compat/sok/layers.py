@@ -1,0 +1,237 @@
+"""The layers of SOK 1.x."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _checks, _tensorflow, ranks
+from runtime.compat.sok import exchange, pooling
+from runtime.compat.sok.dynamic import create
+from runtime.compat.sok.starting import require_init
+from runtime.compat.sok.static import Variable
+from runtime.keras.embedding import track_weight
+from runtime.ranks.messages import Bags
+
+__all__ = ["All2AllDenseEmbedding", "DistributedEmbedding", "TFDistributedEmbedding", "get_embedding"]
+
+_log = logging.getLogger("runtime")
+_keras: Any = tf.keras
+_KEYS = (None, tf.int64, tf.uint32, tf.int32, "int64", "uint32", "int32")
+_layers: dict[str, Any] = {}
+
+
+class _Embedding(_keras.layers.Layer):  # type: ignore[misc]
+    """A layer that owns one variable, whose rows the ranks share."""
+
+    shares_rows = True
+
+    def __init__(self, rows: int, dim: int, hashes: bool, key_dtype: Any, initializer: Any, **kwargs: Any) -> None:
+        """Take rows per rank and their width, and whether keys get rows as they come or are numbers of rows."""
+        require_init(f"sok.{type(self).__name__}")
+        if key_dtype not in _KEYS:
+            raise ValueError(f"`key_dtype` {key_dtype!r} must be tf.int64 or tf.uint32")
+        super().__init__(**kwargs)
+        self._rows = _checks.integer("max_vocabulary_size_per_gpu", rows, 1)
+        self._dim = _checks.integer("embedding_vec_size", dim, 1, 8192)
+        self._hashes = _checks.boolean("use_hashtable", hashes)
+        self._initializer = _initializer(initializer)
+        self._shared: Any = None
+
+    @property
+    def embedding_variable(self) -> Any:
+        """The variable: a DynamicVariable with `use_hashtable`, else a sok.Variable."""
+        if self._shared is None:
+            with tf.init_scope():
+                made = self._made()
+                _without_tracking(self, "_shared", made)
+                track_weight(_keras, not hasattr(_keras, "Variable"), self, made)
+        return self._shared
+
+    def _made(self) -> Any:
+        if not self._hashes:
+            shape = [self._rows * ranks.size(), self._dim]
+            return Variable(shape=shape, initializer=self._initializer, dtype=tf.float32, name=self.name)
+        made = create(self._dim, self._initializer, "hbm", self.name, init_capacity=min(self._rows, 1 << 20))
+        made.moves_all_rows = True
+        return made
+
+    def build(self, input_shape: Any = None) -> None:
+        """Make the variable."""
+        _ = self.embedding_variable
+        self.built = True
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> tf.Tensor:
+        """Return what `call` does; Keras 3, which knows no v1 graphs, is left out there."""
+        if hasattr(_keras, "Variable") and not _in_eager():
+            self.build()
+            return self.call(inputs, *args, **kwargs)
+        return super().__call__(inputs, *args, **kwargs)
+
+    def call(self, inputs: Any, training: Any = True) -> tf.Tensor:
+        """Return the embeddings."""
+        raise NotImplementedError
+
+    def _vectors(self, keys: tf.Tensor, training: Any, bags: Bags | None = None) -> tf.Tensor:
+        """Return the rows of keys of any shape, [keys, dim], or the sums of bags, [bags, dim]."""
+        flat = tf.cast(tf.reshape(keys, [-1]), tf.int64)
+        trains = True if training is None else training
+        (rows,) = exchange.rows_of_all([self.embedding_variable], [flat], [bags], is_train=trains)
+        return rows
+
+
+class DistributedEmbedding(_Embedding):
+    """Sums or means of the rows of sparse keys: SparseTensor [batch * slots, max_nnz] to [batch, slots, width].
+
+    Its rows are those of sample 0's slots, then of sample 1's. Keys are shared out by key mod ranks, and all slots have
+    one space of keys. With `use_hashtable` rows are made as training sees keys, without limit; without, a key is the
+    number of a row, below `max_vocabulary_size_per_gpu` times the ranks.
+    """
+
+    def __init__(
+        self,
+        combiner: str,
+        max_vocabulary_size_per_gpu: int,
+        embedding_vec_size: int,
+        slot_num: int,
+        max_nnz: int,
+        max_feature_num: int = 1,
+        use_hashtable: bool = True,
+        key_dtype: Any = None,
+        embedding_initializer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Take "mean" or "sum", however it is written, and sizes; `max_nnz` and `max_feature_num` bound nothing.
+
+        Raises:
+            ValueError: an argument of a wrong value.
+            RuntimeError: sok.Init was not called.
+        """
+        sizes = (max_vocabulary_size_per_gpu, embedding_vec_size)
+        super().__init__(*sizes, use_hashtable, key_dtype, embedding_initializer, **kwargs)
+        self._combiner = pooling.combiner_of(combiner)
+        self._slots = _checks.integer("slot_num", slot_num, 1)
+        most = self._slots * _checks.integer("max_nnz", max_nnz, 1)
+        _checks.integer("max_feature_num", max_feature_num, 1, most)
+
+    @_tensorflow.as_written
+    def call(self, inputs: Any, training: Any = True) -> tf.Tensor:
+        """Return [batch, slots, width].
+
+        Raises:
+            TypeError: the keys are no SparseTensor.
+        """
+        if not isinstance(inputs, tf.SparseTensor):
+            raise TypeError(f"sok.DistributedEmbedding takes a tf.SparseTensor: got {type(inputs).__name__}")
+        bags = pooling.bags_of(inputs, None)
+        vectors = pooling.pooled(self._vectors(bags.keys, training, bags.sums), bags, self._combiner)
+        return tf.reshape(vectors, [-1, self._slots, self._dim])
+
+
+class All2AllDenseEmbedding(_Embedding):
+    """The rows of dense keys: [batch, slots, nnz] to [batch, slots, nnz, width].
+
+    With `dynamic_input` keys are of any shape [n], and the rows [n, width].
+    """
+
+    def __init__(
+        self,
+        max_vocabulary_size_per_gpu: int,
+        embedding_vec_size: int,
+        slot_num: int,
+        nnz_per_slot: int,
+        dynamic_input: bool = False,
+        use_hashtable: bool = True,
+        key_dtype: Any = None,
+        embedding_initializer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Take sizes; a `combiner`, which documentation has and SOK does not, is left out.
+
+        Raises:
+            ValueError: an argument of a wrong value.
+            RuntimeError: sok.Init was not called.
+        """
+        if kwargs.pop("combiner", None) is not None:
+            _log.warning("sok.All2AllDenseEmbedding combines nothing: `combiner` is left out")
+        sizes = (max_vocabulary_size_per_gpu, embedding_vec_size)
+        super().__init__(*sizes, use_hashtable, key_dtype, embedding_initializer, **kwargs)
+        self._slots = _checks.integer("slot_num", slot_num, 1)
+        self._per_slot = _checks.integer("nnz_per_slot", nnz_per_slot, 1)
+        self._dynamic = _checks.boolean("dynamic_input", dynamic_input)
+
+    @_tensorflow.as_written
+    def call(self, inputs: Any, training: Any = True) -> tf.Tensor:
+        """Return [batch, slots, nnz, width], or with `dynamic_input` [n, width].
+
+        Raises:
+            TypeError: the keys are sparse or ragged.
+        """
+        if isinstance(inputs, (tf.SparseTensor, tf.RaggedTensor)):
+            raise TypeError(f"sok.All2AllDenseEmbedding takes a dense tensor: got {type(inputs).__name__}")
+        rows = self._vectors(tf.convert_to_tensor(inputs), training)
+        return rows if self._dynamic else tf.reshape(rows, [-1, self._slots, self._per_slot, self._dim])
+
+
+class TFDistributedEmbedding(_Embedding):
+    """The rows of dense ids below `vocabulary_size` of any shape: ids.shape + [width]."""
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        embedding_vec_size: int,
+        initializer: Any = "GlorotNormal",
+        comm_options: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Take sizes and the initializer; `comm_options` are accepted."""
+        del comm_options
+        super().__init__(vocabulary_size, embedding_vec_size, False, None, initializer, **kwargs)
+
+    def _made(self) -> Any:
+        return Variable(shape=[self._rows, self._dim], initializer=self._initializer, dtype=tf.float32, name=self.name)
+
+    @_tensorflow.as_written
+    def call(self, inputs: Any, training: Any = True) -> tf.Tensor:
+        """Return ids.shape + [width]."""
+        ids = tf.convert_to_tensor(inputs)
+        rows = tf.reshape(self._vectors(ids, training), tf.concat([tf.shape(ids), [self._dim]], 0))
+        rows.set_shape(ids.shape.concatenate([self._dim]))
+        return rows
+
+
+def get_embedding(name: str, constructor: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+    """Return the layer of this name, made by `constructor(name=name, **kwargs)` when it is asked for first.
+
+    Raises:
+        ValueError: there is none, and no constructor.
+    """
+    if name not in _layers:
+        if constructor is None:
+            raise ValueError(f"there is no SOK layer {name!r}: give the constructor that makes it")
+        _layers[name] = constructor(name=name, **kwargs)
+    return _layers[name]
+
+
+def forget() -> None:
+    """Forget the layers that `get_embedding` made."""
+    _layers.clear()
+
+
+def _initializer(given: Any) -> Any:
+    if given is None:
+        return tf.random_uniform_initializer(-0.05, 0.05)
+    return _keras.initializers.get(given)
+
+
+def _in_eager() -> bool:
+    with tf.init_scope():
+        return bool(tf.executing_eagerly())
+
+
+def _without_tracking(layer: Any, name: str, value: Any) -> None:
+    """Set an attribute past Keras, which would track a variable in it by itself."""
+    object.__setattr__(layer, name, value)

@@ -1,0 +1,122 @@
+"""The lookups of SOK 2.x."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tensorflow, native, ranks
+from runtime.compat.sok import exchange, pooling
+from runtime.compat.sok.dynamic import DynamicVariable
+from runtime.grouped_pooled import grouped_embedding_lookup_sparse
+
+__all__ = ["all2all_dense_embedding", "lookup_sparse", "sparse_read_and_evict"]
+
+
+@_tensorflow.as_written
+def lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any = None,
+    combiners: Any = None,
+    use_low_frequency_filter: bool = False,
+    *,
+    hotness: Any = None,
+) -> Any:
+    """Return [samples, dim] of this rank's samples, or for lists of variables a list of these.
+
+    Every rank calls it with the same variables; a rank without samples gives ids of no rows.
+
+    Args:
+        params: a variable of SOK or a list of them, static and dynamic ones of any widths.
+        sp_ids: for each a SparseTensor or RaggedTensor of rank 2.
+        sp_weights: for each None or weights like its ids; texts are taken for `combiners`, which were third once.
+        combiners: "mean" or "sum" for each, by default means.
+        use_low_frequency_filter: ids that a DynamicVariable sees for the first time get no row and read zeros.
+        hotness: accepted; oldest programs gave it.
+
+    Raises:
+        RuntimeError: lists of unequal lengths.
+        TypeError: no variable of SOK, or ids that are neither sparse nor ragged.
+        ValueError: another combiner.
+    """
+    del hotness
+    if combiners is None and _are_texts(sp_weights):
+        sp_weights, combiners = None, sp_weights
+    single = not isinstance(params, (list, tuple))
+    variables = [exchange.check_variable(one) for one in _listed(params)]
+    ids, weights = _matched("sp_ids", sp_ids, variables), _matched("sp_weights", sp_weights, variables)
+    names = [pooling.combiner_of(one) for one in _matched("combiners", combiners, variables)]
+    with tf.name_scope("sok_lookup_sparse"):
+        bags = [pooling.bags_of(one, scale) for one, scale in zip(ids, weights, strict=True)]
+        if not use_low_frequency_filter and _pool_in_one_op(variables, ids):
+            lookups = zip((one.table for one in variables), ids, weights, strict=True)
+            found = grouped_embedding_lookup_sparse(list(lookups), names, negative_keys=True, every_row=True)
+            return found[0] if single else found
+        keys, sums = [one.keys for one in bags], [one.sums for one in bags]
+        rows = exchange.rows_of_all(variables, keys, sums, filtered=use_low_frequency_filter)
+        found = [pooling.pooled(*one) for one in zip(rows, bags, names, strict=True)]
+    return found[0] if single else found
+
+
+@_tensorflow.as_written
+def all2all_dense_embedding(param: Any, indices: Any) -> tf.Tensor:
+    """Return the rows [n, dim] of indices [n] of this rank; every rank calls it.
+
+    Raises:
+        TypeError: no variable of SOK.
+        ValueError: indices that are no integers.
+    """
+    indices = tf.convert_to_tensor(indices)
+    if not indices.dtype.is_integer:
+        raise ValueError(f"`indices` of all2all_dense_embedding are {indices.dtype.name}: they must be integers")
+    variable = exchange.check_variable(param)
+    flat = tf.reshape(tf.cast(indices, tf.int64), [-1])
+    with tf.name_scope("sok_all2all_dense_embedding"):
+        (rows,) = exchange.rows_of_all([variable], [flat])
+        found = tf.reshape(rows, tf.concat([tf.shape(indices), tf.shape(rows)[1:]], 0))
+    found.set_shape(indices.shape.concatenate(rows.shape[1:]))
+    return found
+
+
+@_tensorflow.as_written
+def sparse_read_and_evict(var: Any, indices: Any) -> tf.Tensor:
+    """Return the rows [n, dim] of indices [n] that lie in this rank, and remove them from the table.
+
+    Raises:
+        TypeError: no DynamicVariable.
+    """
+    if not isinstance(var, DynamicVariable):
+        raise TypeError(f"sparse_read_and_evict takes a sok.DynamicVariable: got {type(var).__name__}")
+    keys = tf.reshape(tf.cast(tf.convert_to_tensor(indices), tf.int64), [-1])
+    with var.table.scope("read_and_evict"), var.table.written():
+        rows = native.ops().rec_lookup(var.table.handle, var.table.variable.tensor(), keys)
+        with tf.control_dependencies([rows]):
+            removed = native.ops().rec_table_remove(var.table.handle, keys)
+        with tf.control_dependencies([] if removed is None else [removed]):
+            return tf.identity(rows)
+
+
+def _pool_in_one_op(variables: Sequence[Any], ids: Sequence[Any]) -> bool:
+    """Whether all are plain tables of this process, whose rows the native lookup pools as it reads them."""
+    plain = [isinstance(one, DynamicVariable) and one.trains and not one.times for one in variables]
+    return ranks.size() == 1 and all(plain) and all(one.dtype in (tf.int32, tf.int64) for one in ids)
+
+
+def _are_texts(given: Any) -> bool:
+    texts = _listed(given)
+    return bool(texts) and all(isinstance(one, (str, bytes)) for one in texts)
+
+
+def _listed(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def _matched(name: str, given: Any, variables: Sequence[Any]) -> list[Any]:
+    """Return one for each variable; None stands for as many."""
+    found = [None] * len(variables) if given is None else _listed(given)
+    if len(found) != len(variables):
+        raise RuntimeError(f"`{name}` of lookup_sparse has {len(found)} entries for {len(variables)} variables")
+    return found

@@ -1,0 +1,172 @@
+"""SOK's optimizers: what wraps one of TensorFlow's, and those of its own names."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tensorflow
+from runtime.compat.sok import forms
+from runtime.compat.sok.dynamic import DynamicVariable
+from runtime.optimizers import stock
+from runtime.optimizers.stock import Form
+
+__all__ = ["SGD", "LazyAdamOptimizer", "OptimizerScope", "OptimizerWrapper"]
+
+v1: Any = tf.compat.v1
+
+
+class OptimizerWrapper:
+    """Trains variables of SOK by an optimizer of Keras, legacy or not, or of `tf.compat.v1.train`.
+
+    Static variables are updated by the optimizer itself; rows of DynamicVariables by its formula, those of the batch
+    alone: Adam is lazy on them. What is not said here, the optimizer answers.
+    """
+
+    def __init__(self, optimizer: Any) -> None:
+        """Take the optimizer.
+
+        Raises:
+            TypeError: it is none.
+        """
+        if not hasattr(optimizer, "apply_gradients"):
+            raise TypeError(f"sok.OptimizerWrapper takes an optimizer: got {type(optimizer).__name__}")
+        self._optimizer = optimizer
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer that was given."""
+        return self._optimizer
+
+    @property
+    def lr(self) -> Any:
+        """The learning rate."""
+        found = getattr(self._optimizer, "learning_rate", None)
+        return getattr(self._optimizer, "_learning_rate", None) if found is None else found
+
+    @_tensorflow.as_written
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None, **kwargs: Any
+    ) -> Any:
+        """Update the variables; in a v1 graph return the op that does.
+
+        Raises:
+            TypeError: the optimizer has no form for DynamicVariables.
+        """
+        pairs = [pair for pair in grads_and_vars if pair[0] is not None]
+        if isinstance(self._optimizer, v1.train.Optimizer):
+            pairs = [(gradient, _unwrapped(variable)) for gradient, variable in pairs]
+            return self._optimizer.apply_gradients(pairs, global_step=global_step, name=name)
+        dynamic = [pair for pair in pairs if isinstance(pair[1], DynamicVariable)]
+        others = [pair for pair in pairs if not isinstance(pair[1], DynamicVariable)]
+        updates = self._update_dynamic(dynamic)
+        with tf.control_dependencies([one for one in updates if one is not None]):
+            done = self._optimizer.apply_gradients(others, **kwargs) if others else self._count_step()
+            if global_step is not None:
+                global_step.assign_add(1)
+        return done
+
+    def _update_dynamic(self, pairs: list[tuple[Any, Any]]) -> list[Any]:
+        if not pairs:
+            return []
+        form = forms.form_of(self._optimizer)
+        return [stock.update(self._optimizer, variable, gradient, form) for gradient, variable in pairs]
+
+    def _count_step(self) -> Any:
+        return self._optimizer.iterations.assign_add(1)
+
+    def compute_gradients(self, loss: Any, var_list: Any = None, **kwargs: Any) -> Any:
+        """Return (gradient, variable) pairs of an optimizer of `tf.compat.v1.train`."""
+        return self._optimizer.compute_gradients(loss, var_list, **kwargs)
+
+    def minimize(self, loss: Any, var_list: Any = None, global_step: Any = None, **kwargs: Any) -> Any:
+        """Compute gradients and apply them: of a tensor with v1 optimizers, of a callable with Keras'."""
+        if isinstance(self._optimizer, v1.train.Optimizer):
+            return self.apply_gradients(self.compute_gradients(loss, var_list, **kwargs), global_step)
+        with kwargs.pop("tape", None) or tf.GradientTape() as tape:
+            value = loss() if callable(loss) else loss
+        variables = var_list() if callable(var_list) else var_list
+        return self.apply_gradients(zip(tape.gradient(value, variables), variables, strict=True))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the optimizer has of this name."""
+        if name == "_optimizer":
+            raise AttributeError(name)
+        return getattr(self._optimizer, name)
+
+
+class _TakesWeights(v1.train.Optimizer):  # type: ignore[misc]
+    """An optimizer of TensorFlow 1 that knows the weights of Keras 3's layers."""
+
+    @_tensorflow.as_written
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """Update the variables, also those that Keras 3 has wrapped: the weights of SOK's layers."""
+        pairs = [(gradient, _unwrapped(variable)) for gradient, variable in grads_and_vars]
+        return super().apply_gradients(pairs, global_step=global_step, name=name)
+
+
+class SGD(_TakesWeights, v1.train.GradientDescentOptimizer):  # type: ignore[misc]
+    """Gradient descent on variables of SOK and others."""
+
+    def __init__(self, lr: Any) -> None:
+        """Take the learning rate."""
+        super().__init__(lr, name="SGD")
+
+    @property
+    def lr(self) -> Any:
+        """The learning rate."""
+        return self._learning_rate
+
+
+class LazyAdamOptimizer(_TakesWeights, v1.train.AdamOptimizer):  # type: ignore[misc]
+    """Adam whose moments move only for the rows of the batch, of a variable as of a table; its powers always do."""
+
+    def table_form(self, variable: Any) -> Form:
+        """Return the native rule."""
+        del variable
+        return stock.FORMS[v1.train.AdamOptimizer](self)
+
+    def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Any) -> Any:
+        del scatter_add
+        return self._resource_apply_sparse(grad, var, indices)
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        power1, power2 = (tf.cast(power, grad.dtype) for power in self._get_beta_accumulators())
+        beta1, beta2 = tf.cast(self._beta1_t, grad.dtype), tf.cast(self._beta2_t, grad.dtype)
+        rate = tf.cast(self._lr_t, grad.dtype) * tf.sqrt(1 - power2) / (1 - power1)
+        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+        first = beta1 * tf.gather(m, indices) + (1 - beta1) * grad
+        second = beta2 * tf.gather(v, indices) + (1 - beta2) * grad * grad
+        step = rate * first / (tf.sqrt(second) + tf.cast(self._epsilon_t, grad.dtype))
+        with tf.control_dependencies([step]):
+            slots = [_set(m, indices, first), _set(v, indices, second)]
+            moved = var.scatter_sub(tf.IndexedSlices(step, indices))
+        return tf.group(*slots, *([] if tf.executing_eagerly() else [moved]))
+
+
+def _unwrapped(variable: Any) -> Any:
+    """Return TensorFlow's variable behind one of Keras 3, and others as they are."""
+    kind = getattr(tf.keras, "Variable", None)
+    return variable.value if kind is not None and isinstance(variable, kind) else variable
+
+
+def _set(variable: Any, indices: Any, rows: Any) -> Any:
+    done = variable.scatter_update(tf.IndexedSlices(rows, indices))
+    return tf.no_op() if tf.executing_eagerly() else done
+
+
+@contextlib.contextmanager
+def OptimizerScope(trainable_variables: Any) -> Iterator[None]:
+    """Do nothing: SOK needed it around stock optimizers, whose updates find every variable here.
+
+    Raises:
+        ValueError: the variables are no list or tuple.
+    """
+    if not isinstance(trainable_variables, (list, tuple)):
+        raise ValueError(f"sok.OptimizerScope takes a list of variables: got {type(trainable_variables).__name__}")
+    yield

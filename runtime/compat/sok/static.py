@@ -1,0 +1,203 @@
+"""`sok.Variable`: a matrix whose rows the ranks share, each rank's part an ordinary variable."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+import tensorflow as tf
+
+from runtime import _tensorflow, ranks
+from runtime.anchor import checked
+from runtime.compat.sok import placing
+from runtime.compat.sok.starting import require_init
+
+__all__ = ["DistributedVariable", "LocalizedVariable", "SharedVariable", "Variable"]
+
+_numbers = itertools.count()
+#: Initializers that give each row values which depend on no other row and not on the number of rows.
+_ROW_BY_ROW = {"Zeros", "Ones", "Constant", "RandomUniform", "RandomNormal", "TruncatedNormal"}
+
+
+def Variable(*args: Any, mode: str | None = None, **kwargs: Any) -> SharedVariable:
+    """Make a matrix shared by the ranks: arguments as `tf.Variable`, or `shape` and `initializer` for the first value.
+
+    Args:
+        args: as `tf.Variable`.
+        mode: None or "distributed" (row k lies in rank k mod ranks) or "localized:" and the rank that has all rows.
+        kwargs: as `tf.Variable`, and `initializer`.
+
+    Raises:
+        RuntimeError: `sok.init()` was not called, or another mode.
+        ValueError: the first value is no matrix or vector.
+    """
+    require_init("sok.Variable")
+    placement = placing.placement_of(mode)
+    kind = DistributedVariable if placing.target_rank(placement) < 0 else LocalizedVariable
+    return kind(*args, placement=placement, **kwargs)
+
+
+class SharedVariable(_tensorflow.CheckpointedVariable, _tensorflow.SaveableObject):  # type: ignore[misc]
+    """This rank's rows, [local rows, dim], of a matrix that all ranks share; optimizers update it as any variable.
+
+    A v1 Saver asks each item first whether it is a SaveableObject: else it would take the rows of one rank for all.
+    """
+
+    optional_restore = False
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool = True,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+        initializer: Any = None,
+        *,
+        placement: str,
+    ) -> None:
+        """Take the arguments of `tf.Variable` with the whole first value; call `Variable` instead."""
+        del caching_device, variable_def, import_scope, synchronization, aggregation
+        made, whole = _first_values(initial_value, shape, initializer, dtype, placement)
+        #: Where the rows lie, as the runtime's tables have it.
+        self.placement = placement
+        self._whole = whole
+        #: What a Saver writes, by why it must not.
+        self._save_specs: dict[str | None, list[_tensorflow.SaveSpec]] = {}
+        super().__init__(
+            initial_value=made,
+            trainable=trainable,
+            validate_shape=validate_shape,
+            name=name or f"sok_static_Variable_{next(_numbers)}",
+            dtype=dtype,
+            constraint=constraint,
+        )
+
+    @property
+    def global_shape(self) -> tf.TensorShape:
+        """The shape of the matrix of all ranks."""
+        return self._whole
+
+    @property
+    def target_gpu(self) -> int:
+        """The rank that has all rows, -1 where they are shared out."""
+        return placing.target_rank(self.placement)
+
+    @property
+    def num_gpus(self) -> int:
+        """The number of ranks."""
+        return ranks.size()
+
+    def rows(self, keys: tf.Tensor) -> tf.Tensor:
+        """Return the rows of keys int64 [n] that lie in this rank; its gradient has each row once."""
+        keys, places = tf.unique(keys)
+        return _expanded(tf.gather(self, placing.local_rows(keys, self.placement)), places)
+
+    def checkpoint_tensors(self) -> dict[str, tf.Tensor]:
+        """Give tf.train.Checkpoint the value, where this is the only rank.
+
+        Raises:
+            RanksError: it is not: another rank's restore would take these rows for its own.
+        """
+        self._refuse_a_part()
+        return {"VARIABLE_VALUE": self.read_value()}
+
+    def restore_tensors(self, restored: dict[str, tf.Tensor]) -> Any:
+        """Take a value back."""
+        self._refuse_a_part()
+        return self.assign(restored["VARIABLE_VALUE"])
+
+    @property
+    def specs(self) -> list[_tensorflow.SaveSpec]:
+        """What a v1 Saver writes: the rows; where other ranks have the others, saving fails."""
+        refused = self._why_not_a_part("sok.Saver") if ranks.size() > 1 else None
+        if refused not in self._save_specs:
+            with tf.control_dependencies(None):
+                rows = self.read_value()
+                if refused:
+                    with tf.control_dependencies([checked(tf.constant(False), refused, tf.constant(0))]):
+                        rows = tf.identity(rows)
+            name = self.name.removesuffix(":0")
+            self._save_specs[refused] = [_tensorflow.SaveSpec(rows, "", name, device=self.device)]
+        return self._save_specs[refused]
+
+    def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
+        """Take the rows of a v1 Saver's checkpoint; where other ranks have others, restoring fails."""
+        if ranks.size() > 1:
+            return checked(tf.constant(False), self._why_not_a_part("sok.Saver"), tf.constant(0))
+        return self.assign(restored_tensors[0], read_value=False)
+
+    def _refuse_a_part(self) -> None:
+        if ranks.size() > 1:
+            raise ranks.RanksError(self._why_not_a_part("sok.dump and sok.load"))
+
+    def _why_not_a_part(self, instead: str) -> str:
+        return (
+            f"the rows of the sok.Variable `{self.name}` lie in {ranks.size()} ranks, of which a checkpoint would keep "
+            f"those of one: save and restore it with {instead}, on every rank"
+        )
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        """Refuse: the copy would be this rank's part alone."""
+        raise TypeError(f"the sok.Variable `{self.name}` cannot be copied: make another one from sok.export")
+
+
+class DistributedVariable(SharedVariable):
+    """Row k lies in rank k mod ranks."""
+
+
+class LocalizedVariable(SharedVariable):
+    """One rank has all rows, the others have none."""
+
+
+def _first_values(value: Any, shape: Any, initializer: Any, dtype: Any, placement: str) -> tuple[Any, tf.TensorShape]:
+    """Return this rank's first rows, or what makes them, and the shape of the whole."""
+    if (value is None) == (initializer is None):
+        raise ValueError("a sok.Variable needs either `initial_value`, or `shape` and `initializer`")
+    if value is None:
+        whole = _matrix(tf.TensorShape(shape))
+        return _initialized(initializer, whole, dtype or tf.float32, placement), whole
+    value = tf.convert_to_tensor(value() if callable(value) else value, dtype)
+    return placing.local_part(value, placement), _matrix(value.shape)
+
+
+def _matrix(shape: tf.TensorShape) -> tf.TensorShape:
+    if shape.rank != 2 or not shape.is_fully_defined():
+        raise ValueError(f"a sok.Variable is a matrix of known shape, its rows first: got the shape {shape}")
+    return shape
+
+
+def _initialized(initializer: Any, whole: tf.TensorShape, dtype: Any, placement: str) -> Callable[[], tf.Tensor]:
+    """Return what makes this rank's rows: with a seed those of one process, else without a matrix of all rows."""
+    if isinstance(initializer, type):
+        initializer = initializer()
+    config = initializer.get_config() if hasattr(initializer, "get_config") else {}
+    graph_seed = _tensorflow.global_seed() if tf.executing_eagerly() else tf.compat.v1.get_default_graph().seed
+    scalar = np.ndim(config.get("value", 0)) == 0
+    seeded = config.get("seed") is not None or graph_seed is not None
+    if type(initializer).__name__ not in _ROW_BY_ROW or not scalar or seeded:
+        return lambda: placing.local_part(initializer(whole, dtype=dtype), placement)
+    rows = placing.local_count(whole[0], placement)
+    return lambda: initializer([rows, *whole[1:]], dtype=dtype)
+
+
+def _expanded(rows: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
+    """Return rows[places]; the gradient is summed per row and dense, which that of a gather is not."""
+
+    @tf.custom_gradient  # type: ignore[untyped-decorator]
+    def expand(rows: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        return tf.gather(rows, places), lambda gradient: tf.math.unsorted_segment_sum(
+            tf.convert_to_tensor(gradient), places, tf.shape(rows)[0]
+        )
+
+    found: tf.Tensor = expand(rows)
+    return found

@@ -1,0 +1,67 @@
+"""What SOK does with variables by hand: tell them apart, read and write this rank's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime.compat.sok import placing
+from runtime.compat.sok.dynamic import DynamicVariable
+from runtime.compat.sok.static import SharedVariable
+
+__all__ = ["assign", "export", "filter_variables", "is_shared", "split_embedding_variable_from_others"]
+
+
+def is_shared(variable: Any) -> bool:
+    """Whether ranks share the rows of a variable, of a table of runtime as well."""
+    inner = variable if isinstance(variable, tf.Variable) else getattr(variable, "value", variable)
+    return isinstance(inner, SharedVariable) or hasattr(inner, "table")
+
+
+def filter_variables(vars: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return SOK's variables and the others, each in the order given."""
+    return [one for one in vars if is_shared(one)], [one for one in vars if not is_shared(one)]
+
+
+def split_embedding_variable_from_others(variables: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the variables of SOK's layers and the others.
+
+    Raises:
+        ValueError: `variables` is neither a list nor a tuple.
+    """
+    if not isinstance(variables, (list, tuple)):
+        raise ValueError(f"`variables` must be a list or tuple: got {type(variables).__name__}")
+    shared, others = filter_variables(variables)
+    return tuple(shared), tuple(others)
+
+
+def export(var: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the ids int64 [n] and the rows [n, dim] that lie in this rank.
+
+    Raises:
+        TypeError: no variable of SOK.
+    """
+    if isinstance(var, DynamicVariable):
+        return var.table.snapshot()[:2]
+    if not isinstance(var, SharedVariable):
+        raise TypeError(f"sok.export takes a variable of SOK: got {type(var).__name__}")
+    return placing.global_ids(var.shape[0], var.placement), tf.identity(var)
+
+
+def assign(var: Any, indices: Any, values: Any) -> Any:
+    """Set the rows of ids; of several ranks each takes those that it has, so all can be given all.
+
+    Raises:
+        TypeError: no variable of SOK.
+    """
+    if isinstance(var, DynamicVariable):
+        return var.table.import_rows(indices, values)
+    if not isinstance(var, SharedVariable):
+        raise TypeError(f"sok.assign takes a variable of SOK: got {type(var).__name__}")
+    ids, rows = tf.cast(tf.convert_to_tensor(indices), tf.int64), tf.convert_to_tensor(values, var.dtype)
+    mine = placing.lie_here(ids, var.placement)
+    kept = tf.boolean_mask(rows, mine)
+    places = placing.local_rows(tf.boolean_mask(ids, mine), var.placement)
+    return var.scatter_update(tf.IndexedSlices(kept, places))

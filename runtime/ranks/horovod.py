@@ -1,0 +1,175 @@
+"""The engine over Horovod: v1 graphs, sessions and Estimator, eager mode and `tf.function`.
+
+Horovod's ops wait without holding a thread, and its coordinator starts those that every rank has come to, by name. So
+their order does not matter and their names do: an exchange bears its number among those of its graph, which the ranks
+build alike, and the way back of gradients the name of the way there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from runtime.ranks import processes
+from runtime.ranks.engine import Engine, RanksError, Route
+
+_numbers: WeakKeyDictionary[tf.Graph, Iterator[int]] = WeakKeyDictionary()
+
+
+def launched() -> bool:
+    """Whether `horovodrun`, or `runtime.launch --engine horovod`, has started this process."""
+    return "HOROVOD_RANK" in os.environ
+
+
+class Horovod(Engine):
+    """Horovod's collectives, by Gloo, MPI or NCCL as it was built."""
+
+    name = "horovod"
+
+    def __init__(self, timeout_seconds: float) -> None:
+        """Connect to the other ranks.
+
+        Raises:
+            RanksError: Horovod is not installed, or was not built for this TensorFlow.
+        """
+        try:
+            import horovod.tensorflow as hvd  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        except Exception as error:  # a build for another TensorFlow fails with what the loader of libraries raises
+            raise RanksError(
+                f"Horovod cannot be imported ({error}): build it for this TensorFlow with `make horovod` or as "
+                "docs/ranks.md says, or use the engine 'collectives' in eager mode and tf.function"
+            ) from error
+        _set_timeout(timeout_seconds)
+        self._hvd: Any = hvd
+        hvd.init()
+        self.rank, self.size = int(hvd.rank()), int(hvd.size())
+        own = np.array([[secrets.randbits(62), *processes.own()]], np.int64)
+        every = self._at_once(lambda values: hvd.allgather(values, name="recmigrate_start"), own)
+        self.seed = int(every[0, 0])
+        self._processes = every[:, 1:]
+
+    def route(self, counts: tf.Tensor) -> Route:
+        """See `Engine`."""
+        return self.routes(tf.reshape(counts, [self.size, 1]))[0]
+
+    def routes(self, counts: tf.Tensor) -> list[Route]:
+        """See `Engine`."""
+        counts = tf.cast(counts, tf.int32)
+        received = self._all_to_all(counts, tf.ones([self.size], tf.int32), _name("counts"))
+        received.set_shape([self.size, counts.shape[1]])
+        return [Route(counts[:, i], received[:, i], tf.reduce_max(counts[:, i])) for i in range(counts.shape[1])]
+
+    def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:
+        """See `Engine`."""
+        name = _name("rows")
+
+        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        def exchange(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+            return self._all_to_all(values, route.counts, name), lambda gradient: self._all_to_all(
+                tf.convert_to_tensor(gradient), route.received, _back(name)
+            )
+
+        rows: tf.Tensor = exchange(values)
+        rows.set_shape([None, *values.shape[1:]])
+        return rows
+
+    def _all_to_all(self, values: tf.Tensor, splits: tf.Tensor, name: str | None) -> tf.Tensor:
+        received: tf.Tensor = self._hvd.alltoall(_given(values), splits=splits, name=name)[0]
+        return received
+
+    def all_gather(self, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See `Engine`."""
+        name = _name("gathered")
+        counts = self._hvd.allgather(_given(tf.shape(values)[:1]), name=_name("sizes"))
+        counts.set_shape([self.size])
+
+        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        def gather(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+            before = tf.reduce_sum(counts[: self.rank])
+            return self._hvd.allgather(_given(values), name=name), lambda gradient: self._sum(
+                tf.convert_to_tensor(gradient), _back(name)
+            )[before : before + counts[self.rank]]
+
+        rows: tf.Tensor = gather(values)
+        rows.set_shape([None, *values.shape[1:]])
+        return rows, counts
+
+    def all_reduce(self, values: tf.Tensor) -> tf.Tensor:
+        """See `Engine`."""
+        name = _name("sum")
+
+        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        def reduce(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+            return self._sum(values, name), lambda gradient: self._sum(tf.convert_to_tensor(gradient), _back(name))
+
+        total: tf.Tensor = reduce(values)
+        total.set_shape(values.shape)
+        return total
+
+    def _sum(self, values: tf.Tensor, name: str | None) -> tf.Tensor:
+        total: tf.Tensor = self._hvd.allreduce(_given(values), op=self._hvd.Sum, name=name)
+        return total
+
+    def barrier(self) -> None:
+        """See `Engine`."""
+        self._at_once(lambda values: self._sum(values, "recmigrate_barrier"), np.zeros([1], np.int64))
+
+    def missing(self, seconds: float = 5.0) -> list[int]:
+        """See `Engine`; tells of ranks on this machine."""
+        return processes.not_running(self._processes)
+
+    def _at_once(self, exchange: Callable[[tf.Tensor], tf.Tensor], values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Run an exchange now, outside of any graph that is being built."""
+        with tf.init_scope():
+            if tf.executing_eagerly():
+                return np.asarray(exchange(tf.constant(values)))
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            given = tf.compat.v1.placeholder(tf.int64, values.shape)
+            return np.asarray(session.run(exchange(given), {given: values}))
+
+
+def _set_timeout(seconds: float) -> None:
+    """Let Gloo wait so long for a process, and the coordinator for one that runs and takes no part, whom it names."""
+    whole = max(1, math.ceil(seconds))
+    os.environ["HOROVOD_GLOO_TIMEOUT_SECONDS"] = str(whole)
+    os.environ["HOROVOD_STALL_CHECK_TIME_SECONDS"] = str(max(1, whole // 2))
+    os.environ["HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"] = str(whole)
+
+
+def _given(values: tf.Tensor) -> tf.Tensor:
+    """Return `values` as what could be fed: an exchange of constants, or two of the same, would else be optimized away.
+
+    Horovod's ops are not stateful. TensorFlow would exchange constants when it optimizes the graph, and again, or make
+    two exchanges one: on the rank whose tensors are constants, and not on others.
+    """
+    if tf.executing_eagerly():
+        return values
+    return tf.raw_ops.PlaceholderWithDefault(input=values, shape=values.shape)
+
+
+def _name(kind: str) -> str | None:
+    """Return a name that every rank gives to the same exchange; in eager mode, one at a time, there is no need of one.
+
+    Of functions inside each other the outermost one counts: once they are inlined, their exchanges run side by side.
+    """
+    if tf.executing_eagerly():
+        return None
+    graph = tf.compat.v1.get_default_graph()
+    while graph.building_function and getattr(graph.outer_graph, "building_function", False):
+        graph = graph.outer_graph
+    number = next(_numbers.setdefault(graph, itertools.count()))
+    return re.sub(r"\W", "_", f"recmigrate_{kind}_{getattr(graph, 'name', 'graph')}_{number}")
+
+
+def _back(name: str | None) -> str | None:
+    return None if name is None or tf.executing_eagerly() else f"{name}_back"

@@ -1,0 +1,79 @@
+"""The native messages of a lookup over ranks, on both sides: of keys there, of rows or sums of rows back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from runtime import native
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Which bag each id is in, int64 [n], those of a bag beside each other, and how many bags there are, int64."""
+
+    numbers: tf.Tensor
+    count: tf.Tensor
+
+
+class Asked:
+    """What this rank asks of each rank.
+
+    Attributes:
+        message: of keys, int64; `lengths` [ranks] of its values go to each rank, int32.
+        counts: how many rows or sums come from each rank for each table, int32 [ranks, tables].
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[tf.Tensor],
+        bags: Sequence[Bags | None],
+        *,
+        ranks: int,
+        owners: Sequence[int],
+        distinct: Sequence[bool],
+        widths: Sequence[int],
+    ) -> None:
+        """Partition the keys [n] of each table; its rows are as wide, or where that is 0 come as they are."""
+        none = Bags(tf.zeros([0], tf.int64), tf.constant(-1, tf.int64))
+        self._bags = [one or none for one in bags]
+        self.message, self.lengths, self.counts, self._places, self._targets = native.ops().rec_partition_keys(
+            keys,
+            [one.numbers for one in self._bags],
+            ranks=ranks,
+            owners=owners,
+            distinct=distinct,
+            widths=widths,
+        )
+        self.counts.set_shape([ranks, len(keys)])
+
+    def spread(self, answer: tf.Tensor, widths: list[int]) -> list[tf.Tensor]:
+        """Return of each table the row of each id, or the sum of each bag, from what the ranks have sent."""
+        bags = tf.stack([one.count for one in self._bags])
+        rows = native.ops().rec_spread_rows(answer, self.counts, bags, self._places, self._targets, widths=widths)
+        return list(rows)
+
+
+class Inbox:
+    """What ranks ask of this one.
+
+    Attributes:
+        keys: of each table, int64 [n], those of all ranks.
+        counts: how many rows or sums each rank gets, int32 [ranks, tables].
+    """
+
+    def __init__(self, message: tf.Tensor, lengths: tf.Tensor, tables: int) -> None:
+        """Read the message, `lengths` [ranks] values from each rank."""
+        self._message, self._lengths = message, lengths
+        self.counts, keys = native.ops().rec_unpack_keys(message, lengths, N=tables)
+        self.keys = list(keys)
+        for one in self.keys:
+            one.set_shape([None])
+        self.counts.set_shape([None, tables])
+
+    def packed(self, rows: list[tf.Tensor]) -> tf.Tensor:
+        """Return the message of what was asked for, made of the rows of `keys`."""
+        message: tf.Tensor = native.ops().rec_pack_rows(rows, self._message, self._lengths)
+        return message

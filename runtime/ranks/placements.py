@@ -1,0 +1,78 @@
+"""Which rank holds which rows of a table."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from runtime.ranks.starting import current
+
+DISTRIBUTED, BUCKETS, REPLICATED = "distributed", "buckets", "replicated"
+_LOCALIZED = re.compile(r"localized:(\d+)")
+#: As store/partition.h has them.
+_BY_REMAINDER, _BY_BUCKET, _BUCKETS = -1, -2, 1000
+
+
+def check_placement(placement: Any) -> str:
+    """Return where the rows of a table lie: "distributed", "buckets", "replicated" or "localized:" and a rank.
+
+    Raises:
+        ValueError: none of these, or a rank that is not there.
+    """
+    match = _LOCALIZED.fullmatch(placement) if isinstance(placement, str) else None
+    if match is None and placement not in (DISTRIBUTED, BUCKETS, REPLICATED):
+        raise ValueError(
+            f"`placement` {placement!r} must be 'distributed' (key mod ranks), 'buckets' ((key mod 1000) mod ranks), "
+            "'replicated' (all rows everywhere) or 'localized:' and the rank that has all rows, as in 'localized:0'"
+        )
+    if match is not None and int(match[1]) >= current().size:
+        raise ValueError(f"`placement` {placement!r} names rank {match[1]}, and there are {current().size} from 0 on")
+    return str(placement)
+
+
+def owner_rule(placement: str) -> int:
+    """Return what RecPartitionKeys takes: the one rank that has all rows, or how a key says its rank."""
+    match = _LOCALIZED.fullmatch(placement)
+    if match is not None:
+        return int(match[1])
+    return _BY_BUCKET if placement == BUCKETS else _BY_REMAINDER
+
+
+def held_here(keys: NDArray[np.int64], placement: str) -> NDArray[np.bool_]:
+    """Return of each key whether this rank is to have its row."""
+    engine = current()
+    if placement == REPLICATED:
+        return np.full(keys.shape, True)
+    rule = owner_rule(placement)
+    if rule >= 0:
+        return np.full(keys.shape, rule == engine.rank)
+    held: NDArray[np.bool_] = (keys % _BUCKETS if rule == _BY_BUCKET else keys) % engine.size == engine.rank
+    return held
+
+
+def held_rows(keys: tf.Tensor, values: tf.Tensor, placement: str) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the keys [n] and values [n, dim] that this rank is to hold."""
+    mine = held(keys, placement)
+    return (keys, values) if mine is None else (tf.boolean_mask(keys, mine), tf.boolean_mask(values, mine))
+
+
+def held(keys: tf.Tensor, placement: str) -> tf.Tensor | None:
+    """Return of each key whether this rank is to have its row, None where it is to have all."""
+    engine = current()
+    if engine.size == 1 or placement == REPLICATED:
+        return None
+    return tf.equal(_owners(engine.size, keys, placement), engine.rank)
+
+
+def _owners(ranks: int, keys: tf.Tensor, placement: str) -> tf.Tensor:
+    """Return the rank of each key, int32."""
+    rule = owner_rule(placement)
+    if rule >= 0:
+        return tf.fill(tf.shape(keys), rule)
+    if rule == _BY_BUCKET:
+        keys = tf.math.floormod(keys, tf.cast(_BUCKETS, keys.dtype))
+    return tf.cast(tf.math.floormod(keys, tf.cast(ranks, keys.dtype)), tf.int32)

@@ -1,0 +1,44 @@
+"""Where gradients of static variables of SOK may go: into an update, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.source.convert import convert_text
+from migrate.source.options import Options
+from migrate.source.result import SourceResult
+
+HEAD = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nimport sparse_operation_kit as sok\n"
+START = HEAD + "hvd.init()\nsok.init()\n"
+MADE = 'item = sok.DynamicVariable(dimension=8, initializer="0.5")\n'
+
+
+def _converted(text: str) -> SourceResult:
+    return convert_text("model.py", text, Options(), {})
+
+
+def _said(result: SourceResult) -> str:
+    return "\n".join(f"{f.state.value}: {f.message} ({f.reason}) {f.action}" for f in result.findings)
+
+
+STATIC = "item = sok.Variable(shape=[9, 4], initializer=tf.ones_initializer())\n"
+
+
+@pytest.mark.parametrize(
+    ("steps", "keeps"),
+    [
+        ("g = tape.gradient(loss, [item])\ng, n = tf.clip_by_global_norm(g, 1.0)\n", "(g, 1.0)"),
+        ("g = tape.gradient(loss, item)\nprint(tf.convert_to_tensor(g))\n", "(g)"),
+        ("g = tape.gradient(loss, [item])\nprint(g[0].shape)\n", "g[0].shape"),
+        ("n = tf.linalg.global_norm(tape.gradient(loss, [item]))\n", "tape.gradient(loss, [item])"),
+        ("g, h = tape.gradient(loss, [item, kernel])\nprint(h)\nopt.apply_gradients([(g, item)])\n", ""),
+        ("g = tape.gradient(loss, [item, kernel])\nprint(g[1])\nopt.apply_gradients(zip(g[:1], [item]))\n", ""),
+        ("opt.apply_gradients(zip(tape.gradient(loss, [item]), [item]))\n", ""),
+    ],
+)
+def test_gradients_of_static_variables_go_into_updates_alone(steps: str, keeps: str) -> None:
+    result = _converted(START + STATIC + "opt = sok.SGD(lr=0.1)\n" + steps)
+    assert result.changed is not bool(keeps), _said(result)
+    assert ("reads gradients of a static variable" in _said(result)) is bool(keeps)
+    dynamic = _converted(START + MADE + "opt = sok.SGD(lr=0.1)\n" + steps)
+    assert dynamic.changed, _said(dynamic)

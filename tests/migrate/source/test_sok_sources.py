@@ -1,0 +1,388 @@
+"""How programs for SOK are read: spellings, what keeps a file, and the way there and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.report.model import Applicability, State
+from migrate.source.convert import convert_text
+from migrate.source.options import Options
+from migrate.source.result import SourceResult
+
+HEAD = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nimport sparse_operation_kit as sok\n"
+START = HEAD + "hvd.init()\nsok.init()\n"
+MADE = 'item = sok.DynamicVariable(dimension=8, initializer="0.5")\n'
+
+
+def _converted(text: str, assume: bool = False, target: str = "runtime") -> SourceResult:
+    return convert_text("model.py", text, Options(assume=assume, target=target), {})
+
+
+def _said(result: SourceResult) -> str:
+    return "\n".join(f"{f.state.value}: {f.message} ({f.reason}) {f.action}" for f in result.findings)
+
+
+GRAPH = """import tensorflow.compat.v1 as tf
+
+batch = tf.data.make_one_shot_iterator(read(files)).get_next()
+W = tf.get_variable("user", [1000, 16], initializer=tf.constant_initializer(0.01))
+V = tf.get_variable("item", [1000, 8], initializer=tf.zeros_initializer())
+rows = tf.concat([tf.nn.embedding_lookup(W, batch["user"]), tf.nn.embedding_lookup(V, batch["item"])], 1)
+loss = tf.reduce_mean((tf.layers.dense(rows, 1) - batch["label"]) ** 2)
+train_op = tf.train.AdagradOptimizer(0.1).minimize(loss, tf.train.get_or_create_global_step())
+with tf.train.MonitoredTrainingSession() as session:
+    session.run(train_op)
+"""
+
+
+def test_what_is_written_for_sok_comes_back_as_what_is_written_for_the_runtime() -> None:
+    there = _converted(GRAPH, assume=True, target="sok")
+    assert "import sparse_operation_kit as sok" in there.converted
+    back = _converted(there.converted)
+    direct = _converted(GRAPH).converted.replace("device_vocabulary_size=1000, ", "")
+    direct = direct.replace("device_vocabulary_size=1000,\n                 ", "")
+    lines = [line for line in back.converted.splitlines() if "ranks" not in line]
+    assert "ranks.start()" in back.converted.splitlines()
+    wanted = [line.replace("zeros_initializer()", "constant_initializer(0.0)") for line in direct.splitlines()]
+    assert [*filter(None, lines)] == [one for one in wanted if one and not one.startswith("from runtime import")]
+    assert "from runtime import create_table, get_dense_and_sparse_variable, ranks, sparse_lookup" in back.converted
+    assert {table.applicability for table in back.tables} == {Applicability.EXACT}
+
+
+WRITTEN = {
+    "a number": (
+        MADE,
+        'item = create_table(key_dtype=tf.int64, dim=8, name="item", emb_initializer=tf.constant_initializer(0.5))\n',
+    ),
+    "a place, a type and a size": (
+        'item = sok.DynamicVariable(8, "normal", name="a", key_type=tf.int64, mode="localized:1", init_capacity=64)\n',
+        'create_table(key_dtype=tf.int64, dim=8, name="a", emb_initializer=tf.random_normal_initializer(0.0, 1.0),\n'
+        '                    device_vocabulary_size=64, placement="localized:1")\n',
+    ),
+    "a matrix that a function fills": (
+        "item = sok.Variable(tf.random.uniform([9, 4], maxval=2.0))\n",
+        'create_table(key_dtype=tf.int64, dim=4, name="item",\n'
+        "                    emb_initializer=tf.random_uniform_initializer(minval=0, maxval=2.0),"
+        " device_vocabulary_size=9)\n",
+    ),
+    "several under one name": (
+        "tables = []\nfor dim in dims:\n"
+        "    tables.append(sok.DynamicVariable(dimension=dim, initializer='0.5', name='t'))\n"
+        "out = sok.lookup_sparse(tables, ids, weights, ways)\n",
+        "name=unique_name('t'),",
+    ),
+    "weights and ways by position": (
+        MADE + "out = sok.lookup_sparse([item], [a], [w], ['sum'])\n",
+        "out = grouped_embedding_lookup_sparse([(item, a, w)], ['sum'], every_row=True)\n",
+    ),
+    "ways third, as they were once": (
+        MADE + "out = sok.lookup_sparse([item], [a], ['sum'])\n",
+        "out = grouped_embedding_lookup_sparse([(item, a)], ['sum'], every_row=True)\n",
+    ),
+    "one variable gives one tensor": (
+        MADE + "out = sok.lookup_sparse(item, a, combiners='sum')\n",
+        "out = grouped_embedding_lookup_sparse([(item, a)], 'sum', every_row=True)[0]\n",
+    ),
+    "a lookup that is not reshaped as its ids are": (
+        MADE
+        + "out = tf.reshape("
+        + "sok.all2all_dense_embedding(item, tf.reshape(a, [-1])), tf.concat([tf.shape(b), [8]], 0))\n",
+        "out = tf.reshape(sparse_lookup(item, tf.reshape(a, [-1])), tf.concat([tf.shape(b), [8]], 0))\n",
+    ),
+    "in loops": (
+        "tables = [sok.DynamicVariable(dimension=d, initializer='0.5') for d in dims]\n"
+        "for table, one in zip(tables, ids):\n    rows.append(sok.lookup_sparse(table, one))\n",
+        "    rows.append(grouped_embedding_lookup_sparse([(table, one)], every_row=True)[0])\n",
+    ),
+    "by functions, and an attribute": (
+        "class Model:\n    def __init__(self, table):\n        self.table = table\n\n"
+        "    def rows(self, ids):\n        return sok.all2all_dense_embedding(self.table, ids)\n\n"
+        "def make():\n    return sok.DynamicVariable(dimension=8, initializer='0.5')\n\n"
+        "model = Model(make())\nopt = sok.SGD(lr=1.0)\n",
+        "        return sparse_lookup(self.table, ids)\n",
+    ),
+    "an older import": (
+        "from sparse_operation_kit import experiment\nitem = experiment.DynamicVariable(dimension=8)\n",
+        "emb_initializer=tf.random_uniform_initializer(0.0, 1.0))\n",
+    ),
+    "a list of tables that is trained": (
+        MADE
+        + "tables = [item]\ngrads = tape.gradient(loss, tables)\n"
+        + "opt = sok.OptimizerWrapper(tf.keras.optimizers.SGD())\n"
+        "opt.apply_gradients(zip(grads, tables), experimental_aggregate_gradients=False)\n",
+        "grads = tape.gradient(loss, [table.variable for table in tables])\n"
+        "opt = gradient_descent.create_hash_optimizer(learning_rate=0.01)\n"
+        "opt.apply_gradients(zip(grads, [table.variable for table in tables]))\n",
+    ),
+    "in dicts": (
+        "tables = {n: sok.DynamicVariable(dimension=4, initializer='0.5', name=n) for n in names}\n"
+        "more = {}\nmore['a'] = sok.DynamicVariable(dimension=4, initializer='0.5')\n"
+        "rows = [sok.all2all_dense_embedding(tables['b'], i), sok.all2all_dense_embedding(more.get('a'), i)]\n"
+        "for name, one in tables.items():\n    rows.append(sok.all2all_dense_embedding(one, i))\n",
+        "rows = [sparse_lookup(tables['b'], i), sparse_lookup(more.get('a'), i)]\n"
+        "for name, one in tables.items():\n    rows.append(sparse_lookup(one, i))\n",
+    ),
+    "in pairs": (
+        MADE + "opt = tf.keras.optimizers.SGD(0.1)\nopt.apply_gradients([(g, item)])\n",
+        "opt = gradient_descent.create_hash_optimizer(learning_rate=0.1)\nopt.apply_gradients([(g, item.variable)])\n",
+    ),
+    "beside other variables": (
+        MADE + "first, second = tape.gradient(loss, [item, kernel])\n",
+        "first, second = tape.gradient(loss, [item.variable, kernel])\n",
+    ),
+    "Adam of a static variable moves all rows": (
+        "item = sok.Variable(shape=[9, 4], initializer=tf.ones_initializer())\n"
+        "opt = sok.OptimizerWrapper(tf.optimizers.Adam(0.1, beta_1=0.5))\n",
+        "opt = keras_adam.create_hash_optimizer(learning_rate=0.1, beta_1=0.5)\n",
+    ),
+    "one of two": (
+        MADE + "other = sok.DynamicVariable(dimension=8, initializer='0.5')\nmore = [item]\nrest = [other]\n"
+        "g = tape.gradient(loss, [item if new else other])\nh = tape.gradient(loss, more if new else rest)\n",
+        "g = tape.gradient(loss, [(item if new else other).variable])\n"
+        "h = tape.gradient(loss, [table.variable for table in (more if new else rest)])\n",
+    ),
+    "SOK's own optimizer": (
+        MADE + "opt = sok.SGD(lr=0.1)\n",
+        "gradient_descent.create_hash_optimizer(learning_rate=0.1)",
+    ),
+    "what is initialised first, in a session": (
+        "started = sok.Init(global_batch_size=64)\nwith tf.compat.v1.Session() as session:\n    session.run(started)\n",
+        "ranks.start()\nstarted = tf.no_op()\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), WRITTEN.values(), ids=WRITTEN)
+def test_it_is_written_for_the_runtime(before: str, after: str) -> None:
+    result = _converted(HEAD + before)
+    assert after in result.converted, _said(result) + result.converted
+    assert "sparse_operation_kit" not in result.converted
+    assert not [f for f in result.findings if f.remains], _said(result)
+
+
+KEPT = {
+    "an initializer": ("sok.DynamicVariable(8, how)", "the initializer `how` is not seen", "write the text"),
+    "a constraint": ("sok.DynamicVariable(8, constraint=c)", "has a constraint", "leave it out"),
+    "frozen": ("sok.DynamicVariable(8, trainable=False)", "may not be trainable", "leave `trainable` out"),
+    "double precision": ("sok.DynamicVariable(8, dtype=tf.float64)", "are not float32", ""),
+    "a matrix in an expression": ("[sok.Variable(m) for m in all]", "begins with a matrix", "a name of its own"),
+    "a shape": ("sok.Variable(shape=s, initializer=tf.ones_initializer())", "the shape of `x` cannot be read", ""),
+    "an argument that is none": ("sok.DynamicVariable(8, dims=8)", "it has no argument `dims`", "by its name"),
+    "files": ("sok.load(path, [item])", "`sok.load` is called", "runtime.ranks.checkpoint"),
+    "values": ("item.numpy()", "`item.numpy` is not a lookup", "table.snapshot()"),
+    "arithmetic": ("tf.nn.l2_loss(item)", "`item` is not a lookup", "sok.lookup_sparse"),
+    "a stock lookup": ("tf.nn.embedding_lookup(item, ids)", "is not a lookup", ""),
+    "what is looked up": ("sok.lookup_sparse(other, ids)", "`other` is looked up", "make it in this file"),
+    "a filter of rare ids": (
+        "sok.lookup_sparse(item, ids, use_low_frequency_filter=True)",
+        "`use_low_frequency_filter` is given",
+        "leave it out",
+    ),
+    "an optimizer": ("sok.OptimizerWrapper(tf.keras.optimizers.Nadam())", "is not known", "SGD, Adagrad or Adam"),
+    "momentum of Keras": ("sok.OptimizerWrapper(tf.keras.optimizers.SGD(1.0, 0.9))", "with `momentum` is not", ""),
+    "a rate of an optimizer": (
+        "sok.OptimizerWrapper(tf.keras.optimizers.SGD(1.0)).learning_rate",
+        "uses an optimizer of SOK's variables",
+        "call apply_gradients",
+    ),
+    "a mention": ("isinstance(item, sok.DynamicVariable)", "is mentioned without a call", ""),
+    "a strategy": ("tf.distribute.MirroredStrategy()", "is used in this file", ""),
+    "all variables": ("tf.compat.v1.train.AdamOptimizer().minimize(loss)", "the list of all variables", "each list"),
+    "both kinds": (
+        "sok.Variable(shape=[9, 4], initializer=tf.ones_initializer())\no = sok.OptimizerWrapper(tf.optimizers.Adam())",
+        "may train both kinds",
+        "one optimizer for each",
+    ),
+    "a name for two things": ("1\nif x:\n    item = tf.Variable(m)", "may be something else", "a name and lookups"),
+    "a list of two kinds": ("sok.lookup_sparse([item, v], ids)", "stands beside variables of SOK", ""),
+    "variables together": (
+        "1\ntables, dense = sok.filter_variables([item, v])\no = sok.OptimizerWrapper(tf.optimizers.SGD())\n"
+        "o.apply_gradients(zip(g, tables + dense))",
+        "are updated together",
+        "each list by an optimizer",
+    ),
+    "an optimizer that is not seen": (
+        "make()\nx.minimize(loss, var_list=[item])",
+        "`x` trains variables of SOK",
+        "OptimizerWrapper",
+    ),
+    "variables in pairs": (
+        "sok.SGD(lr=0.1)\nx.apply_gradients([(g, item), (h, kernel)])",
+        "are updated together",
+        "each list by an optimizer",
+    ),
+    "variables beside each other": (
+        "1\no = sok.OptimizerWrapper(tf.optimizers.SGD())\no.apply_gradients(zip(g, [item, kernel]))",
+        "are updated together",
+        "each list by an optimizer",
+    ),
+    "something else in a dict": (
+        "1\nd = {}\nd['a'] = item\nd['b'] = tf.Variable(m)\nr = sok.all2all_dense_embedding(d['a'], i)",
+        "goes into a list or a dict of variables of SOK and is none",
+        "a name and lookups",
+    ),
+    "the rate of the optimizer that is wrapped": (
+        "1\ninner = tf.optimizers.SGD(1.0)\no = sok.OptimizerWrapper(inner)\ninner.learning_rate = 0.5",
+        "`inner.learning_rate` uses the optimizer that is wrapped",
+        "that nothing else uses",
+    ),
+    "other variables of the optimizer that is wrapped": (
+        "1\ninner = tf.optimizers.Adam(1.0)\nsame = inner\no = sok.OptimizerWrapper(same)\n"
+        "inner.apply_gradients(zip(g, [kernel]))",
+        "`inner.apply_gradients` uses the optimizer that is wrapped",
+        "that nothing else uses",
+    ),
+    "a variable of another file": (
+        "sok.SGD(lr=0.1)\nx.apply_gradients(zip(g, [net.table]))",
+        "`net.table` is trained by an optimizer of SOK",
+        "make it in this file",
+    ),
+    "gradients of a dict": ("1\nt = {'a': item}\ng = tape.gradient(loss, t)", "`t` is not a lookup", ""),
+    "a matrix as initializer": (
+        "tf.reshape(m, [9, 4]) / 10\nv = sok.Variable(shape=[9, 4], initializer=tf.constant_initializer(x))",
+        "`tf.constant_initializer(x)` initialises a table",
+        "the matrix as its first argument",
+    ),
+    "an identity": (
+        "sok.Variable(shape=[4, 4], initializer=tf.keras.initializers.Identity())",
+        "a row of it depends on its place",
+        "",
+    ),
+    "a function as initializer": (
+        "sok.Variable(shape=[9, 4], initializer=lambda shape, dtype=None: tf.ones(shape))",
+        "it is a function of the whole shape",
+        "",
+    ),
+    "a function of initial values": ("sok.Variable(lambda: m)", "begins with what a function gives", "call it there"),
+    "a mode that is None": ("None\nv = sok.Variable(m, mode=x)", "the mode of `v` may be None", "leave it out"),
+    "weights that are None": (
+        "None\nout = sok.lookup_sparse([item], [ids], sp_weights=x)",
+        "the weights `x` may be None",
+        "leave it out",
+    ),
+    "a list for one variable": ("sok.lookup_sparse(item, [ids])", "the list `[ids]` is looked up", "its only member"),
+    "a combiner in capitals": ("sok.lookup_sparse(item, ids, combiners='Sum')", "'Sum' is given", '"sum" or "mean"'),
+    "rows in a penalty": (
+        "1\ntables, dense = sok.filter_variables([item, v])\np = [tf.nn.l2_loss(one) for one in tables]",
+        "is not a lookup",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "message", "action"), KEPT.values(), ids=KEPT)
+def test_what_keeps_a_file_is_said_with_the_remedy(code: str, message: str, action: str) -> None:
+    result = _converted(START + MADE + f"x = {code}\n", assume=True)
+    assert not result.changed, result.converted
+    reasons = [f for f in result.findings if message in f"{f.message} {f.reason}"]
+    assert reasons, _said(result)
+    assert all(f.remains and f.action and action in f.action for f in reasons if f.subject == "use"), _said(result)
+    stays = [f for f in result.findings if "whole or not at all" in f.message]
+    assert {f.location.line for f in stays} >= {3, 5, 6}
+    assert {table.verdict for table in result.tables} == {State.UNSUPPORTED}
+
+
+ASSUMED = {
+    "all of a model": "tables, others = sok.filter_variables(model.trainable_variables)\n",
+    "a list of a model": "class M:\n    def __init__(self):\n        self.t = item\n\n"
+    "grads = tape.gradient(loss, m.weights)\n",
+    "a step of another file": "class M:\n    def __init__(self):\n        self.t = item\n",
+    "a list of a graph": "grads = tf.gradients(loss, tf.compat.v1.trainable_variables())\n",
+}
+
+
+@pytest.mark.parametrize("more", ASSUMED.values(), ids=ASSUMED)
+def test_an_assumption_is_asked_for(more: str) -> None:
+    result = _converted(START + MADE + more)
+    assert not result.changed
+    assert {table.verdict for table in result.tables} == {State.SUGGESTED}, _said(result)
+    assumed = _converted(START + MADE + more, assume=True)
+    assert assumed.changed
+    assert {table.applicability for table in assumed.tables} == {Applicability.ASSUMPTION}
+
+
+def test_an_optimizer_of_variables_of_another_file_asks_which_they_are() -> None:
+    text = START + "import model\noptimizer = sok.OptimizerWrapper(tf.keras.optimizers.Adam(0.1))\n"
+    assert "is made in another file" in _said(_converted(text))
+    assert "lazy_adam.create_hash_optimizer(learning_rate=0.1, epsilon=1e-07)" in _converted(text, True).converted
+
+
+def test_an_array_of_a_shape_is_imported_and_a_number_is_an_initializer() -> None:
+    text = HEAD + "item = sok.Variable(tf.constant({}, shape=[9, 4]))\n"
+    assert "item_rows = tf.cast(tf.constant(x, shape=[9, 4]), tf.float32)" in _converted(text.format("x")).converted
+    assert "emb_initializer=tf.constant_initializer(0.5)" in _converted(text.format("0.5")).converted
+    computed = (
+        "for i in range(2):\n    item = sok.Variable(shape=[9, 4], initializer=tf.constant_initializer(0.5 * i))\n"
+    )
+    assert "emb_initializer=tf.constant_initializer(0.5 * i)" in _converted(HEAD + computed).converted
+
+
+@pytest.mark.parametrize(
+    ("ids", "more", "asks"),
+    [
+        ("ids", "", True),
+        ("tf.reshape(ids, [-1, 2, 3])", "", False),
+        ("tf.reshape(ids, [-1, 3, 2])", "", True),
+        ("ids", ", dynamic_input=True", False),
+    ],
+)
+def test_a_layer_of_a_fixed_shape_asks_for_that_of_its_ids(ids: str, more: str, asks: bool) -> None:
+    text = START + f"rows = sok.All2AllDenseEmbedding(9, 4, 2, 3{more})\nout = rows({ids})\n"
+    assert ("the shape of" in _said(_converted(text))) is asks
+    assert f"out = sparse_lookup(rows, {ids})\n" in _converted(text, assume=True).converted
+
+
+@pytest.mark.parametrize(("given", "keeps"), [("", False), ("use_legacy_optimizer=False", True)])
+def test_adagrad_of_keras_is_the_legacy_one_unless_it_is_said(given: str, keeps: bool) -> None:
+    text = START.replace("sok.init()", f"sok.init({given})") + MADE
+    result = _converted(text + "opt = sok.OptimizerWrapper(tf.keras.optimizers.Adagrad(0.1))\n")
+    assert result.changed is not keeps
+    assert ("is Keras' new one" in _said(result)) is keeps
+
+
+def test_a_file_of_tensorflow_1_imports_version_1() -> None:
+    text = "import tensorflow as tf\nimport sparse_operation_kit as sok\nsok.init()\nids = tf.placeholder(tf.int64)\n"
+    converted = _converted(text + MADE).converted
+    assert converted.startswith("import tensorflow.compat.v1 as tf\n")
+    assert "\n\ntf.disable_v2_behavior()\nranks.start()\nids = tf.placeholder(tf.int64)\n" in converted
+    spelled = _converted(text.replace("tf.placeholder", "tf.compat.v1.placeholder") + MADE).converted
+    assert spelled.startswith("import tensorflow as tf\n")
+    assert "disable_v2_behavior" not in spelled
+    for more in ("from tensorflow import placeholder\n", "tf.contrib.layers.fully_connected(x)\n"):
+        assert not _converted(text + MADE + more).changed
+
+
+def test_variables_of_another_file_are_trained_under_an_assumption() -> None:
+    text = START + "from model import net\nopt = sok.SGD(lr=0.1)\ntables, rest = sok.filter_variables([net.t, net.k])\n"
+    result = _converted(text + "opt.apply_gradients(zip(tape.gradient(loss, tables), tables))\n")
+    assert "trains variables of another file" in _said(result)
+    assert not result.changed
+    assert _converted(text, assume=True).changed
+
+
+def test_what_differs_beside_the_tables_is_told() -> None:
+    result = _converted(START + MADE + "dense = tf.keras.optimizers.Adagrad(0.1)\n")
+    (told,) = (f.reason for f in result.findings if f.message.startswith("`sok.init` becomes"))
+    assert "nothing here sums the gradients of other variables" in told
+    assert "the present ones" in told
+    exchanged = _converted(START + MADE + "loss = hvd.allreduce(loss)\n")
+    assert not [f for f in exchanged.findings if "nothing here sums" in f.reason]
+
+
+def test_a_process_takes_its_gpu_before_the_ranks_are_connected() -> None:
+    pinned = "tf.config.set_visible_devices(gpus[{}.local_rank()], 'GPU')\n"
+    converted = _converted(f"{HEAD}hvd.init()\n{pinned.format('hvd')}sok.init()\n").converted
+    assert converted.endswith(f"\n{pinned.format('ranks')}ranks.start()\n")
+
+
+def test_other_targets_do_not_read_it() -> None:
+    own, other = _converted(START + MADE, target="sok"), _converted(START + MADE, target="rec_sdk")
+    assert (own.changed, other.changed) == (False, False)
+    assert "noted: `DynamicVariable` is SOK's own" in _said(own)
+    assert "unsupported: `DynamicVariable` is SOK's (it is read for the runtime" in _said(other)
+
+
+def test_a_comment_keeps_the_file() -> None:
+    result = _converted(START + MADE.replace("\n", "  # migrate: ignore not yet\n"))
+    assert not result.changed
+    assert not [f for f in result.findings if f.remains], _said(result)

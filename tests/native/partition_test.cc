@@ -1,0 +1,127 @@
+// Messages of keys and rows: who gets which, negative keys too, and what does not fit is refused.
+#include "store/partition.h"
+
+#include "check.h"
+#include "store/errors.h"
+#include "store/inbox.h"
+#include "store/row_message.h"
+
+namespace exchange = recmigrate::exchange;
+
+namespace {
+
+using Keys = std::vector<std::int64_t>;
+
+TEST(partition_sorts_distinct_keys_by_owner) {
+  const Keys first{7, -1, 7, 4, -3, 1};
+  const Keys second{1001, 5, 1001};
+  std::vector<std::int32_t> places(6);
+  std::vector<std::int32_t> others(3);
+  const exchange::Partition made({{first.data(), 6, exchange::kByRemainder, true, places.data()},
+                                  {second.data(), 3, exchange::kByBucket, false, others.data()}},
+                                 3);
+  Keys message(made.message_size());
+  made.write_message(message.data());
+  // -3 mod 3 is 0, -1 mod 3 is 2; (1001 mod 1000) mod 3 is 1, which 1001 mod 3 is not
+  CHECK((message == Keys{1, 0, -3, 3, 2, 7, 4, 1, 1001, 1001, 1, 1, -1, 5}));
+  CHECK((places == std::vector<std::int32_t>{1, 4, 1, 2, 0, 3}));
+  CHECK((others == std::vector<std::int32_t>{0, 2, 1}));
+  std::vector<std::int32_t> counts(6);
+  made.write_counts(counts.data());
+  CHECK((counts == std::vector<std::int32_t>{1, 0, 3, 2, 1, 1}));
+}
+
+TEST(partition_gives_a_rank_a_whole_table) {
+  const Keys keys{5, 6, 5};
+  std::vector<std::int32_t> places(3);
+  const std::vector<exchange::Asked> asked{{keys.data(), 3, 1, true, places.data()}};
+  Keys message(5);
+  exchange::Partition(asked, 3).write_message(message.data());
+  CHECK((message == Keys{0, 2, 5, 6, 0}));
+  CHECK_THROWS(recmigrate::InvalidInput, exchange::Partition(asked, 1), "keys cannot go to rank 1: there are 1");
+}
+
+TEST(inbox_joins_the_keys_of_each_table) {
+  const Keys message{1, 2, 10, 20, 21, 0, 1, 22};
+  const std::int32_t lengths[] = {5, 3};
+  const exchange::Inbox inbox(message.data(), message.size(), lengths, 2, 2);
+  Keys keys(inbox.keys_of(1));
+  inbox.write_keys(1, keys.data());
+  CHECK((keys == Keys{20, 21, 22}));
+  CHECK(inbox.keys_of(0) == 1);
+  const std::int32_t wrong[] = {4, 4};
+  const auto read = [&](const std::int32_t* given) { exchange::Inbox(message.data(), message.size(), given, 2, 2); };
+  CHECK_THROWS(recmigrate::InvalidInput, read(wrong), "rank 0 sends 4 values, which its counts do not fit");
+  const std::int32_t few[] = {5, 2};
+  CHECK_THROWS(recmigrate::InvalidInput, read(few), "rank 1 sends 2 values, which its counts do not fit");
+}
+
+TEST(row_messages_come_back_and_sum) {
+  const Keys asked{1, 1, 10, 20, 2, 0, 11, 12};
+  const std::int32_t lengths[] = {4, 4};
+  const exchange::Inbox inbox(asked.data(), asked.size(), lengths, 2, 2);
+  const exchange::RowMessage layout(inbox.answers().data(), 2, {1, 2});
+  const std::vector<float> narrow{1, 2, 3};
+  const std::vector<float> wide{8, 9};
+  std::vector<float> message(layout.floats());
+  layout.pack(inbox, 0, narrow.data(), message.data());
+  layout.pack(inbox, 1, wide.data(), message.data());
+  CHECK((message == std::vector<float>{1, 8, 9, 2, 3}));
+  std::vector<float> back(3);
+  layout.unpack(inbox, 0, message.data(), back.data());
+  CHECK(back == narrow);
+  const std::int32_t places[] = {2, 0, 2};
+  layout.spread(0, message.data(), {places, nullptr, 3}, back.data());
+  CHECK((back == std::vector<float>{3, 1, 3}));
+  const std::vector<float> gradients{10, 20, 30};
+  layout.sum(0, gradients.data(), 3, {places, nullptr, 3}, message.data());
+  CHECK((message == std::vector<float>{20, 8, 9, 0, 40}));
+  const std::int32_t outside[] = {3};
+  CHECK_THROWS(recmigrate::InvalidInput, layout.spread(0, message.data(), {outside, nullptr, 1}, back.data()), "row 3 of an exchange of 3");
+}
+
+TEST(bags_are_summed_by_the_rank_that_has_their_rows) {
+  // Bag 0 has three ids of rank 1 and one of rank 0, bag 2 one of each, 7 twice: rank 1 sends two sums, rank 0 its rows.
+  const Keys keys{7, 9, 11, 4, 7, 6};
+  const Keys bags{0, 0, 0, 0, 2, 2};
+  std::vector<std::int32_t> places(6);
+  const exchange::Partition made({{keys.data(), 6, exchange::kByRemainder, true, places.data(), bags.data(), 4}}, 2);
+  Keys message(made.message_size());
+  made.write_message(message.data());
+  CHECK((message == Keys{2, 4, 6, ~3, 7, 9, 11, 4, 0b1001, 0x00020100}));
+  std::int32_t lengths[2];
+  made.write_lengths(lengths);
+  CHECK(lengths[0] == 3 && lengths[1] == 7);
+  std::vector<std::int32_t> from(made.links(0));
+  std::vector<std::int32_t> to(made.links(0));
+  made.write_links(0, from.data(), to.data());
+  CHECK((from == std::vector<std::int32_t>{2, 0, 3, 1}));
+  CHECK((to == std::vector<std::int32_t>{0, 0, 2, 2}));
+
+  const std::int32_t received[] = {7};
+  const exchange::Inbox inbox(message.data() + 3, 7, received, 1, 1);
+  const exchange::RowMessage layout(inbox.answers().data(), 1, {1});
+  const std::vector<float> rows{1, 10, 100};
+  std::vector<float> sums(2);
+  layout.pack(inbox, 0, rows.data(), sums.data());
+  CHECK((sums == std::vector<float>{111, 1}));
+  std::vector<float> gradients(3);
+  layout.unpack(inbox, 0, sums.data(), gradients.data());
+  CHECK((gradients == std::vector<float>{112, 111, 111}));
+}
+
+TEST(bags_of_one_id_come_as_rows) {
+  const Keys keys{1, 1, 3};
+  const Keys bags{0, 1, 2};
+  std::vector<std::int32_t> places(3);
+  const exchange::Partition made({{keys.data(), 3, exchange::kByRemainder, true, places.data(), bags.data(), 64}}, 2);
+  Keys message(made.message_size());
+  made.write_message(message.data());
+  CHECK((message == Keys{0, 2, 1, 3}));
+  std::vector<std::int32_t> to(made.links(0));
+  made.write_links(0, places.data(), to.data());
+  CHECK((places == std::vector<std::int32_t>{0, 0, 1}));
+  CHECK((to == std::vector<std::int32_t>{0, 1, 2}));
+}
+
+}  // namespace
