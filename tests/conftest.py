@@ -1,16 +1,20 @@
 """Which cases of a test are run: by default the diagonal of its lists of parameters; each value has its turn.
 
-And a guard: a test that leaves TensorFlow in another mode than it found it fails, not those that come after it.
+Until when: where time is up, what is left is skipped and counted, so that a slow machine tells what it found. And a
+guard: a test that leaves TensorFlow in another mode than it found it fails, not those that come after it.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import prod
 
 import pytest
+
+_TIME_IS_UP = "their time was up (--until)"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("cases")
     group.addoption("--every-case", action="store_true", help="run each combination of a test's lists of parameters")
     group.addoption("--most", type=int, help="run at most so many of a test's cases, the first and the last included")
+    group.addoption("--until", type=float, help="skip tests that would begin after this time, in seconds since 1970")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -32,6 +37,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept.update(chosen if most is None else spread(chosen, most))
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what is left when time is up."""
+    until = item.config.getoption("--until")
+    if until is not None and time.time() > until:
+        pytest.skip(_TIME_IS_UP)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests were not run for want of time."""
+    late = sum(_TIME_IS_UP in str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
+    if late:
+        terminalreporter.write_line(f"{late} tests were NOT run: {_TIME_IS_UP}", red=True)
 
 
 def spread(cases: Sequence[pytest.Item], most: int) -> Sequence[pytest.Item]:
@@ -70,7 +89,8 @@ def _same_mode() -> Iterator[None]:
 def _executing_eagerly() -> bool | None:
     """Return the mode of the process, None before TensorFlow is imported."""
     tensorflow = sys.modules.get("tensorflow")
-    return bool(tensorflow.executing_eagerly()) if hasattr(tensorflow, "executing_eagerly") else None
+    asked = getattr(tensorflow, "executing_eagerly", None)  # missing while it is imported
+    return bool(asked()) if asked is not None else None
 
 
 def _switch_eager_on() -> None:

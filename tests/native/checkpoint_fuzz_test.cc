@@ -16,14 +16,14 @@ TEST(any_bytes_are_imported_or_refused) {
   std::mt19937_64 random(1);
   int accepted = 0;
   int refused = 0;
-  for (int round = 0; round < 4000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     const std::vector<std::uint8_t> bytes = random_bytes(random);
     const fuzz::Outcome outcome = fuzz::import_bytes(bytes.data(), bytes.size());
     CHECK(outcome.accepted != outcome.refused);
     accepted += outcome.accepted ? 1 : 0;
     refused += outcome.refused ? 1 : 0;
   }
-  CHECK(accepted > 200 && refused > 200);
+  CHECK(accepted > 50 && refused > 50);
 }
 
 }  // namespace

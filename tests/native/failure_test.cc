@@ -72,7 +72,7 @@ bool unchanged(Table& table, const fixtures::Snapshot& before) {
 // Each attempt has a table of its own: what an attempt reserved before it failed would spare the next one allocations.
 fixtures::Snapshot trained_rows() {
   Table table(fixtures::config(kWide));
-  const std::vector<std::int64_t> keys = fixtures::skewed_keys(3000, 1);
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(600, 1);
   const std::vector<float> grads = fixtures::gradients(keys.size() * kWide, 1);
   // Trained, so that a row that cannot be found any more is not mistaken for its initial values.
   table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::sgd));
@@ -99,13 +99,13 @@ void survives_every_failure(Call&& call) {
 }
 
 TEST(no_memory_while_inserting_leaves_the_table_as_it_was) {
-  const std::vector<std::int64_t> keys = fixtures::skewed_keys(6000, 2);
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(2400, 2);
   std::vector<float> out(keys.size() * kWide);
   survives_every_failure([&](Table& table) { table.lookup_or_insert(keys.data(), keys.size(), out.data()); });
 }
 
 TEST(no_memory_while_updating_leaves_the_rows_as_they_were) {
-  const std::vector<std::int64_t> keys = fixtures::skewed_keys(6000, 3);
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(2400, 3);
   const std::vector<float> grads = fixtures::gradients(keys.size() * kWide, 3);
   survives_every_failure([&](Table& table) {
     table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::adagrad));
@@ -114,7 +114,7 @@ TEST(no_memory_while_updating_leaves_the_rows_as_they_were) {
 
 TEST(no_memory_while_importing_leaves_the_table_as_it_was) {
   Table source(fixtures::config(kWide));
-  const std::vector<std::int64_t> keys = fixtures::skewed_keys(6000, 4);
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(2400, 4);
   const std::vector<float> grads = fixtures::gradients(keys.size() * kWide, 3);
   source.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::lazy_adam));
   const auto rows = fixtures::snapshot(source);
