@@ -19,10 +19,10 @@ from typing import Any
 from migrate.errors import MigrateError
 
 _TAIL = 12
-_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
 # oneDNN's thread pool in TensorFlow 2.15.1 now and then frees a closure twice (core dump: dnnl::impl::parallel in
 # OneDnnThreadPool::parallel_for, AVX-512, batch matmul): about one start in eight died. Eigen's kernels do not.
-_SAFE = {"TF_ENABLE_ONEDNN_OPTS": "0"}
+SAFE = {"TF_ENABLE_ONEDNN_OPTS": "0"}
 
 Job = Mapping[str, Any]
 
@@ -36,20 +36,25 @@ def run(module: str, job: Job) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="migrate-verify-") as scratch:
         paths = [Path(scratch) / name for name in ("job", "result", "log")]
         paths[0].write_bytes(pickle.dumps(dict(job)))
-        with paths[2].open("wb") as log:
-            code = subprocess.call(
-                [sys.executable, "-m", "migrate.verify.worker", module, str(paths[0]), str(paths[1])],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                env={**_QUIET, **_SAFE, **os.environ},
-            )
+        code = end_of(module, *paths)
         if not paths[1].exists():
             raise MigrateError(f"{job['path']}: the process that ran it ended with code {code}{_tail(paths[2])}")
         result: dict[str, Any] = pickle.loads(paths[1].read_bytes())
         if "error" in result:
             raise MigrateError(result["error"] + (_tail(paths[2]) if result["unexpected"] else ""))
         return result
+
+
+def end_of(module: str, job: Path, result: Path, log: Path) -> int:
+    """Run a worker's process to its end; return its exit code. What it prints goes to `log`."""
+    with log.open("wb") as output:
+        return subprocess.call(
+            [sys.executable, "-m", "migrate.verify.worker", module, str(job), str(result)],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env={**QUIET, **SAFE, **os.environ},
+        )
 
 
 def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | MigrateError]:
