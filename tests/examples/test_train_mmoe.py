@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import forking
 import numpy as np
 import pytest
 
@@ -36,7 +37,7 @@ def test_auc_counts_pairs_and_halves_ties(train: ModuleType) -> None:
 
 
 def start(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *command], cwd=cwd, capture_output=True, text=True, check=False)
+    return forking.run(*command, cwd=cwd)
 
 
 def run(*command: str, cwd: Path) -> str:

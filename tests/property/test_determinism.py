@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import forking
 
 HERE = Path(__file__).parent
 
 
 def _replay(folder: Path, threads: int, mode: str) -> list[str]:
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), *sys.path]),
-        "RECMIGRATE_NUM_THREADS": str(threads),
-    }
-    command = [sys.executable, str(HERE / "replay.py"), str(folder), "11", mode]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    environment = os.environ | {"RECMIGRATE_NUM_THREADS": str(threads)}
+    done = forking.run(HERE / "replay.py", folder, "11", mode, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()
 

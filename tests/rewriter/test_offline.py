@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import forking
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -48,8 +47,7 @@ def _meta(build: Callable[[], Any] = _build, saver: bool = True) -> Any:
 
 
 def _train(meta: Path, checkpoint: Path | str, target: Path, steps: int = 15) -> list[float]:
-    command = [sys.executable, str(Path(__file__).with_name("offline_run.py")), str(meta), str(checkpoint)]
-    done = subprocess.run([*command, str(steps), str(target)], capture_output=True, text=True)
+    done = forking.run(Path(__file__).with_name("offline_run.py"), meta, checkpoint, str(steps), target)
     assert done.returncode == 0, done.stderr[-3000:]
     losses: list[float] = json.loads(done.stdout.splitlines()[-1])
     return losses

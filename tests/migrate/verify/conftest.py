@@ -1,25 +1,18 @@
-"""Workers of TensorFlow programs are forked from a process that has imported it: the import is most of a worker's time.
-
-The commands' tests and Paddle's have the processes that `migrate verify` starts.
-"""
+"""Workers of TensorFlow programs are forked; tests of the command, and Paddle's, have those that users have."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+import forking
 import pytest
 
 from migrate.verify import worker, workers
 
-_FORKING = multiprocessing.get_context("forkserver")
 _IN_TENSORFLOW = "migrate.verify.tensorflow", "migrate.verify.keras"
-
-
 _own_end_of = workers.end_of
 
 
@@ -42,33 +35,4 @@ def forked_end_of(module: str, job: Path, result: Path, log: Path) -> int:
     if not module.startswith(_IN_TENSORFLOW):
         return _own_end_of(module, job, result, log)
     environment = {**workers.QUIET, **workers.SAFE, **os.environ}
-    process = _FORKING.Process(target=_work, args=(module, job, result, log, environment, Path.cwd()))
-    with mock.patch.dict(os.environ, environment):  # the process that is forked has it from its start
-        process.start()
-    process.join()
-    assert process.exitcode is not None
-    return process.exitcode
-
-
-def _work(module: str, job: Path, result: Path, log: Path, environment: Mapping[str, str], directory: Path) -> None:
-    """Be the worker."""
-    import numpy as np
-
-    output = os.open(log, os.O_WRONLY | os.O_CREAT, 0o600)
-    for number in (1, 2):
-        os.dup2(output, number)
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(directory)
-    sys.argv[:] = ["worker", module, str(job), str(result)]
-    np.random.seed()  # processes do not draw the same numbers, as forks would
-    worker.main(module, str(job), str(result))
-
-
-_FORKING.set_forkserver_preload(
-    [
-        "runtime",
-        "migrate.verify.worker",
-        *(f"migrate.verify.{name}" for name in ("tensorflow.original", "tensorflow.converted", "keras.side")),
-    ]
-)
+    return forking.exit_code(worker.main, module, str(job), str(result), out=log, errors=log, environment=environment)
