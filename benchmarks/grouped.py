@@ -96,12 +96,22 @@ WAYS: dict[str, tuple[type[Tables], str, str]] = {
 
 def in_function(way: str, options: argparse.Namespace, trains: bool) -> Step:
     """Return the step as a tf.function."""
-    kind, look_up, update = WAYS[way]
-    made = kind(options, "f")
+    signature = [tf.TensorSpec([options.tables, options.samples], tf.int64)]
+    step = tf.function(eager_step(way, options, trains, "f"), input_signature=signature)
+    return lambda batch: float(step(tf.constant(batch)))
 
-    @tf.function(  # type: ignore[untyped-decorator]
-        input_signature=[tf.TensorSpec([options.tables, options.samples], tf.int64)]
-    )
+
+def eagerly(way: str, options: argparse.Namespace, trains: bool) -> Step:
+    """Return the step as it is run op by op."""
+    step = eager_step(way, options, trains, "e")
+    return lambda batch: float(step(tf.constant(batch)))
+
+
+def eager_step(way: str, options: argparse.Namespace, trains: bool, name: str) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Return the step for a batch, of new tables."""
+    kind, look_up, update = WAYS[way]
+    made = kind(options, name)
+
     def step(batch: tf.Tensor) -> tf.Tensor:
         ids = tf.unstack(batch)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -111,7 +121,7 @@ def in_function(way: str, options: argparse.Namespace, trains: bool) -> Step:
             getattr(made, update)(tape.gradient(loss, made.variables))
         return loss
 
-    return lambda batch: float(step(tf.constant(batch)))
+    return step
 
 
 def in_session(way: str, options: argparse.Namespace, trains: bool) -> Step:
@@ -132,7 +142,7 @@ def in_session(way: str, options: argparse.Namespace, trains: bool) -> Step:
 
 
 WHAT = {"forward": False, "step": True}
-MODES = {"tf.function": in_function, "v1 session": in_session}
+MODES = {"eager": eagerly, "tf.function": in_function, "v1 session": in_session}
 
 
 def measure(mode: str, trains: bool, options: argparse.Namespace) -> dict[str, Summary]:

@@ -36,6 +36,17 @@ def integers(ids: Any, owner: str) -> tf.Tensor:
     return keys
 
 
+def set_shape(rows: tf.Tensor, keys: tf.Tensor, dim: int) -> None:
+    """Tell a graph that `rows` are those of `keys`, dim wide; to compare an eager tensor's shape takes long."""
+    if not tf.executing_eagerly():
+        rows.set_shape(keys.shape.concatenate([dim]))
+
+
+def wide(keys: tf.Tensor) -> tf.Tensor:
+    """Return keys as int64; a cast from int64 does nothing, and that a hundred times in eager mode takes long."""
+    return keys if keys.dtype == tf.int64 else tf.cast(keys, tf.int64)
+
+
 def either(is_train: Any, train: Callable[[], Result], evaluate: Callable[[], Result]) -> Result:
     """Return `train()` or `evaluate()`, or where `is_train` is a tensor a tf.cond of both.
 

@@ -288,7 +288,7 @@ def _held_rows(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
     rows = [_lookup(table, some) for table, some in zip(tables, own, strict=True)]
     shape = tf.concat([tf.shape(keys), [tables[0].dim]], 0)
     found = tf.reshape(tf.dynamic_stitch(places, rows), shape)
-    found.set_shape(keys.shape.concatenate([tables[0].dim]))
+    _ids.set_shape(found, keys, tables[0].dim)
     return found
 
 
@@ -303,7 +303,7 @@ def _lookup(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
             rows = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
         _ids.with_gradient([table], True)
         _ids.recorded([table], rows)
-    rows.set_shape(keys.shape.concatenate([table.dim]))
+    _ids.set_shape(rows, keys, table.dim)
     return rows
 
 

@@ -53,13 +53,13 @@ def grouped_lookup(
         flat = [ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids for _, ids in pairs]
         requests = []
         for table, ids in zip(members, flat, strict=True):
-            keys = tf.cast(dense_keys(ids, table), tf.int64)
+            keys = _ids.wide(dense_keys(ids, table))
             averages = table.arguments.averages
             request = Request(keys, table.placement, None, dim=table.dim, name=table.table_name, averages=averages)
             requests.append(request)
         rows = rows_of_all(requests, lambda keys: grouped_rows(members, keys, is_train))
         for i, (table, ids) in enumerate(pairs):
-            rows[i].set_shape(requests[i].keys.shape.concatenate([table.dim]))
+            _ids.set_shape(rows[i], requests[i].keys, table.dim)
             rows[i] = rows[i] if trains else tf.stop_gradient(rows[i])
             rows[i] = ids.with_flat_values(rows[i]) if isinstance(ids, tf.RaggedTensor) else rows[i]
         return rows
@@ -67,7 +67,7 @@ def grouped_lookup(
 
 def grouped_rows(members: Sequence[Table], keys: Sequence[tf.Tensor], is_train: Any) -> list[tf.Tensor]:
     """Return the rows of keys of each table that lie in this process, from one op; keys are of any shape."""
-    wide = [tf.cast(one, tf.int64) for one in keys]
+    wide = [_ids.wide(one) for one in keys]
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
         anchors = {table: table.variable.tensor() for table in members}

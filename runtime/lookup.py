@@ -81,7 +81,7 @@ def sparse_lookup(
         )
         (rows,) = rows_of_all([request])
         rows = rows if default is None else default.arrived(rows)
-        rows.set_shape(keys.shape.concatenate([hashtable.dim]))
+        _ids.set_shape(rows, keys, hashtable.dim)
         rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
 

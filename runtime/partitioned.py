@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _ids, _tensorflow
 from runtime.lookup import dense_keys, sparse_lookup
 from runtime.table import Table
 
@@ -51,7 +51,7 @@ def partitioned_lookup(
         rows = [sparse_lookup(table, own, **more) for table, own in zip(tables, keys, strict=True)]
         shape = tf.concat([tf.shape(given), [tables[0].dim]], 0)
         found = tf.reshape(tf.dynamic_stitch(places, rows), shape)
-        found.set_shape(given.shape.concatenate([tables[0].dim]))
+        _ids.set_shape(found, given, tables[0].dim)
         return found
 
 

@@ -143,6 +143,8 @@ class Table(TableFacts, _tensorflow.Parent):
         Raises:
             ValueError: the table is eager and this is a v1 graph, or it belongs to another v1 graph.
         """
+        if self.graph is None and tf.executing_eagerly():
+            return
         with tf.init_scope():
             here = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         if here is self.graph:
