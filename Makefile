@@ -54,7 +54,7 @@ setup: $(VENV)/.installed $(NATIVE)
 
 # Horovod has no binaries: it is compiled against the TensorFlow that is there, without MPI, PyTorch and MXNet. Its tests are skipped
 # without it. Over Gloo, 0.28.1 has room for the ranks' numbers and says there are none, so that it never misses a late one: made right.
-# Without debug information, at -O1 (its loops are vectorised all the same) and with one of its two copies of Gloo, it takes a sixth of the time.
+# Without debug information, at -O1 (its loops are vectorised all the same) and with one of its two copies of Gloo, it takes 0.6 times the time.
 $(VENV)/.horovod: export HOROVOD_WITH_TENSORFLOW = 1
 $(VENV)/.horovod: export HOROVOD_WITHOUT_PYTORCH = 1
 $(VENV)/.horovod: export HOROVOD_WITHOUT_MXNET = 1
