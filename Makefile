@@ -89,9 +89,10 @@ $(TF221)/.locked: constraints/tf221.txt
 	@touch $@
 
 test-tf221: setup $(TF221)/.locked
-	@echo "==> native, runtime, rewriter and property tests on TensorFlow 2.21 with $$(sha256sum $(NATIVE) | cut -c1-12) (the library tested above)"
+	@echo "==> native, runtime, rewriter and property tests, and proofs of Keras 3, on TensorFlow 2.21 with $$(sha256sum $(NATIVE) | cut -c1-12) (the library tested above)"
 	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python $(PYTEST) --hypothesis-profile=quick --most=1 -m "not one_version" \
-	  tests/native/test_ops*.py tests/runtime tests/rewriter tests/property/test_*sequences.py tests/property/test_bad_input.py
+	  tests/native/test_ops*.py tests/runtime tests/rewriter tests/property/test_*sequences.py tests/property/test_bad_input.py \
+	  tests/migrate/verify/test_verify_keras_3.py
 
 # `pip install .` as a user does it: an isolated build, a non-editable install, run from another directory.
 wheel-test: setup

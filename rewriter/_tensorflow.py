@@ -11,12 +11,14 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 from tensorflow.python.data.util import structure
-from tensorflow.python.framework import function_def_to_graph, ops
+from tensorflow.python.distribute.values import DistributedVariable
+from tensorflow.python.framework import function_def_to_graph, op_def_registry, ops
 from tensorflow.python.ops.variables import PartitionedVariable
 
 from runtime._tensorflow import in_control_flow, stateful_types, update_input
 
 __all__ = [
+    "arguments_of",
     "body_of",
     "calls",
     "captured_from",
@@ -30,10 +32,13 @@ __all__ = [
     "parts_of",
     "replace_controls",
     "replace_iterators",
+    "settings_of",
     "stateful_types",
+    "strategy_of",
     "update_input",
     "waiting_for",
     "watch_inputs",
+    "writes_in_place",
 ]
 
 _MARK = "_has_manual_control_dependencies"
@@ -45,17 +50,23 @@ def replace_controls(op: tf.Operation, before: Sequence[tf.Operation]) -> None:
     op._add_control_inputs(list(before))
 
 
-def watch_inputs(graph: tf.Graph, check: Callable[[str, str, list[tf.Tensor]], None]) -> None:
-    """Let `check` see the type, the name and the inputs of each op before Python builds it in a live graph.
+Seen = Callable[[str, str, list[tf.Tensor]], "tuple[list[tf.Tensor], list[tf.Operation]] | None"]
 
-    What it raises, the author's line that would build the op raises.
+
+def watch_inputs(graph: tf.Graph, see: Seen) -> None:
+    """Let `see` see the type, the name and the inputs of each op before Python builds it in a live graph.
+
+    It may return other inputs, and ops to wait for. What it raises, the author's line that would build the op raises.
     """
     create = graph._create_op_internal
 
     def created(op_type: str, inputs: Any, *arguments: Any, **named: Any) -> tf.Operation:
         name = named.get("name") or (arguments[2] if len(arguments) > 2 else None) or op_type
-        check(op_type, name.rstrip("/"), inputs)
-        return create(op_type, inputs, *arguments, **named)
+        inputs, waits = see(op_type, name.rstrip("/"), inputs) or (inputs, [])
+        op = create(op_type, inputs, *arguments, **named)
+        if waits:
+            op._add_control_inputs(waits)
+        return op
 
     graph._create_op_internal = created
 
@@ -64,6 +75,50 @@ def body_of(function: Any) -> tuple[Any, dict[str, str]]:
     """Return the body of a FunctionDef as a GraphDef, and names of tensors there by those that the function has."""
     definition, names = function_def_to_graph.function_def_to_graph_def(function)
     return definition, dict(names)
+
+
+def arguments_of(node: Any) -> list[tuple[str, int]] | None:
+    """Return the name and the type (a number, 0 where it is not known) of each data input of a NodeDef.
+
+    None when this process does not know the op.
+    """
+    definition = op_def_registry.get(node.op)
+    if definition is None:
+        return None
+    found: list[tuple[str, int]] = []
+    for argument in definition.input_arg:
+        if argument.type_list_attr:
+            types = list(node.attr[argument.type_list_attr].list.type)
+        else:
+            count = node.attr[argument.number_attr].i if argument.number_attr else 1
+            types = [argument.type or node.attr[argument.type_attr].type] * count
+        found += [(argument.name, int(kind)) for kind in types]
+    return found
+
+
+def settings_of(node: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the name, value and default of each attribute of a NodeDef that is no type and no note (`_name`)."""
+    definition = op_def_registry.get(node.op)
+    known = {one.name: one for one in definition.attr} if definition is not None else {}
+    for name, value in node.attr.items():
+        kind = known[name].type if name in known else ""
+        if name.startswith("_") or kind in ("type", "list(type)"):
+            continue
+        held, usual = (getattr(one, one.WhichOneof("value") or "s") for one in (value, _default(known, name)))
+        yield name, held, usual if known and name in known and known[name].HasField("default_value") else None
+
+
+def _default(known: Mapping[str, Any], name: str) -> Any:
+    return known[name].default_value if name in known else tf.compat.v1.AttrValue()
+
+
+def writes_in_place(node: Any) -> bool:
+    """Whether a NodeDef is of an op that changes its first input: it gives a reference to it, or nothing."""
+    definition = op_def_registry.get(node.op)
+    if definition is None or not definition.input_arg:
+        return False
+    outputs, first = definition.output_arg, definition.input_arg[0]
+    return not outputs or (first.is_ref and outputs[0].is_ref and node.op not in ("RefSwitch", "RefMerge", "RefEnter"))
 
 
 @contextlib.contextmanager
@@ -108,10 +163,24 @@ def inputs_called(op: tf.Operation, name: str) -> list[int]:
 
 
 def parts_of(item: Any) -> list[tf.Variable]:
-    """Return the variables that an item of a collection is: a partitioned one is its parts; none for what is none."""
+    """Return the variables that an item of a collection is; none for what is none.
+
+    A partitioned one is its parts, and that of a strategy its copies here.
+    """
     if isinstance(item, PartitionedVariable):
-        return list(item)
+        return [part for one in item for part in parts_of(one)]
+    if isinstance(item, DistributedVariable):
+        return list(item.values)
     return [item] if isinstance(item, tf.Variable) else []
+
+
+def strategy_of(item: Any) -> tuple[str, int]:
+    """Return the tf.distribute.Strategy that an item of a collection belongs to, and its replicas; "" and 1 for none.
+
+    Asked by its initializer, a variable of a strategy would build ops.
+    """
+    strategy: Any = getattr(item, "distribute_strategy", None)
+    return (type(strategy).__name__, strategy.num_replicas_in_sync) if strategy else ("", 1)
 
 
 def captured_from(tensor: tf.Tensor, graph: tf.Graph) -> tf.Tensor | None:

@@ -13,14 +13,14 @@ from rewriter.graph import GraphView
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import READS
 from rewriter.plan import Plan
+from rewriter.started import ASKS, started_parts
 from rewriter.trace import line_here
+from runtime.table import tables
 
 __all__ = ["refuse_later_uses"]
 
-#: What Keras builds of every variable before it looks for those that no initializer was run of.
-_ASKED = ("VarIsInitializedOp", "IsVariableInitialized")
-#: By graph: the ops that give a moved variable whole, and its name.
-_dead: WeakKeyDictionary[tf.Graph, dict[str, str]] = WeakKeyDictionary()
+#: By graph: the ops that give a moved variable whole, with its name and that of its table.
+_dead: WeakKeyDictionary[tf.Graph, dict[str, tuple[str, str]]] = WeakKeyDictionary()
 
 
 def refuse_later_uses(graph: tf.Graph, before: GraphView, plan: Plan) -> Callable[[], None]:
@@ -29,9 +29,9 @@ def refuse_later_uses(graph: tf.Graph, before: GraphView, plan: Plan) -> Callabl
     The op that would be built raises a ValueError, in the author's line.
     """
     known = dict(_dead.get(graph, {}))
-    _dead[graph] = known | {op: name for table in plan.tables for op, name in _whole(before, table)}
+    _dead[graph] = known | {op: (name, table.name) for table in plan.tables for op, name in _whole(before, table)}
     if not known:
-        _tensorflow.watch_inputs(graph, lambda kind, name, tensors: _check(graph, kind, name, tensors))
+        _tensorflow.watch_inputs(graph, lambda kind, name, tensors: _seen(graph, kind, name, tensors))
     return lambda: _dead.__setitem__(graph, known)
 
 
@@ -44,13 +44,28 @@ def _whole(view: GraphView, table: Table) -> Iterator[tuple[str, str]]:
         yield from ((op, name) for op in reads if op not in valid)
 
 
-def _check(graph: tf.Graph, kind: str, name: str, tensors: list[tf.Tensor]) -> None:
+def _seen(
+    graph: tf.Graph, kind: str, name: str, tensors: list[tf.Tensor]
+) -> tuple[list[tf.Tensor], list[tf.Operation]] | None:
+    """Refuse an op that uses a moved variable; let one that asks whether it is initialized ask the table."""
     dead = _dead.get(graph, {})
-    for tensor in tensors:
-        if tensor.op.name in dead and kind not in _ASKED:
-            line = line_here()
-            raise ValueError(
-                f"`{name}` ({kind}){f', built at {line},' if line else ''} uses the variable `{dead[tensor.op.name]}`, "
-                "which became a table when the graph was rewritten: build it before rewriter.rewrite(), or before the "
-                "session whose GraphModifierHook rewrites the graph"
-            )
+    used = next((tensor for tensor in tensors if tensor.op.name in dead), None)
+    if used is None:
+        return None
+    variable, table = dead[used.op.name]
+    if kind in ASKS:
+        return _started(graph, kind, table)
+    line = line_here()
+    raise ValueError(
+        f"`{name}` ({kind}){f', built at {line},' if line else ''} uses the variable `{variable}`, "
+        "which became a table when the graph was rewritten: build it before rewriter.rewrite(), or before the "
+        "session whose GraphModifierHook rewrites the graph"
+    )
+
+
+def _started(graph: tf.Graph, kind: str, table: str) -> tuple[list[tf.Tensor], list[tf.Operation]]:
+    made = next(one for one in tables(graph) if one.table_name == table)
+    with tf.control_dependencies(None), tf.device(None):
+        parts = started_parts(table, made, reference=kind == ASKS[1])
+    part = f"{table}/started/{kind}"
+    return [parts[part]], [parts[one] for one in (f"{part}/known",) if one in parts]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rewriter.facts import Table, Update
 from rewriter.graph import GraphView, Tensor
 from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
+from rewriter.started import ASKS
 
 if TYPE_CHECKING:
     from rewriter.plan import Plan
@@ -28,7 +29,8 @@ def with_regions(view: GraphView, plan: Plan) -> Plan:
         for saved in saver.tables:
             cuts[saved.table].take_saver(saver, saved.assignments)
     for edit in plan.inputs:
-        if edit.rule != "saver":  # that is how other variables are restored
+        asked = view.type(edit.use.op) not in ASKS or view.users(edit.use.op)
+        if edit.rule != "saver" and asked:  # a Saver's is how other variables are restored
             cut = cuts.get(edit.table)
             if cut:
                 cut.edits.append(_Edge(edit.old.rpartition(":")[0], edit.use.op, edit.by))

@@ -62,6 +62,8 @@ class GraphView:
         self.closed: frozenset[str] = frozenset()
         #: Where the graph is live, the op that initializes each variable.
         self.initializers: dict[str, str] = {}
+        #: Where the graph is live, the strategy and how many replicas it has, by the variables that it copies to each.
+        self.copied: dict[str, tuple[str, int]] = {}
         with uncollected():
             self._build(definition)
 
@@ -103,8 +105,12 @@ class GraphView:
         view.closed = _tensorflow.closed_loops(graph)
         variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
         # That of a variable on references is the tensor of the op.
-        found = ((one.op.name, one.initializer) for one in variables if isinstance(one, tf.Variable))
+        found = ((one.op.name, one.initializer) for item in variables for one in _tensorflow.parts_of(item))
         view.initializers = {name: getattr(op, "op", op).name for name, op in found if op is not None}
+        strategies = ((item, _tensorflow.strategy_of(item)) for item in variables)
+        view.copied = {
+            part.op.name: found for item, found in strategies if found[1] > 1 for part in _tensorflow.parts_of(item)
+        }
         return view
 
     def __contains__(self, op: str) -> bool:

@@ -45,10 +45,19 @@ def _modify(graph: tf.Graph, dump: bool, tables: Any, ids: bool, prefetch: bool)
     _write(graph, "before", dump)
     plan, view = rewrite_and_view(graph, tables)
     pipeline = move_ids(graph, view=view, prefetch=prefetch) if ids else PipelinePlan()
-    for line in [*plan.summary().splitlines(), *pipeline.summary().splitlines()]:
-        _log.info("%s", line)
+    _tell(plan, pipeline, tables)
     _write(graph, "after", dump)
     return plan, pipeline
+
+
+def _tell(plan: Plan, pipeline: PipelinePlan, asked: Any) -> None:
+    """Log what was done; as a warning what was asked for by name and stays, and all that stays where nothing moves."""
+    wanted = set() if asked == "auto" else set(asked)
+    for refusal in plan.refusals:
+        if refusal.table in wanted or not plan.tables:
+            _log.warning("%s", refusal)
+    for line in [*plan.summary().splitlines(), *pipeline.summary().splitlines()]:
+        _log.info("%s", line)
 
 
 def _write(graph: tf.Graph, when: str, wanted: bool) -> None:

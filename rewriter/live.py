@@ -20,12 +20,13 @@ from rewriter.checks_moved import collections_of, stands_for
 from rewriter.edges import edit_controls, edit_input
 from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
 from rewriter.graph import Tensor
-from rewriter.live_branches import StandIn, carried_parts
+from rewriter.live_branches import StandIn, carried_from, carried_parts
 from rewriter.live_parts import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.live_savers import build_saver, let_restore_stock
 from rewriter.patterns.branches import READS
 from rewriter.plan import ControlEdit, Plan
 from rewriter.savers import SaverPart
+from rewriter.started import ASKS, started_parts
 from runtime import sparse_lookup
 from runtime.checkpoint.stock import StockVariable
 from runtime.optimizers.by_rule import record_updates, update_by_rule
@@ -35,6 +36,8 @@ from runtime.table import table_for_variable
 __all__ = ["MOVED", "SCOPE", "apply_plan"]
 
 _SLOTS = re.compile(r"(.+)/slots/(\d+(?:,\d+)*)")
+#: Optimizers, Savers and warm starts find here what they are about: also the tables that took the place of variables.
+_TRAINABLE = tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES
 #: Ops that a rewrite adds are below this scope.
 SCOPE = "recmigrate/"
 #: The names of the variables of a graph that became tables. No collection has them: it would be exported.
@@ -57,13 +60,16 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
     undo = contextlib.ExitStack()
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
         undo.callback(_restore_collections, graph, collections_of(graph))
-        parts = _Parts(graph, [edit.by for edit in plan.controls])
+        asked = [edit.by for edit in plan.inputs] + [edit.by for edit in plan.controls]
+        parts = _Parts(graph, asked)
         parts.add(plan.tables)
         _edit(graph, plan, parts, undo)
         if made is not None:
             made |= {part: parts.found(part).name for part in parts.names}
         moved = [name for table in plan.tables for name in table.variables]
+        stand_ins = [parts.anchor(table.name) for table in plan.tables if _is_trainable(graph, table)]
         _leave_collections(graph, set(moved))
+        graph.get_collection_ref(_TRAINABLE).extend(stand_ins)
         undo.callback(MOVED.__setitem__, graph, MOVED.get(graph, []))
         MOVED[graph] = [*MOVED.get(graph, []), *moved]
         return undo.pop_all().close
@@ -86,10 +92,11 @@ class _Parts:
     """The ops that a plan's tables need, made in the graph, by the names that the plan calls them."""
 
     def __init__(self, graph: tf.Graph, awaited: Iterable[str]) -> None:
-        """Take the graph, and the names of the parts that ops wait for: slots start alone where one asks for that."""
+        """Take the graph, and the names of the parts that ops read or wait for; some are made only if one does."""
         self._graph = graph
+        self._awaited = set(awaited)
         self._slots: dict[str, dict[str, list[int]]] = {}  # by table, by part: the numbers of the slots
-        for part in awaited:
+        for part in self._awaited:
             if found := _SLOTS.fullmatch(part):
                 self._slots.setdefault(found[1], {})[part] = [int(one) for one in found[2].split(",")]
         self._parts: dict[str, Any] = {}
@@ -112,6 +119,10 @@ class _Parts:
     def found(self, part: str) -> Any:
         """Return the tensor or op that a part is."""
         return self._parts[part]
+
+    def anchor(self, table: str) -> tf.Variable:
+        """Return the variable that stands for a table."""
+        return self._made[table].variable
 
     def tensor(self, part: str) -> tf.Tensor:
         """Return a part that gives a value."""
@@ -143,7 +154,13 @@ class _Parts:
             while op.inputs and op.inputs[0].op.type in READS:
                 op = op.inputs[0].op
                 old.append(op)
-        before = dict.fromkeys(one for op in old for one in op.control_inputs)
+        with self._waiting_as(old, [one for op in old for one in op.control_inputs]):
+            yield
+
+    @contextlib.contextmanager
+    def _waiting_as(self, old: Iterable[tf.Operation], awaited: Iterable[tf.Operation]) -> Iterator[None]:
+        """Build what waits for `awaited`, as the ops `old` do; what takes their place takes it here, too."""
+        before = dict.fromkeys(awaited)
         first = self._graph.version
         with _tensorflow.waiting_for(list(before)):
             yield
@@ -202,6 +219,8 @@ class _Parts:
         made = self._made[table.name]
         for part, numbers in self._slots.get(table.name, {}).items():
             self._parts[part] = start_slots(made, {one: table.updates[0].starts[one] for one in numbers})
+        asked = any(part.startswith(f"{table.name}/started/{ASKS[1]}") for part in self._awaited)
+        self._parts |= started_parts(table.name, made, asked)
         for answer in table.answers:
             self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(answer)
         self._parts |= carried_parts(self._graph, table)
@@ -210,7 +229,7 @@ class _Parts:
             with _branch(self._graph.get_operation_by_name(summary.op)):
                 self._parts[f"{table.name}/summary/{summary.op}"] = all_rows(made, table, summary.part)
         for number, piece in enumerate(table.pieces):
-            if any(one.part == number for one in table.assigned):
+            if f"{table.name}/assigned/{number}" in self._awaited:
                 self._parts[f"{table.name}/assigned/{number}"] = unread(piece.rows, table.dim)
         for assignment in table.assigned:
             part = f"{table.name}/assign/{assignment.op}"
@@ -219,7 +238,12 @@ class _Parts:
 
     def _update(self, made: RuntimeTable, table: Table, update: Update) -> tf.Operation:
         hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]
-        with _branch(self._graph.get_operation_by_name(update.ops[0])):
+        old = [self._graph.get_operation_by_name(name) for name in update.ops]
+        # A step waits for reads and decays of its own slots, which nobody runs any more.
+        gone = {*update.ops, *table.variables}
+        own = (one for op in old for one in op.control_inputs if one.name not in gone)
+        awaited = [one for one in own if not any(carried_from(given).name in gone for given in one.inputs)]
+        with _branch(old[0]), self._waiting_as(old, awaited):
             return update_by_rule(made, gradient(table, update, self._take), update.rule, hyper, update.starts)
 
     def _answer(self, answer: StaticAnswer) -> tf.Tensor:
@@ -267,6 +291,10 @@ def _moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
     """Fail, in whoever fetches a gather that cannot be made to read the table, with what to fetch instead."""
     text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
     return tf.raw_ops.Assert(condition=tf.constant(False), data=[text])
+
+
+def _is_trainable(graph: tf.Graph, table: Table) -> bool:
+    return any(stands_for(item, set(table.variables)) for item in graph.get_collection(_TRAINABLE))
 
 
 def _leave_collections(graph: tf.Graph, names: set[str]) -> None:

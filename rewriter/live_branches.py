@@ -10,7 +10,7 @@ from rewriter import _tensorflow
 from rewriter.facts import Table
 from rewriter.patterns.branches import ENTRIES, READS, SWITCHES
 
-__all__ = ["StandIn", "carried_parts"]
+__all__ = ["StandIn", "carried_from", "carried_parts"]
 
 
 class StandIn:
@@ -41,6 +41,13 @@ class StandIn:
                 return list(tf.raw_ops.Switch(data=data, pred=op.inputs[1]))
             settings = {name: op.get_attr(name) for name in ("frame_name", "is_constant", "parallel_iterations")}
             return [tf.raw_ops.Enter(data=data, **settings)]
+
+
+def carried_from(tensor: tf.Tensor) -> tf.Operation:
+    """Return the op of what was carried to a tensor: the variable, where it is one."""
+    while tensor.op.type in (*READS, *SWITCHES, *ENTRIES):
+        tensor = tensor.op.inputs[0]
+    return tensor.op
 
 
 def carried_parts(graph: tf.Graph, table: Table) -> dict[str, tf.Tensor]:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from rewriter.afterwards import refuse_later_uses
 from rewriter.checks import check
 from rewriter.checks_moved import check_collections, check_readers, collections_of
+from rewriter.exported import let_restore_whole, prepare_exports
 from rewriter.graph import GraphView, uncollected
 from rewriter.inlining import inline_calls, unlocked_by_inlining
 from rewriter.live import MOVED, apply_plan
@@ -60,6 +61,9 @@ def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = Fals
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)
+        if not dry_run:
+            let_restore_whole(graph, view, MOVED.get(graph, ()))
+            prepare_exports(rewrite)
         undo.pop_all()
     return plan, view
 

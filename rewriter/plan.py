@@ -13,10 +13,11 @@ from rewriter.facts import Lookup, Refusal, Table
 from rewriter.graph import GraphView, Tensor, Use
 from rewriter.origins import table_line, with_rules
 from rewriter.patterns.assignments import results_of
-from rewriter.patterns.branches import readers
+from rewriter.patterns.branches import is_reference, readers
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.region import Region
 from rewriter.savers import SaverPart, find_savers
+from rewriter.started import asked, asked_in_place
 from rewriter.tables import find_tables
 
 __all__ = ["ControlEdit", "InputEdit", "Plan", "make_plan"]
@@ -96,9 +97,11 @@ def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()
 
 def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
     parts = list(_replaced(view, table).items())
-    parts += [(answer.op, f"{table.name}/{answer.kind}/{answer.op}") for answer in table.answers]
+    direct = {use.op for use in asked_in_place(view, table)}
+    answers = (one for one in table.answers if one.op not in direct)
+    parts += [(answer.op, f"{table.name}/{answer.kind}/{answer.op}") for answer in answers]
     edits = [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
-    edits += _set_elsewhere(view, table)
+    edits += [*_set_elsewhere(view, table), *asked(view, table)[0]]
     for one in table.summaries:
         old = str(view.inputs(one.op)[one.input])
         edits.append(InputEdit(Use(one.op, one.input), old, f"{table.name}/summary/{one.op}"))
@@ -106,12 +109,13 @@ def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
 
 
 def _set_elsewhere(view: GraphView, table: Table) -> list[InputEdit]:
-    """Let assignments to a ref variable, which fails whoever takes it, set one that nobody reads."""
-    refs = ((one, view.inputs(one.op)[0]) for one in table.assigned)
+    """Let initializers of, and assignments to, a ref variable, which fails whoever takes it, set one nobody reads."""
+    sets = [(one.op, one.part) for one in table.assigned]
+    sets += [(part.initializer, number) for number, part in enumerate(table.pieces)]
     return [
-        InputEdit(Use(one.op, 0), str(old), f"{table.name}/assigned/{one.part}")
-        for one, old in refs
-        if view.type(table.pieces[one.part].name) != "VarHandleOp"
+        InputEdit(Use(op, 0), str(view.inputs(op)[0]), f"{table.name}/assigned/{part}")
+        for op, part in dict.fromkeys(sets)
+        if is_reference(view, table.pieces[part].name)
     ]
 
 
@@ -159,6 +163,7 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
                 waits.setdefault((waiting, part), []).append(op)
     waits |= _slots_alone(view, table, starts, starting)
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
+    edits += asked(view, table)[1]
     # Who runs the initializer itself, [variable.initializer for ...], starts the table, too.
     edits += [ControlEdit(op, (), f"{table.name}/initializer") for op in own]
     gathers = {op: i for i, lookup in enumerate(table.lookups) for op in (lookup.op, *lookup.gathers)}

@@ -16,13 +16,13 @@ from rewriter.facts import Table
 from rewriter.graph import GraphView
 from rewriter.patterns.branches import carried_uses, carries
 from rewriter.savers import restored_by
+from rewriter.started import ASKS
 
 __all__ = ["Pruned", "prune", "reads", "touched"]
 
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
-_SET = ("VarIsInitializedOp", "IsVariableInitialized")
 #: Types of ops that are of no use but for a variable.
-_IDLE = (*_ASSIGNMENTS, *_SET, "VariableShape", "Shape", "SaveV2", "DisableCopyOnRead")
+_IDLE = (*_ASSIGNMENTS, *ASKS, "VariableShape", "Shape", "SaveV2", "DisableCopyOnRead")
 _FED = ("Placeholder", "PlaceholderWithDefault", "PlaceholderV2")
 _COLOCATION = "_class"
 
@@ -114,18 +114,7 @@ def _stand_ins(
             if op in named or not (before.users(op) or before.waiting(op)):
                 _become(nodes[op], "NoOp", ["^" + parts[part].partition(":")[0]])
                 found.append(op)
-        found += _set_slots(nodes, before, table)
     return found
-
-
-def _set_slots(nodes: dict[str, Any], before: GraphView, table: Table) -> list[str]:
-    """Answer whether a slot is set, which nobody sets any more: the rows have it."""
-    asked = [use.op for slot in table.slots for use in before.users(slot) if before.type(use.op) in _SET]
-    asked = [op for op in asked if before.users(op)]
-    for op in asked:
-        _become(nodes[op], "Const", [], dtype=tf.bool)
-        nodes[op].attr["value"].tensor.CopyFrom(tf.make_tensor_proto(True))
-    return asked
 
 
 def _become(node: Any, kind: str, inputs: list[str], **types: tf.DType) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -10,17 +11,20 @@ import numpy as np
 import tensorflow as tf
 
 from rewriter.facts import Lookup, Refusal, StaticAnswer, Summary, Table, Update
+from rewriter.flow import Pick, Picks
 from rewriter.graph import GraphView, Tensor, Use
 from rewriter.matching import Mismatch
 from rewriter.patterns.assignments import sort_assignments
-from rewriter.patterns.branches import CLOSED, carried_uses, carries, computed_from, source, waited_for
+from rewriter.patterns.attributes import strange_setting
+from rewriter.patterns.branches import CLOSED, carries, computed_from, source, waited_for
 from rewriter.patterns.composed import adam_update, descent_update
-from rewriter.patterns.functions import functions_of, inner_uses, why_not_entered
+from rewriter.patterns.functions import functions_of, why_not_entered
 from rewriter.patterns.fused import FUSED, fused_update
 from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.savers import restored_by, why_not_saved
+from rewriter.started import ASKS
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 
@@ -32,10 +36,12 @@ LOOKUPS = (*_GATHERS, *SEGMENTS)
 _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterSub")
 _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
-_SET = ("VarIsInitializedOp", "IsVariableInitialized")
+#: Types of ops that a table replaces: what they are set to must be known.
+_REPLACED = {*LOOKUPS, *FUSED, *_SCATTERS, *_SUBTRACTIONS, *_ASSIGNMENTS}
+_REMEDY = "look rows up by tf.nn.embedding_lookup of the variable itself, and change these"
 #: Jobs whose variables only one session trains, other than those of parameter servers.
 _OWN_JOBS = ("localhost", "local", "worker", "chief", "master")
-_ANSWERS = {"VariableShape": "shape", "Shape": "shape", "Size": "size", "Rank": "rank"} | dict.fromkeys(_SET, "set")
+_ANSWERS = {"VariableShape": "shape", "Shape": "shape", "Size": "size", "Rank": "rank"} | dict.fromkeys(ASKS, "set")
 
 
 class _Refused(Exception):
@@ -44,6 +50,19 @@ class _Refused(Exception):
     def __init__(self, reason: str, *path: str) -> None:
         super().__init__(reason)
         self.reason, self.path = reason, path
+
+
+class _Whole(_Refused):
+    """The last op of the path uses the variable whole."""
+
+
+def _why_whole(found: _Whole, pick: Pick | None) -> _Refused:
+    """Say more of an op that uses a variable whole if it picks of it, or leads to what does."""
+    if pick is None or found.path != pick.path[: len(found.path)]:
+        return found
+    if pick.op == found.path[-1]:
+        return _Refused(f"{pick.type} `{pick.op}` picks of it, and a table only looks rows up: {_REMEDY}", *pick.path)
+    return _Refused(f"{found.reason} for what {pick.type} `{pick.op}` picks of: {_REMEDY}", *pick.path)
 
 
 @dataclass
@@ -94,16 +113,23 @@ class _Finder:
 
     def __init__(self, view: GraphView) -> None:
         self.view = view
+        self._picks = Picks(view)
 
     def judge(self, name: str, asked: bool) -> Table | None:
         """Return the table that a variable is; None for one that nobody looks up."""
-        if not asked and not self._looked_up(name):
+        pick = self._picks.of(name)
+        if not asked and pick is None:
             return None
         rows, dim = self._size(name)
         self._check_job(name)
+        self._check_shared(name)
+        self._check_settings(name)
         uses = _Uses()
-        for use in self.view.users(name):
-            self._use(name, use, uses, (name,))
+        try:
+            for use in self.view.users(name):
+                self._use(name, use, uses, (name,))
+        except _Whole as whole:
+            raise _why_whole(whole, pick) from None
         if not uses.lookups:
             raise _Refused("nothing looks its rows up")
         sets = sort_assignments(self.view, name, uses.assignments)
@@ -120,6 +146,12 @@ class _Finder:
         return Table(name, rows, dim, initial, sets.initializer, *found, assigned=sets.later, summaries=summaries)
 
     def _check_job(self, name: str) -> None:
+        if name in self.view.copied:
+            strategy, replicas = self.view.copied[name]
+            raise _Refused(
+                f"{strategy} has a copy of it on each of {replicas} replicas, and a table is one: leave "
+                "train_distribute and eval_distribute out, or give the strategy one device"
+            )
         device = str(self.view.nodes[name].device)
         found = re.search("/job:([^/]*)", device)
         if found and found[1] not in _OWN_JOBS:
@@ -127,6 +159,28 @@ class _Finder:
                 f"it stands on {device}, where the sessions of other workers would train it too, and a table belongs "
                 "to one session: train in one process"
             )
+
+    def _check_shared(self, name: str) -> None:
+        """Refuse a variable that other ops give, too: those that import a graph twice share its variables."""
+        others = [one for one in self._sharing.get(self._shared_name(name), ()) if one != name]
+        if others:
+            raise _Refused(f"`{others[0]}` is the same variable by its shared_name: import the graph once", others[0])
+
+    @functools.cached_property
+    def _sharing(self) -> dict[tuple[str, str], list[str]]:
+        found: dict[tuple[str, str], list[str]] = {}
+        for name in self.view.of_type(*VARIABLES):
+            found.setdefault(self._shared_name(name), []).append(name)
+        return found
+
+    def _shared_name(self, name: str) -> tuple[str, str]:
+        container, shared = (self.view.attribute(name, one).s.decode() for one in ("container", "shared_name"))
+        return container, shared or name
+
+    def _check_settings(self, op: str, *path: str) -> None:
+        strange = strange_setting(self.view, op)
+        if strange:
+            raise _Refused(f"{self.view.type(op)} `{op}` has {strange}, which no table has", *path)
 
     @staticmethod
     def _check_updates(updates: list[Update]) -> None:
@@ -138,14 +192,6 @@ class _Finder:
                     "table has the slots of one: minimize the sum of the losses, or give one optimizer both",
                     one.ops[0],
                 )
-
-    def _looked_up(self, name: str) -> bool:
-        for use in carried_uses(self.view, name, chosen=True):
-            if self.view.type(use.op) in LOOKUPS and use.input == 0:
-                return True
-            if any(inner.type in LOOKUPS and inner.input == 0 for inner in inner_uses(self.view, use)):
-                return True
-        return False
 
     def _size(self, name: str) -> tuple[int, int]:
         kind = tf.as_dtype(self.view.attribute(name, "dtype").type)
@@ -160,6 +206,8 @@ class _Finder:
         """Sort one use of the variable, or of what reads it whole, in; raise for what a table cannot do."""
         op, kind = use.op, self.view.type(use.op)
         path = (*path, op)
+        if kind in _REPLACED and use.input == 0:
+            self._check_settings(op, *path)
         if kind in LOOKUPS and use.input == 0:
             uses.lookups.append((op, self._ids(op, path)))
         elif kind in FUSED and use.input == 0:
@@ -185,7 +233,7 @@ class _Finder:
         elif functions_of(self.view, self.view.nodes[op]):
             raise _Refused(why_not_entered(self.view, use, LOOKUPS), *path)
         else:
-            raise _Refused(f"{kind} `{op}` uses it whole", *path)
+            raise _Whole(f"{kind} `{op}` uses it whole", *path)
 
     def _of_handle(self, op: str) -> bool:
         """Whether this is the shape of a variable's handle, as in gradients of nested loops, not of its value."""

@@ -345,8 +345,8 @@ def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Calla
     change(builder, "_maybe_create_saver", made)
 
 
-def explain_restores(explain: Callable[[str, str], str | None]) -> None:
-    """Let `explain` say, from the path and the message, why a Saver cannot restore a checkpoint."""
+def explain_restores(explain: Callable[[tf.Graph, str, str], str | None]) -> None:
+    """Let `explain` say, from the graph, the path and the message, why a Saver cannot restore a checkpoint."""
     restore = saver.Saver.restore
 
     @functools.wraps(restore)
@@ -354,7 +354,7 @@ def explain_restores(explain: Callable[[str, str], str | None]) -> None:
         try:
             return restore(self, session, path)
         except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
-            reason = explain(str(path), str(error))
+            reason = explain(session.graph, str(path), str(error))
             if reason is None:
                 raise
             raise type(error)(error.node_def, error.op, f"{reason}\n\n{error.message}") from error
@@ -391,7 +391,8 @@ def _skip(owner: Any, name: str, adapted: Callable[[Any], bool]) -> None:
     made = getattr(owner, name)
 
     @functools.wraps(made)
-    def make(self: Any, variable: Any, *args: Any, **kwargs: Any) -> Any:
-        return None if adapted(variable) else made(self, variable, *args, **kwargs)
+    def make(self: Any, *args: Any, **kwargs: Any) -> Any:
+        variable = args[0] if args else kwargs["var"]  # by name where a slot is restored
+        return None if adapted(variable) else made(self, *args, **kwargs)
 
     setattr(owner, name, make)

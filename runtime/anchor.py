@@ -10,6 +10,7 @@ import tensorflow as tf
 from runtime import _tensorflow, native
 from runtime.presence import tables_in
 from runtime.ranks.starting import why_not_a_part
+from runtime.whole_variables import read_whole
 
 if TYPE_CHECKING:
     from runtime.table import Table
@@ -192,6 +193,34 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
         """Fail: only optimizers read this, and those that do would write to the anchor instead of the table."""
         raise self._refuse_stock_optimizer()
 
+    def _refuse_stock_optimizer(self) -> TypeError:
+        if self.reader is None:
+            return super()._refuse_stock_optimizer()
+        return TypeError(
+            f"an optimizer that was built after the rewrite cannot update the table `{self.table.table_name}`, which "
+            "took the place of a variable: build it before rewriter.rewrite(), or before the session whose "
+            "GraphModifierHook rewrites the graph"
+        )
+
+    def tensor(self) -> tf.Tensor:
+        """Return the value, of shape [0, dim], for what the runtime itself builds."""
+        return _tensorflow.ResourceVariable.value(self) if self.reader else super().tensor()
+
+    def value(self) -> tf.Tensor:
+        """Return the value, of shape [0, dim].
+
+        Raises:
+            TypeError: it stands for a variable, whose rows the program means that found it in a collection.
+        """
+        if self.reader is not None:
+            raise TypeError(
+                f"the variable of the table `{self.table.table_name}` in the collections of a rewritten graph holds no "
+                "rows: build what computes with it before the rewrite, or take runtime's table.snapshot()"
+            )
+        return _tensorflow.ResourceVariable.value(self)
+
+    read_value = value
+
     @property
     def specs(self) -> list[_tensorflow.SaveSpec]:
         """The tensors that a Saver writes: the anchor, then keys, values, slots and meta from one snapshot."""
@@ -289,8 +318,8 @@ def no_variable(name: str) -> str:
     """Say what a checkpoint has in the place of a variable that a table stands for."""
     return (
         f"the variable `{name}` has become a table: restore this checkpoint into a graph that is rewritten, by "
-        "GraphModifierHook or, where no hooks are taken (export_saved_model), by rewriter.rewrite() at the end of "
-        "model_fn"
+        "GraphModifierHook or, where no hooks are taken, by rewriter.rewrite() at the end of "
+        f"model_fn; its rows are `{name}-values`, in the order of `{name}-keys`"
     )
 
 
@@ -303,7 +332,8 @@ def _read(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
         there = tables_in(prefix, [name for name, _ in readers.values()])
         first |= {at: read(prefix, one) for (at, (_, read)), one in zip(readers.items(), there, strict=True)}
     whole = {at: item.read_all(prefix) for at, item in enumerate(items) if at in anchors or hasattr(item, "read_all")}
-    return first | {at: tensors for at, tensors in whole.items() if tensors is not None}
+    first |= {at: tensors for at, tensors in whole.items() if tensors is not None}
+    return first | read_whole(prefix, items)
 
 
 _tensorflow.extend_savers(_read)

@@ -19,7 +19,7 @@ from runtime.anchor import Anchor, GraphAnchor, checked
 from runtime.checkpoint import keyed
 from runtime.checkpoint.keyed_reading import BLOOM, filled
 from runtime.optimizers import stock
-from runtime.ranks.fused import Request, rows_of_all
+from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.ranks.messages import Bags
 from runtime.ranks.starting import why_not_a_part
 from runtime.table import Table
@@ -198,7 +198,7 @@ class CountedAnchor(GraphAnchor):
 
     def replaced(self, rows: keyed.Rows) -> tf.Operation:
         """Replace the rows; a matrix for further keys is drawn unless there is one."""
-        with tf.control_dependencies([self._draw(keep=True)]), tf.device("/device:CPU:0"):
+        with tf.control_dependencies([self._draw()]), tf.device("/device:CPU:0"):
             filled = keyed.restored(self.table, self.table.slots, rows)
         with tf.control_dependencies([filled, self.table.filled.initializer]):
             return self.mark_initialized()
@@ -209,11 +209,15 @@ class CountedAnchor(GraphAnchor):
             self.start_by(self.replaced(keyed.read(self.table, tf.constant(path), keyed.Slots(), name)))
 
     def _emptied(self) -> tf.Tensor:
-        with tf.control_dependencies([self._draw(keep=False)]):
-            return super()._emptied()
+        """Draw the matrix unless there is one: DeepRec's init op makes a table once, and a second one keeps its rows.
 
-    def _draw(self, keep: bool) -> tf.Operation:
-        return native.ops().rec_initial_rows(self.table.created, self.table.initial_rows(), keep=keep)
+        The table is empty when it is made, so nothing is to be emptied.
+        """
+        with tf.control_dependencies([self._draw(), self.table.filled.initializer]):
+            return tf.zeros([0, self.table.dim])
+
+    def _draw(self) -> tf.Operation:
+        return native.ops().rec_initial_rows(self.table.created, self.table.initial_rows(), keep=True)
 
 
 def int_keys(ids: Any) -> tf.Tensor:
@@ -271,6 +275,7 @@ def lookup_all(
                 dim=tables[0].dim,
                 name=tables[0].table_name,
                 bags=own,
+                handles=handles_of(tables),
             )
             for (tables, keys), own in zip(lookups, bags or [None] * len(lookups), strict=True)
         ]

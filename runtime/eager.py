@@ -135,6 +135,7 @@ _tensorflow.order_by_handle(
         "RecPooledLookup",
         "RecPooledLookupOrInsert",
         "RecPooledGradient",
+        "RecTrainedBy",
         "RecPooledLookupGroup",
         "RecPooledLookupOrInsertGroup",
         "RecPooledGradientGroup",

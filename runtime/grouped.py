@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from runtime import _checks, _ids, _tensorflow, admission, native
 from runtime.lookup import dense_keys, sparse_lookup
-from runtime.ranks.fused import Request, rows_of_all
+from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.table import Table
 
 
@@ -55,7 +55,15 @@ def grouped_lookup(
         for table, ids in zip(members, flat, strict=True):
             keys = _ids.wide(dense_keys(ids, table))
             averages = table.arguments.averages
-            request = Request(keys, table.placement, None, dim=table.dim, name=table.table_name, averages=averages)
+            request = Request(
+                keys,
+                table.placement,
+                None,
+                dim=table.dim,
+                name=table.table_name,
+                averages=averages,
+                handles=handles_of([table]),
+            )
             requests.append(request)
         rows = rows_of_all(requests, lambda keys: grouped_rows(members, keys, is_train))
         for i, (table, ids) in enumerate(pairs):

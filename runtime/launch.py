@@ -8,6 +8,7 @@ program may be a module: `-m runtime.compat.mx_rec train.py`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import json
 import os
@@ -17,11 +18,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import IO, NoReturn
 
 _POLL_SECONDS = 0.05
+#: TensorFlow binds its servers to 0.0.0.0, whatever the address; Horovod's are bound to the loopback interface.
+_OPEN = (
+    "TensorFlow's servers of the ranks listen on all network interfaces, and answer whoever reaches them: let a "
+    "firewall keep others out, or use --engine horovod, which listens on 127.0.0.1 alone"
+)
 _OTHERS = ("TF_CONFIG", "HOROVOD_RANK")  # what would tell ranks of another job
 
 
@@ -58,6 +64,8 @@ def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engin
         ImportError: the engine is "horovod", and Horovod is not installed.
     """
     variables = _of_horovod(ranks) if engine == "horovod" else _of_tensorflow(ranks)
+    if engine == "collectives" and ranks > 1:
+        print(f"runtime.launch: {_OPEN}", file=sys.stderr, flush=True)
     inherited = {name: value for name, value in os.environ.items() if name not in _OTHERS}
     printing = threading.Lock()
     processes, printers = [], []
@@ -106,12 +114,27 @@ def _of_horovod(ranks: int) -> list[Mapping[str, str]]:
 
     slots = get_host_assignments(parse_hosts(f"localhost:{ranks}"), ranks)
     server = RendezvousServer()
-    common = gloo_run.create_run_env_vars("127.0.0.1", ["lo"], server.start())
+    with _on_loopback():
+        port = server.start()
+    common = gloo_run.create_run_env_vars("127.0.0.1", ["lo"], port)
     server.init(slots)
     return [
         {name: str(value) for name, value in {**common, **gloo_run.create_slot_env_vars(slot)}.items()}
         for slot in slots
     ]
+
+
+@contextlib.contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Let Horovod's server, which would listen on all interfaces, listen on 127.0.0.1."""
+    from horovod.runner.http import http_server
+
+    before = http_server.find_port
+    http_server.find_port = lambda server: before(lambda address: server(("127.0.0.1", address[1])))
+    try:
+        yield
+    finally:
+        http_server.find_port = before
 
 
 class _TerminatedError(Exception):

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from runtime import _checks, _ids, _tensorflow, admission, counted, expansion, native
 from runtime.counted import CountedTable
-from runtime.ranks.fused import Request, rows_of_all
+from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.serving_default import Default
 from runtime.table import Table
 
@@ -78,6 +78,7 @@ def sparse_lookup(
             dim=hashtable.dim if default is None else default.width,
             name=hashtable.table_name,
             averages=hashtable.arguments.averages,
+            handles=handles_of([hashtable]),
         )
         (rows,) = rows_of_all([request])
         rows = rows if default is None else default.arrived(rows)

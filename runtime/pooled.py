@@ -15,7 +15,7 @@ import tensorflow as tf
 from runtime import _checks, _ids, _tensorflow, admission, native, ranks
 from runtime.lookup import sparse_rows
 from runtime.ranks import pooling
-from runtime.ranks.fused import Request, Together, rows_of_all
+from runtime.ranks.fused import Request, Together, handles_of, rows_of_all
 from runtime.table import Table
 
 _COMBINERS = ("mean", "sqrtn", "sum")
@@ -367,6 +367,7 @@ def shared_pooled(
             name=one.table.table_name,
             averages=one.table.arguments.averages,
             bags=own.bags,
+            handles=handles_of([one.table]),
         )
         for one, own in zip(lookups, waiting, strict=True)
     ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow, native, table_arguments
+from runtime import _checks, _tensorflow, in_memory, native, table_arguments
 from runtime.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
 from runtime.eager import TableResource
 from runtime.initializers import initializer_text, table_seed
@@ -106,6 +106,7 @@ class Table(TableFacts, _tensorflow.Parent):
 
     def _add_to_graph(self, attributes: dict[str, Any]) -> None:
         assert self.graph is not None
+        in_memory.watch()
         self.graph.unique_name(self.graph_name)  # taken from now on: the scope below is entered as one that exists
         with tf.name_scope(self.graph_name + "/"), tf.device("/device:CPU:0"):
             self.created: tf.Tensor = native.ops().rec_table_handle(**attributes, name="created")

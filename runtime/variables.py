@@ -30,7 +30,9 @@ def get_dense_and_sparse_variable(
                 "get_dense_and_sparse_variable lists the variables of a v1 graph, and eager mode keeps no such list: "
                 "take model.trainable_variables, and table.variable of each table"
             )
-    return tf.compat.v1.trainable_variables(), [table.variable for table in tables() if not table.reads_each_step]
+    # That of a table in a variable's place is among the trainable ones, as the variable was.
+    dense, _ = _apart(tf.compat.v1.trainable_variables())
+    return dense, [table.variable for table in tables() if not table.reads_each_step]
 
 
 def _apart(given: Iterable[Any]) -> tuple[list[tf.Variable], list[tf.Variable]]:

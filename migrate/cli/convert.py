@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from migrate.report.model import Report
+    from migrate.source.discover import Input
     from migrate.source.options import Given, Options
     from migrate.source.run import Converted
 
@@ -174,6 +175,7 @@ def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, fo
     if in_place:
         changed = [one for one in done if one.result.changed]
         for one in changed:
+            _check_place(one.source)
             check_writable(one.source.path)
         record_in_place((one.source.path, one.original, one.data) for one in changed)
         write_files({one.source.path: one.data for one in changed})
@@ -187,6 +189,15 @@ def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, fo
         changed = [one for one in done if one.result.changed]
         journal.record((directory / one.source.relative, one.original, one.data) for one in changed)
     return f"{len(files)} {'file' if len(files) == 1 else 'files'} to {directory.as_posix()}/" if files else ""
+
+
+def _check_place(source: Input) -> None:
+    """Raise MigrateError for a link out of the directory that was given: what is elsewhere was not meant."""
+    outside = source.leads_out
+    if outside is not None:
+        raise MigrateError(
+            f"{source.path}: leads out of the directory, to {outside}; give that file by its name, too, or use -o"
+        )
 
 
 def _finish(report: Report, done: Sequence[Converted], reports: Sequence[str]) -> None:

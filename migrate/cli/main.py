@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 
 import click
 
 from migrate import __version__
+from migrate.cli.ending import end
 from migrate.errors import MigrateError
 
 #: name -> (module with a click command of the same name, one-line help)
@@ -51,11 +51,10 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command; a `MigrateError` becomes one sentence on stderr and exit code 2."""
+    """Run the command; what stops it becomes one sentence on stderr and exit code 2."""
     # TensorFlow's start-up notices are not ours to print; a user who wants them sets the variable.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         cli.main(prog_name="migrate")
-    except MigrateError as error:
-        click.echo(f"migrate: {error}", err=True)
-        sys.exit(2)
+    except (MigrateError, OSError, ModuleNotFoundError) as error:
+        end(error)

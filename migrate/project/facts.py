@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
 from migrate.project.literal import literal
+from migrate.project.trained import Trained, trained
 from migrate.schema import Schema, Task, parse_schema
 from migrate.schema_file import load_yaml, read_text
 from migrate.source.options import Options
@@ -30,6 +31,7 @@ class ProjectFacts:
     has_timestamp: bool
     label_type: str  #: of the labels in TFRecords: `int64` or `float32`
     call: str = ""  #: of a TensorFlow model: how main.py calls it
+    training: Trained = field(default_factory=Trained)
 
     def values(self) -> dict[str, Any]:
         """Return the templates' variables; collections are Python text."""
@@ -63,6 +65,7 @@ class ProjectFacts:
             "has_data": self.has_data,
             "has_timestamp": self.has_timestamp,
             "label_type": self.label_type,
+            **self.training.values(),
         }
 
     def _loss(self, index: int, task: Task) -> str:
@@ -118,12 +121,12 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
         return ProjectFacts(source.name, found.module, found.name, arguments, schema, schema_text, *data, found.call)
     if entry:
         raise MigrateError(f"--entry names a TensorFlow model, which {source} has not; leave it out")
-    name, arguments, module = _from_paddle(source, text, schema)
-    return ProjectFacts(source.name, module, name, arguments, schema, schema_text, *data)
+    name, arguments, module, training = _from_paddle(source, text, schema)
+    return ProjectFacts(source.name, module, name, arguments, schema, schema_text, *data, training=training)
 
 
-def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str, Any], str]:
-    """Return the model's class, its constructor's arguments and the text of the converted module."""
+def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str, Any], str, Trained]:
+    """Return the model's class, its constructor's arguments, the text of the converted module, and how it trains."""
     from migrate.source.frontends import paddle
     from migrate.source.run import siblings_of
 
@@ -131,11 +134,13 @@ def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str
     result = paddle.convert(str(source), text, Options(schema=schema, target="rec_sdk"), beside)
     for finding in result.findings:
         if finding.remains:
-            raise MigrateError(f"{source}: line {finding.location.line}: {finding.message}")
+            raise MigrateError(f"{finding.location.path}: line {finding.location.line}: {finding.message}")
     if not result.changed:
         raise MigrateError(f"{source} has no model to convert; give the file of a Paddle or TensorFlow model")
     name, arguments = paddle.model_arguments(str(source), text, schema, beside)
-    return name, dict(arguments), paddle.annotated(result.converted, str(source), text, schema, beside)
+    _, program = paddle.follow(str(source), text, schema, beside)
+    training = trained(str(source), program.optimizer if program else None)
+    return name, dict(arguments), paddle.annotated(result.converted, str(source), text, schema, beside), training
 
 
 def _data(text: str, path: str, schema: Schema) -> tuple[bool, bool, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from migrate.source.blocks import statements
 from migrate.source.modules import Imported, imported_by
 
 
@@ -37,15 +38,12 @@ def _parsed(text: str) -> ast.Module:
         return ast.Module(body=[], type_ignores=[])
 
 
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the statements that run when a module is imported, those in branches included."""
     for node in body:
         yield node
-        for part in ("body", "orelse", "finalbody"):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                yield from _top_level(getattr(node, part, []))
-        for handler in getattr(node, "handlers", []):
-            yield from _top_level(handler.body)
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _top_level(statements(node))
 
 
 def _bound(node: ast.stmt) -> Iterator[tuple[str, Binding]]:
@@ -65,6 +63,17 @@ def _bound(node: ast.stmt) -> Iterator[tuple[str, Binding]]:
         for part in ast.walk(node) if not isinstance(node, ast.For | ast.With) else _targets(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 yield part.id, None
+    elif isinstance(node, ast.Match):
+        for case in node.cases:
+            yield from ((name, None) for name in _captured(case.pattern))
+
+
+def _captured(pattern: ast.pattern) -> Iterator[str]:
+    """Yield the names that a pattern binds."""
+    for part in ast.walk(pattern):
+        name = part.rest if isinstance(part, ast.MatchMapping) else getattr(part, "name", None)
+        if name is not None:
+            yield name
 
 
 def _values(node: ast.expr) -> Iterator[Binding]:

@@ -7,7 +7,8 @@ import difflib
 import re
 from collections.abc import Iterator
 
-BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+from migrate.source.blocks import BLOCKS, Part, blocks, first_line
+
 LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -17,28 +18,36 @@ def check_unchanged(original: ast.Module, before: str, converted: ast.Module, af
     An edit can reach beyond its own lines: an unclosed string or bracket, a changed indentation, a moved `else`.
     """
     places = unchanged_lines(split_lines(before), split_lines(after))
-    found = {(node.lineno, node.col_offset): (node, around) for node, around in _statements(converted)}
-    for node, around in _statements(original):
-        line = places.get(node.lineno)
-        if line is None or any(places.get(node.lineno + at) != line + at for at in range(_height(node))):
+    found = {_place(node): (node, around) for node, around in _parts(converted)}
+    for node, around in _parts(original):
+        start, column = _place(node)
+        line = places.get(start)
+        if line is None or any(places.get(start + at) != line + at for at in range(_height(node))):
             continue
-        there = found.get((line, node.col_offset))
+        there = found.get((line, column))
         if there is None or there[1] != around or _meaning(there[0]) != _meaning(node):
-            raise ValueError(f"the statement in line {node.lineno} was not edited, and yet it changed")
+            raise ValueError(f"the statement in line {start} was not edited, and yet it changed")
 
 
-def _height(node: ast.stmt) -> int:
-    """Return how many lines a statement has; of a compound one its head, since a line may join its end."""
-    inner = [getattr(part, "lineno", 0) for block in BLOCKS for part in getattr(node, block, None) or ()]
-    last = min(inner) - 1 if inner else node.end_lineno or node.lineno
-    return max(last - node.lineno + 1, 1)
+def _place(node: Part) -> tuple[int, int]:
+    """Return the line, from 1, and the column of the first character; of a case, those of its pattern."""
+    start = node.pattern if isinstance(node, ast.match_case) else node
+    return first_line(node), start.col_offset
 
 
-def _meaning(node: ast.stmt) -> list[str]:
-    """Return all of a statement but the statements inside it, and the place where a simple one ends."""
-    end = [] if isinstance(getattr(node, "body", None), list) else [f"{node.end_col_offset}"]
+def _height(node: Part) -> int:
+    """Return how many lines a statement has; of one with blocks its head, since a line may join its end."""
+    inner = [first_line(part) for _, block in blocks(node) for part in block]
+    end = None if isinstance(node, ast.match_case) else node.end_lineno
+    last = min(inner) - 1 if inner else end or first_line(node)
+    return max(last - first_line(node) + 1, 1)
+
+
+def _meaning(node: Part) -> list[str]:
+    """Return all of a statement but the statements inside it, and the place where one without blocks ends."""
+    end = "" if isinstance(node, ast.match_case) or any(blocks(node)) else f"{node.end_col_offset}"
     parts = [(name, value) for name, value in ast.iter_fields(node) if name not in BLOCKS]
-    return [type(node).__name__, *end, *(f"{name}={_dump(value)}" for name, value in parts)]
+    return [type(node).__name__, end, *(f"{name}={_dump(value)}" for name, value in parts)]
 
 
 def _dump(value: object) -> str:
@@ -66,17 +75,13 @@ def unchanged_lines(before: list[str], after: list[str]) -> dict[int, int]:
     return found | {len(before) - at: len(after) - at for at in range(tail)}
 
 
-def _statements(module: ast.Module) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
-    """Yield every statement with the kinds of blocks around it, e.g. `("ClassDef.body", "If.orelse")`."""
+def _parts(module: ast.Module) -> Iterator[tuple[Part, tuple[str, ...]]]:
+    """Yield all that has a head, with the kinds of blocks around it, e.g. `("ClassDef.body", "If.orelse")`."""
     stack: list[tuple[ast.AST, tuple[str, ...]]] = [(module, ())]
     while stack:
         node, around = stack.pop()
-        for part in BLOCKS:
-            inner = getattr(node, part, None)
-            if not isinstance(inner, list):
-                continue
-            inside = (*around, f"{type(node).__name__}.{part}")
-            for child in inner:
-                if isinstance(child, ast.stmt):
-                    yield child, inside
-                stack.append((child, inside))
+        for name, block in blocks(node):
+            inside = (*around, f"{type(node).__name__}.{name}")
+            for part in block:
+                yield part, inside
+                stack.append((part, inside))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.source.options import Options
+from migrate.source.places import is_file, is_link
 from migrate.source.rules.catalogue import known_ids
 from migrate.source.rules.local import read_rule_file, rule_ids
 from migrate.source.selection import Selection, check_known, nearest
@@ -85,7 +86,7 @@ def is_excluded(path: Path) -> bool:
 
 def nearest_config(path: Path) -> Config | None:
     """Return the nearest configuration above a file (above what it leads to, for a link), or None."""
-    return _config_above(path.resolve().parent if path.is_symlink() else path.parent, Path.cwd())
+    return _config_above(path.resolve().parent if is_link(path) else path.parent, Path.cwd())
 
 
 @functools.cache
@@ -99,7 +100,7 @@ def _config_of(directory: Path) -> Config | None:
     found = [
         config
         for name, read in (("pyproject.toml", _read_toml), ("setup.cfg", _read_cfg))
-        if (directory / name).is_file() and (config := read(directory / name)) is not None
+        if is_file(directory / name) and (config := read(directory / name)) is not None
     ]
     if len(found) > 1:
         raise MigrateError(

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.source.blocks import statements
+from migrate.source.places import exists
 
 FRAMEWORKS = ("tensorflow", "paddle")
 SUFFIXES = (".py", ".ipynb")
@@ -26,6 +28,15 @@ class Input:
     explicit: bool  #: named on the command line, so that it is reported whatever it holds
     problem: str = ""  #: why it cannot be read, when that is known already (a directory that cannot be listed)
 
+    @property
+    def leads_out(self) -> Path | None:
+        """The file that a link below a directory leads to, where that is outside of the directory."""
+        if self.explicit:
+            return None
+        real = Path(os.path.realpath(self.path))
+        root = Path(os.path.realpath(self.path.parents[len(self.relative.parts) - 1]))
+        return None if real.is_relative_to(root) else real
+
 
 def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool = True) -> list[Input]:
     """Return the sources below `paths`, in a fixed order, each once; `skip` is a directory to leave out.
@@ -36,8 +47,8 @@ def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool 
     found: dict[str, Input] = {}
     for text in paths:
         path = Path(text)
-        if not text or not os.path.exists(text):  # noqa: PTH110 - Path.exists raises for names that are too long
-            raise MigrateError(f"{text or repr(text)}: no such file or directory; give an existing path")
+        if not text or not exists(path):
+            raise MigrateError(f"{text or repr(text)}: {_why_missing(text)}; give an existing path")
         if path.is_dir():
             walker = Walker(path, skip, gitignore)
             for real, relative in walker.files():
@@ -50,6 +61,17 @@ def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool 
             found[real] = replace(known, explicit=True) if known else Input(path, Path(path.name), explicit=True)
     _check_unique(list(found.values()))
     return list(found.values())
+
+
+def _why_missing(text: str) -> str:
+    """Return what the system says of a path that is not there, or not to be seen."""
+    try:
+        os.stat(text)  # noqa: PTH116 - Path("") would be the working directory
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        return (getattr(error, "strerror", None) or str(error)).lower()
+    return "no such file or directory"
 
 
 def _check_unique(inputs: Sequence[Input]) -> None:
@@ -108,9 +130,9 @@ class Walker:
 
     def _enters(self, entry: os.DirEntry[str]) -> bool:
         name = entry.name
-        if name in BUILT and not Path(entry.path, "__init__.py").exists():
+        if name in BUILT and not exists(Path(entry.path, "__init__.py")):
             return False
-        return name not in SKIPPED and not name.startswith(".") and not Path(entry.path, "pyvenv.cfg").exists()
+        return name not in SKIPPED and not name.startswith(".") and not exists(Path(entry.path, "pyvenv.cfg"))
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:
@@ -169,10 +191,7 @@ def _statements(module: ast.Module) -> Iterator[ast.AST]:
     while stack:
         node = stack.pop()
         yield node
-        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
-            inner = getattr(node, part, None)
-            if isinstance(inner, list):
-                stack += inner
+        stack += statements(node)
 
 
 def _imports_by_string(node: ast.AST) -> bool:

@@ -28,3 +28,13 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
         parts += [text[position : edit.start], edit.text]
         position = edit.end
     return "".join([*parts, text[position:]])
+
+
+def edited_file(text: str, edits: Iterable[Edit]) -> str:
+    """Return a whole file with every edit made: it ends in a line end only where it did, whatever its last line was.
+
+    Raises ValueError as `apply_edits`.
+    """
+    found = apply_edits(text, edits)
+    ends = "\r\n" if found.endswith("\r\n") else found[-1:]
+    return found.removesuffix(ends) if text and text[-1] not in "\r\n" and ends in ("\r\n", "\r", "\n") else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,13 @@ from migrate.errors import MigrateError
 from migrate.report.model import Finding, Location, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.config import for_file, nearest_config
+from migrate.source.home import home_of
 from migrate.source.notebook import SUFFIX, cell_at, notebook_of
 from migrate.source.options import Options
+from migrate.source.places import is_file
 from migrate.source.result import SourceResult
 from migrate.source.rules.local import using
-from migrate.source.run import convert_paths
+from migrate.source.run import How, convert_paths, shown
 
 WIDTH = 100
 NEAR = 5  #: lines
@@ -46,22 +49,70 @@ class _Line:
     whole: int  #: its number among all the cells of a notebook, as in `SourceResult.original`
 
 
-def explain(name: str, line: int, options: Options) -> list[str]:
+@dataclass(frozen=True)
+class _Judged:
+    """What was found in the file, and of the tables of those that were judged with it."""
+
+    result: SourceResult  #: of the file itself
+    others: tuple[SourceResult, ...]
+    project: str  #: the directory; empty where a run over it leaves the file out
+
+    @property
+    def results(self) -> tuple[SourceResult, ...]:
+        return (self.result, *self.others)
+
+    @property
+    def tables(self) -> list[TableRecord]:
+        return [table for one in self.results for table in one.tables]
+
+    def findings(self, table: TableRecord) -> list[Finding]:
+        """Return the findings of a table; where others have its name, those of its own file."""
+        alone = sum(one.name == table.name for one in self.tables) == 1
+        home = notebook_of(table.location.path)
+        found = [f for one in self.results for f in one.findings if f.table == table.name]
+        return [f for f in found if alone or notebook_of(f.location.path) == home]
+
+    @property
+    def how(self) -> str:
+        """How the file was judged, in words."""
+        if not self.project:
+            return "judged alone: a run over its directory leaves it out"
+        if not self.others:
+            return f"judged in the project {self.project}: no other file has to do with its tables"
+        names = [one.path for one in self.others]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return f"judged in the project {self.project}, with {', '.join(names[:3])}{more}"
+
+
+def explain(name: str, line: int, options: Options, project: Path | None = None) -> list[str]:
     """Return the explanation of a line of a file, or of a cell (`model.ipynb:cell ID`), within 100 columns.
+
+    The file is judged as a run over `project` judges it, by default the directory of `home_of`.
 
     Raises MigrateError for a file that cannot be read and for a cell or a line that it does not have.
     """
     path = Path(notebook_of(name))
-    if not path.is_file():
+    if not is_file(path):
         raise MigrateError(f"{path}: no such file; name a Python file and a line of it")
-    [converted] = convert_paths([str(path)], options)
-    result, options = converted.result, for_file(path, options)
+    judged = _judge(path, options, project or home_of(path))
+    result, options = judged.result, for_file(path, options)
     failed = next((f for f in result.findings if f.state is State.FAILED), None)
     if failed is not None:
         raise MigrateError(f"{path}: {failed.message}; {failed.action}")
     here = _line(name, path, result, line)
     with using(options.rule_files):
-        return list(_page(path, here, result, options))
+        return list(_page(path, here, judged, options))
+
+
+def _judge(path: Path, options: Options, project: Path) -> _Judged:
+    """Convert a file as a run over its project does; alone where such a run has nothing to do with it."""
+    done = convert_paths([str(project)], options, How(only=path))
+    own = next((one for one in done if one.source.path.resolve() == path.resolve()), None)
+    if own is None:
+        [own] = convert_paths([str(path)], options)
+        return _Judged(own.result, (), "")
+    others = tuple(one.result for one in done if one is not own)
+    return _Judged(own.result, others, shown(project / "x")[:-2] or ".")
 
 
 def _line(name: str, path: Path, result: SourceResult, line: int) -> _Line:
@@ -78,12 +129,14 @@ def _line(name: str, path: Path, result: SourceResult, line: int) -> _Line:
     return _Line(where, line, lines[line - 1].strip(), before + line)
 
 
-def _page(path: Path, here: _Line, result: SourceResult, options: Options) -> Iterator[str]:
+def _page(path: Path, here: _Line, judged: _Judged, options: Options) -> Iterator[str]:
+    result = judged.result
     yield from _wrap(f"{here.path}:{here.number}: {here.source or '(an empty line)'}", "    ")
+    yield from _wrap(f"({judged.how})", "    ")
     yield from _settings(path, options)
     calls = _calls(result, here.whole)
     yield from _section("Called on this line", calls)
-    tables = [table for table in result.tables if _touches(table, result.findings, here)]
+    tables = [table for table in judged.tables if _touches(table, judged.findings(table), here)]
     found = [f for f in result.findings if _covers(f.location, here) and not f.table]
     yield from _section("Found on this line", [_sentence(finding) for finding in found])
     near = [] if tables else _nearest(result, here)
@@ -91,7 +144,7 @@ def _page(path: Path, here: _Line, result: SourceResult, options: Options) -> It
         yield ""
         yield from _wrap(f"No rule has anything to say about this line{_other_tables(result, near)}.")
     for table in [*tables, *near]:
-        yield from _table(table, result)
+        yield from _table(table, judged, notebook_of(here.path))
 
 
 def _settings(path: Path, options: Options) -> Iterator[str]:
@@ -113,14 +166,16 @@ def _calls(result: SourceResult, line: int) -> list[str]:
     return list(asked(result.path, result.original, line))
 
 
-def _at(place: Location) -> str:
-    """Return a line in words, with its cell where it has one."""
-    cell = place.path.removeprefix(notebook_of(place.path)).removeprefix(":")
-    return f"{cell} line {place.line}" if cell else f"line {place.line}"
+def _at(place: Location, home: str) -> str:
+    """Return a line in words, with its cell where it has one, and with its file where that is not `home`."""
+    file = notebook_of(place.path)
+    cell = place.path.removeprefix(file).removeprefix(":")
+    line = f"{cell} line {place.line}" if cell else f"line {place.line}"
+    return line if file == home else f"{file} {line}"
 
 
 def _touches(table: TableRecord, findings: Sequence[Finding], here: _Line) -> bool:
-    own = [f.location for f in findings if f.table == table.name]
+    own = [f.location for f in findings]
     return any(_covers(place, here) for place in (table.location, *table.lookups, *own))
 
 
@@ -148,14 +203,16 @@ def _other_tables(result: SourceResult, near: Sequence[TableRecord]) -> str:
         return f"; the nearest table is `{near[0].name}`"
     if not result.tables:
         return "; no table was found in this file"
-    named = ", ".join(f"`{table.name}` ({_at(table.location)})" for table in result.tables[:8])
+    named = ", ".join(
+        f"`{table.name}` ({_at(table.location, notebook_of(table.location.path))})" for table in result.tables[:8]
+    )
     more = len(result.tables) - 8
     return f"; the tables of this file are {named}{f' and {more} more' if more > 0 else ''}"
 
 
-def _table(table: TableRecord, result: SourceResult) -> Iterator[str]:
+def _table(table: TableRecord, judged: _Judged, home: str) -> Iterator[str]:
     yield ""
-    yield from _wrap(f"Table `{table.name}`, made at {_at(table.location)}: {VERDICTS.get(table.verdict, '')}")
+    yield from _wrap(f"Table `{table.name}`, made at {_at(table.location, home)}: {VERDICTS.get(table.verdict, '')}")
     facts = [
         ("rows", table.rows),
         ("dim", table.dim),
@@ -165,35 +222,35 @@ def _table(table: TableRecord, result: SourceResult) -> Iterator[str]:
     read = [f"{name} {' '.join(value.split())}" for name, value in facts if value]
     if read:
         yield from _wrap("  read: " + "; ".join(read), "    ")
-    uses = list(_uses(table, result))
+    uses = list(_uses(table, judged.findings(table)))
     if len({use.place.path for use in uses}) == 1:  # cells have no order by their names
         uses.sort(key=lambda use: use.place.line)
     for use in uses:
-        yield from _wrap(f"  {_at(use.place)}: {use.text}", "    ")
-    yield from _reasons(table, result, {use.text for use in uses})
+        yield from _wrap(f"  {_at(use.place, home)}: {use.text}", "    ")
+    yield from _reasons(table, judged, {use.text for use in uses}, home)
 
 
-def _uses(table: TableRecord, result: SourceResult) -> Iterator[_Use]:
+def _uses(table: TableRecord, findings: Sequence[Finding]) -> Iterator[_Use]:
     """Yield what is done to the table, each with its verdict."""
-    own = [f for f in result.findings if f.table == table.name and (f.subject, f.state) != ("lookup", State.NOTED)]
-    told = {(f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
+    own = [f for f in findings if (f.subject, f.state) != ("lookup", State.NOTED)]
+    told = {(f.location.path, f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
     moves = table.verdict in DONE
     for finding in own:
         yield _Use(finding.location, _sentence(finding))
     for place in table.lookups:
-        if (place.line, place.end_line) not in told:
+        if (place.path, place.line, place.end_line) not in told:
             verdict = "it moves with the table" if moves else "it could move; other things keep the table"
             yield _Use(place, f"a lookup: {verdict}")
 
 
-def _reasons(table: TableRecord, result: SourceResult, told: set[str]) -> Iterator[str]:
+def _reasons(table: TableRecord, judged: _Judged, told: set[str], home: str) -> Iterator[str]:
     """Yield what keeps the table as it is and is no use of it, with what would have to change."""
-    known = {f"{f.message}: {f.reason}": f for f in result.findings}
+    known = {f"{f.message}: {f.reason}": f for one in judged.results for f in one.findings}
     for reason in table.reasons:
-        finding = known.get(reason)
+        finding = known.get(re.sub(r" \([^()]*:\d+\)$", "", reason)) or known.get(reason)
         if finding is not None and _sentence(finding) in told:
             continue
-        where = f"{_at(finding.location)}, " if finding is not None and finding.before else ""
+        where = f"{_at(finding.location, home)}, " if finding is not None and finding.before else ""
         text = _sentence(finding) if finding is not None else reason
         yield from _wrap(f"  kept by: {where}{text}", "    ")
 

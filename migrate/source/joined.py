@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import libcst as cst
@@ -64,20 +64,27 @@ class Parts:
 
 
 class Joined(Tree):
-    """The files of `parts` as one tree; with `focus`, the lists of calls and names are those of that file alone."""
+    """The files of `parts` as one tree; with `focus`, the lists of calls and names are those of that file alone.
+
+    Without `focus` it has no `path`, `text` or `module`, which are those of one file: who asks must say of which node.
+    """
 
     def __init__(self, parts: Parts, focus: Tree | None = None) -> None:
         """Join the files; nothing is parsed again."""
         self.parts = parts
         self.link = focus.link if focus is not None else None
-        trees = [focus] if focus is not None else list(parts.trees.values())
-        self.path, self.text, self.module = trees[0].path, trees[0].text, trees[0].module
+        self._trees = trees = [focus] if focus is not None else list(parts.trees.values())
+        if focus is not None:
+            self.path, self.text, self.module = focus.path, focus.text, focus.module
         self.calls = [call for tree in trees for call in tree.calls]
         self.classes = [node for tree in trees for node in tree.classes]
         self.imports = [node for tree in trees for node in tree.imports]
         self.strings = [node for tree in trees for node in tree.strings]
         self.names = _merged([tree.names for tree in trees])
         self.attributes = _merged([tree.attributes for tree in trees])
+
+    def nodes(self) -> Iterable[cst.CSTNode]:
+        return [node for tree in self._trees for node in tree.nodes()]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         return self.parts.parent(node)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.source.places import exists, is_file
 from migrate.source.writing import unified_diff, write_atomically
 
 PLACE = Path(".migrate", "edits.json")
@@ -94,7 +95,7 @@ def home_of(path: Path) -> Path:
     """
     above = list(path.resolve().parents)
     for directory in above:
-        if any((directory / name).exists() for name in ROOTS):
+        if any(exists(directory / name) for name in ROOTS):
             return directory
     here = Path.cwd().resolve()
     return here if here in above else above[0]
@@ -103,7 +104,7 @@ def home_of(path: Path) -> Path:
 def journals_above(path: Path) -> Iterator[Journal]:
     """Yield the journals at and above a directory, the nearest first."""
     for directory in (path.resolve(), *path.resolve().parents):
-        if (directory / PLACE).is_file():
+        if is_file(directory / PLACE):
             yield Journal(directory)
 
 

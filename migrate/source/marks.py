@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.report.model import Finding, State, TableRecord
-from migrate.source.checks import BLOCKS, split_lines, unchanged_lines
+from migrate.source.blocks import first_line, statements
+from migrate.source.checks import split_lines, unchanged_lines
 from migrate.source.result import SourceResult
 
 WORD = "# migrate: kept"
@@ -81,17 +82,12 @@ def _statement(module: ast.Module, line: int) -> int | None:
     """Return the first line of the innermost statement that holds a line; None where it does not begin its line."""
     found: ast.stmt | None = None
     body: list[ast.stmt] = module.body
-    while inner := next((node for node in body if _first(node) <= line <= (node.end_lineno or 0)), None):
+    while inner := next((node for node in body if first_line(node) <= line <= (node.end_lineno or 0)), None):
         before = body[body.index(inner) - 1] if inner is not body[0] else None
-        if (before is not None and before.end_lineno == _first(inner)) or (found and found.lineno == _first(inner)):
+        if (before is not None and before.end_lineno == first_line(inner)) or (
+            found and found.lineno == first_line(inner)
+        ):
             return None
         found = inner
-        parts = [part for block in BLOCKS for part in getattr(inner, block, None) or ()]
-        blocks = [getattr(part, "body", []) if not isinstance(part, ast.stmt) else [part] for part in parts]
-        body = [node for block in blocks for node in block]
-    return None if found is None else _first(found)
-
-
-def _first(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+        body = list(statements(inner))
+    return None if found is None else first_line(found)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from migrate.source.places import is_file
+
 WORD = re.compile(r"import\b")
 #: What stands before the word: the start of a line, a `;` or the `:` of `if x:`, and the module that names come from.
 HEAD = re.compile(r"(?:^|[\r;:])[ \t\f\ufeff]*(from\b(?:[ \t\f.\w]|\\\r?\n)+)?\Z")
@@ -78,7 +80,7 @@ class Modules:
         self._paths = {shown: path for path, shown in self._shown.items()}
         holding = {path.parent for path in self._shown}  # many files lie in one directory
         directories = {above for directory in holding for above in (directory, *directory.parents)}
-        self._top = {d for d in directories if not (d / "__init__.py").is_file()} if len(self._shown) > 1 else set()
+        self._top = {d for d in directories if not is_file(d / "__init__.py")} if len(self._shown) > 1 else set()
         self._heads = {path.stem for path in self._shown} | {part for directory in holding for part in directory.parts}
 
     def is_package(self, shown: str) -> bool:

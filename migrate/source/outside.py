@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from migrate.source.modules import Imported, imports_of
+from migrate.source.places import is_file
 from migrate.source.project import Project
 from migrate.source.text import decode
 
@@ -44,7 +45,7 @@ def _files(importer: Path, imported: Imported) -> Iterator[Path]:
         for names in (parts, [*parts, imported.name]):
             whole = base.joinpath(*names)
             for file in (whole.with_name(f"{whole.name}.py"), whole / "__init__.py"):
-                if names and file.is_file():
+                if names and is_file(file):
                     yield file
 
 
@@ -55,7 +56,7 @@ def _bases(importer: Path, level: int) -> Iterator[Path]:
         return
     yield importer.parent
     top = importer.parent
-    while (top / "__init__.py").is_file() and top != top.parent:
+    while is_file(top / "__init__.py") and top != top.parent:
         top = top.parent
     if top != importer.parent:
         yield top

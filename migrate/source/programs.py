@@ -26,7 +26,8 @@ CONCERNS = re.compile(
     r"|Session|Estimator|creator_scope|\bpatch|setattr|create_train_op|optimize_loss|TF_CONFIG|Optimizer"
     r"|variable_scope|enter_context|map_fn|while_loop|\bscan\b|\bfold[lr]\b|vectorized_map|_rnn\b|seq2seq|py_func"
     r"|RNNCell|custom_gradient|recompute_grad|numpy_function|_by_name\b|as_graph_element|get_variable_value|load_variable"
-    r"|Reader\b|:0|freeze_graph|TFLite|toco|horovod|byteps|bluefog|\btpu\b"
+    r"|Reader\b|:0|freeze_graph|TFLite|toco|TrtGraph|create_inference_graph|horovod|byteps|bluefog|\btpu\b"
+    r"|Exporter|ExportStrategy|export_(strategy|saved_?model|meta_graph|all)|saved_model|simple_save|write_graph"
 )
 #: Layers that hold a table, and what may train, store, read or compare them.
 LAYERS = re.compile(r"\bEmbedding\b")

@@ -20,6 +20,7 @@ from migrate.source.generated import is_generated, left_out
 from migrate.source.notebook import SUFFIX, NotebookResult
 from migrate.source.options import Options
 from migrate.source.outside import outside
+from migrate.source.places import is_file
 from migrate.source.programs import dependencies_of, group_of, is_judged_with_others, programs_of
 from migrate.source.project import Project
 from migrate.source.result import SourceResult
@@ -60,6 +61,7 @@ class How:
     """How a run goes about its files."""
 
     skip: Path | None = None  #: a directory to leave out: where the results go
+    only: Path | None = None  #: convert this file alone, and those that are judged with it
     gitignore: bool = True  #: leave out what git ignores
     generated: bool = False  #: convert generated files, too
     jobs: int = 1  #: processes
@@ -76,7 +78,7 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
     found: list[tuple[Input, Task | Converted]] = []
     inputs = find_inputs(paths, how.skip, how.gitignore)
     options = replace(options, project=_project(inputs, options))
-    for source in inputs:
+    for source in inputs if how.only is None else _judged_with(how.only, inputs, options):
         prepared = _prepare(source, options, how)
         if prepared is not None:
             found.append((source, prepared))
@@ -178,6 +180,16 @@ def _project(inputs: Sequence[Input], options: Options) -> Project:
     return Project(files, settings=options, named=named)
 
 
+def _judged_with(only: Path, inputs: Sequence[Input], options: Options) -> list[Input]:
+    """Return the inputs that are judged with the file `only`, itself included; none where a run leaves it out."""
+    project, wanted = options.project, only.resolve()
+    own = next((one for one in inputs if one.path.resolve() == wanted), None)
+    if own is None or project is None:
+        return []
+    group = group_of(project, shown(own.path))
+    return [one for one in inputs if one is own or group_of(project, shown(one.path)) == group]
+
+
 def _uses_project(path: str, options: Options) -> bool:
     """True for a file that imports others of the run: it may use what they make."""
     project = options.project
@@ -187,8 +199,12 @@ def _uses_project(path: str, options: Options) -> bool:
 def siblings_of(path: Path) -> dict[str, str]:
     """Return the texts beside a file that a frontend may need, name -> text; unreadable ones are left out."""
     found = {}
-    for other in sorted(path.parent.iterdir()):
-        if other != path and other.suffix in SIBLINGS and other.is_file():
+    try:
+        names = sorted(path.parent.iterdir())
+    except OSError:  # a directory that may be entered and not listed
+        return {}
+    for other in names:
+        if other != path and other.suffix in SIBLINGS and is_file(other):
             try:
                 found[other.name] = other.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError):

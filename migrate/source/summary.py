@@ -20,6 +20,9 @@ WORDS = {
     State.NOTED: "noted",
 }
 SHOWN = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE, State.FAILED}
+DONE = {State.APPLIED, State.AVAILABLE}
+#: More lines than this for which one thing is assumed are only counted.
+SOME = 5
 #: More files than this about which there is nothing to say are only counted.
 FEW = 5
 
@@ -32,14 +35,18 @@ def summary_lines(report: Report) -> Iterator[str]:
     for finding in report.findings:
         findings[notebook_of(finding.location.path)].append(finding)
     generated = {finding.location.path for finding in report.findings if finding.rule == GENERATED}
-    silent = {file.path for file in report.inputs} - {*tables, *(p for p, own in findings.items() if _shown(own))}
+    speaks = {path for path, own in findings.items() if _shown(own) or _notes(own)}
+    silent = {file.path for file in report.inputs} - {*tables, *speaks}
     silent = silent - generated if len(silent) > FEW else set()
     for file in report.inputs:
         if file.path in generated | silent:
             continue
         yield f"{file.path}: {_tables(tables[file.path])}"
         yield from (f"  {_table(table)}" for table in tables[file.path])
-        yield from (f"  {_finding(finding)}" for finding in _shown(findings[file.path]))
+        yield from _said(findings[file.path])
+    for beside in sorted(speaks - {file.path for file in report.inputs}):  # such as the trainer of a Paddle model
+        yield f"{beside}:"
+        yield from _said(findings[beside])
     if silent:
         yield f"{plural(len(silent), 'file')} without a table"
     if generated:
@@ -47,8 +54,30 @@ def summary_lines(report: Report) -> Iterator[str]:
     yield _totals(report)
 
 
+def _said(findings: list[Finding]) -> Iterator[str]:
+    yield from (f"  {_finding(finding)}" for finding in _shown(findings))
+    yield from (f"  {line}" for line in _assumed(findings))
+    yield from (f"  note, {_finding(finding)}" for finding in _notes(findings))
+
+
 def _shown(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.state in SHOWN]
+
+
+def _notes(findings: list[Finding]) -> list[Finding]:
+    """Return what a reader must know besides; that the lookups of a table stay is said with the table."""
+    return [one for one in findings if one.state is State.NOTED and one.subject != "lookup" and one.rule != GENERATED]
+
+
+def _assumed(findings: list[Finding]) -> Iterator[str]:
+    """Yield each thing that the conversion took for granted, with the lines that it was taken for."""
+    places: dict[str, dict[str, None]] = defaultdict(dict)
+    for finding in findings:
+        for assumption in finding.assumptions if finding.state in DONE else ():
+            places[assumption][_line(finding.location)] = None
+    for assumption, lines in places.items():
+        more = f" and {len(lines) - SOME} more" if len(lines) > SOME else ""
+        yield f"assumed, {', '.join(list(lines)[:SOME])}{more}: {assumption}"
 
 
 def _tables(tables: list[TableRecord]) -> str:

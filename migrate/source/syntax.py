@@ -14,6 +14,10 @@ import libcst as cst
 from libcst.metadata import CodePosition
 from libcst.metadata.span_provider import SpanProvidingCodegenState
 
+#: Statements of which a part may not run, or not once.
+CONDITIONAL = (
+    cst.If, cst.For, cst.While, cst.Match, cst.Try, cst.TryStar, cst.ExceptHandler, cst.ExceptStarHandler,
+)  # fmt: skip
 #: Ends of lines, as libcst counts them.
 LINE_END = re.compile(r"\r\n?|\n")
 

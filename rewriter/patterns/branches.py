@@ -17,6 +17,7 @@ __all__ = [
     "carried_uses",
     "carries",
     "computed_from",
+    "is_reference",
     "readers",
     "source",
     "waited_for",
@@ -53,12 +54,17 @@ def carried_uses(view: GraphView, variable: str, chosen: bool = False) -> Iterat
                 pending.append(use.op)
 
 
+def is_reference(view: GraphView, variable: str) -> bool:
+    """Whether a variable is one on references, whose op is run by all who take it."""
+    return view.type(variable) != "VarHandleOp"
+
+
 def readers(view: GraphView, variable: str) -> list[str]:
     """Return what fails when a variable is gone: a ref variable itself, or who reads the value of a resource.
 
     What stands in a loop is left out: nobody fetches it, and it can wait for nothing outside.
     """
-    if view.type(variable) != "VarHandleOp":
+    if is_reference(view, variable):
         return [variable]
     found, pending, known = list[str](), [variable], {variable}
     while pending:

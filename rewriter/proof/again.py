@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from rewriter.proof.both import Both, MovedTable
 from rewriter.proof.measure import Gap, gap
@@ -11,7 +14,7 @@ from rewriter.proof.recording import Recording
 from rewriter.proof.replay import Side
 from rewriter.proof.watch import Pair, Watch
 
-__all__ = ["Again", "Found"]
+__all__ = ["Again", "Found", "value_of"]
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,21 @@ class Again:
         return not gap(found.one, again, found.gap.limit, found.gap.scale).differs
 
     def _value(self, found: Found) -> Any:
-        for number, step in enumerate(self._recording.steps[: found.step], 1):
+        values: dict[str, Any] = {}
+        for step in self._recording.steps[: found.step]:
             watched = self._watch.of(step)
             before = self._side.run([], step.feeds, [str(pair.original) for pair in watched.before])
             within = self._side.run(step.fetches, step.feeds, [str(pair.original) for pair in watched.within])
-            if number == found.step and found.pair is not None:
-                return {**before, **within}[str(found.pair.original)]
-        if found.keys is not None:
-            return self._side.rows(found.item, found.keys)
-        return self._side.variable(found.item)
+            values = {**before, **within}
+        return value_of(self._both, self._side, found, values)
+
+
+def value_of(both: Both, side: Side, found: Found, values: Mapping[str, Any]) -> Any:
+    """Return what was found in a run of the original on `side` that is at the step; `values` is what it computed."""
+    if found.pair is not None:
+        return values[str(found.pair.original)]
+    if found.table is None:
+        return side.variable(found.item)
+    slots = found.table.table.pieces[0].slots
+    keys = np.arange(found.table.table.rows) if found.keys is None else found.keys
+    return both.rows_of(side, found.table.table, keys, slots.index(found.item) if found.item in slots else None)

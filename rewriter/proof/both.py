@@ -84,11 +84,16 @@ class Both:
 
     def stock_rows(self, table: Table, keys: Any, slot: int | None = None) -> Any:
         """Return the rows of these ids of a variable of the original, or of one of its slots."""
+        return self.rows_of(self.original, table, keys, slot)
+
+    @staticmethod
+    def rows_of(side: Side, table: Table, keys: Any, slot: int | None = None) -> Any:
+        """Return these as another run of the original, on `side`, has them."""
         names = [part.name if slot is None else part.slots[slot] for part in table.pieces]
         if len(names) == 1:
-            return self.original.rows(names[0], keys)
+            return side.rows(names[0], keys)
         found = np.empty([table.rows, table.dim], np.float32)
-        found[_ids_of_rows(table)] = np.concatenate([self.original.variable(name) for name in names])
+        found[_ids_of_rows(table)] = np.concatenate([side.variable(name) for name in names])
         return found[keys]
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,6 +103,10 @@ class Tally:
     def items(self, kind: str) -> list[str]:
         """Return what was compared of a kind."""
         return list(self._kinds.get(kind, {}))
+
+    def differ(self, kinds: Iterable[str]) -> bool:
+        """Whether anything of these kinds was not the same to the last bit."""
+        return any(one.worst.amount for kind in kinds for one in self._kinds.get(kind, {}).values())
 
     def compared(self) -> tuple[Compared, ...]:
         """Return what was counted."""

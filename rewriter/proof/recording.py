@@ -10,18 +10,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from rewriter.flow.varying import GIVERS
 from rewriter.graph import GraphView, Tensor
 from rewriter.proof.reach import maybe_dead, needed, op_of
 
 __all__ = ["GIVERS", "Recording", "Sources", "Step", "fed_values", "fetch_names"]
-
-#: Types of ops that give other values at each run, without a seed that makes two sessions alike.
-GIVERS = (
-    *("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"),
-    *("QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo"),
-    *("QueueDequeueUpToV2", "ReaderRead", "ReaderReadV2", "ReaderReadUpTo", "ReaderReadUpToV2", "Unstage"),
-    *("PyFunc", "EagerPyFunc", "PyFuncStateless", "Timestamp"),
-)
 
 _COMPOSITES = (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices)
 

@@ -1,4 +1,8 @@
-"""Which checkpoint the next one may build on, and in which order files come and go: a kill costs at most one."""
+"""Which checkpoint the next one may build on, and in which order files come and go.
+
+At every moment each checkpoint that TensorFlow's state file names can be restored, and a kill costs none of them:
+files, list, state file is the order in which one comes, and state file, list, files that in which one goes.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from runtime.checkpoint import aside
 from runtime.checkpoint.increments import Increments
 from runtime.checkpoint.seen import mergeable
 
-__all__ = ["NOTHING", "Baseline", "History", "Writer", "remove_bundle"]
+__all__ = ["NOTHING", "Baseline", "History", "Writer"]
 
 
 class Baseline(NamedTuple):
@@ -64,27 +69,38 @@ class History:
         meta_suffix: str = "meta",
     ) -> str:
         """Write `<prefix>-<step>`, an increment if the last one was of the same `owner` (a session, say)."""
-        path = f"{prefix}-{step}"
-        index = Increments(prefix)
+        path, index = Path(f"{prefix}-{step}"), Increments(prefix)
         index.directory.mkdir(parents=True, exist_ok=True)
+        builds_on = self._base(owner, path.name, index)
+        _set_aside(index, path, state_file, meta_suffix)
+        previous = self._write(owner, str(path), builds_on, write)
+        index.add(path.name, previous, step, time.time())
+        index.write()
+        self._name(index, path, write_state, state_file, meta_suffix)
+        return f"{prefix}-{step}"
 
-        def note(names: set[str]) -> None:
+    def _name(self, index: Increments, path: Path, write_state: bool, state_file: str | None, meta_suffix: str) -> None:
+        """Name the checkpoint that was saved, and drop what is not kept.
+
+        The list loses a checkpoint after the state file, and before its files go: so all that are named restore.
+        """
+        before, asides = index.names(), aside.of(path, index.names())
+        if not write_state:
+            for one in asides:
+                aside.rename_in_state(index.directory, state_file, one, path.name)
+        named = [] if write_state else aside.named(index.directory, state_file)
+        needed = {link.name for name in named for link in index.chain(name)}
+        for one in set(asides) - needed:
+            index.forget(one)
+        index.prune(self._keep, needed)
+        self.known = [(str(index.directory / entry.name), entry.time) for entry in index.entries]
+        if write_state:
+            paths = [known for known, _ in self.known]
+            tf.compat.v1.train.update_checkpoint_state(str(index.directory), paths[-1], paths, state_file)
+        if index.names() != before:
             index.write()
-            self._note(index, write_state, state_file)
-            for name in names - {entry.name for entry in index.entries}:
-                remove_bundle(index.directory / name, meta_suffix)
-
-        name, before = Path(path).name, {entry.name for entry in index.entries}
-        builds_on = self._base(owner, name, index)
-        if name in before:
-            # TensorFlow replaces data and index of a bundle in turn: a kill between the two would leave neither.
-            index.forget(name)
-            note(before)
-        previous = self._write(owner, path, builds_on, write)
-        index.add(name, previous, step, time.time())
-        index.prune(self._keep)
-        note(before)
-        return path
+        for name in {*before, *aside.on_disk(path)} - set(index.names()):
+            aside.remove_bundle(index.directory / name, meta_suffix)
 
     def _write(self, owner: Any, path: str, builds_on: str | None, write: Writer) -> str | None:
         """Write the bundle; return the name of what it builds on."""
@@ -92,7 +108,7 @@ class History:
         now = write(path, before)
         if before and any(not mergeable(a.meta, b.meta) for a, b in zip(before, now, strict=True)):
             # The layout of a table's rows changed: no increment can be merged into the old ones.
-            remove_bundle(Path(path), "")
+            aside.remove_bundle(Path(path))
             builds_on, now = None, write(path, None)
         self._since_full = 1 if builds_on is None else self._since_full + 1
         self._last = (weakref.ref(owner), Path(path).name, now)
@@ -105,16 +121,19 @@ class History:
         links = [link.name for link in index.chain(self._last[1])]
         return self._last[1] if links and name not in links else None
 
-    def _note(self, index: Increments, write_state: bool, state_file: str | None) -> None:
-        self.known = [(str(index.directory / entry.name), entry.time) for entry in index.entries]
-        if write_state and self.known:
-            paths = [path for path, _ in self.known]
-            tf.compat.v1.train.update_checkpoint_state(str(index.directory), paths[-1], paths, state_file)
 
-
-def remove_bundle(prefix: Path, meta_suffix: str) -> None:
-    """Remove the files of a checkpoint, its index first: what is left of a killed removal is no checkpoint."""
-    Path(f"{prefix}.index").unlink(missing_ok=True)
-    for file in prefix.parent.glob(f"{prefix.name}.data-?????-of-?????"):
-        file.unlink(missing_ok=True)
-    Path(f"{prefix}.{meta_suffix}").unlink(missing_ok=True)
+def _set_aside(index: Increments, path: Path, state_file: str | None, meta_suffix: str) -> None:
+    """Make room for the checkpoint `path`: one of that name that is listed or named lives on under another name."""
+    name, is_listed = path.name, path.name in index.names()
+    is_named = name in aside.named(index.directory, state_file)
+    if (is_listed or is_named) and aside.exists(path):
+        other = aside.free_name(path)
+        aside.link_bundle(path, other, meta_suffix)
+        if is_listed:
+            index.copy(name, other.name)
+            index.write()
+        aside.rename_in_state(index.directory, state_file, name, other.name)
+    if is_listed:
+        index.forget(name)
+        index.write()
+    aside.remove_bundle(path, meta_suffix)

@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +56,31 @@ class Increments:
             following = chain[-1].previous
         return chain[::-1] if following is None else []
 
+    def names(self) -> list[str]:
+        """Return the names of all entries."""
+        return [entry.name for entry in self.entries]
+
+    def copy(self, name: str, other: str) -> None:
+        """Note that the checkpoint `name` is also called `other`; what builds on it now builds on that."""
+        copied: list[Entry] = []
+        for entry in self.entries:
+            copied.append(entry if entry.previous != name else dataclasses.replace(entry, previous=other))
+            if entry.name == name:
+                copied.append(dataclasses.replace(entry, name=other))
+        self.entries = copied
+
     def forget(self, name: str) -> None:
-        """Drop an entry whose files will be overwritten, and all that build on it."""
+        """Drop an entry, and all that build on it."""
         self.entries = [entry for entry in self.entries if name not in [link.name for link in self.chain(entry.name)]]
 
     def add(self, name: str, previous: str | None, step: int, time: float) -> None:
         """Append a checkpoint whose files are complete."""
         self.entries.append(Entry(name, previous, step, time, index_crc(self.directory / name)))
 
-    def prune(self, keep: int) -> None:
-        """Keep the last `keep` entries and what they build on (0: all)."""
-        needed = {link.name for entry in self.entries[-keep:] for link in self.chain(entry.name)}
+    def prune(self, keep: int, also: Iterable[str] = ()) -> None:
+        """Keep the last `keep` entries (0: all), those of the names `also`, and what they build on."""
+        kept = [entry.name for entry in self.entries[-keep:]]
+        needed = {link.name for name in (*kept, *also) for link in self.chain(name)}
         self.entries = [entry for entry in self.entries if entry.name in needed]
 
     def write(self) -> None:

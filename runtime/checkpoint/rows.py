@@ -60,6 +60,11 @@ _OPTIMIZERS: dict[int, tuple[str, tuple[str, ...]]] = {
 }
 
 
+def rule_names() -> list[str]:
+    """Return the names of all update rules, by their numbers from 0 on."""
+    return [_OPTIMIZERS[number][0] for number in range(len(_OPTIMIZERS))]
+
+
 @dataclasses.dataclass(frozen=True)
 class TableRows:
     """Rows of one moment: keys int64 [n], values float32 [n, dim], slots float32 [n, width], meta int64 [m]."""

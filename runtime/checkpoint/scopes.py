@@ -10,12 +10,14 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _estimator, _tensorflow
 from runtime.anchor import GraphAnchor, no_variable
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.table import Table, tables
+from runtime.whole_variables import is_rewritten
 
 __all__: list[str] = []
 
@@ -58,7 +60,7 @@ def _started(path: Any, tensor: str, target: Any, shapes: Mapping[str, Any]) -> 
     return True
 
 
-def _explain(path: str, message: str) -> str | None:
+def _explain(graph: tf.Graph, path: str, message: str) -> str | None:
     """Say of what a Saver misses in a checkpoint that it has become a table."""
     try:
         shapes = dict(tf.train.list_variables(path))
@@ -67,8 +69,17 @@ def _explain(path: str, message: str) -> str | None:
     for names in re.findall(r"tensor_name = (\S+);|Key (\S+) not found", message):
         for table in (name.removesuffix("-keys") for name in shapes if name.endswith("-keys")):
             if _replaced(table, shapes) and f"{''.join(names)}/".startswith(f"{table}/"):
-                return f"{path}: {no_variable(table)}"
+                return f"{path}: {_stays(table) if is_rewritten(graph) else no_variable(table)}"
     return None
+
+
+def _stays(name: str) -> str:
+    """Say what to do where the graph was rewritten, and the variable has its reasons to stay."""
+    return (
+        f"`{name}` is a table in the checkpoint, and a variable in this graph, though it was rewritten: the rewrite's "
+        "plan says why it stays; train without that table, by GraphModifierHook(tables=[...]) with the others, or "
+        "evaluate and predict in a graph that does not train it"
+    )
 
 
 def _rows_of(tensor: str, anchor: GraphAnchor, shapes: Mapping[str, Any]) -> str:
@@ -105,17 +116,36 @@ def _is_there(table: Table, source: str, path: Any, shapes: Mapping[str, Any]) -
 
 
 def _listed(variables: Any, grouped: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Add the tables that a pattern of WarmStartSettings matches: their variables are not trainable."""
-    if isinstance(variables, str):
-        for table in tables():
-            if (
-                isinstance(table.variable, GraphAnchor)
-                and table.is_save
-                and re.match(variables, f"{table.table_name}:0")
-            ):
-                grouped.setdefault(table.table_name, [table.variable])
-    return grouped
+    """Name tables by themselves, and add those that patterns of WarmStartSettings match: few of them are trainable."""
+    named = variables is None or isinstance(variables, str)
+    patterns = [variables or ".*"] if named else [one for one in variables if isinstance(one, str)]
+    listed = [one for group in grouped.values() for one in group if isinstance(one, GraphAnchor)]
+    found = {name: group for name, group in grouped.items() if not isinstance(group[0], GraphAnchor)}
+    for table in tables():
+        matched = table.is_save and any(re.match(pattern, f"{table.table_name}:0") for pattern in patterns)
+        if isinstance(table.variable, GraphAnchor) and (matched or any(one is table.variable for one in listed)):
+            found.setdefault(table.table_name, [table.variable])
+    return found
 
 
+def _rows_or_tensor(reader: Any, name: str) -> Any:
+    """Return a tensor of a checkpoint; of a table that took a variable's place the rows, in the order of their ids.
+
+    Raises:
+        CheckpointError: it has other ids than those from 0 on.
+    """
+    if not _replaced(name, reader.get_variable_to_shape_map()):
+        return reader.get_tensor(name)
+    keys, values = reader.get_tensor(f"{name}-keys"), reader.get_tensor(f"{name}-values")
+    order = np.argsort(keys)
+    if not np.array_equal(keys[order], np.arange(len(keys))):
+        raise CheckpointError(
+            f"`{name}` has become a table with other ids than those from 0 to {len(keys) - 1}, which no array of rows "
+            f"tells: read `{name}-values`, in the order of `{name}-keys`"
+        )
+    return values[order]
+
+
+_estimator.extend_load_variable(_rows_or_tensor)
 _tensorflow.extend_warm_starts(_with_tables, _listed)
 _tensorflow.explain_restores(_explain)

@@ -35,18 +35,21 @@ class Changes:
         sys.modules[name] = module
         return module
 
-    def add_modules(self, contents: Mapping[str, Mapping[str, Any]]) -> None:
-        """Make modules with these contents importable, with the packages that they are in; each is in its package."""
+    def add_modules(self, contents: Mapping[str, Mapping[str, Any]], below: str = "") -> None:
+        """Make modules with these contents importable, with the packages that they are in; each is in its package.
+
+        The package `below` is there, and stays as it is.
+        """
         made: dict[str, ModuleType] = {}
         for name in contents:
             parts = name.split(".")
-            for end in range(1, len(parts) + 1):
+            for end in range(1 + len(below.split(".") if below else []), len(parts) + 1):
                 path = ".".join(parts[:end])
                 if path not in made:
                     made[path] = self.add_module(path, contents.get(path, {}))
         for name, module in made.items():
             package, _, last = name.rpartition(".")
-            if package:
+            if package in made:
                 setattr(made[package], last, module)
 
     def undo(self) -> None:

@@ -15,10 +15,14 @@ from runtime.table import Table, tables
 
 _MAX_LEARNING_RATE = 10
 _BY_ADDRESS = ("lazy_adam", "adagrad", "sgd")
-_Schedule = tf.keras.optimizers.schedules.LearningRateSchedule
 
 #: Starts the message when a table and its optimizer disagree on dynamic expansion; Rec SDK scripts look for it.
 INCOMPATIBLE = "The dynamic expansion mode is not compatible with the optimizer"
+
+
+def is_schedule(rate: Any) -> bool:
+    """True for a LearningRateSchedule of Keras 2 or 3, told by its name: `tf.keras` may be missing, or another one."""
+    return any(kind.__name__ == "LearningRateSchedule" for kind in type(rate).__mro__)
 
 
 def session_graph() -> tf.Graph | None:
@@ -145,7 +149,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
 
     def _counted_by(self, global_step: Any) -> Any:
         """Return what to add 1 to: `global_step`, or for a schedule that has none at all a counter of its own."""
-        if global_step is not None or not isinstance(self._learning_rate, _Schedule):
+        if global_step is not None or not is_schedule(self._learning_rate):
             return global_step
         if tf.compat.v1.train.get_global_step() is not None:
             return None
@@ -160,7 +164,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
 
     def _rate(self, global_step: Any) -> tf.Tensor:
         """Return the learning rate of this step as a float32 scalar."""
-        if isinstance(self._learning_rate, _Schedule):
+        if is_schedule(self._learning_rate):
             step = tf.compat.v1.train.get_global_step() if global_step is None else global_step
             return self._scalar(self._learning_rate(step))
         return self._scalar(self._learning_rate() if callable(self._learning_rate) else self._learning_rate)

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tensorflow
-from runtime.optimizers._base import TableOptimizer, session_graph
+from runtime.optimizers._base import TableOptimizer, is_schedule, session_graph
 
 
 class KerasTableOptimizer(TableOptimizer):
@@ -50,6 +50,6 @@ class KerasTableOptimizer(TableOptimizer):
         return global_step
 
     def _rate(self, global_step: Any) -> tf.Tensor:
-        if isinstance(self._learning_rate, tf.keras.optimizers.schedules.LearningRateSchedule):
+        if is_schedule(self._learning_rate):
             return self._scalar(self._learning_rate(self._steps()))
         return super()._rate(global_step)

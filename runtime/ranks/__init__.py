@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from runtime.ranks import drift as _drift  # noqa: F401  # v1 optimizers ask it
 from runtime.ranks.copies import BroadcastHook, broadcast
 from runtime.ranks.engine import Engine, RanksError, Route
 from runtime.ranks.gradients import reduced_gradients

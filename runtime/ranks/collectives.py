@@ -19,7 +19,9 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tensorflow, native
+from runtime._tensorflow_cluster import bound_waits
 from runtime.ranks.engine import Engine, RanksError, Route
+from runtime.ranks.meeting import meet
 from runtime.ranks.watch import Watch
 
 _GROUP = 2_000_003  # no key that tf.distribute gives its own groups, which count from 1
@@ -27,6 +29,10 @@ _LENGTHS = np.array([*range(1, 16), *((8 + part) << power for power in range(1, 
 _KINDS = {"all_to_all": 0, "all_gather": 1, "all_reduce": 2}
 _DTYPES = {tf.int32: 0, tf.int64: 1, tf.float32: 2, tf.float64: 3}
 _WIDTH_BITS = 17
+#: Who is silent is named by the ranks that wait for it, before TensorFlow ends them for it.
+_GRACE_SECONDS = 5.0
+#: Ranks begin at different times, however short they are to wait for each other afterwards.
+_BEGIN_SECONDS = 60.0
 
 
 class Collectives(Engine):
@@ -38,11 +44,15 @@ class Collectives(Engine):
         """Connect to the other ranks.
 
         Raises:
-            RanksError: TF_CONFIG does not say who they are, or TensorFlow has run ops before.
+            RanksError: TF_CONFIG does not say who they are, or one has not come within the timeout or a minute, or
+                TensorFlow has run ops before.
         """
         workers, self.rank = cluster()
         self.size = len(workers)
         self._check_mode()
+        begin_seconds = max(timeout_seconds, _BEGIN_SECONDS)
+        bound_waits(self.size, begin_seconds, timeout_seconds + _GRACE_SECONDS)
+        meet(workers, self.rank, begin_seconds)
         try:
             self._strategy = tf.distribute.MultiWorkerMirroredStrategy()  # its server is what collectives run on
         except RuntimeError as error:

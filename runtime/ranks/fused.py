@@ -9,21 +9,22 @@ sums are less to send, and the ids say which. It makes no difference to who look
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
-from runtime.anchor import checked
 from runtime.ranks import flow, placements
+from runtime.ranks.agreement import Agreement
 from runtime.ranks.engine import Engine, Route
 from runtime.ranks.messages import Asked, Bags, Inbox
 from runtime.ranks.starting import current
 
 #: Gives the rows [n, dim] of the keys [n] of each request that lie in this process.
 Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
+#: A mark of the lookups is below it, one of the optimizers is multiplied by it, where both are in one number.
+_HALF = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Request:
         name: of the table, the same on all ranks; "" where it may differ.
         averages: divide the gradients of the rows by the number of ranks.
         bags: where they are given, keys are [n], and the sums of the rows of each bag are wanted in place of rows.
+        handles: of the tables that the rows are in, whose optimizers are to be the same on all ranks.
     """
 
     keys: tf.Tensor
@@ -49,6 +51,7 @@ class Request:
     name: str = ""
     averages: bool = False
     bags: Bags | None = None
+    handles: Sequence[tf.Tensor] = ()
 
 
 def rows_of_all(requests: Sequence[Request], together: Together | None = None) -> list[tf.Tensor]:
@@ -56,7 +59,8 @@ def rows_of_all(requests: Sequence[Request], together: Together | None = None) -
 
     Every rank makes the same requests in the same order. Gradients come the same way: the update of a row gets the sum
     over ranks and occurrences, divided where a request `averages`. Where ranks ask for other tables, as told by names,
-    widths and placements, the lookup fails on all of them (InvalidArgumentError).
+    widths and placements, or have trained them by other optimizers, the lookup fails on all of them
+    (InvalidArgumentError).
 
     Args:
         requests: one table may come several times.
@@ -110,7 +114,7 @@ def _ways(engine: Engine, requests: Sequence[Request]) -> list[tuple[list[int], 
     """Return which requests go which way."""
     apart = [i for i, request in enumerate(requests) if request.placement != placements.REPLICATED]
     copied = [i for i, request in enumerate(requests) if request.placement == placements.REPLICATED]
-    same = _Same(engine, requests)
+    same = Agreement(engine, requests)
     return [
         (numbers, way(engine, [requests[i] for i in numbers], same))
         for numbers, way in ((apart, _Exchanged), (copied, _Gathered))
@@ -118,30 +122,9 @@ def _ways(engine: Engine, requests: Sequence[Request]) -> list[tuple[list[int], 
     ]
 
 
-class _Same:
-    """Lets ranks see, by one more number in a message that they exchange anyway, whether all ask for the same tables.
-
-    Attributes:
-        mark: a hash of this rank's requests, from 0 to 2**31 - 1.
-    """
-
-    def __init__(self, engine: Engine, requests: Sequence[Request]) -> None:
-        asked = [(request.name, request.placement, request.dim) for request in requests]
-        # Python's own hash of a string differs between processes.
-        self.mark = zlib.crc32(repr(asked).encode()) & 0x7FFFFFFF
-        texts = [
-            f"`{name}` ({placement}{'' if dim is None else f', {dim} wide'})" if name else f"a table ({placement})"
-            for name, placement, dim in asked
-        ]
-        self._message = (
-            f"all ranks must make the same lookups in the same order: rank {engine.rank} looks up {', '.join(texts)}, "
-            "and other tables are looked up by the ranks"
-        )
-
-    def check(self, marks: tf.Tensor) -> tf.Operation:
-        """Return the op that fails unless all ranks have this one's mark, given theirs, [ranks]."""
-        others = tf.not_equal(marks, tf.constant(self.mark, marks.dtype))
-        return checked(tf.logical_not(tf.reduce_any(others)), self._message, tf.where(others)[:, 0])
+def handles_of(tables: Iterable[Any]) -> list[tf.Tensor]:
+    """Return what a request has of its tables; nothing where there is one rank, and nothing to compare."""
+    return [table.handle for table in tables] if current().size > 1 else []
 
 
 def _shaped(request: Request, rows: tf.Tensor, dim: int) -> tf.Tensor:
@@ -164,7 +147,7 @@ class _Way:
 
     arrived: list[tf.Tensor]
 
-    def __init__(self, engine: Engine, requests: Sequence[Request], same: _Same) -> None:
+    def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
         raise NotImplementedError
 
     def answered(self, rows: list[tf.Tensor]) -> list[tf.Tensor]:
@@ -175,17 +158,17 @@ class _Way:
 class _Exchanged(_Way):
     """Ids go to the ranks that hold their rows."""
 
-    def __init__(self, engine: Engine, requests: Sequence[Request], same: _Same) -> None:
+    def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
         dims = [request.dim for request in requests if request.dim is not None]
         known = len(dims) == len(requests)
         self._engine = engine
         self._asked = _asked(requests, engine.size, dims if known else [0] * len(requests))
-        columns = [self._asked.lengths, tf.fill([engine.size], same.mark)]
+        columns = [self._asked.lengths, *(tf.fill([engine.size], one) for one in (same.mark, same.trained))]
         if known:
             columns.append(_floats(self._asked.counts, dims))
-        ids, marks, *rows = engine.routes(tf.stack(columns, 1))
+        ids, marks, trained, *rows = engine.routes(tf.stack(columns, 1))
         self._rows: Route | None = rows[0] if rows else None
-        with tf.control_dependencies(_ops(same.check(marks.received))):
+        with tf.control_dependencies(same.checks(marks.received, trained.received)):
             message = tf.identity(self._asked.message)
         self._inbox = Inbox(engine.all_to_all(message, ids), ids.received, len(requests))
         self.arrived = self._inbox.keys
@@ -202,13 +185,14 @@ class _Exchanged(_Way):
 class _Gathered(_Way):
     """Every rank looks the ids of all up, so that every copy gets the same rows and the same update."""
 
-    def __init__(self, engine: Engine, requests: Sequence[Request], same: _Same) -> None:
+    def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
         self._engine = engine
         self._asked = _asked(requests, 1, [0] * len(requests))
-        mark = tf.constant([same.mark], tf.int64)
+        mark = tf.cast(same.trained, tf.int64)[None] * _HALF + same.mark
         every, lengths = engine.all_gather(tf.concat([mark, self._asked.message], 0))
         starts = tf.cumsum(lengths, exclusive=True)[:, None]
-        with tf.control_dependencies(_ops(same.check(tf.gather_nd(every, starts)))):
+        marks = tf.gather_nd(every, starts)
+        with tf.control_dependencies(same.checks(marks % _HALF, tf.cast(marks // _HALF, tf.int32))):
             marked = tf.scatter_nd(starts, tf.ones_like(lengths), tf.shape(every))
         every = tf.boolean_mask(every, tf.equal(marked, 0))
         self._inbox = Inbox(every, lengths - 1, len(requests))
@@ -225,11 +209,6 @@ class _Gathered(_Way):
             return every[before:after], lambda gradient: engine.all_gather(tf.convert_to_tensor(gradient))[0]
 
         return self._asked.spread(own(self._inbox.packed(rows)), widths)
-
-
-def _ops(check: tf.Operation | None) -> list[tf.Operation]:
-    """Return what to wait for: in eager mode, where an op is done when it is made, nothing."""
-    return [] if check is None else [check]
 
 
 def _asked(requests: Sequence[Request], ranks: int, widths: Sequence[int]) -> Asked:

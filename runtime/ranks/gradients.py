@@ -50,7 +50,8 @@ def reduced_gradients(
 
 def of_table(variable: Any) -> bool:
     """Whether a variable stands for a table, or has this rank's rows of one (runtime.compat.sok)."""
-    return hasattr(variable, "table") or hasattr(variable, "placement")
+    inner = getattr(variable, "value", None)  # a variable of Keras 3 has the one of TensorFlow there
+    return any(hasattr(one, "table") or hasattr(one, "placement") for one in (variable, inner))
 
 
 def _sums(gradients: Sequence[Any]) -> list[tf.Tensor]:

@@ -12,7 +12,7 @@ from runtime import native
 
 @dataclass(frozen=True)
 class Bags:
-    """Which bag each id is in, int64 [n], those of a bag beside each other, and how many bags there are, int64."""
+    """Which bag each id is in, [n], those of a bag beside each other, and how many bags there are; int32 or int64."""
 
     numbers: tf.Tensor
     count: tf.Tensor
@@ -40,8 +40,8 @@ class Asked:
         none = Bags(tf.zeros([0], tf.int64), tf.constant(-1, tf.int64))
         self._bags = [one or none for one in bags]
         self.message, self.lengths, self.counts, self._places, self._targets = native.ops().rec_partition_keys(
-            keys,
-            [one.numbers for one in self._bags],
+            [_wide(one) for one in keys],
+            [_wide(one.numbers) for one in self._bags],
             ranks=ranks,
             owners=owners,
             distinct=distinct,
@@ -51,9 +51,14 @@ class Asked:
 
     def spread(self, answer: tf.Tensor, widths: list[int]) -> list[tf.Tensor]:
         """Return of each table the row of each id, or the sum of each bag, from what the ranks have sent."""
-        bags = tf.stack([one.count for one in self._bags])
+        bags = tf.stack([_wide(one.count) for one in self._bags])
         rows = native.ops().rec_spread_rows(answer, self.counts, bags, self._places, self._targets, widths=widths)
         return list(rows)
+
+
+def _wide(numbers: tf.Tensor) -> tf.Tensor:
+    """Return what the native messages take: RaggedTensors may have numbers of int32."""
+    return numbers if numbers.dtype == tf.int64 else tf.cast(numbers, tf.int64)
 
 
 class Inbox:

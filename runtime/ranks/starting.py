@@ -25,7 +25,8 @@ def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
     Args:
         engine: "collectives" (TensorFlow's own: eager mode and tf.function), "horovod" (v1 graphs, sessions and
             Estimator, too), "alone", or "auto": what `horovodrun`, `runtime.launch` or TF_CONFIG tells, else alone.
-        timeout_seconds: how long an exchange waits for the other ranks before it fails.
+        timeout_seconds: how long an exchange waits for the other ranks before it fails. To begin, TensorFlow's
+            collectives wait so long for ranks that have not come yet, or a minute where that is longer.
 
     Raises:
         RanksError: the ranks cannot be connected, or are with another engine.
@@ -37,10 +38,14 @@ def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
         raise ValueError(f"`timeout_seconds` {timeout_seconds} must be above 0")
     chosen = started_for() if engine == "auto" else engine
     if _current[0].name != "alone":
-        if _current[0].name != chosen:
+        if engine != "auto" and _current[0].name != chosen:
             raise RanksError(f"the ranks are connected by {_current[0].name}: they cannot change to {chosen}")
         return _current[0]
     _current[0] = _made(chosen, timeout_seconds)
+    if _current[0].size > 1:
+        from runtime.ranks import drift
+
+        drift.watch_keras()
     if sys.excepthook is not _with_missing_ranks:
         _hooks.append(sys.excepthook)
         sys.excepthook = _with_missing_ranks

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import runtime
 from rewriter import GraphModifierHook, move_ids, rewrite
 
 v1 = tf.compat.v1
@@ -112,3 +113,38 @@ def test_a_hook_that_begins_later_is_refused() -> None:
         user, _, _, _ = _build()
         with pytest.raises(ValueError, match=re.escape("in begin, uses the variable `user`")):
             v1.train.MonitoredSession(hooks=[GraphModifierHook(), Decay()])
+
+
+@pytest.mark.parametrize("optimizer", ["of before", "of afterwards"])
+def test_an_optimizer_that_is_built_afterwards_is_refused(graph: tf.Graph, optimizer: str) -> None:
+    ids = v1.placeholder(tf.int64, [None])
+    rows = v1.nn.embedding_lookup(v1.get_variable("user", [ROWS, DIM]), ids) + v1.get_variable("bias", [DIM])
+    first = v1.train.AdagradOptimizer(0.1)
+    if optimizer == "of before":
+        first.minimize(tf.reduce_sum(rows))
+    rewrite(graph)
+    with pytest.raises(TypeError, match="an optimizer that was built after the rewrite cannot update the table `user`"):
+        first.minimize(tf.reduce_sum(rows**2))
+    dense, sparse = runtime.get_dense_and_sparse_variable()
+    assert [one.op.name for one in dense] == ["bias"] and [one.table.table_name for one in sparse] == ["user"]
+
+
+def test_a_saver_of_the_trainable_variables_has_the_rows(graph: tf.Graph, tmp_path: Path) -> None:
+    _build()
+    frozen = v1.get_variable("frozen", [ROWS, DIM], trainable=False)
+    v1.nn.embedding_lookup(frozen, [1])
+    assert len(rewrite(graph).tables) == 2
+    saver = v1.train.Saver(v1.trainable_variables())
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        names = dict(tf.train.list_variables(saver.save(session, str(tmp_path / "m"))))
+    assert names["user-values"] == [ROWS, DIM] and "frozen-values" not in names
+
+
+def test_the_variable_that_stands_for_a_table_is_not_read_as_its_rows(graph: tf.Graph) -> None:
+    _build()
+    rewrite(graph)
+    (stand_in,) = v1.trainable_variables()
+    for use in (tf.nn.l2_loss, tf.identity, lambda one: v1.summary.histogram("rows", one), lambda one: one.value()):
+        with pytest.raises(TypeError, match="the table `user` in the collections of a rewritten graph holds no rows"):
+            use(stand_in)

@@ -175,3 +175,27 @@ def test_a_plain_session_refuses_feeds_that_nobody_would_read() -> None:
             with pytest.raises(ValueError, match="may not be fed"):
                 session.run(rows, {fed: [1, 2, 3]})
         assert session.run([element, rows])[0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_an_update_waits_for_what_its_op_alone_waited_for(use_resource: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        table = v1.get_variable("user", [9, 2], use_resource=use_resource)
+        slot = v1.get_variable("ones", [9, 2], initializer=v1.ones_initializer(), use_resource=use_resource)
+        count = v1.get_variable("count", [], initializer=v1.zeros_initializer(), use_resource=True)
+        rows = v1.nn.embedding_lookup(table, [1, 2, 1])
+        (gradient,) = tf.gradients(tf.reduce_sum(rows**2), [table])
+        ids, places = tf.unique(gradient.indices)
+        summed, rate = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(ids)), tf.constant(0.1)
+        with tf.control_dependencies([v1.assign_add(count, 1.0)]):
+            given = {"lr": rate, "grad": summed, "indices": ids}
+            if use_resource:
+                step = tf.raw_ops.ResourceSparseApplyAdagrad(var=table.handle, accum=slot.handle, **given)
+            else:
+                step = tf.raw_ops.SparseApplyAdagrad(var=table._ref(), accum=slot._ref(), **given)
+        train = tf.group(step)
+        assert [one.name for one in rewrite(graph).tables] == ["user"]
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            session.run(train)
+            assert session.run(count) == 1.0

@@ -89,6 +89,21 @@ def test_an_estimator_warm_starts_a_table_from_a_stock_checkpoint(checkpoint: st
     assert found[True] == pytest.approx(found[False], rel=1e-5)
 
 
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+@pytest.mark.parametrize("named", [".*", ["old", "head"], [".*"]], ids=["pattern", "names", "patterns"])
+def test_a_table_of_model_fn_warm_starts_however_it_is_named(named: Any, tmp_path: Path) -> None:
+    def model(features: Any, labels: Any, mode: str) -> Any:
+        spec = _model(features, labels, mode)
+        rewrite()
+        return spec
+
+    first = tf.estimator.Estimator(model, str(tmp_path / "first"))
+    first.train(_data, steps=8)
+    settings = tf.estimator.WarmStartSettings(str(tmp_path / "first"), vars_to_warm_start=named)
+    second = tf.estimator.Estimator(model, str(tmp_path / "second"), warm_start_from=settings)
+    assert second.evaluate(_data)["loss"] == pytest.approx(first.evaluate(_data)["loss"], rel=1e-5)
+
+
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 def test_an_array_is_the_initial_value(use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:

@@ -110,7 +110,7 @@ def test_an_increment_without_its_list_says_so(graph: tf.Graph, tmp_path: Path) 
         checkpoint.export_numpy(path, tmp_path / "out")
 
 
-def test_a_save_that_dies_while_it_uses_a_name_again_loses_only_that_name(
+def test_a_save_that_dies_while_it_uses_a_name_again_loses_nothing(
     graph: tf.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die(*arguments: Any) -> None:
@@ -123,9 +123,9 @@ def test_a_save_that_dies_while_it_uses_a_name_again_loses_only_that_name(
         monkeypatch.setattr(saver, "_write", die)
         with pytest.raises(KeyboardInterrupt):
             saver.save(opened, str(tmp_path / "sub" / "model"), 2)
-        assert tf.train.latest_checkpoint(str(tmp_path / "sub")) == played[1][0]
-        saver.restore(opened, played[1][0])
-        _same(model.state(opened), played[1][1])
+        assert tf.train.latest_checkpoint(str(tmp_path / "sub")) == played[3][0]
+        saver.restore(opened, played[3][0])
+        _same(model.state(opened), played[3][1])
 
 
 def test_a_table_that_counts_its_keys_has_increments(graph: tf.Graph, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -135,3 +136,20 @@ def test_optimizers_of_a_keras_that_was_not_adapted() -> None:
     for text in said.values():
         assert "a stock optimizer cannot update the table `user`: apply its gradient with create_hash_optimizer" in text
         assert "`import runtime.keras` lets Keras' SGD, Adagrad, Adam and AdamW do it" in text
+
+
+def test_tables_train_where_tensorflow_finds_no_keras() -> None:
+    program = """
+import tensorflow as tf
+import runtime
+from runtime.optimizers import adagrad
+table = runtime.create_table(tf.int64, 2, "t", tf.compat.v1.ones_initializer())
+with tf.GradientTape() as tape:
+    loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1], tf.int64)))
+optimizer = adagrad.create_hash_optimizer(0.1)
+optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+assert (runtime.sparse_lookup(table, tf.constant([1], tf.int64)).numpy() < 1).all()
+"""
+    # Without the package tf_keras, `tf.keras` cannot be imported then.
+    environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1"}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)

@@ -93,7 +93,9 @@ def test_savers_say_why_they_cannot_restore(monkeypatch: pytest.MonkeyPatch, tmp
     with tf.compat.v1.Session() as session:
         session.run(known.initializer)
         path = saver([known]).save(session, str(tmp_path / "model"))
-        _tensorflow.explain_restores(lambda path, message: f"why {path}" if "Key other not found" in message else None)
+        _tensorflow.explain_restores(
+            lambda _, path, message: f"why {path}" if "Key other not found" in message else None
+        )
         with pytest.raises(tf.errors.NotFoundError, match=r"(?s)^why .*/model\n\n.*Key other not found"):
             saver({"other": known}).restore(session, path)
         with pytest.raises(tf.errors.NotFoundError, match=r"^Restoring"):
@@ -124,3 +126,10 @@ def test_hooks_that_save_ask_another_timer(tmp_path: Path, monkeypatch: pytest.M
         hook.after_create_session(session, None)
     assert within == [(saver, timer)]
     assert (timer.last_triggered_step(), len(list(tmp_path.glob("model.ckpt-0.*")))) == (0, 3)
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+def test_what_is_extended_of_estimators_is_there() -> None:
+    hook = tf.estimator.experimental.InMemoryEvaluatorHook(tf.estimator.Estimator(lambda features: None), lambda: None)
+    assert callable(hook._evaluate) and isinstance(hook._all_hooks if hasattr(hook, "_all_hooks") else [], list)
+    assert callable(tf.estimator.Estimator._add_meta_graph_for_mode) and callable(tf.estimator.Estimator._call_model_fn)

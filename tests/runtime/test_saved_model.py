@@ -73,7 +73,7 @@ def test_estimator_warm_start(saved: Path) -> None:
         )
 
     settings = tf.estimator.WarmStartSettings(
-        str(saved / "model"), ["user"], var_name_to_prev_var_name={"user:0": "user"}
+        str(saved / "model"), ["user"], var_name_to_prev_var_name={"user": "user"}
     )
     estimator = tf.estimator.Estimator(model, str(saved / "trained"), warm_start_from=settings)
     estimator.train(lambda: tf.data.Dataset.from_tensors(tf.constant([1, 2], tf.int64)), steps=1)

@@ -155,11 +155,12 @@ def test_flipped_bits_are_errors_and_never_rows(tmp_path: Path, kind: str) -> No
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 40 MB."""
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A file system of 40 MB, or as many as the test says."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(folder)], check=False)
+    size = f"size={getattr(request, 'param', 40)}m"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=False)
     if mounted.returncode != 0:
         pytest.skip("no file system can be mounted here")
     yield folder
@@ -184,6 +185,7 @@ def test_a_full_disk_stops_training_until_there_is_space(small_disk: Path, kind:
     for _ in range(2):
         with pytest.raises(tf.errors.ResourceExhaustedError, match=rf"table 'filling' .*'{small_disk}'.*free space"):
             table.drain()
+        np.testing.assert_array_equal(_rows(table, rows), values)  # reads go on, and move nothing
     filler.unlink()
     table.drain()
     memory, *_ = storage_module.tier_status(table.tier_status())
@@ -196,6 +198,32 @@ def test_a_full_disk_stops_training_until_there_is_space(small_disk: Path, kind:
     del table
     gc.collect()
     assert list(small_disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("small_disk", [12], indirect=True)
+def test_leveldb_goes_on_when_a_very_small_disk_has_space_again(small_disk: Path) -> None:
+    table = _table("tiny", "dram_leveldb", small_disk)
+    filler = small_disk / "filler"
+    filler.write_bytes(b"\0" * (21 << 19))
+    values = _fill(table, 1, 40_000)
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        table.drain()
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        table.drain()
+    filler.unlink()
+    table.drain()
+    np.testing.assert_array_equal(_rows(table, 40_000), values)
+
+
+def test_what_is_left_of_a_removal_goes_with_the_next_table(tmp_path: Path) -> None:
+    for name in ("recmigrate-12-34", "recmigrate-notes", "recmigrate-56-78"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "000005.ldb").write_bytes(b"rows")
+    (tmp_path / "recmigrate-56-78.lock").touch()
+    table = _table("next", "dram_leveldb", tmp_path)
+    del table
+    gc.collect()
+    assert [path.name for path in tmp_path.iterdir()] == ["recmigrate-notes"]
 
 
 @pytest.mark.parametrize("kind", ["dram_pmem", "dram_ssdhash"])

@@ -43,6 +43,7 @@ class Recorder:
         self.passes: list[dict[str, Any]] = []
         self.steps: list[dict[str, Any]] = []
         self.layers: list[Any] = []
+        self.repeated: set[str] = set()  #: variables that a step was given rows of equal ids for
         self._known: dict[int, Any] = {}  # optimizers, kept alive so that an id stays theirs
         self._cycle = Cycle()
         self._seen: list[tuple[Any, Any]] = []
@@ -88,6 +89,7 @@ class Recorder:
             cycle.gradients[self.names[id(variable)]] = _array(gradient)
         cycle.done.add(id(optimizer))
         taken = len(self.passes) >= self.settings.batches
+        self.repeated |= {name for name, one in cycle.gradients.items() if taken and _repeats(one)}
         result = apply() if taken else None
         if cycle.done >= self._known.keys():
             self._close(cycle, taken)
@@ -135,6 +137,10 @@ def stock_name(optimizer: Any) -> str:
         kind: name for name in dir(tf.keras.optimizers) if isinstance(kind := getattr(tf.keras.optimizers, name), type)
     }
     return next((names[kind] for kind in type(inner).__mro__ if kind in names), type(inner).__name__)
+
+
+def _repeats(gradient: Any) -> bool:
+    return isinstance(gradient, tuple) and len(np.unique(gradient[0])) < len(gradient[0])
 
 
 def _array(gradient: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify.keras.recorder import Recorder, table_of
@@ -17,15 +18,20 @@ from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
 
 Known = list[tuple[str, Any]]
+#: Optimizers that Keras 3 steps with the gradient of each mention of an id, where Keras 2 and tables sum these first.
+SQUARES = frozenset({"Adagrad", "Adam", "AdamW"})
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program; with `job["known"]`, the original's variables in their order, it is the converted one."""
+    """Run the program; with `job["known"]`, the original's variables in their order, it is the converted one.
+
+    With `job["summed"]` the optimizers get one gradient for each id.
+    """
     settings: Settings = job["settings"]
     side = _Converted(job) if "known" in job else _Original(job)
     recorder = Recorder(settings, side.begin)
     side.recorder = recorder
-    stopped = run_script(job["path"], job["directory"], watching(recorder, settings.seed))
+    stopped = run_script(job["path"], job["directory"], watching(recorder, settings.seed, job.get("summed", False)))
     if not stopped:
         raise MigrateError(f"{job['path']}: {_why(recorder, settings)}")
     if not recorder.passes[0]["losses"]:
@@ -36,8 +42,16 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         "random": False,
         "passes": recorder.passes,
         "steps": recorder.steps,
+        "squares_apart": _squares_apart(recorder),
         **side.more(),
     }
+
+
+def _squares_apart(recorder: Recorder) -> list[str]:
+    """Return the variables whose rows of equal ids an optimizer of Keras 3 squares one by one."""
+    if not hasattr(tf.keras, "Variable"):
+        return []
+    return sorted(name for name in recorder.repeated if recorder.optimizers[name] in SQUARES)
 
 
 def _why(recorder: Recorder, settings: Settings) -> str:

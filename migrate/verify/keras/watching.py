@@ -44,8 +44,11 @@ def layers() -> list[Any]:
 
 
 @contextlib.contextmanager
-def watching(listener: Listener, seed: int) -> Iterator[None]:
-    """Put the listener between program and TensorFlow; everything is as before afterwards."""
+def watching(listener: Listener, seed: int, summed: bool = False) -> Iterator[None]:
+    """Put the listener between program and TensorFlow; everything is as before afterwards.
+
+    With `summed`, optimizers are given one gradient for each id, the sum of those of equal ids.
+    """
     with contextlib.ExitStack() as stack:
         put = functools.partial(_put, stack)
         tf.config.run_functions_eagerly(True)
@@ -58,7 +61,7 @@ def watching(listener: Listener, seed: int) -> Iterator[None]:
             put(kind, "build", lambda stock: _building(listener, stock, seed))
         depth: list[Any] = []
         for kind in keras_optimizers():
-            put(kind, "apply_gradients", lambda stock: _applying(listener, stock, depth))
+            put(kind, "apply_gradients", lambda stock: _applying(listener, stock, depth, summed))
         stack.enter_context(writing_nothing())
         yield
 
@@ -111,7 +114,7 @@ def _building(listener: Listener, stock: Any, seed: int) -> Any:
     return build
 
 
-def _applying(listener: Listener, stock: Any, depth: list[Any]) -> Any:
+def _applying(listener: Listener, stock: Any, depth: list[Any], summed: bool) -> Any:
     @functools.wraps(stock)
     def apply_gradients(self: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
         pairs = list(grads_and_vars)
@@ -119,8 +122,19 @@ def _applying(listener: Listener, stock: Any, depth: list[Any]) -> Any:
             return stock(self, pairs, *rest, **named)
         depth.append(self)
         try:
-            return listener.on_apply(self, pairs, lambda: stock(self, pairs, *rest, **named))
+            given = [(_sum_of(gradient), variable) for gradient, variable in pairs] if summed else pairs
+            return listener.on_apply(self, pairs, lambda: stock(self, given, *rest, **named))
         finally:
             depth.pop()
 
     return apply_gradients
+
+
+def _sum_of(gradient: Any) -> Any:
+    """Return rows of distinct ids, each the sum of those of its id; dense gradients as they are."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    ids, places = tf.unique(gradient.indices)
+    return tf.IndexedSlices(
+        tf.math.unsorted_segment_sum(gradient.values, places, tf.size(ids)), ids, gradient.dense_shape
+    )

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import paddle
 import paddle.nn.functional as F
 
+_SINGLE = ("float32", paddle.float32)
+
 
 def complete() -> None:
-    """Give `F.log_loss`, which has a float32 kernel only, its own formula; call before the source is imported."""
+    """Give `F.log_loss`, which has a float32 kernel only, its own formula; call before the source is imported.
+
+    A trainer turns its batch into float32 by name: what it so names is float64 here.
+    """
     F.log_loss = log_loss
     paddle.nn.functional.log_loss = log_loss
+    paddle.to_tensor = _wide(paddle.to_tensor)
+    for owner, name in ((paddle, "cast"), (paddle.Tensor, "astype"), (paddle.Tensor, "cast")):
+        setattr(owner, name, _renamed(getattr(owner, name)))
+
+
+def _wide(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def to_tensor(*arguments: Any, **keywords: Any) -> Any:
+        made = stock(*arguments, **keywords)
+        return made.astype("float64") if made.dtype == paddle.float32 else made
+
+    return to_tensor
+
+
+def _renamed(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def cast(x: Any, dtype: Any) -> Any:
+        return stock(x, "float64" if dtype in _SINGLE else dtype)
+
+    return cast
 
 
 def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = None) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import paddle
+from numpy.typing import NDArray
 
 from migrate.verify.laws import Law
 
@@ -19,9 +20,12 @@ _DRAWS: dict[str, Callable[..., Law]] = {
 
 
 @contextlib.contextmanager
-def watched_laws() -> Iterator[dict[str, Law]]:
-    """Yield a dictionary that fills with parameter name -> law while a model is built; constants do not appear."""
-    laws: dict[str, Law] = {}
+def watched_laws() -> Iterator[dict[str, tuple[Law, NDArray[Any]]]]:
+    """Yield a dictionary that fills with parameter name -> law and drawn values while a model is built.
+
+    Constants do not appear.
+    """
+    laws: dict[str, tuple[Law, NDArray[Any]]] = {}
     drawn: list[Law] = []
     kind = paddle.nn.initializer.Initializer
     stock, ops = kind.__call__, {name: getattr(paddle._C_ops, name) for name in _DRAWS}
@@ -30,7 +34,7 @@ def watched_laws() -> Iterator[dict[str, Law]]:
         drawn.clear()
         result = stock(self, parameter, block)
         if drawn:
-            laws[parameter.name] = drawn[-1]
+            laws[parameter.name] = drawn[-1], parameter.numpy()
         return result
 
     def watch(name: str) -> Callable[..., Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import paddle
@@ -12,25 +11,19 @@ import paddle.nn.functional as F
 
 from migrate.errors import MigrateError
 from migrate.schema import Schema, Task
-from migrate.verify.loading import load_module
 
 #: (outputs, labels [B, L]) -> scalar loss
 Loss = Callable[[Sequence[Any], Any], Any]
 
 
-def find_loss(path: str, schema: Schema) -> tuple[Loss, str]:
-    """Return the loss and a word on where it comes from.
+def find_loss(trainer: Any, path: str, schema: Schema) -> tuple[Loss, str]:
+    """Return the loss of a trainer without `train_forward`, or of a schema, and a word on where it comes from.
 
     Raises:
         MigrateError: there is neither a `create_loss` beside the file nor a task in the schema.
     """
-    sibling = Path(path).resolve().parent / "dygraph_model.py"
-    if sibling.is_file():
-        module = load_module(str(sibling))
-        owners: list[Any] = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]
-        for owner in owners:
-            if hasattr(owner, "create_loss"):
-                return _of_create_loss(owner().create_loss, schema), "the loss is create_loss of dygraph_model.py"
+    if hasattr(trainer, "create_loss"):
+        return _of_create_loss(trainer.create_loss, schema), "the loss is create_loss of dygraph_model.py"
     if not schema.tasks:
         raise MigrateError(
             f"{schema.path}: `tasks` is missing and there is no create_loss in a dygraph_model.py beside {path}, "

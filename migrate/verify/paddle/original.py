@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,11 +12,13 @@ from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
 from migrate.schema import Schema
+from migrate.verify.laws import Law
 from migrate.verify.loading import load_module
 from migrate.verify.paddle import double
+from migrate.verify.paddle.driver import Driver
 from migrate.verify.paddle.initial import watched_laws
 from migrate.verify.paddle.inputs import random_batches, random_weights, raw_input
-from migrate.verify.paddle.loss import find_loss
+from migrate.verify.paddle.loss import Loss, find_loss
 from migrate.verify.settings import Settings
 
 Array = NDArray[Any]
@@ -31,13 +34,32 @@ class Original:
         paddle.seed(1)
         if self.dtype == "float64":
             double.complete()
-        model_class = getattr(load_module(path), job["class"])
+        module = load_module(path)
+        sys.modules["net"] = module  # as trainers import it
+        model_class = getattr(module, job["class"])
+        self.driver = Driver(path, job["config"], job["layout"])
         with watched_laws() as laws:
-            self.model = build(model_class, path, job["arguments"])
+            if self.driver.has("create_model"):
+                self.model = self.driver.create_model(model_class, job["arguments"])
+            else:
+                self.model = build(model_class, path, job["arguments"])
+        self.optimizer, self.beyond = self.driver.beyond(self.model)
         self.parameters = dict(self.model.named_parameters())
-        self.laws = {name: laws[p.name] for name, p in self.parameters.items() if p.name in laws}
         self.initial = self.values()
-        self.loss, self.loss_note = find_loss(path, job["schema"])
+        self.laws = {name: laws[p.name][0] for name, p in self.parameters.items() if self._is_as_drawn(name, laws)}
+        self.loss, self.loss_note = self._loss(job)
+
+    def _is_as_drawn(self, name: str, laws: Mapping[str, tuple[Law, Array]]) -> bool:
+        """A parameter that `create_model` set after it was drawn has values, not a law."""
+        found = laws.get(self.parameters[name].name)
+        return found is not None and np.array_equal(found[1], self.initial[name])
+
+    def _loss(self, job: Mapping[str, Any]) -> tuple[Loss | None, str]:
+        if not self.driver.has("train_forward"):
+            return find_loss(self.driver.trainer, job["path"], job["schema"])
+        names = ("create_model", "create_feeds", "train_forward")
+        used = ", ".join(name for name in names if self.driver.has(name))
+        return None, f"the original is run by its trainer: {used} of dygraph_model.py"
 
     def values(self) -> dict[str, Array]:
         """Return all parameters by path."""
@@ -50,9 +72,12 @@ class Original:
 
     def forward(self, x: Array, labels: Array) -> tuple[list[Any], Any]:
         """Return outputs [B, ...] and the scalar loss as Paddle tensors."""
-        returned = self.model(paddle.to_tensor(x.astype(self.dtype)))
+        given = paddle.to_tensor(x.astype(self.dtype)), paddle.to_tensor(labels.astype(self.dtype))
+        if self.loss is None:
+            return self.driver.step(self.model, *given)
+        returned = self.model(given[0])
         outputs = list(returned) if isinstance(returned, list | tuple) else [returned]
-        return outputs, self.loss(outputs, paddle.to_tensor(labels.astype(self.dtype)))
+        return outputs, self.loss(outputs, given[1])
 
     def gradients(self, loss: Any) -> dict[str, Array | None]:
         """Return the gradient of every parameter, None where the loss does not depend on it."""
@@ -87,6 +112,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         "laws": side.laws,
         "weights": weights,
         "notes": (side.loss_note,),
+        "optimizer": side.optimizer,
+        "beyond": side.beyond,
         "batches": [_passes(side, weights, batch) for batch in batches[: settings.batches]],
         **{kind: _steps(side, weights, batches[: settings.steps], kind, rate) for kind, rate in job["rates"].items()},
     }

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison, Verification
 from migrate.schema import Schema, Task
-from migrate.source.frontends.paddle.program import model_arguments
+from migrate.source.frontends.paddle.program import batch_layout, model_arguments
+from migrate.source.frontends.paddle.trainer import configuration
 from migrate.verify import compare, laws, workers
 from migrate.verify.paddle.inputs import random_batches
 from migrate.verify.paddle.layout import Layout
@@ -70,8 +71,14 @@ def _model(original: str, schema: Schema) -> dict[str, Any]:
     path = Path(original)
     names = [path.parent / name for name in ("dygraph_model.py", "config.yaml")]
     siblings = {name.name: name.read_text(encoding="utf-8") for name in names if name.is_file()}
-    name, arguments = model_arguments(original, path.read_text(encoding="utf-8"), schema, siblings)
-    return {"class": name, "arguments": arguments}
+    text = path.read_text(encoding="utf-8")
+    name, arguments = model_arguments(original, text, schema, siblings)
+    return {
+        "class": name,
+        "arguments": arguments,
+        "config": configuration(siblings).values,
+        "layout": batch_layout(original, text, schema, siblings),
+    }
 
 
 class Pair:
@@ -92,6 +99,7 @@ class Pair:
         yield from self.gradients()
         for kind in RATES:
             yield from self.steps(kind)
+        yield from self.optimizer()
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader must know beside the numbers."""
@@ -99,6 +107,13 @@ class Pair:
         dead = [label for name, label, part in self._parts() if not self._has_gradient(name, part)]
         unused = (f"the loss depends on neither side's {', '.join(dead)}",) if dead else ()
         return (*self.single["notes"], *mode, *unused)
+
+    def optimizer(self) -> Iterator[Comparison]:
+        """Yield a failure for what the trainer's optimizer does: the converted module has none that could do it."""
+        for told in self.single["beyond"]:
+            name = f"create_optimizer: {self.single['optimizer']}"
+            nothing = compare.compare("optimizer", name, np.zeros(0), np.zeros(0))
+            yield compare.named(nothing, f"{told}, and the converted module has no optimizer")
 
     def _parts(self) -> Iterator[tuple[str, str, str]]:
         for name in self.single["weights"]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from migrate.report.model import Comparison, Verification
 from migrate.verify import compare, laws, workers
+from migrate.verify.keras import apart
 from migrate.verify.keras import pair as keras
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import parted
@@ -66,6 +67,7 @@ class Pair:
         yield from self.forward()
         yield from self.gradients()
         yield from self.training.comparisons()
+        yield from apart.comparisons(self.first)
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader must know beside the numbers."""
@@ -85,6 +87,7 @@ class Pair:
             if not self._is_alike(table)
         ]
         notes += self.training.notes()
+        notes += apart.notes(self.first)
         return tuple(notes)
 
     def initial(self) -> Iterator[Comparison]:

@@ -21,6 +21,7 @@ __all__ = [
     "categorical_column_with_embedding",
     "categorical_column_with_multihash",
     "embedding_column",
+    "input_layer",
     "linear_model",
     "sequence_categorical_column_with_embedding",
     "shared_embedding_columns",
@@ -66,16 +67,19 @@ def sparse_column_with_embedding(
     init_data_source: Any = None,
     ht_partition_num: int = 1000,
     ev_option: EmbeddingVariableOption | None = None,
+    evconfig: EmbeddingVariableOption | None = None,
 ) -> Any:
-    """Return the column under the name that `tf.contrib.layers` has for it.
+    """Return the column under the name that `tf.contrib.layers` has for it; `evconfig` is an older name of `ev_option`.
 
     Raises:
-        ValueError: as `categorical_column_with_embedding`, or an `init_data_source`.
+        ValueError: as `categorical_column_with_embedding`, an `init_data_source`, or options under both names.
     """
     del ht_partition_num
+    if ev_option is not None and evconfig is not None:
+        raise ValueError(f"the column {column_name!r} has an ev_option and an evconfig: give one of them")
     if init_data_source is not None:
         raise ValueError("`init_data_source` is not supported: leave it out and restore a checkpoint")
-    return _column(column_name, dtype, partition_num, ev_option, steps_to_live)
+    return _column(column_name, dtype, partition_num, ev_option or evconfig, steps_to_live)
 
 
 def categorical_column_with_multihash(key: str, *settings: Any, **named: Any) -> NoReturn:
@@ -133,7 +137,29 @@ def embedding_column(stock: Any, categorical_column: Any, *args: Any, do_fusion:
     return over_keys(stock, categorical_column, *args, **kwargs)
 
 
-shared_embedding_columns = shared_over_keys
+def shared_embedding_columns(
+    stock: Any, categorical_columns: Sequence[Any], *args: Any, do_fusion: bool = False, **kwargs: Any
+) -> list[Any]:
+    """Return `stock(categorical_columns, ...)`, over one EmbeddingVariable where the columns say so.
+
+    `do_fusion` changes nothing: each look-up is one op anyway.
+    """
+    del do_fusion
+    return shared_over_keys(stock, categorical_columns, *args, **kwargs)
+
+
+def input_layer(stock: Any, *args: Any, adaptive_mask_tensors: Any = None, **kwargs: Any) -> Any:
+    """Return `stock(...)`.
+
+    Raises:
+        ValueError: masks of adaptive embeddings, of which there are none.
+    """
+    if adaptive_mask_tensors:
+        raise ValueError(
+            f"`adaptive_mask_tensors` {sorted(adaptive_mask_tensors)} of input_layer is not supported, as adaptive "
+            "embeddings are not: use categorical_column_with_embedding and leave it out"
+        )
+    return stock(*args, **kwargs)
 
 
 def linear_model(
@@ -145,8 +171,13 @@ def linear_model(
     weight_collections: Any = None,
     trainable: bool = True,
     cols_to_vars: Any = None,
+    do_fusion: bool = False,
 ) -> tf.Tensor:
-    """Return what the stock function does, float32 [batch, units], with variables for columns over them."""
+    """Return what the stock function does, float32 [batch, units], with variables for columns over them.
+
+    `do_fusion` changes nothing: each look-up is one op anyway.
+    """
+    del do_fusion
     listed = list(feature_columns) if isinstance(feature_columns, (list, tuple, set)) else [feature_columns]
     own = [column for column in listed if is_of_keys(column) and not hasattr(column, "dimension")]
     others = [column for column in listed if column not in own]

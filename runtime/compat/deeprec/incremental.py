@@ -19,8 +19,8 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tensorflow
+from runtime.checkpoint import aside
 from runtime.checkpoint.bundle import CheckpointError
-from runtime.checkpoint.history import remove_bundle
 from runtime.checkpoint.increments import index_crc
 from runtime.checkpoint.keyed_increments import ChangedRows
 from runtime.counted import CountedAnchor
@@ -207,6 +207,7 @@ class IncrementalSaver:
             number = global_step if isinstance(global_step, Integral) else v1.train.global_step(sess, global_step)
             path = f"{path}-{int(number)}"
         Path(path).parent.mkdir(parents=True, exist_ok=True)
+        aside.set_aside(Path(path))
         last = self._last if self._last is not None and self._last[0]() is sess else None
         definition = self._increments.as_saver_def()
         feeds: dict[Any, Any] = {definition.filename_tensor_name: path}
@@ -216,8 +217,7 @@ class IncrementalSaver:
         for number, rows in enumerate(self._rows.values()):
             feeds |= rows.feeds(None if noted is None else noted[number])
         sess.run(definition.save_tensor_name, feeds)
-        if write_state:
-            _keep(Path(path))
+        _keep(Path(path), write_state)
         return path
 
     def incremental_restore(self, sess: Any, save_path: Any, incr_save_path: Any) -> None:
@@ -305,15 +305,18 @@ def _base(increment: str) -> tuple[str, str, bool]:
     return name, crc, not name or holds == [_EVERYTHING]
 
 
-def _keep(path: Path) -> None:
+def _keep(path: Path, write_state: bool) -> None:
     """Note an increment as the last one of its folder, and remove those before the one before it."""
-    state = tf.train.get_checkpoint_state(str(path.parent))
-    before = [] if state is None else [Path(one) for one in state.all_model_checkpoint_paths]
-    before = [one for one in before if one.name != path.name]
-    kept = [str(path.parent / one.name) for one in (*before[-1:], path)]
-    v1.train.update_checkpoint_state(str(path.parent), kept[-1], kept)
-    for one in before[:-1]:
-        remove_bundle(path.parent / one.name, "")
+    others = aside.on_disk(path)
+    for other in others:
+        aside.rename_in_state(path.parent, None, other, path.name)
+    if write_state:
+        before = [name for name in aside.named(path.parent) if name != path.name]
+        kept = [str(path.parent / name) for name in (*before[-1:], path.name)]
+        v1.train.update_checkpoint_state(str(path.parent), kept[-1], kept)
+        others += before[:-1]
+    for other in others:
+        aside.remove_bundle(path.parent / other)
 
 
 def _step(path: str) -> int:

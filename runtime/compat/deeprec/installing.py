@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -13,16 +12,18 @@ from runtime.compat.changes import ABSENT, Changes
 from runtime.compat.deeprec import (
     columns,
     composed,
-    config_pb2,
     creation,
     grouped,
     incremental,
     lookups,
     monitored,
     options,
+    staging,
     storage,
+    switches,
     variable,
 )
+from runtime.compat.deeprec.modules import CATEGORIES, add_modules
 from runtime.optimizers import deeprec as optimizers
 
 __all__ = ["install", "uninstall"]
@@ -32,16 +33,6 @@ v1: Any = tf.compat.v1
 _INITIALIZERS = ("constant", "ones", "random_normal", "random_uniform", "zeros")
 #: Subpackages with a life of their own.
 _LEFT_ALONE = {"app", "compat", "contrib", "estimator", "keras", "lite"}
-_TRAINING = "tensorflow.python.training"
-_FRAMEWORK = "tensorflow.core.framework"
-_MADE = ("embedding_variable", "multihash_variable")
-_CATEGORIES = (
-    "categorical_column_with_adaptive_embedding",
-    "categorical_column_with_embedding",
-    "categorical_column_with_multihash",
-    "sequence_categorical_column_with_embedding",
-)
-_LAYERS = "tensorflow.contrib.layers.python.layers"
 
 
 class _Either(ModuleType):
@@ -64,7 +55,7 @@ class _Either(ModuleType):
 _changes: Changes | None = None
 
 
-def install(hbm_as_dram: bool = False, group_ftrl: bool = False) -> None:
+def install(hbm_as_dram: bool = False, group_ftrl: bool = True) -> None:
     """Let scripts written for DeepRec run: put its names on `tf` and `tf.compat.v1`, and TensorFlow 1's on `tf`.
 
     `tf` gets every name of `tf.compat.v1` that it lacks, also in `tf.train`, `tf.nn` and the others; names that both
@@ -73,7 +64,8 @@ def install(hbm_as_dram: bool = False, group_ftrl: bool = False) -> None:
 
     Args:
         hbm_as_dram: run storage types with an HBM tier without it, instead of refusing them.
-        group_ftrl: let `FtrlOptimizer` take the L1 term on the norm of an EmbeddingVariable's row, as DeepRec's does.
+        group_ftrl: let `FtrlOptimizer` take the L1 term on the norm of an EmbeddingVariable's row, as DeepRec's does;
+            False leaves TensorFlow's, which takes it on each value.
     """
     global _changes
     uninstall()
@@ -83,11 +75,11 @@ def install(hbm_as_dram: bool = False, group_ftrl: bool = False) -> None:
         _add_missing(changes, tf, v1)
         for name in _INITIALIZERS:
             changes.set(tf, f"{name}_initializer", getattr(v1, f"{name}_initializer"))
-        for module in (tf, v1):
+        for module in (v1, tf):
             _add_names(changes, module)
-            if group_ftrl:
-                changes.set(module.train, "FtrlOptimizer", optimizers.GroupFtrlOptimizer)
-        _add_modules(changes)
+        if group_ftrl:  # wherever a program imports it from
+            changes.set(v1.train.FtrlOptimizer, "table_form", optimizers.GroupFtrlOptimizer.table_form)
+        add_modules(changes)
     except BaseException:
         uninstall()
         raise
@@ -129,65 +121,32 @@ def _add_names(changes: Changes, module: Any) -> None:
         changes.set(module.train, name, getattr(monitored, name))
     for name, ours in lookups.LOOKUPS.items():
         changes.set(module.nn, name, lookups.extended(getattr(module.nn, name), ours))
+    for name, plain in lookups.FUSED.items():
+        changes.set(module.nn, name, getattr(v1.nn, plain))
     for name in ("group_embedding_lookup", "group_embedding_lookup_sparse"):
         changes.set(module.nn, name, getattr(grouped, name))
     for name in ("enable_distributed_strategy", "enable_group_embedding"):
         changes.set(module.config.experimental, name, getattr(grouped, name))
     changes.set(module.feature_column, "group_embedding_column_scope", grouped.group_embedding_column_scope)
     _add_columns(changes, module.feature_column)
+    for name in ("make_prefetch_hook", "prefetch_join", "staged"):
+        changes.set(module, name, getattr(staging, name))
+    changes.set(module.train, "mark_target_node", staging.mark_target_node)
+    changes.set(module, "ConfigProto", switches.ConfigProto)
+    changes.set(module, "ExecutorPolicy", switches.ExecutorPolicy)
     if module is v1:
         for name in ("EMBEDDING_VARIABLES", "EV_INIT_VAR_OPS", "EV_INIT_SLOT_OPS"):
             changes.set(v1.GraphKeys, name, getattr(variable, name))
 
 
 def _add_columns(changes: Changes, module: Any) -> None:
-    for name in _CATEGORIES:
+    for name in CATEGORIES:
         changes.set(module, name, getattr(columns, name))
-    linear = v1.feature_column.linear_model
-    changes.set(module, "linear_model", functools.wraps(linear)(functools.partial(columns.linear_model, linear)))
-    for name in ("embedding_column", "shared_embedding_columns"):
-        # Shared columns of TensorFlow 2 are of another kind, which v1's input layers do not know.
-        stock = getattr(v1.feature_column if name.startswith("shared") else module, name)
+    for name in ("embedding_column", "input_layer", "linear_model", "shared_embedding_columns"):
+        if module is not v1.feature_column and name != "embedding_column":
+            # Those of TensorFlow 2 are of another kind, which v1's input layers do not know.
+            changes.set(module, name, getattr(v1.feature_column, name))
+            continue
+        stock = getattr(module, name)
         made = functools.partial(getattr(columns, name), getattr(stock, "__wrapped__", stock))
         changes.set(module, name, functools.wraps(stock)(made))
-
-
-def _add_modules(changes: Changes) -> None:
-    names = ("IncrementalSaver", "_get_incremental_saver")
-    saver = changes.add_module(f"{_TRAINING}.incremental_saver", {name: getattr(incremental, name) for name in names})
-    changes.set(sys.modules[_TRAINING], "incremental_saver", saver)
-    enums = changes.add_module(
-        f"{_FRAMEWORK}.embedding.config_pb2", {name: getattr(config_pb2, name) for name in config_pb2.__all__}
-    )
-    embedding = changes.add_module(f"{_FRAMEWORK}.embedding", {"config_pb2": enums})
-    changes.set(sys.modules[_FRAMEWORK], "embedding", embedding)
-    own = {
-        "sparse_column_with_embedding": columns.sparse_column_with_embedding,
-        "sparse_column_wth_embedding": columns.sparse_column_with_embedding,  # as DeepRec's documentation has it
-        "embedding_column": tf.feature_column.embedding_column,
-    }
-    column = changes.add_module(f"{_LAYERS}.feature_column", own)
-    inner = changes.add_module(_LAYERS, {"feature_column": column})
-    python = changes.add_module("tensorflow.contrib.layers.python", {"layers": inner})
-    layers = changes.add_module("tensorflow.contrib.layers", {"python": python, **own})
-    framework = changes.add_module(
-        "tensorflow.contrib.framework",
-        {name: getattr(v1.train, name) for name in ("list_variables", "load_variable", "get_or_create_global_step")},
-    )
-    contrib = changes.add_module("tensorflow.contrib", {"layers": layers, "framework": framework})
-    _add_to_inner_modules(changes)
-    for module in (tf, v1):
-        changes.set(module, "contrib", contrib)
-
-
-def _add_to_inner_modules(changes: Changes) -> None:
-    """Put names where programs that import TensorFlow's inner modules look for them."""
-    made = {name: getattr(v1, name) for name in vars(v1) if name.startswith("get_") and name.endswith(_MADE)}
-    added = {
-        "ops.variable_scope": made,
-        "ops.variables": {name: getattr(options, name) for name in options.__all__},
-        "feature_column.feature_column_v2": {name: getattr(columns, name) for name in _CATEGORIES},
-    }
-    for module, names in added.items():
-        for name, value in names.items():
-            changes.set(sys.modules[f"tensorflow.python.{module}"], name, value)

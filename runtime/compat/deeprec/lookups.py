@@ -14,7 +14,15 @@ from runtime.compat.deeprec.composed import Composed
 from runtime.compat.deeprec.variable import tables_of
 from runtime.counted import int_keys
 
-__all__ = ["LOOKUPS", "embedding_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"]
+__all__ = [
+    "FUSED",
+    "LOOKUPS",
+    "embedding_lookup",
+    "embedding_lookup_sparse",
+    "extended",
+    "lookup_tier",
+    "safe_embedding_lookup_sparse",
+]
 
 
 def embedding_lookup(
@@ -79,6 +87,16 @@ def _tables(params: Any) -> list[counted.CountedTable]:
     return found
 
 
+def lookup_tier(var: Any, ids: Any) -> tf.Tensor:
+    """Return the tier of each id's row in an EmbeddingVariable, int32 of their shape: 0 is the first, -1 no row."""
+    return var.lookup_tier(ids)
+
+
+#: Names of DeepRec's fused look-ups, and of those whose values they have.
+FUSED = {
+    "fused_embedding_lookup_sparse": "embedding_lookup_sparse",
+    "fused_safe_embedding_lookup_sparse": "safe_embedding_lookup_sparse",
+}
 #: By name in tf.nn. Arguments of the stock functions that are not theirs have no meaning here.
 LOOKUPS: dict[str, Callable[..., tf.Tensor]] = {
     "embedding_lookup": embedding_lookup,

@@ -147,7 +147,7 @@ class PartitionedEmbeddingVariable(Sequence[EmbeddingVariable]):
 
     @property
     def initializer(self) -> tf.Operation:
-        """The op that empties all parts."""
+        """The op that makes all parts ready; rows that they have already stay."""
         return tf.group(*(part.initializer for part in self._parts))
 
     def __getitem__(self, index: Any) -> Any:

@@ -18,7 +18,9 @@ __all__ = [
     "ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS",
     "ASCEND_TIMESTAMP",
     "EVAL_CHANNEL_ID",
+    "LIBASC_OPS_SO",
     "LIBREC_EOS_OPS_SO",
+    "LIBREC_TF_REC_V1_CPU_SO",
     "MAX_INT32",
     "TRAIN_CHANNEL_ID",
     "ASCAnchorAttr",
@@ -36,7 +38,10 @@ ASCEND_SPARSE_LOOKUP_ID_OFFSET = ID_OFFSET
 ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS = "ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS"
 ASCEND_CUTTING_POINT_INITIALIZER = "ASCEND_CUTTING_POINT_INITIALIZER"
 ASCEND_TIMESTAMP = TIMESTAMP_COLLECTION
+#: Names of libraries, to be given to `import_host_pipeline_ops` and `eos_map`, which load none.
 LIBREC_EOS_OPS_SO = "libeos_ops.so"
+LIBASC_OPS_SO = "libasc_ops.so"
+LIBREC_TF_REC_V1_CPU_SO = "libtf_rec_v1_cpu.so"
 MAX_INT32 = 2**31 - 1
 TRAIN_CHANNEL_ID, EVAL_CHANNEL_ID = 0, 1
 #: The key that Rec SDK reserves.

@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _checks
+from runtime.compat.mx_rec import ranks
 from runtime.ranks import BroadcastHook, current
 from runtime.ranks.gradients import of_table
 
@@ -37,6 +38,7 @@ def allreduce(tensor: Any, reduction: str = "sum", *places: Any, **settings: Any
         ValueError: a reduction that is none of "sum", "max", "min" and "prod", or IndexedSlices and not "sum".
     """
     _checks.option("reduction", reduction, ("sum", *_FOLDS))
+    _require_all(places, settings)
     engine = current()
     if isinstance(tensor, tf.IndexedSlices):
         if engine.size == 1 or _is_of_table(tensor):
@@ -56,7 +58,12 @@ def allreduce(tensor: Any, reduction: str = "sum", *places: Any, **settings: Any
 
 
 def allgather(tensor: Any, rank_size: int = 1, *places: Any, **settings: Any) -> tf.Tensor:
-    """Return the rows of all ranks, in the order of ranks."""
+    """Return the rows of all ranks, in the order of ranks.
+
+    Raises:
+        ValueError: a group of some of the ranks.
+    """
+    _require_all(places, settings)
     return tf.identity(current().all_gather(tf.convert_to_tensor(tensor))[0])
 
 
@@ -67,6 +74,7 @@ def broadcast(tensor: Any, root_rank: int = 0, *places: Any, **settings: Any) ->
         ValueError: there is no such rank.
     """
     _checks.integer("root_rank", root_rank, 0, current().size - 1)
+    _require_all(places, settings)
     if isinstance(tensor, (list, tuple)):
         return [_from(one, root_rank) for one in tensor]
     return _from(tensor, root_rank)
@@ -78,7 +86,7 @@ def reduce_scatter(tensor: Any, reduction: str = "sum", rank_size: int = 1, *pla
     Raises:
         ValueError: see `allreduce`.
     """
-    engine, total = current(), allreduce(tf.convert_to_tensor(tensor), reduction)
+    engine, total = current(), allreduce(tf.convert_to_tensor(tensor), reduction, *places, **settings)
     return total if engine.size == 1 else tf.split(total, engine.size)[engine.rank]
 
 
@@ -89,10 +97,10 @@ def npu_allreduce(values: Any, reduction: str = "mean", *places: Any, **settings
         ValueError: see `allreduce`; "mean" is one, too.
     """
     if isinstance(values, (list, tuple)):
-        return [npu_allreduce(one, reduction) for one in values]
+        return [npu_allreduce(one, reduction, *places, **settings) for one in values]
     if reduction != "mean":
-        return allreduce(values, reduction)
-    total, size = allreduce(values), current().size
+        return allreduce(values, reduction, *places, **settings)
+    total, size = allreduce(values, "sum", *places, **settings), current().size
     if isinstance(total, tf.IndexedSlices):
         return tf.IndexedSlices(total.values / size, total.indices, total.dense_shape) if size > 1 else total
     return total / size if size > 1 else total
@@ -103,6 +111,7 @@ def averaging(optimizer: Any, *places: Any, **settings: Any) -> Any:
 
     Those of tables, and of rows in `ASCEND_SPARSE_LOOKUP_LOCAL_EMB`, stay: their lookups have brought them together.
     """
+    _require_all(places, settings)
     if current().size == 1:
         return optimizer
     stock = optimizer.compute_gradients
@@ -129,6 +138,13 @@ class BroadcastGlobalVariablesHook(BroadcastHook):
         """
         _checks.integer("root_rank", root_rank, 0, 0)
         super().__init__()
+
+
+def _require_all(places: tuple[Any, ...], settings: dict[str, Any]) -> None:
+    """Refuse a group of some of the ranks, the only text among what else collectives take."""
+    for one in (*places, settings.get("group")):
+        if isinstance(one, str):
+            ranks.require_all(one)
 
 
 def _from(given: Any, root: int) -> Any:

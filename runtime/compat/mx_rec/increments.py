@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from runtime.checkpoint import TableRows
+from runtime.checkpoint import TableRows, aside
 from runtime.checkpoint.history import Baseline
 from runtime.compat.mx_rec import layout, thresholds
 from runtime.compat.mx_rec.changes import ChangedRows, without_rare
@@ -68,9 +68,10 @@ class Increments:
             return False
         last = index.path(index.entries[-1])
         links = index.chain(last.name)
+        names = [one.name.partition("sparse-")[2] for one in links]
         return (
             last.absolute() == self._last[1].absolute()
-            and path.name not in {one.name.partition("sparse-")[2] for one in links}
+            and not {path.name, *aside.of(path, names)} & set(names)
             and bool(links)
             and all(one.is_dir() for one in links)
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _checks, _tensorflow
 from runtime.compat import graph_modifier
 from runtime.compat.changes import Changes
 from runtime.compat.mx_rec import (
@@ -26,6 +26,7 @@ from runtime.compat.mx_rec import (
     warm_start,
 )
 from runtime.compat.mx_rec.specs import FeatureSpec
+from runtime.optimizers._base import TableOptimizer
 
 __all__ = ["install", "uninstall"]
 
@@ -55,6 +56,7 @@ def install() -> None:
         changes.add_modules(contents)
         optimizer = v1.train.Optimizer
         changes.set(optimizer, "compute_gradients", _merging(optimizer.compute_gradients))
+        changes.set(TableOptimizer, "apply_gradients", _merged(TableOptimizer.apply_gradients))
         creator = v1.train.ChiefSessionCreator
         changes.set(creator, "__init__", _demanding_hook(creator.__init__))
         changes.set(creator, "create_session", copies.creating(creator.create_session))
@@ -113,6 +115,16 @@ def _merging(stock: Callable[..., Any]) -> Callable[..., Any]:
         return stock(self, *args, **kwargs)
 
     return compute_gradients
+
+
+def _merged(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        given = _checks.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
+        pipeline.require_merged(given)
+        return stock(self, given, *args, **kwargs)
+
+    return apply_gradients
 
 
 def _demanding_hook(stock: Callable[..., None]) -> Callable[..., None]:

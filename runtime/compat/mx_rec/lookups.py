@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -183,7 +184,7 @@ def _of_tensor(
         state.standing.append(waiting)
         rows = waiting.rows if is_grad else tf.stop_gradient(waiting.rows)
     elif is_train and joint.fits(table, anchor):
-        timed = with_time(config, collected_time())
+        timed = with_time(config, collected_time([anchor]))
         rows = joint.joined(state, table, anchor, config, timed, is_grad, default)
     else:
         rows = rows_of(
@@ -192,7 +193,7 @@ def _of_tensor(
             is_train=is_train,
             name="rows",
             modify_graph=True,
-            access_and_evict_config=with_time(config, collected_time()),
+            access_and_evict_config=with_time(config, collected_time([anchor]) if is_train and config else None),
             is_grad=is_grad,
             serving_default_value=default,
         )
@@ -289,10 +290,25 @@ def _sent_time(state: GraphState, is_train: bool, batch: dict[Any, Any] | None) 
     return None
 
 
-def collected_time() -> Any:
-    """Return the batch's time, where the graph has it in its collection."""
-    collected = tf.compat.v1.get_collection(ASCEND_TIMESTAMP)
-    return collected[-1] if collected else None
+def collected_time(ids: Sequence[tf.Tensor]) -> Any:
+    """Return the time of the batch that ids are from, where the graph has it in its collection; None without any.
+
+    Raises:
+        ValueError: there are times, and none of them or several are those of this batch.
+    """
+    collected = list({time.name: time for time in tf.compat.v1.get_collection(ASCEND_TIMESTAMP)}.values())
+    getters = {op.name for op in sent.getters_behind(list(ids))}
+    behind = [{op.name for op in sent.getters_behind([time])} for time in collected]
+    own = [time for time, names in zip(collected, behind, strict=True) if names & getters]
+    # Some are fed, and some ids are: then it is the only one there is.
+    own = own or [time for time, names in zip(collected, behind, strict=True) if not names or not getters]
+    if collected and len(own) != 1:
+        source = ids[0].op.inputs[0] if ids[0].op.inputs else ids[0]
+        raise ValueError(
+            f"of the {len(collected)} times in the collection {ASCEND_TIMESTAMP} {len(own)} are of the batch that the "
+            f"ids {source.name} are from: add one of the same iterator"
+        )
+    return own[0] if own else None
 
 
 def with_time(config: dict[str, Any] | None, time: Any) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ optimizer computes gradients, or `do_merge_lookup` is called; then one lookup is
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -37,10 +37,10 @@ def stand_for(table: Any, ids: tf.Tensor, config: dict[str, Any], default: Any, 
     return Standing(table, ids, config, default, is_grad, tf.identity(unmerged, name="mock_lookup_result"))
 
 
-def merge(standing: list[Standing], timed: Callable[[dict[str, Any]], Any]) -> None:
+def merge(standing: list[Standing], timed: Callable[[dict[str, Any], Sequence[tf.Tensor]], Any]) -> None:
     """Build one lookup for each table and give its rows to those that stand for them.
 
-    `timed` completes thresholds by the time of the batch.
+    `timed` completes thresholds by the time of the batch that ids are from.
 
     Raises:
         ValueError: the lookups of a table have different thresholds, or nothing tells the time and it evicts.
@@ -63,7 +63,7 @@ def merge(standing: list[Standing], timed: Callable[[dict[str, Any]], Any]) -> N
                 flat[0] if len(flat) == 1 else tf.concat(flat, 0),
                 name="rows",
                 modify_graph=True,
-                access_and_evict_config=timed(config),
+                access_and_evict_config=timed(config, [one.ids for one in together]),
                 is_grad=any(one.is_grad for one in together),
                 serving_default_value=_defaults(together, flat),
             )

@@ -6,12 +6,14 @@ without the directory, is this runtime's own, where Rec SDK takes it for `model.
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from runtime.checkpoint import CheckpointError
+from runtime.checkpoint import CheckpointError, aside
 from runtime.compat.mx_rec.layout import directory_of
 
 __all__ = ["BASE", "DELTA", "ModelIndex"]
@@ -50,12 +52,12 @@ class ModelIndex:
         Raises:
             CheckpointError: the file is damaged.
         """
-        return cls(path.with_name(path.name.rpartition("-")[0] or path.name))
+        return cls(path.with_name(aside.prefix_of(path.name)))
 
     @property
     def entries(self) -> list[dict[str, Any]]:
         """Those of this prefix."""
-        return [entry for entry in self._all if self.path(entry).name.rpartition("-")[0] == self._prefix.name]
+        return [entry for entry in self._all if aside.prefix_of(self.path(entry).name) == self._prefix.name]
 
     def path(self, entry: dict[str, Any]) -> Path:
         """Return the prefix of the checkpoint of an entry."""
@@ -82,6 +84,28 @@ class ModelIndex:
         _replace(self._file, self._all)
         if kind == DELTA:
             _replace(self._file.with_name(_TIMES), {f"delta_{step}": milliseconds})
+
+    def copy(self, name: str, other: str) -> None:
+        """Note that the checkpoint `name`, if there is one, is also called `other`."""
+        found = [entry for entry in self._all if self.path(entry).name == name]
+        for entry in found:
+            self._all.insert(self._all.index(entry) + 1, {**entry, "name": other})
+        if found:
+            _replace(self._file, self._all)
+
+    def followers(self, name: str) -> list[str]:
+        """Return the increments that build on the checkpoint `name`."""
+        names = [self.path(entry).name for entry in self.entries]
+        rest = self.entries[names.index(name) + 1 :] if name in names else []
+        deltas = itertools.takewhile(lambda entry: entry["type"] == DELTA, rest)
+        return [self.path(entry).name for entry in deltas]
+
+    def remove(self, names: Collection[str]) -> None:
+        """Drop the entries of these checkpoints."""
+        kept = [entry for entry in self._all if self.path(entry).name not in names]
+        if len(kept) < len(self._all):
+            self._all = kept
+            _replace(self._file, self._all)
 
 
 def _replace(file: Path, content: Any) -> None:

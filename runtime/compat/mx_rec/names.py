@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.compat.mx_rec import constants, hooks, npu, ops, optimizers, pipeline, ranks, saver, state, tables
+from runtime.compat.mx_rec.customized import CustomizedOptimizer
 from runtime.compat.mx_rec.inserting import get_asc_insert_func
 from runtime.compat.mx_rec.lookups import sparse_lookup
 from runtime.compat.mx_rec.specs import FeatureSpec
@@ -127,6 +128,7 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "mx_rec.graph.merge_lookup": _MERGE,
     "mx_rec.graph.modifier": _MODIFIER,
     **{f"mx_rec.optimizers.{name}": dict(contents) for name, contents in optimizers.FACTORIES.items()},
+    "mx_rec.optimizers.base": {"CustomizedOptimizer": CustomizedOptimizer},
     "mx_rec.saver.saver": {"Saver": saver.Saver},
     "mx_rec.saver.sparse": {"export": saver.export},
     "mx_rec.util.communication.hccl_ops": _RANKS,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,7 @@ from runtime.compat.mx_rec.looping import IterationPerLoop, set_iteration_per_lo
 __all__ = ["CONTENTS", "ESTIMATOR", "estimator_class", "hccl_ops", "npu_ops"]
 
 v1: Any = tf.compat.v1
+_log = logging.getLogger("runtime")
 
 
 def _dropout(x: Any, keep_prob: float, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Any:
@@ -81,6 +83,9 @@ def estimator_class(name: str) -> Any:
 
     def run_config(**settings: Any) -> Any:
         """Return a RunConfig; settings that TensorFlow's does not have are the hardware's and change nothing."""
+        ignored = sorted(settings.keys() - known)
+        if ignored:
+            _log.info("NPURunConfig ignores %s", ", ".join(ignored))
         return stock.RunConfig(**{key: value for key, value in settings.items() if key in known})
 
     run_config.__name__ = name

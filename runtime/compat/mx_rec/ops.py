@@ -44,6 +44,15 @@ class PipelineOps:
         with tf.control_dependencies([tf.convert_to_tensor(input)]):
             return tf.cast(tf.timestamp(), tf.int64, name=name)
 
+    def clear_channel(self, channel_id: int, name: str | None = None) -> tf.Operation:
+        """Return an op that does nothing: there is no channel that could hold ids of an earlier batch.
+
+        Raises:
+            ValueError: a channel that is neither 0 nor 1.
+        """
+        _checks.option("channel_id", channel_id, (0, 1))
+        return tf.no_op(name=name or "clear_channel")
+
 
 def import_host_pipeline_ops(so_pkg_name: str = "libasc_ops.so") -> PipelineOps:
     """Return the ops.

@@ -20,6 +20,7 @@ __all__ = [
     "do_merge_lookup",
     "merge_for_training",
     "modify_graph_and_start_emb_cache",
+    "require_merged",
     "start_asc_pipeline",
 ]
 
@@ -69,7 +70,7 @@ def do_merge_lookup(is_train: bool = True) -> None:
     if is_train and True not in state.trained:
         raise RuntimeError("no lookup has a gradient: give at least one is_grad=True")
     if is_train:
-        merge(state.standing, lambda config: with_time(config, collected_time()))
+        merge(state.standing, lambda config, ids: with_time(config, collected_time(ids)))
         state.standing = []
     state.merged.add(is_train)
 
@@ -78,6 +79,22 @@ def merge_for_training() -> None:
     """Merge what there is, when a stock optimizer computes gradients."""
     if ConfigInitializer._instance is not None and True in _modes(state_of()):
         do_merge_lookup(True)
+
+
+def require_merged(grads_and_vars: Any) -> None:
+    """Refuse to leave out tables whose lookups are not there yet for `tf.gradients` to see.
+
+    Raises:
+        RuntimeError: a table has no gradient, and its lookups for training are not merged.
+    """
+    standing = {id(one.table): one.table.table_name for one in state_of().standing}
+    for gradient, variable in grads_and_vars:
+        name = standing.get(id(getattr(variable, "table", None)))
+        if gradient is None and name is not None:
+            raise RuntimeError(
+                f"the lookups for training are not merged, so the table `{name}` has no gradient: compute gradients "
+                "with an optimizer before tf.gradients, or call do_merge_lookup()"
+            )
 
 
 def _modes(state: GraphState) -> set[bool]:

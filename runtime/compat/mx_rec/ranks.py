@@ -9,6 +9,9 @@ from runtime import ranks
 
 __all__ = ["get_device_id", "get_local_rank_id", "get_local_rank_size", "get_rank_id", "get_rank_size"]
 
+#: The hardware's name for the group of all ranks.
+ALL = "hccl_world_group"
+
 
 class _Launcher(NamedTuple):
     """The variables of the environment in which a launcher tells a process who it is."""
@@ -60,12 +63,23 @@ def refuse_several(what: str, remedy: str) -> None:
         raise ranks.RanksError(f"{what} does not work over {ranks.size()} ranks: {remedy}, or start one process")
 
 
+def require_all(group: Any) -> None:
+    """Refuse a group of some of the ranks.
+
+    Raises:
+        ValueError: there are several ranks and `group` is neither None nor the hardware's name for all.
+    """
+    if group not in (None, ALL) and ranks.size() > 1:
+        raise ValueError(f"the group {group!r} is of other ranks than all: leave it out, or give {ALL!r}")
+
+
 def get_rank_id(group: Any = None) -> int:
     """Return which rank this process is: 0 where no launcher started it.
 
     Raises:
-        ValueError: the launcher's variable is not an integer, or below 0.
+        ValueError: the launcher's variable is not an integer, or below 0; or a group of some ranks.
     """
+    require_all(group)
     return ranks.rank() if ranks.size() > 1 else _number(_launcher().rank, 0)
 
 
@@ -73,8 +87,9 @@ def get_rank_size(group: Any = None) -> int:
     """Return how many ranks there are: 1 where no launcher started this process.
 
     Raises:
-        ValueError: the launcher's variable is not an integer, or below 1.
+        ValueError: the launcher's variable is not an integer, or below 1; or a group of some ranks.
     """
+    require_all(group)
     return ranks.size() if ranks.size() > 1 else _number(_launcher().size, 1)
 
 
@@ -82,8 +97,9 @@ def get_local_rank_size(group: Any = None) -> int:
     """Return how many ranks the launcher started on this machine: 1 where none did.
 
     Raises:
-        ValueError: the launcher's variable is not an integer, or below 1.
+        ValueError: the launcher's variable is not an integer, or below 1; or a group of some ranks.
     """
+    require_all(group)
     return _number(_launcher().local_size, 1)
 
 
@@ -91,8 +107,9 @@ def get_local_rank_id(group: Any = None) -> int:
     """Return which of the ranks of its machine this process is.
 
     Raises:
-        ValueError: the launcher's variable is not an integer, or below 0.
+        ValueError: the launcher's variable is not an integer, or below 0; or a group of some ranks.
     """
+    require_all(group)
     told = _launcher().local_rank
     return _number(told, 0) if told in os.environ else get_rank_id() % get_local_rank_size()
 

@@ -16,7 +16,7 @@ from runtime.anchor import GraphAnchor
 from runtime.checkpoint import TableRows
 from runtime.checkpoint.live import snapshot_tensors
 from runtime.checkpoint.rows import PARTS
-from runtime.compat.mx_rec import layout, parts
+from runtime.compat.mx_rec import again, layout, parts
 from runtime.compat.mx_rec.checkpoints import load_rows
 from runtime.compat.mx_rec.increments import Increments, contents
 from runtime.compat.mx_rec.model_index import BASE, DELTA
@@ -116,40 +116,47 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         kind = self.kind
         if kind is None and (_checks.boolean("save_delta", save_delta) or is_incremental_checkpoint):
             kind = DELTA if save_delta else BASE
-        path = Path(save_path + self._number(global_step))
-        if kind is None or not self._tables:
-            self._write_whole(sess, path)
-        else:
-            self._write_incremental(sess, path, kind, global_step)
-        engine = current()
+        path, engine = Path(save_path + self._number(global_step)), current()
+        if self._tables:
+            self._write_tables(sess, path, kind, global_step, (latest_filename, meta_graph_suffix))
         if engine.rank > 0 and self._tables:
             engine.barrier()  # rank 0 has written the variables
             return str(path)
         before = list(self.last_checkpoints)
         settings = (meta_graph_suffix, write_meta_graph, write_state, strip_default_attrs, save_debug_info)
         saved = super().save(sess, save_path, global_step, latest_filename, *settings)
-        if kind is not None and self._increments is not None:
+        if not write_state:
+            again.name(path, latest_filename)
+        elif kind is not None and self._increments is not None:
             self._increments.tidy(path)
         for gone in set(before) - set(self.last_checkpoints) - {saved}:
             # Not one that keep_checkpoint_every_n_hours keeps, nor one that increments build on.
             if not v1.train.checkpoint_exists(gone) and (self._increments is None or not self._increments.has(gone)):
                 shutil.rmtree(layout.directory_of(gone), ignore_errors=True)
         if self._tables:
+            again.drop(path, latest_filename, meta_graph_suffix)
             engine.barrier()
         return str(path) if saved is None else saved
 
     def _number(self, step: int | None) -> str:
         return "" if step is None else f"-{step:08d}" if self._pad_step_number else f"-{step}"
 
-    def _write_whole(self, session: Any, path: Path) -> None:
-        if not self._tables:
+    def _write_tables(
+        self, session: Any, path: Path, kind: str | None, step: int | None, names: tuple[str | None, str]
+    ) -> None:
+        """Write the tables of the checkpoint `path`; `names` are those of the state file and of meta graphs."""
+        increments = None if kind is None else self._required_increments(step)
+        if current().rank == 0:
+            again.set_aside(path, *names)
+        if increments is not None and kind is not None and step is not None:
+            _note(increments.write(session, path, kind, step))
             return
         found = session.run([snapshot_tensors(table) for table in self._tables])
         directory = layout.directory_of(path)
         parts.write(directory, self._tables, [TableRows(*one) for one in found], contents)
         _note(directory)
 
-    def _write_incremental(self, session: Any, path: Path, kind: str, step: int | None) -> None:
+    def _required_increments(self, step: int | None) -> Increments:
         if self._increments is None or not _is_incremental():
             raise ValueError(
                 "this Saver writes no increments: call init(is_incremental_checkpoint=True, "
@@ -157,7 +164,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             )
         if step is None:
             raise ValueError("an incremental checkpoint needs a `global_step`: each is a file of its own")
-        _note(self._increments.write(session, path, kind, step))
+        return self._increments
 
     def restore(self, sess: Any, save_path: Any) -> None:
         """Restore variables and tables, those of an increment with what it builds on.

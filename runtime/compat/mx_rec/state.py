@@ -252,6 +252,11 @@ class ConfigInitializer:
         self.train_params_config = TrainParamsConfig()
 
     @property
+    def use_dynamic(self) -> bool:
+        """Whether batches may have several shapes."""
+        return not self.use_static
+
+    @property
     def if_load(self) -> bool:
         """Whether the script is going to restore a checkpoint."""
         return self._if_load

@@ -11,7 +11,6 @@ import tensorflow as tf
 from runtime import _checks, _ids, _tensorflow, admission, native, ranks, table_arguments
 from runtime.anchor import Anchor, EagerAnchor, GraphAnchor
 from runtime.compat.sok import placing
-from runtime.compat.sok.starting import require_init
 from runtime.lookup import sparse_rows
 from runtime.optimizers import stock
 from runtime.table import Table, made
@@ -49,6 +48,8 @@ class DynamicVariable(metaclass=_Made):
     trains: bool = True
     #: Whether lookups note the time.
     times: bool = False
+    #: SOK's name of the kind: "hybrid", also where none was given, or "hbm".
+    backend_type: str = "hybrid"
     #: Whether Adam of TensorFlow 1 moves all rows at every step, as it does with a variable: SOK 1.x has no lazy one.
     moves_all_rows: bool = False
 
@@ -56,11 +57,6 @@ class DynamicVariable(metaclass=_Made):
     def placement(self) -> str:
         """Where the rows lie."""
         return self.table.placement
-
-    @property
-    def backend_type(self) -> str:
-        """SOK's name of the kind."""
-        return "hybrid" if self.times else "hbm"
 
     @property
     def dimension(self) -> int:
@@ -84,8 +80,8 @@ class DynamicVariable(metaclass=_Made):
 
     @property
     def size(self) -> tf.Tensor:
-        """The number of this rank's rows, an int64 scalar."""
-        return self.table.size()
+        """The number of this rank's rows and their width, int64 [2], as SOK has it."""
+        return tf.stack([self.table.size(), tf.constant(self.table.dim, tf.int64)])
 
     def rows(self, keys: tf.Tensor, is_train: Any = True) -> tf.Tensor:
         """Return the rows [n, dim] of keys int64 [n] that lie in this rank; new keys get theirs where it trains."""
@@ -123,15 +119,15 @@ class DynamicVariable(metaclass=_Made):
 
     gather_nd = sparse_read
 
-    def scatter_update(self, sparse_delta: tf.IndexedSlices, name: str | None = None) -> Any:
+    def scatter_update(self, sparse_delta: tf.IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
         """Set rows of this rank."""
         return self.table.import_rows(sparse_delta.indices, sparse_delta.values)
 
-    def scatter_add(self, sparse_delta: tf.IndexedSlices, name: str | None = None) -> Any:
+    def scatter_add(self, sparse_delta: tf.IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
         """Add to rows of this rank; those of equal ids are summed."""
         return self._subtract(sparse_delta, -1.0)
 
-    def scatter_sub(self, sparse_delta: tf.IndexedSlices, name: str | None = None) -> Any:
+    def scatter_sub(self, sparse_delta: tf.IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
         """Subtract from rows of this rank; those of equal ids are summed."""
         return self._subtract(sparse_delta, 1.0)
 
@@ -197,12 +193,13 @@ def create(
     """Make a DynamicVariable.
 
     Raises:
-        RuntimeError: `sok.init()` was not called, or an unknown mode.
+        RuntimeError: an unknown mode.
         ValueError, NotImplementedError: an argument of a wrong value, or one that tables cannot honour.
         TypeError: an unknown argument.
     """
-    del variable_def, import_scope
-    require_init("sok.DynamicVariable")
+    if variable_def is not None or import_scope is not None:
+        raise NotImplementedError("a DynamicVariable is not made from a `variable_def`: make it anew")
+    ranks.start()  # unlike a sok.Variable it may come before sok.init(), as SOK's own tests have it
     if constraint is not None:
         raise NotImplementedError("a DynamicVariable has no `constraint`: leave it out")
     if key_type not in (None, tf.int64) or dtype not in (None, tf.float32):
@@ -223,7 +220,7 @@ def create(
         placement=placing.placement_of(mode),
     )
     variable = made(arguments, _Table).variable
-    variable.trains, variable.times = trainable, var_type == "hybrid"
+    variable.trains, variable.times, variable.backend_type = trainable, var_type == "hybrid", var_type or "hybrid"
     return variable
 
 

@@ -11,7 +11,7 @@ from runtime import _ids, ranks
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.compat.sok.static import SharedVariable
 from runtime.grouped import grouped_rows
-from runtime.ranks.fused import Request
+from runtime.ranks.fused import Request, handles_of
 from runtime.ranks.fused import rows_of_all as exchanged
 from runtime.ranks.messages import Bags
 
@@ -48,6 +48,7 @@ def rows_of_all(
             dim=variable.shape[1],
             name=_name_on_all_ranks(variable),
             bags=own,
+            handles=handles_of([variable.table] if isinstance(variable, DynamicVariable) else []),
         )
         for variable, ids, own in zip(variables, keys, bags or [None] * len(variables), strict=True)
     ]

@@ -17,8 +17,14 @@ Average, Sum = "mean", "sum"
 _state = {"begun": False}
 
 
-def init(*args: Any, **kwargs: Any) -> None:
-    """Connect the ranks."""
+def init(comm: Any = None, process_sets: Any = None) -> None:
+    """Connect the ranks, all of them.
+
+    Raises:
+        ValueError: some of them alone, which is another job.
+    """
+    if comm is not None or process_sets:
+        raise ValueError("hvd.init connects all ranks of a job: leave `comm` and `process_sets` out")
     ranks.start()
     _state["begun"] = True
 
@@ -40,29 +46,65 @@ def local_size() -> int:
 
 @_tensorflow.as_written
 def allreduce(
-    tensor: Any, average: bool | None = None, *args: Any, op: str | None = None, name: str | None = None, **kwargs: Any
+    tensor: Any,
+    average: bool | None = None,
+    device_dense: str = "",
+    device_sparse: str = "",
+    compression: Any = None,
+    op: str | None = None,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+    name: str | None = None,
+    process_set: Any = None,
+    ignore_name_scope: bool = False,
 ) -> Any:
-    """Return the mean over ranks, with `op=Sum` or `average=False` the sum; of IndexedSlices all ranks' slices."""
-    if op not in (None, Average, Sum):
-        raise ValueError(f"allreduce knows hvd.Average and hvd.Sum: got {op!r}")
-    means = (op or (Sum if average is False else Average)) == Average
+    """Return the mean over ranks, with `op=Sum` or `average=False` the sum; of IndexedSlices all ranks' slices.
+
+    Raises:
+        ValueError: another operation, or a process set.
+    """
+    _of_all("allreduce", process_set)
+    means = (_known("allreduce", op) or (Sum if average is False else Average)) == Average
+    factor = prescale_factor * postscale_factor
     if isinstance(tensor, tf.IndexedSlices):
-        values, indices = allgather(tensor.values), allgather(tensor.indices)
+        values, indices = _scaled(allgather(tensor.values), factor), allgather(tensor.indices)
         return tf.IndexedSlices(values / ranks.size() if means else values, indices, tensor.dense_shape)
     tensor = tf.convert_to_tensor(tensor)
-    total = _sum(tensor)
+    total = _scaled(_sum(tensor), factor)
     return total / tf.cast(ranks.size(), total.dtype) if means else total
 
 
+def _scaled(tensor: tf.Tensor, factor: float) -> tf.Tensor:
+    return tensor if factor == 1 else tensor * tf.cast(factor, tensor.dtype)
+
+
+def _known(function: str, op: str | None) -> str | None:
+    if op not in (None, Average, Sum):
+        raise ValueError(f"hvd.{function} knows hvd.Average and hvd.Sum: got {op!r}")
+    return op
+
+
+def _of_all(function: str, process_set: Any) -> None:
+    """Refuse some of the ranks alone; all are number 0 among Horovod's process sets."""
+    if process_set is not None and getattr(process_set, "process_set_id", None) != 0:
+        raise ValueError(f"hvd.{function} is of all ranks: leave `process_set` out, or run the program over Horovod")
+
+
 @_tensorflow.as_written
-def allgather(tensor: Any, name: str | None = None, **kwargs: Any) -> tf.Tensor:
+def allgather(
+    tensor: Any, name: str | None = None, ignore_name_scope: bool = False, process_set: Any = None
+) -> tf.Tensor:
     """Return the rows of all ranks."""
+    _of_all("allgather", process_set)
     return ranks.current().all_gather(tf.convert_to_tensor(tensor))[0]
 
 
 @_tensorflow.as_written
-def alltoall(tensor: Any, splits: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+def alltoall(
+    tensor: Any, splits: Any = None, name: str | None = None, ignore_name_scope: bool = False, process_set: Any = None
+) -> Any:
     """Return the rows that all ranks have for this one, and with `splits` how many each had."""
+    _of_all("alltoall", process_set)
     tensor, engine = tf.convert_to_tensor(tensor), ranks.current()
     counts = tf.fill([engine.size], tf.shape(tensor)[0] // engine.size) if splits is None else tf.cast(splits, tf.int32)
     route = engine.route(counts)
@@ -71,15 +113,21 @@ def alltoall(tensor: Any, splits: Any = None, name: str | None = None, **kwargs:
 
 
 @_tensorflow.as_written
-def broadcast(tensor: Any, root_rank: int, name: str | None = None, **kwargs: Any) -> tf.Tensor:
+def broadcast(
+    tensor: Any, root_rank: int, name: str | None = None, ignore_name_scope: bool = False, process_set: Any = None
+) -> tf.Tensor:
     """Return the tensor of one rank."""
+    _of_all("broadcast", process_set)
     tensor = tf.convert_to_tensor(tensor)
     return tensor if ranks.size() == 1 else _sum(tensor if ranks.rank() == root_rank else tf.zeros_like(tensor))
 
 
 @_tensorflow.as_written
-def broadcast_variables(variables: Iterable[Any], root_rank: int, **kwargs: Any) -> Any:
+def broadcast_variables(
+    variables: Iterable[Any], root_rank: int, process_set: Any = None, inplace: bool = False
+) -> Any:
     """Give all ranks the values of one; variables whose rows the ranks share are left out."""
+    _of_all("broadcast_variables", process_set)
     own = [one for one in variables if not is_shared(one)] if ranks.size() > 1 else []
     assigned = [one.assign(broadcast(one, root_rank)) for one in own]
     return None if tf.executing_eagerly() else tf.group(*assigned)
@@ -90,8 +138,9 @@ def broadcast_global_variables(root_rank: int) -> Any:
     return broadcast_variables(v1.global_variables(), root_rank)
 
 
-def barrier(*args: Any, **kwargs: Any) -> None:
+def barrier(process_set: Any = None) -> None:
     """Wait for all ranks."""
+    _of_all("barrier", process_set)
     ranks.current().barrier()
 
 
@@ -106,28 +155,53 @@ def _wider(dtype: tf.DType) -> tf.DType:
     return tf.float32 if dtype.is_floating else tf.int64
 
 
-def _reduced(gradients: Sequence[Any], variables: Sequence[Any], op: str) -> list[Any]:
+def _reduced(gradients: Sequence[Any], variables: Sequence[Any], op: str, dense: bool) -> list[Any]:
     """Return the gradients with those of variables that are copied reduced, in one message for each type."""
     owned = [is_shared(one) for one in variables]
-    pairs = [(g, v) for g, v, shared in zip(gradients, variables, owned, strict=True) if not shared]
+    pairs = [
+        (_dense(g) if dense else g, v) for g, v, shared in zip(gradients, variables, owned, strict=True) if not shared
+    ]
     reduced = iter(ranks.reduced_gradients(pairs, op))
     return [g if shared else next(reduced)[0] for g, shared in zip(gradients, owned, strict=True)]
+
+
+def _dense(gradient: Any) -> Any:
+    return tf.convert_to_tensor(gradient) if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
 class DistributedGradientTape:
     """A GradientTape whose gradients of copied variables are reduced over ranks; SOK's are as SOK gives them."""
 
-    def __init__(self, gradtape: tf.GradientTape, *args: Any, op: str = Average, **kwargs: Any) -> None:
-        """Take the tape, after its block."""
-        self._tape, self._op = gradtape, op
+    def __init__(
+        self,
+        gradtape: tf.GradientTape,
+        device_dense: str = "",
+        device_sparse: str = "",
+        compression: Any = None,
+        sparse_as_dense: bool = False,
+        op: str = Average,
+        gradient_predivide_factor: float = 1.0,
+        num_groups: int = 0,
+        groups: Any = None,
+        process_set: Any = None,
+        scale_local_gradients: bool = True,
+    ) -> None:
+        """Take the tape, after its block.
+
+        Raises:
+            ValueError: another operation, or a process set.
+        """
+        _of_all("DistributedGradientTape", process_set)
+        self._tape, self._op = gradtape, _known("DistributedGradientTape", op) or Average
+        self._dense = sparse_as_dense
 
     @_tensorflow.as_written
     def gradient(self, target: Any, sources: Any, output_gradients: Any = None, **kwargs: Any) -> Any:
-        """Return the gradients for `sources`, a variable or a list of them."""
-        found = self._tape.gradient(target, sources, output_gradients)
+        """Return the gradients for `sources`, a variable or a list of them; other arguments as of a GradientTape."""
+        found = self._tape.gradient(target, sources, output_gradients, **kwargs)
         if not isinstance(sources, (list, tuple)):
-            return _reduced([found], [sources], self._op)[0]
-        return _reduced(found, sources, self._op)
+            return _reduced([found], [sources], self._op, self._dense)[0]
+        return _reduced(found, sources, self._op, self._dense)
 
     def __enter__(self) -> DistributedGradientTape:
         """Begin to record."""
@@ -143,8 +217,35 @@ class DistributedGradientTape:
         return getattr(self.__dict__["_tape"], name)
 
 
-def DistributedOptimizer(optimizer: Any, *args: Any, op: str = Average, **kwargs: Any) -> Any:
-    """Return the optimizer, which from now on reduces the gradients of copied variables over ranks."""
+def DistributedOptimizer(
+    optimizer: Any,
+    name: str | None = None,
+    use_locking: bool = False,
+    device_dense: str = "",
+    device_sparse: str = "",
+    compression: Any = None,
+    sparse_as_dense: bool = False,
+    backward_passes_per_step: int = 1,
+    op: str = Average,
+    gradient_predivide_factor: float = 1.0,
+    average_aggregated_gradients: bool = False,
+    num_groups: int = 0,
+    groups: Any = None,
+    process_set: Any = None,
+    scale_local_gradients: bool = True,
+) -> Any:
+    """Return the optimizer, which from now on reduces the gradients of copied variables over ranks.
+
+    Raises:
+        ValueError: another operation, a process set, or gradients of several backward passes for one step.
+    """
+    _of_all("DistributedOptimizer", process_set)
+    op = _known("DistributedOptimizer", op) or Average
+    if backward_passes_per_step != 1 or average_aggregated_gradients:
+        raise ValueError(
+            "hvd.DistributedOptimizer takes one backward pass for each step: leave `backward_passes_per_step` and "
+            "`average_aggregated_gradients` out and train with larger batches, or run the program over Horovod"
+        )
     stock: Any = type(optimizer)
     first = isinstance(optimizer, v1.train.Optimizer)
 
@@ -153,20 +254,20 @@ def DistributedOptimizer(optimizer: Any, *args: Any, op: str = Average, **kwargs
 
         def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
             pairs = super().compute_gradients(*args, **kwargs)
-            return _pairs(pairs, op) if first else pairs
+            return _pairs(pairs, op, sparse_as_dense) if first else pairs
 
         def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
             pairs = list(grads_and_vars)
-            return super().apply_gradients(pairs if first else _pairs(pairs, op), *args, **kwargs)
+            return super().apply_gradients(pairs if first else _pairs(pairs, op, sparse_as_dense), *args, **kwargs)
 
     Reducing.__name__ = stock.__name__
     optimizer.__class__ = Reducing
     return optimizer
 
 
-def _pairs(pairs: Sequence[tuple[Any, Any]], op: str) -> list[tuple[Any, Any]]:
+def _pairs(pairs: Sequence[tuple[Any, Any]], op: str, dense: bool) -> list[tuple[Any, Any]]:
     variables = [variable for _, variable in pairs]
-    return list(zip(_reduced([gradient for gradient, _ in pairs], variables, op), variables, strict=True))
+    return list(zip(_reduced([gradient for gradient, _ in pairs], variables, op, dense), variables, strict=True))
 
 
 class BroadcastGlobalVariablesHook(v1.train.SessionRunHook):  # type: ignore[misc]
@@ -185,12 +286,32 @@ class BroadcastGlobalVariablesHook(v1.train.SessionRunHook):  # type: ignore[mis
         session.run(self._op)
 
 
+class NoneCompressor:
+    """Sends numbers as they are."""
+
+    @staticmethod
+    def compress(tensor: Any) -> tuple[Any, Any]:
+        """Return the tensor, and nothing to undo."""
+        return tensor, None
+
+    @staticmethod
+    def decompress(tensor: Any, ctx: Any) -> Any:
+        """Return the tensor."""
+        del ctx
+        return tensor
+
+
+class FP16Compressor(NoneCompressor):
+    """Sends numbers as they are, too: no result is less exact for it."""
+
+
 class Compression:
     """Horovod's names of what it sends; everything is sent as it is."""
 
-    none = fp16 = None
+    none, fp16 = NoneCompressor, FP16Compressor
 
 
+COMPRESSION = {one.__name__: one for one in (NoneCompressor, FP16Compressor, Compression)}
 CONTENTS: dict[str, Any] = {
     **{name: getattr(ranks, name) for name in ("rank", "size", "local_rank")},
     "cross_rank": lambda: 0,

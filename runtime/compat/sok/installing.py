@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
+import tensorflow as tf
+
 from runtime import ranks
 from runtime.compat import sok
 from runtime.compat.changes import Changes
@@ -55,10 +57,24 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "optimizer": ("OptimizerWrapper", "SGD"),
     "dump_load": _FILES,
 }
-CONTENTS = {
-    ".".join(filter(None, (_PACKAGE, module))): _names(*names) | ({} if module else {"__version__": "2.1.0"})
-    for module, names in _MODULES.items()
+_TOP: dict[str, Any] = {
+    "__version__": "2.1.0",
+    # By which programs choose where Keras keeps its older optimizers.
+    "tf_version": [int("".join(filter(str.isdigit, part)) or 0) for part in tf.__version__.split("-")[0].split(".")],
 }
+#: Modules of one function or a few, which need nothing of this package.
+_SMALL: dict[str, dict[str, Any]] = {
+    "kit_lib": {"in_tensorflow2": lambda: True},
+    "communication": {
+        **dict.fromkeys(("rank", "global_gpu_id"), ranks.rank),
+        **dict.fromkeys(("num_ranks", "num_gpus"), ranks.size),
+        **{"local_rank": ranks.local_rank, "id_in_rank": lambda: 0, "num_gpu_per_rank": lambda: 1},
+    },
+}
+CONTENTS = {
+    ".".join(filter(None, (_PACKAGE, module))): _names(*names) | ({} if module else _TOP)
+    for module, names in _MODULES.items()
+} | {f"{_PACKAGE}.{module}": contents for module, contents in _SMALL.items()}
 
 
 def install() -> None:
@@ -74,7 +90,13 @@ def install() -> None:
     try:
         changes.add_modules(CONTENTS)
         if importlib.util.find_spec("horovod") is None or "collectives" in (ranks.current().name, started_for()):
-            changes.add_modules({"horovod.tensorflow": horovod.CONTENTS})
+            changes.add_modules(
+                {
+                    "horovod.tensorflow": horovod.CONTENTS,
+                    "horovod.tensorflow.mpi_ops": horovod.CONTENTS,
+                    "horovod.tensorflow.compression": horovod.COMPRESSION,
+                }
+            )
     except BaseException:
         uninstall()
         raise

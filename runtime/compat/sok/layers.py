@@ -188,7 +188,6 @@ class TFDistributedEmbedding(_Embedding):
         **kwargs: Any,
     ) -> None:
         """Take sizes and the initializer; `comm_options` are accepted."""
-        del comm_options
         super().__init__(vocabulary_size, embedding_vec_size, False, None, initializer, **kwargs)
 
     def _made(self) -> Any:

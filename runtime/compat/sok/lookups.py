@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow, native, ranks
+from runtime import _tensorflow, ranks
 from runtime.compat.sok import exchange, pooling
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.grouped_pooled import grouped_embedding_lookup_sparse
@@ -42,7 +42,6 @@ def lookup_sparse(
         TypeError: no variable of SOK, or ids that are neither sparse nor ragged.
         ValueError: another combiner.
     """
-    del hotness
     if combiners is None and _are_texts(sp_weights):
         sp_weights, combiners = None, sp_weights
     single = not isinstance(params, (list, tuple))
@@ -82,21 +81,20 @@ def all2all_dense_embedding(param: Any, indices: Any) -> tf.Tensor:
 
 
 @_tensorflow.as_written
-def sparse_read_and_evict(var: Any, indices: Any) -> tf.Tensor:
-    """Return the rows [n, dim] of indices [n] that lie in this rank, and remove them from the table.
+def sparse_read_and_evict(var: Any, indices: Any, name: str | None = None) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Return the rows of indices that lie in this rank, and what had to leave the table to make room for new ones.
+
+    Keys that have no row yet get theirs. Nothing ever has to leave: tables grow. So these are indices.shape + [dim],
+    which gradients go through, no keys, int64 [0], and no rows, [0, dim].
 
     Raises:
-        TypeError: no DynamicVariable.
+        TypeError: no DynamicVariable, or one of `var_type="hbm"`, of which SOK's has no room to make.
     """
-    if not isinstance(var, DynamicVariable):
-        raise TypeError(f"sparse_read_and_evict takes a sok.DynamicVariable: got {type(var).__name__}")
-    keys = tf.reshape(tf.cast(tf.convert_to_tensor(indices), tf.int64), [-1])
-    with var.table.scope("read_and_evict"), var.table.written():
-        rows = native.ops().rec_lookup(var.table.handle, var.table.variable.tensor(), keys)
-        with tf.control_dependencies([rows]):
-            removed = native.ops().rec_table_remove(var.table.handle, keys)
-        with tf.control_dependencies([] if removed is None else [removed]):
-            return tf.identity(rows)
+    if not isinstance(var, DynamicVariable) or var.backend_type != "hybrid":
+        kind = f"one of var_type={var.backend_type!r}" if isinstance(var, DynamicVariable) else type(var).__name__
+        raise TypeError(f"sparse_read_and_evict takes a sok.DynamicVariable of var_type='hybrid': got {kind}")
+    rows = var.sparse_read(indices, name or "sparse_read_and_evict")
+    return rows, tf.zeros([0], tf.int64), tf.zeros([0, var.dimension], rows.dtype)
 
 
 def _pool_in_one_op(variables: Sequence[Any], ids: Sequence[Any]) -> bool:

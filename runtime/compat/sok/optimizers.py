@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from runtime import _tensorflow
 from runtime.compat.sok import forms
+from runtime.compat.sok.counting import steps_of_a_wrapper
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.optimizers import stock
 from runtime.optimizers.stock import Form
@@ -19,11 +20,13 @@ __all__ = ["SGD", "LazyAdamOptimizer", "OptimizerScope", "OptimizerWrapper"]
 v1: Any = tf.compat.v1
 
 
-class OptimizerWrapper:
+class OptimizerWrapper(_tensorflow.Parent):
     """Trains variables of SOK by an optimizer of Keras, legacy or not, or of `tf.compat.v1.train`.
 
     Static variables are updated by the optimizer itself; rows of DynamicVariables by its formula, those of the batch
-    alone: Adam is lazy on them. What is not said here, the optimizer answers.
+    alone: Adam is lazy on them. The wrapper counts its steps from 0, apart from those of the optimizer, which may be
+    used itself for other variables. `tf.train.Checkpoint` of either keeps both counts. What is not said here, the
+    optimizer answers.
     """
 
     def __init__(self, optimizer: Any) -> None:
@@ -35,6 +38,11 @@ class OptimizerWrapper:
         if not hasattr(optimizer, "apply_gradients"):
             raise TypeError(f"sok.OptimizerWrapper takes an optimizer: got {type(optimizer).__name__}")
         self._optimizer = optimizer
+        self._steps = steps_of_a_wrapper(optimizer)
+
+    def children(self) -> dict[str, Any]:
+        """Return what checkpoints keep: the optimizer, which has the wrapper's steps among its parts."""
+        return {"optimizer": self._optimizer} if isinstance(self._optimizer, _tensorflow.Trackable) else {}
 
     @property
     def optimizer(self) -> Any:
@@ -42,29 +50,62 @@ class OptimizerWrapper:
         return self._optimizer
 
     @property
+    def iterations(self) -> Any:
+        """The variable that counts the steps of this wrapper, where the optimizer is one of Keras."""
+        return self._steps.iterations
+
+    @property
+    def variables(self) -> Any:
+        """The variables of the optimizer and of the wrapper's steps, a list that may be called as well."""
+        found = self._optimizer.variables
+        return _Variables([*(found() if callable(found) else found), *self._steps.children().values()])
+
+    @property
     def lr(self) -> Any:
         """The learning rate."""
         found = getattr(self._optimizer, "learning_rate", None)
         return getattr(self._optimizer, "_learning_rate", None) if found is None else found
 
+    @lr.setter
+    def lr(self, rate: Any) -> None:
+        """Set the optimizer's."""
+        if isinstance(self._optimizer, v1.train.Optimizer):
+            raise AttributeError("the learning rate of an optimizer of tf.compat.v1.train is set when it is made")
+        self._optimizer.learning_rate = rate
+
+    learning_rate = lr
+
+    def counting(self) -> contextlib.AbstractContextManager[None]:
+        """Let the optimizer count by the wrapper's steps."""
+        return self._steps.counting()
+
     @_tensorflow.as_written
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None, **kwargs: Any
     ) -> Any:
-        """Update the variables; in a v1 graph return the op that does.
+        """Update the variables; in a v1 graph return the op that does. Without any gradient this is no step.
 
         Raises:
-            TypeError: the optimizer has no form for DynamicVariables.
+            TypeError: the optimizer has no form for DynamicVariables, or an unknown argument.
         """
         pairs = [pair for pair in grads_and_vars if pair[0] is not None]
-        if isinstance(self._optimizer, v1.train.Optimizer):
-            pairs = [(gradient, _unwrapped(variable)) for gradient, variable in pairs]
-            return self._optimizer.apply_gradients(pairs, global_step=global_step, name=name)
+        if not pairs:
+            return None if tf.executing_eagerly() else tf.no_op()
+        with self.counting():
+            if isinstance(self._optimizer, v1.train.Optimizer):
+                pairs = [(gradient, _unwrapped(variable)) for gradient, variable in pairs]
+                return self._optimizer.apply_gradients(pairs, global_step=global_step, name=name, **kwargs)
+            return self._apply_by_keras(pairs, global_step, {"name": name, **kwargs})
+
+    def _apply_by_keras(self, pairs: list[tuple[Any, Any]], global_step: Any, settings: dict[str, Any]) -> Any:
         dynamic = [pair for pair in pairs if isinstance(pair[1], DynamicVariable)]
         others = [pair for pair in pairs if not isinstance(pair[1], DynamicVariable)]
+        given = {key: value for key, value in settings.items() if value is not None}
+        if not others:
+            _check_without_effect(given)
         updates = self._update_dynamic(dynamic)
         with tf.control_dependencies([one for one in updates if one is not None]):
-            done = self._optimizer.apply_gradients(others, **kwargs) if others else self._count_step()
+            done = self._optimizer.apply_gradients(others, **given) if others else self.iterations.assign_add(1)
             if global_step is not None:
                 global_step.assign_add(1)
         return done
@@ -75,27 +116,57 @@ class OptimizerWrapper:
         form = forms.form_of(self._optimizer)
         return [stock.update(self._optimizer, variable, gradient, form) for gradient, variable in pairs]
 
-    def _count_step(self) -> Any:
-        return self._optimizer.iterations.assign_add(1)
-
     def compute_gradients(self, loss: Any, var_list: Any = None, **kwargs: Any) -> Any:
         """Return (gradient, variable) pairs of an optimizer of `tf.compat.v1.train`."""
         return self._optimizer.compute_gradients(loss, var_list, **kwargs)
 
-    def minimize(self, loss: Any, var_list: Any = None, global_step: Any = None, **kwargs: Any) -> Any:
-        """Compute gradients and apply them: of a tensor with v1 optimizers, of a callable with Keras'."""
+    def minimize(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        global_step: Any = None,
+        name: str | None = None,
+        grad_loss: Any = None,
+        tape: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Compute gradients and apply them: of a tensor with v1 optimizers, else of a callable, or of a tape's tensor.
+
+        Raises:
+            TypeError: an unknown argument, or one that the optimizer has no use for.
+        """
         if isinstance(self._optimizer, v1.train.Optimizer):
-            return self.apply_gradients(self.compute_gradients(loss, var_list, **kwargs), global_step)
-        with kwargs.pop("tape", None) or tf.GradientTape() as tape:
+            given = {**kwargs, "grad_loss": grad_loss}
+            if tape is not None:
+                raise TypeError("minimize of an optimizer of tf.compat.v1.train takes no `tape`: leave it out")
+            return self.apply_gradients(self.compute_gradients(loss, var_list, **given), global_step, name)
+        if kwargs:
+            raise TypeError(f"minimize of a Keras optimizer does not know the argument {min(kwargs)!r}")
+        with tape or tf.GradientTape() as recorded:
             value = loss() if callable(loss) else loss
         variables = var_list() if callable(var_list) else var_list
-        return self.apply_gradients(zip(tape.gradient(value, variables), variables, strict=True))
+        gradients = recorded.gradient(value, variables, grad_loss)
+        return self.apply_gradients(zip(gradients, variables, strict=True), global_step, name)
 
     def __getattr__(self, name: str) -> Any:
         """Return what the optimizer has of this name."""
-        if name == "_optimizer":
+        if name in ("_optimizer", "_steps") or name.startswith("_self_"):  # the latter are a Trackable's own
             raise AttributeError(name)
         return getattr(self._optimizer, name)
+
+
+class _Variables(list[Any]):
+    """A list that gives itself when it is called, as the variables of Keras' optimizers, which were a method once."""
+
+    def __call__(self) -> list[Any]:
+        return self
+
+
+def _check_without_effect(settings: dict[str, Any]) -> None:
+    """Refuse what an update of rows alone does not know; the gradients of rows are of all ranks already."""
+    unknown = sorted(settings.keys() - {"name", "experimental_aggregate_gradients", "skip_gradients_aggregation"})
+    if unknown:
+        raise TypeError(f"apply_gradients of sok.OptimizerWrapper does not know the argument {unknown[0]!r}")
 
 
 class _TakesWeights(v1.train.Optimizer):  # type: ignore[misc]

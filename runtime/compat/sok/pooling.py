@@ -53,7 +53,7 @@ def bags_of(ids: Any, weights: Any) -> Bags:
     keys = tf.cast(ids.values, tf.int64)
     scale = None if weights is None else _matching(ids, weights)
     if isinstance(ids, tf.RaggedTensor):
-        return Bags(keys, ids.value_rowids(), scale, ids.nrows(out_type=tf.int64), ids.shape[0])
+        return Bags(keys, tf.cast(ids.value_rowids(), tf.int64), scale, ids.nrows(out_type=tf.int64), ids.shape[0])
     return Bags(keys, ids.indices[:, 0], scale, tf.cast(ids.dense_shape[0], tf.int64), ids.shape[0])
 
 

@@ -18,7 +18,8 @@ def init(comm_tool: str = "horovod", use_legacy_optimizer: bool = True) -> None:
 
     Args:
         comm_tool: accepted; the ranks are connected by what `runtime.ranks.start` finds.
-        use_legacy_optimizer: let `tf.keras.optimizers` be the legacy ones where TensorFlow has some (Keras 2).
+        use_legacy_optimizer: let `tf.keras.optimizers` and `tf.optimizers` be the legacy ones where TensorFlow has
+            some (Keras 2).
 
     Raises:
         RuntimeError: another tool than before.
@@ -28,17 +29,22 @@ def init(comm_tool: str = "horovod", use_legacy_optimizer: bool = True) -> None:
             f"sok.init was called with {_begun['tool']!r} before: the tool cannot change to {comm_tool!r}"
         )
     ranks.start()
+    if use_legacy_optimizer:
+        _use_legacy()
+
+
+def _use_legacy() -> None:
+    """Let `tf.keras.optimizers` and `tf.optimizers` be the older ones, which have schedules beside them as they had."""
     keras: Any = tf.keras
-    legacy = getattr(keras.optimizers, "legacy", None)
+    legacy: Any = getattr(keras.optimizers, "legacy", None)
     # Keras 3 has names there that only fail when they are used.
-    if (
-        use_legacy_optimizer
-        and not hasattr(keras, "Variable")
-        and hasattr(legacy, "Optimizer")
-        and "keras" not in _begun
-    ):
-        _begun["keras"] = keras.optimizers
-        keras.optimizers = legacy
+    if hasattr(keras, "Variable") or not hasattr(legacy, "Optimizer") or "keras" in _begun:
+        return
+    _begun["keras"], _begun["optimizers"] = keras.optimizers, tf.optimizers
+    if not hasattr(legacy, "schedules"):
+        legacy.schedules = keras.optimizers.schedules
+        _begun["legacy"] = legacy
+    keras.optimizers = tf.optimizers = legacy
 
 
 def Init(**kwargs: Any) -> tf.Tensor:
@@ -78,5 +84,7 @@ def require_init(what: str) -> None:
 def forget() -> None:
     """Undo what `init` changed in Keras, and forget that it was called."""
     if "keras" in _begun:
-        tf.keras.optimizers = _begun["keras"]
+        tf.keras.optimizers, tf.optimizers = _begun["keras"], _begun["optimizers"]
+    if "legacy" in _begun:
+        del _begun["legacy"].schedules
     _begun.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import tensorflow as tf
@@ -74,7 +75,8 @@ def of_variable(optimizer: Any, variable: Any, slot: str) -> Any:
     """
     inner, name = _inner(optimizer), name_of(optimizer)
     if isinstance(inner, v1.train.Optimizer):
-        inner._create_slots([variable])
+        with _counting(optimizer):
+            inner._create_slots([variable])
         return inner.get_slot(variable, _V1_SLOTS.get((name, slot), slot))
     if hasattr(inner, "_get_hyper"):
         inner._create_all_weights([variable])
@@ -133,6 +135,11 @@ def _form(optimizer: Any, variable: Any) -> Form:
 
 def _inner(optimizer: Any) -> Any:
     return optimizer.optimizer if isinstance(optimizer, OptimizerWrapper) else optimizer
+
+
+def _counting(optimizer: Any) -> contextlib.AbstractContextManager[None]:
+    """Let what an optimizer makes beside slots, as Adam's powers, be the wrapper's where it is wrapped."""
+    return optimizer.counting() if isinstance(optimizer, OptimizerWrapper) else contextlib.nullcontext()
 
 
 def _has_momentum(optimizer: Any) -> bool:

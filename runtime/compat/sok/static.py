@@ -66,7 +66,8 @@ class SharedVariable(_tensorflow.CheckpointedVariable, _tensorflow.SaveableObjec
         placement: str,
     ) -> None:
         """Take the arguments of `tf.Variable` with the whole first value; call `Variable` instead."""
-        del caching_device, variable_def, import_scope, synchronization, aggregation
+        if variable_def is not None or import_scope is not None:
+            raise NotImplementedError("a sok.Variable is not made from a `variable_def`: make it anew")
         made, whole = _first_values(initial_value, shape, initializer, dtype, placement)
         #: Where the rows lie, as the runtime's tables have it.
         self.placement = placement

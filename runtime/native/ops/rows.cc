@@ -1,5 +1,6 @@
-// Whole-table ops: size, snapshot, import, upsert, reset, and who updates next.
+// Whole-table ops: size, snapshot, import, upsert, reset, and who updates.
 #include <algorithm>
+#include <cmath>
 
 #include "ops/kernel.h"
 #include "ops/registry.h"
@@ -102,6 +103,32 @@ void begin(TF_OpKernelContext* context) {
 
 void reset(TF_OpKernelContext* context) { table_of(context)->reset(); }
 
+// What tells one rule and its rate from others in 31 bits: 15 of a hash of the tables' rules, and 16 of the logarithm of
+// the sum of their rates, in steps of a 256th. 0 where a table was not trained yet.
+void trained_by(TF_OpKernelContext* context) {
+  const int tables = TF_NumInputs(context);
+  const TensorPtr mark = allocate_output(context, 0, TF_INT32, sizeof(std::int32_t), {});
+  const TensorPtr kinds = allocate_output(context, 1, TF_INT32, sizeof(std::int32_t), {tables});
+  const TensorPtr rates = allocate_output(context, 2, TF_FLOAT, sizeof(float), {tables});
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  double sum = 0;
+  bool all = true;
+  for (int i = 0; i < tables; ++i) {
+    const Table::Trained trained = find_table(Input(context, i, "handle").scalar<std::int64_t>())->trained();
+    hash = (hash ^ static_cast<std::uint32_t>(trained.kind)) * 16777619U;
+    sum += std::abs(trained.rate);
+    all = all && trained.kind != 0;
+    writable<std::int32_t>(kinds)[i] = trained.kind;
+    writable<float>(rates)[i] = trained.rate;
+  }
+  const double steps = 256 * (std::log2(std::max(sum, 1e-30)) + 128);
+  const auto place = static_cast<std::uint32_t>(std::clamp(steps, 1.0, 65535.0));
+  const std::uint32_t rules = (hash ^ (hash >> 15)) & 0x7FFFU;
+  *writable<std::int32_t>(mark) = all ? static_cast<std::int32_t>((rules << 16) | place) : 0;
+}
+
+void trained_shape(TF_ShapeInferenceContext* context, TF_Status* status) { ranks(context, {0, 1, 1}, status); }
+
 }  // namespace
 
 void register_row_ops() {
@@ -129,6 +156,12 @@ void register_row_ops() {
   register_op({"RecTableRemove", {"handle: int64", "keys: int64"}, {}, {}, &no_shape}, stateless<&remove>());
   register_op({"RecTableBegin", {"handle: int64", "optimizer: int64", "steps: int64"}, {}, {}, &no_shape},
               stateless<&begin>());
+  register_op({"RecTrainedBy",
+               {"handles: N * int64"},
+               {"mark: int32", "kinds: int32", "rates: float"},
+               {"N: int >= 1"},
+               &trained_shape},
+              stateless<&trained_by>());
   register_op({"RecTableReset", {"handle: int64"}, {}, {}, &no_shape}, stateless<&reset>());
 }
 

@@ -167,27 +167,28 @@ void Table::contains(const std::int64_t* keys, std::size_t count, bool* found) c
 }
 
 void Table::lookup(const std::int64_t* keys, std::size_t count, float* out) {
-  make_way();
+  const bool moves = way_made();
   {
     const ReadLock lock(structure_);
-    tiered() ? read_from_tiers(keys, count, out) : read(keys, count, out);
+    tiered() && moves ? read_from_tiers(keys, count, out) : read(keys, count, out);
   }
   after_use();
 }
 
-// `lookup`, of rows in memory; `structure_` is held.
+// `lookup`, of rows that stay where they lie; `structure_` is held.
 void Table::read(const std::int64_t* keys, std::size_t count, float* out) const {
   const StepsGuard steps(*this);
   const ReadGuard guard(*state_, shards_of(keys, count));
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
     float* rows[kBlock];
     std::uint8_t shards[kBlock];
+    std::vector<float> copy;
     for (std::size_t at = begin; at < end; at += kBlock) {
       const std::size_t some = std::min(kBlock, end - at);
       find_block(keys + at, some, rows, shards);
       for (std::size_t i = 0; i < some; ++i) {
-        if (rows[i] != nullptr) {
-          read_row(rows[i], out + (at + i) * dim_);
+        if (const float* const row = found_or_below(rows[i], shards[i], keys[at + i], copy); row != nullptr) {
+          read_row(row, out + (at + i) * dim_);
         } else {
           read_initial(keys[at + i], out + (at + i) * dim_);
         }

@@ -155,6 +155,13 @@ class Table : private Tended {
   // those of new rows, also when it is of another rule. One that comes back goes on with the slots that are there; then
   // `apply` throws InvalidInput when they are of another rule.
   void begin(std::int64_t optimizer, std::int64_t steps);
+  // The rule of the latest update since the table was made, restored or reset, and its first number, which is how long
+  // its steps are; `none` before.
+  struct Trained {
+    std::int32_t kind = 0;  // the number of an OptimizerKind; of 32 bits, so that the whole is written at once
+    float rate = 0;
+  };
+  [[nodiscard]] Trained trained() const;
 
   // The addresses of the keys' rows, which are inserted when unseen. Throws InvalidInput unless made with `expansion`.
   void addresses(const std::int64_t* keys, std::size_t count, std::int64_t* out);
@@ -269,6 +276,7 @@ class Table : private Tended {
     std::vector<std::int64_t> optimizers;  // that `begin` named, the present one last
     bool anew = false;                     // slots, at the next update
     bool in_turn = false;                  // that optimizer had other slots when it updated last
+    std::atomic<Trained> trained{Trained{}};
     std::unique_ptr<Deferred> steps;  // of a rule that moves all rows, from its first update on
     double left = 1;                  // of initial values, when `steps` began
     BloomConfig bloom;
@@ -369,8 +377,10 @@ class Table : private Tended {
   void take_up(Batch& batch, std::size_t part, const std::vector<Below>& found, const float* rows);
   std::uint32_t warm(const std::int64_t* keys, std::size_t count);
   void make_way();
+  [[nodiscard]] bool way_made();
   void after_use();
   void trim(bool all);
+  void trim_tiers(bool all);
   std::size_t move_down(bool all);
   struct Descent;
   [[nodiscard]] std::vector<Descent> coldest(std::size_t count, std::uint64_t before) const;
@@ -388,6 +398,8 @@ class Table : private Tended {
   [[nodiscard]] static bool is_below(const Shard& shard, std::uint64_t hash, std::int64_t key) noexcept;
   [[nodiscard]] const float* row_in_any_tier(const Shard& shard, std::uint64_t hash, std::int64_t key,
                                              std::vector<float>& copy) const;
+  [[nodiscard]] const float* found_or_below(const float* row, std::size_t shard, std::int64_t key,
+                                            std::vector<float>& copy) const;
   bool remove_below(Shard& shard, std::uint64_t hash, std::int64_t key) noexcept;
   template <typename Visit>
   void visit_below(std::size_t s, const Visit& visit) const;
@@ -430,6 +442,9 @@ class Table : private Tended {
     void operator()(const Batch& batch, std::size_t part, const std::int64_t* keys, std::size_t count) const noexcept;
   };
   void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
+  void note_trained(const Update& update) noexcept {
+    state_->trained.store({static_cast<std::int32_t>(update.kind), update.hyper[0]}, std::memory_order_relaxed);
+  }
   template <typename Body>
   void with_slots(const Update& update, const std::int64_t* keys, std::size_t count, const Body& body);
   [[nodiscard]] bool ready_for(const Update& update) const;
@@ -711,7 +726,10 @@ template <typename Body>
 void Table::with_slots(const Update& update, const std::int64_t* keys, std::size_t count, const Body& body) {
   {
     const ReadLock lock(structure_);
-    if (ready_for(update)) return body();
+    if (ready_for(update)) {
+      note_trained(update);
+      return body();
+    }
   }
   const Maintenance maintenance(maintenance_);
   if (!ready_for(update)) {
@@ -719,6 +737,7 @@ void Table::with_slots(const Update& update, const std::int64_t* keys, std::size
     adopt(update.kind, update.starts, &update, keys, count);
   }
   const ReadLock lock(structure_);
+  note_trained(update);
   body();
 }
 

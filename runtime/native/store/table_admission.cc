@@ -255,9 +255,9 @@ void Table::admit_part(Batch& batch, std::size_t part, const Admission& admissio
 
 void Table::lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out,
                             bool* admitted) {
-  make_way();
+  const bool moves = way_made();
   const ReadLock lock(structure_);
-  warm(keys, count);
+  if (moves) warm(keys, count);
   const std::int64_t replaced = state_->threshold;
   const std::int64_t least = replaced >= 0 ? replaced : threshold;
   const StepsGuard steps(*this);
@@ -265,15 +265,16 @@ void Table::lookup_admitted(const std::int64_t* keys, std::size_t count, std::in
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
     float* rows[kBlock];
     std::uint8_t shards[kBlock];
+    std::vector<float> copy;
     for (std::size_t at = begin; at < end; at += kBlock) {
       const std::size_t some = std::min(kBlock, end - at);
       find_block(keys + at, some, rows, shards);
       for (std::size_t i = 0; i < some; ++i) {
-        const bool counted = rows[i] != nullptr && state_->layout.has(Cell::count);
-        admitted[at + i] =
-            rows[i] != nullptr && (!counted || often_enough(state_->layout.read(rows[i], Cell::count), least));
+        const float* const row = found_or_below(rows[i], shards[i], keys[at + i], copy);
+        const bool counted = row != nullptr && state_->layout.has(Cell::count);
+        admitted[at + i] = row != nullptr && (!counted || often_enough(state_->layout.read(row, Cell::count), least));
         if (admitted[at + i]) {
-          read_row(rows[i], out + (at + i) * dim_);
+          read_row(row, out + (at + i) * dim_);
         } else {
           std::fill_n(out + (at + i) * dim_, dim_, 0.0F);
         }

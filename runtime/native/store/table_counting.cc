@@ -15,21 +15,23 @@ void Table::apply_and_count(const std::int64_t* keys, std::size_t count, const f
 }
 
 void Table::lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted) {
-  make_way();
+  const bool moves = way_made();
   const ReadLock lock(structure_);
-  warm(keys, count);
+  if (moves) warm(keys, count);
   const StepsGuard steps(*this);
   const ReadGuard guard(*state_, shards_of(keys, count));
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
     float* rows[kBlock];
     std::uint8_t shards[kBlock];
+    std::vector<float> copy;
     for (std::size_t at = begin; at < end; at += kBlock) {
       const std::size_t some = std::min(kBlock, end - at);
       find_block(keys + at, some, rows, shards);
       for (std::size_t i = 0; i < some; ++i) {
-        permitted[at + i] = rows[i] != nullptr;
-        if (rows[i] != nullptr) {
-          read_row(rows[i], out + (at + i) * dim_);
+        const float* const row = found_or_below(rows[i], shards[i], keys[at + i], copy);
+        permitted[at + i] = row != nullptr;
+        if (row != nullptr) {
+          read_row(row, out + (at + i) * dim_);
         } else {
           std::fill_n(out + (at + i) * dim_, dim_, 0.0F);
         }

@@ -141,6 +141,11 @@ const float* Table::row_in_any_tier(const Shard& shard, std::uint64_t hash, std:
   return row;
 }
 
+// `row`, or when it is null the one below memory, in `copy`; null when there is none. The shard is locked.
+const float* Table::found_or_below(const float* row, std::size_t shard, std::int64_t key, std::vector<float>& copy) const {
+  return row != nullptr || !tiered() ? row : row_in_any_tier(*state_->shards[shard], hash_key(key), key, copy);
+}
+
 // Gives the keys of a batch that have no row in memory theirs from the tiers below, and where `insert` says so the others
 // new ones. `structure_` is held, so rows that came up stay until the batch is done.
 void Table::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
@@ -270,6 +275,16 @@ void Table::make_way() {
   if (crowded) trim(true);
 }
 
+// Before a call that only reads: false when rows cannot go down, so that it has to leave them where they lie.
+bool Table::way_made() {
+  try {
+    make_way();
+  } catch (const StorageFailed&) {
+    return false;
+  }
+  return true;
+}
+
 void Table::after_use() {
   if (!tiered()) return;
   {
@@ -283,12 +298,11 @@ void Table::after_use() {
   sweeper::threads() == 0 ? tend() : sweeper::ask(*this);
 }
 
-// A failure is told to the next call that needs the tiers.
+// A failure is told to the next call that needs the tiers: `trim` has noted it.
 void Table::tend() noexcept {
   try {
     trim(false);
-  } catch (...) {
-    storage_failed_ = true;
+  } catch (...) {  // told later
   }
 }
 
@@ -308,7 +322,17 @@ std::uint64_t Table::awaited() noexcept {
 }
 
 // Moves rows down until each tier holds no more than it may, except, unless `all`, those whose updates are awaited.
+// After a failure calls that train fail and those that read bring nothing up, until an attempt succeeds.
 void Table::trim(bool all) {
+  try {
+    trim_tiers(all);
+  } catch (...) {
+    storage_failed_ = true;
+    throw;
+  }
+}
+
+void Table::trim_tiers(bool all) {
   const Maintenance maintenance(maintenance_);
   for (const auto& tier : state_->lower) tier->flush();  // what an earlier attempt left
   bool lowered = true;

@@ -122,6 +122,11 @@ void Table::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* fi
   if (first != nullptr && is_deferred(kind)) begin_steps(*first);
 }
 
+Table::Trained Table::trained() const {
+  const ReadLock lock(structure_);
+  return state_->trained.load(std::memory_order_relaxed);
+}
+
 void Table::begin(std::int64_t optimizer, std::int64_t steps) {
   const auto present = [&] { return !state_->optimizers.empty() && state_->optimizers.back() == optimizer; };
   {

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
+from migrate.source.home import home_of
 
 SOURCE = """import tensorflow.compat.v1 as tf
 import helpers
@@ -133,7 +134,7 @@ def test_what_cannot_be_explained(model: Path, place: str, says: str) -> None:
 def test_a_line_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     cells = {"made": "%matplotlib inline\n" + SOURCE[: SOURCE.index("e =")], "read": SOURCE[SOURCE.index("e =") :]}
-    code = [
+    code: list[dict[str, object]] = [
         {"cell_type": "code", "id": name, "source": text, "metadata": {}, "outputs": [], "execution_count": None}
         for name, text in cells.items()
     ]
@@ -158,3 +159,61 @@ def test_a_line_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             CliRunner().invoke(
                 cli, ["explain", f"m.ipynb:{name}:{number}"], standalone_mode=False, catch_exceptions=False
             )
+
+
+MADE_THERE = """import tensorflow.compat.v1 as tf
+def user(ids):
+    W = tf.get_variable("user", [100, 16])
+    return W, tf.nn.embedding_lookup(W, ids)
+"""
+USED_HERE = """import tensorflow.compat.v1 as tf
+from parts.made import user
+W, e = user(tf.placeholder(tf.int64, [None]))
+op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))
+print(tf.Session().run(W))
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"parts/__init__.py": "", "parts/made.py": MADE_THERE, "train.py": USED_HERE}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_a_file_is_judged_as_in_its_project(project: Path) -> None:
+    for name, line in (("parts/made.py", 3), ("train.py", 5)):
+        text = explain(line, name=name)
+        assert "(judged in the project ., with " in text
+        assert "stays as it is\n" in text
+        assert "`tf.Session().run(W)`" in text
+    assert "Table `user`, made at parts/made.py line 3" in explain(5, name="train.py")
+    (project / "train.py").write_text(USED_HERE[: USED_HERE.index("print")])
+    text = explain(3, name="parts/made.py")
+    assert "(judged in the project ., with train.py)" in text
+    assert "moves to a dynamic table" in text
+
+
+def test_the_project_may_be_named(project: Path) -> None:
+    text = explain(3, "--project", "parts", name="parts/made.py")
+    assert "(judged in the project parts: no other file" in text
+    assert "train.py" not in text
+    with pytest.raises(MigrateError, match="no such directory"):
+        cli.main(["explain", "parts/made.py:3", "--project", "none"], standalone_mode=False)
+
+
+def test_a_file_that_a_run_leaves_out_is_judged_alone(project: Path) -> None:
+    (project / "setup.cfg").write_text("[migrate]\nexclude = made.py\n")
+    assert "(judged alone: a run over its directory leaves it out)" in explain(3, name="parts/made.py")
+
+
+def test_the_head_of_a_project_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "pyproject.toml").write_text("")
+    monkeypatch.chdir(project / "parts")
+    assert home_of(Path("made.py")) == project / "parts"  # a run is started where the user is
+    monkeypatch.chdir("/")
+    assert home_of(project / "parts" / "made.py") == project
+    (project / "pyproject.toml").unlink()
+    assert home_of(project / "parts" / "made.py") == project  # the outermost package lies in it

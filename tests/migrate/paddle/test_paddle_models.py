@@ -71,6 +71,12 @@ def test_the_order_of_outputs_and_labels_is_the_trainers() -> None:
     assert "create_loss(outputs[1], outputs[0], labels[:, 1:2], labels[:, 0:1])" in text
 
 
+STEP = """\
+    def train_forward(self, dy_model, metrics_list, batch_data, config):
+        x, y, z = self.create_feeds(batch_data, config)
+        {forward}
+        return {call}, metrics_list, None
+"""
 CALLS = {
     "names": ("preds_a, preds_b = dy_model(x)", "self.create_loss(preds_b, preds_a, y, z)", "outputs[1], outputs[0]"),
     "items": ("preds = dy_model.forward(x)", "self.create_loss(preds[1], preds[0], y, z)", "outputs[1], outputs[0]"),
@@ -89,13 +95,13 @@ def test_the_loss_gets_the_outputs_as_the_trainer_passes_them(name: str) -> None
     files = cases.example_files()
     trainer = files["dygraph_model.py"]
     trainer = trainer[: trainer.index("    def train_forward")]
-    trainer += f"    def train_forward(self, dy_model, x, y, z):\n        {forward}\n        return {call}\n"
+    trainer += STEP.format(forward=forward, call=call)
     schema = load_schema(cases.EXAMPLE / "schema.yaml")
     result = convert("net.py", files["net.py"], Options(schema=schema), files | {"dygraph_model.py": trainer})
     if expected:
         assert f"create_loss({expected}, labels[:, 0:1], labels[:, 1:2])" in result.converted
     else:
-        assert not result.changed and "does not pass the model's outputs" in result.findings[0].message
+        assert not result.changed and "the loss is given something else than outputs" in result.findings[0].message
 
 
 def test_labels_that_the_trainer_calls_otherwise_are_not_guessed() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import paddle_cases as cases
 import pytest
 
@@ -132,6 +134,66 @@ def test_forwards(name: str) -> None:
     found = findings(model(forward=statement))
     assert all(item.state is State.UNSUPPORTED and item.action for item in found)
     assert any(message in item.message and item.location.line in (12, 13) for item in found), found
+
+
+COUNTS = "changes from one step to the next, and a graph is built only once"
+#: id -> (statement of the constructor, of `forward`, words of the message)
+STATE = {
+    "counter": ("self.calls = 0", "self.calls += 1; return self.fc(x) * self.calls", COUNTS),
+    "schedule": (
+        "self.calls = 0",
+        "self.calls = self.calls + 1; return self.fc(x) if self.calls > 9 else -self.fc(x)",
+        COUNTS,
+    ),
+    "by-name": ("self.n = 0", "setattr(self, 'n', getattr(self, 'n') + 1); return self.fc(x) * self.n", COUNTS),
+    "class-constant": ("pass", "self.seen = self.seen + 1; return self.fc(x) * self.seen", COUNTS),
+    "list": ("self.seen = []", "self.seen.append(1); return self.fc(x) * len(self.seen)", COUNTS),
+    "list-extended": ("self.seen = []", "self.seen += [1]; return self.fc(x) * len(self.seen)", COUNTS),
+    "inner-list": ("self.seen = {'a': [0]}", "self.seen['a'][0] += 1; return self.fc(x)", COUNTS),
+    "module": ("pass", "COUNT[0] += 1; return self.fc(x) * COUNT[0]", COUNTS),
+    "module-dict": ("pass", "STATE.update(a=STATE['a'] + 1); return self.fc(x) * STATE['a']", COUNTS),
+    "default": ("pass", "return self.grow(self.fc(x))", COUNTS),
+    "global": ("pass", "global N; N = 1; return self.fc(x)", "`global` statements"),
+    "iterator": (
+        "self.pairs = zip([1], [2])",
+        "return [self.fc(x) * a for a, b in self.pairs][0]",
+        "gives its items once",
+    ),
+    "generator": ("self.g = (i for i in [1])", "return self.fc(x) * sum(self.g)", "gives its items once"),
+    "layers": ("self.l = nn.LayerList([])", "self.l.append(self.fc); return self.fc(x)", "changed in `forward`"),
+    "random": ("import random", "return self.fc(x) * random.random()", "`import` statements"),
+}
+LASTING = "COUNT = [0]\nSTATE = {'a': 0}\n\n\nclass Net(nn.Layer):\n    seen = 1\n\n"
+GROW = "\n\n    def grow(self, y, seen=[]):\n        seen.append(1)\n        return y * len(seen)\n"
+
+
+@pytest.mark.parametrize("name", STATE)
+def test_state_that_outlives_a_call_of_forward(name: str) -> None:
+    init, forward, message = STATE[name]
+    source = model(init, forward).replace("class Net(nn.Layer):\n", LASTING).rstrip() + GROW
+    assert any(message in item.message and "Net." in item.location.scope for item in findings(source))
+
+
+def test_what_is_set_before_it_is_read_is_the_same_at_every_step() -> None:
+    forward = "self.y = self.fc(x); self.parts = []; self.parts.append(self.y); pairs = zip(self.parts, [2.0])\n"
+    source = model("self.y = 0", f"{forward}        return F.sigmoid(sum([p * w for p, w in pairs]))")
+    result = convert("net.py", source, Options(schema=SCHEMA), {})
+    assert result.changed, result.findings
+
+
+def test_the_last_of_two_definitions_counts() -> None:
+    source = model() + "\n    def forward(self, x):\n        return paddle.reshape(self.fc(x), [0, 1])\n"
+    assert any("a 0 in a shape" in item.message for item in findings(source))
+
+
+def test_a_long_loop_is_followed_and_its_text_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[ast.AST] = []
+    monkeypatch.setattr(ast, "get_source_segment", lambda text, node: asked.append(node))
+    turns = "y = self.fc(x)\n        for i in range(60000):\n            y = {}\n        return y"
+    (found,) = findings(model(forward=turns.format("paddle.topk(y, 1)")))
+    assert "paddle.topk" in found.message and len(asked) < 20
+    loop = "n = 0\n        for i in range(120000):\n            n += i % 46"
+    assert convert("net.py", model(init=loop), Options(schema=SCHEMA), {}).changed
 
 
 def test_every_construct_has_its_own_finding() -> None:

@@ -137,6 +137,9 @@ REFUSED = {
     ),
     "input layer that is not trained": ("", "x = fc.input_layer(features, [e], trainable=False)", "may not train"),
     "canned": ("", "m = tf.estimator.LinearRegressor([e])", "canned"),
+    "canned, in a dict": ("", "K = {'d': tf.estimator.DNNClassifier}\nm = K[kind]([8], [e])", "canned"),
+    "canned, as a base": ("", "class Own(tf.estimator.DNNRegressor):\n    pass\nm = Own([8], [e])", "canned"),
+    "canned, by its name": ("", "m = getattr(tf.estimator, kind)([8], [e])", "canned"),
 }
 
 
@@ -167,6 +170,7 @@ PROJECT = {
     [
         ("loss = f(inputs(x))\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n", State.APPLIED),
         ("m = tf.estimator.DNNClassifier([8], columns('i'))\n", State.UNSUPPORTED),
+        ("K = {'d': tf.estimator.DNNClassifier}\nm = K[kind]([8], columns('i'))\n", State.UNSUPPORTED),
     ],
 )
 def test_columns_are_judged_with_the_file_that_trains_them(tmp_path: Path, train: str, state: State) -> None:

@@ -53,7 +53,7 @@ def _facade(installed: bool) -> Iterator[None]:
         assert not hasattr(tf, "get_embedding_variable")
         yield
         return
-    deeprec.install(group_ftrl=True)
+    deeprec.install()
     try:
         yield
     finally:

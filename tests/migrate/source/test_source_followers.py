@@ -8,6 +8,9 @@ import pytest
 from script_runner import HEAD, compare
 from source_helpers import converted, reasons
 
+from migrate.source.frontends.tensorflow.exports import CONSTANTS, OPERATIONS
+from migrate.source.frontends.tensorflow.exports import EXPORTS as EXPORTED
+
 NET = """
 def net(x):
     W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5))
@@ -114,6 +117,52 @@ def test_an_exported_model_gives_the_same(export: str, tmp_path: Path) -> None:
     text = HEAD + NET + "with tf.Graph().as_default():\n    s, x, y, b = trained()\n    " + export + LOADED
     compare(text, tmp_path)
     assert "load the operations of the tables" in reasons(converted(text))
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [(OPERATIONS, "load the operations of the tables"), (CONSTANTS, "cannot be frozen")],
+    ids=["operations", "constants"],
+)
+def test_every_way_to_export_is_said(kind: str, says: str) -> None:
+    names = [name for name, written in EXPORTED.items() if written == kind]
+    start = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.gather(W, ids)\n'
+    found = converted(start + "".join(f"tf.somewhere.{name}(a)\n" for name in names)).findings
+    said = [f.location.line for f in found if says in f.reason]
+    assert [names[line - 4] for line in said] == names
+
+
+def test_exporters_of_an_evaluation_are_said() -> None:
+    spec = "tf.estimator.EvalSpec(input_fn, exporters=[tf.estimator.LatestExporter('e', serving)])\n"
+    assert "load the operations of the tables" in reasons(converted(HEAD + ESTIMATOR + spec))
+
+
+MENTIONS = {
+    "a class in a dict": "kinds = {'best': tf.estimator.BestExporter}\nexporter = kinds['best']('e', serving)\n",
+    "a part of a call": "import functools\nmake = functools.partial(tf.estimator.FinalExporter, 'e')\n",
+    "a base": "class Own(tf.estimator.LatestExporter):\n    pass\nexporter = Own('e', serving)\n",
+}
+
+
+@pytest.mark.parametrize("mention", MENTIONS.values(), ids=MENTIONS)
+def test_a_mention_of_an_exporter_is_enough(mention: str) -> None:
+    assert "load the operations of the tables" in reasons(converted(HEAD + ESTIMATOR + mention))
+
+
+FROZEN = {
+    "import tensorflow.contrib.tensorrt as t\ng = t.create_inference_graph(g)\n": True,
+    "g = trt.create_inference_graph(g)\n": True,
+    "make = [tf.lite.TFLiteConverter]\n": True,
+    "freeze = tf.graph_util.convert_variables_to_constants\n": True,
+    "g = pool.create_inference_graph()\nd = dataset.from_session(1)\nf = FLAGS.freeze_graph\n": False,
+    "def create_inference_graph():\n    pass\ncreate_inference_graph()\n": False,
+}
+
+
+@pytest.mark.parametrize("code", FROZEN)
+def test_only_what_converts_graphs_keeps_the_tables(code: str) -> None:
+    start = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.gather(W, ids)\n'
+    assert ("cannot be frozen" in reasons(converted(start + code))) is FROZEN[code]
 
 
 def test_a_graph_for_evaluation_without_a_step_reads_the_checkpoint(tmp_path: Path) -> None:

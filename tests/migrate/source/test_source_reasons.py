@@ -46,3 +46,25 @@ def test_the_first_finding_is_about_what_keeps_the_table(text: str, says: str) -
     told = [f for f in result.findings if f.state not in {State.NOTED, State.SUGGESTED}]
     assert says in told[0].reason, [(f.message, f.reason) for f in told]
     assert len({f.location.line for f in told}) == (2 if "template" in text else 1), "a reason that only comes of it"
+
+
+ROWS = "u_emb = tf.nn.embedding_lookup(W, ids)\n"
+WHOLE = "u_emb = tf.nn.relu(W)\n"
+LAST = "e = tf.gather(u_emb, [0])\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (ROWS + "u_emb = tf.concat([u_emb, u_emb], 1)\n" + LAST, ""),
+        (ROWS + "for _ in range(2):\n    u_emb = tf.gather(u_emb, [0])\n" + LAST, ""),
+        (WHOLE + LAST, "`u_emb` is computed from the whole variable `W`"),
+        (ROWS + "if deep:\n    " + WHOLE + LAST, "`u_emb` may be computed from the whole variable `W`"),
+        ("W = tf.nn.embedding_lookup(W, ids)\ne = tf.gather(W, [0])\n", "which is the rows of a lookup"),
+        ("W = tf.gather(W, ids)\nW = tf.nn.relu(W)\ne = tf.gather(W, [0])\n", "may be computed from the whole table"),
+    ],
+)
+def test_the_rows_of_a_lookup_are_not_called_the_whole_variable(text: str, says: str) -> None:
+    told = [f"{f.message}: {f.reason}" for f in converted(HEAD + MADE + text).findings]
+    assert any(says in one for one in told)
+    assert says or not any("the whole" in one for one in told)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import migrate.source.rules.tensorflow as package
-from migrate.report.model import Applicability
+from migrate.report.model import Applicability, State
 from migrate.source.convert import convert_text
 from migrate.source.frontends import tensorflow  # noqa: F401 - loads the rules
 from migrate.source.rules import Example, Rule, register, rules
@@ -44,6 +45,10 @@ def test_an_example_comes_out_as_it_says(rule: Rule, example: Example) -> None:
     result = convert_text("model.py", example.before, options_of(example), {})
     again = convert_text("model.py", result.converted, options_of(example), {})
     assert again.converted == result.converted
+    asked = {table.location for table in result.tables if table.verdict is State.SUGGESTED}
+    if asked:  # what is said to convert with `--assume` does
+        decided = convert_text("model.py", example.before, replace(options_of(example), assume=True), {})
+        assert {t.verdict for t in decided.tables if t.location in asked} == {State.APPLIED}
 
 
 def test_an_id_is_used_once() -> None:

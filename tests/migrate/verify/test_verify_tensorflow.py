@@ -215,6 +215,30 @@ def test_a_program_that_cannot_be_measured(text: str, words: str, tmp_path: Path
         measure(str(path), str(path), SETTINGS)
 
 
+def test_values_drawn_without_a_seed_are_the_same_in_both_programs(tmp_path: Path) -> None:
+    drawn = [
+        f"{one}.normal(size=(4, 1))" for one in ("np.random", "np.random.default_rng()", "np.random.RandomState()")
+    ]
+    layers = "".join(f'out += rows @ tf.Variable(({one}).astype("f"), name="k{i}")\n' for i, one in enumerate(drawn))
+    text = f"""
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+ids = tf.placeholder(tf.int64, [None])
+rows = tf.nn.embedding_lookup(tf.get_variable("W", [50, 4]), ids)
+out = tf.zeros([])
+{layers}train = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_mean(out**2))
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for _ in range(8):
+        session.run(train, {{ids: np.random.randint(0, 50, 8)}})
+"""
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    assert failures(run(path, text, tmp_path)) == []
+
+
 def test_a_program_without_tables_is_not_a_conversion(adagrad: tuple[str, Pair], tmp_path: Path) -> None:
     path, _ = program(tmp_path, "AdagradOptimizer(0.5)")
     with pytest.raises(MigrateError, match="creates no table"):

@@ -156,7 +156,8 @@ def main():
         for name, dim in DIMS.items()
     }
     if FAAE and MODIFY:
-        tf.compat.v1.add_to_collection(ASCEND_TIMESTAMP, batch["timestamp"])
+        for each in (batch, eval_batch):
+            tf.compat.v1.add_to_collection(ASCEND_TIMESTAMP, each["timestamp"])
     none = [None] * 3
     loss = model_forward(specs[True] or none, tables, batch, True)
     eval_loss = model_forward(specs[False] or none, tables, eval_batch, False)

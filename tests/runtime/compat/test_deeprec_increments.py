@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from kill_points import watched
 
 from runtime import native
 from runtime.checkpoint.bundle import CheckpointError
@@ -344,3 +345,23 @@ def test_a_checkpoint_saver_hook_takes_the_seconds(rec: Any, tmp_path: Path) -> 
 def test_seconds_without_a_folder_are_refused(rec: Any) -> None:
     with pytest.raises(ValueError, match="needs a checkpoint_dir"):
         rec.train.MonitoredTrainingSession(save_incremental_checkpoint_secs=10)
+
+
+def test_an_increment_whose_name_is_used_again_is_never_lost(rec: Any, tmp_path: Path) -> None:
+    model, folder = _Model(rec), tmp_path / FOLDER
+    model.session.run(model.init)
+    model.trained([0, 1]).saver.save(model.session, str(tmp_path / "model"), 0)
+    for step in (1, 2):
+        model.trained([step]).increments.incremental_save(model.session, str(folder / "incr"), step)
+    before = model.state()
+    with watched(folder) as points:
+        model.trained([7]).increments.incremental_save(model.session, str(folder / "incr"), 2)
+    after, seen = model.state(), []
+    assert sorted(one.name for one in folder.glob("*.index")) == ["incr-1.index", "incr-2.index"]
+    for files in points.states:
+        points.put_back(files)
+        path = model.increments.recover_incr_checkpoints(model.session, str(tmp_path))
+        assert path == tf.train.latest_checkpoint(str(folder))
+        seen.append(int(model.state()[2]))
+        _equal(model.state(), before if seen[-1] == before[2] else after)
+    assert sorted({*seen}) == [3, 4]

@@ -129,8 +129,13 @@ def test_settings_of_adagrad_decay_that_are_refused(rec: Any, settings: dict[str
             optimizer(0.1, rec.train.get_or_create_global_step(), **settings)
 
 
-def test_ftrl_by_groups_has_the_constants_of_deeprec() -> None:
-    deeprec.install(group_ftrl=True)
+@pytest.mark.parametrize(
+    ("installed", "wanted"), [({}, [0.8282884, 0.7927219]), ({"group_ftrl": False}, [0.8142196, 0.77165514])]
+)
+def test_ftrl_has_the_constants_of_deeprec_unless_told_otherwise(
+    installed: dict[str, bool], wanted: list[float]
+) -> None:
+    deeprec.install(**installed)
     try:
         with tf.Graph().as_default():
             variable = tf.get_embedding_variable("ours", 3, initializer=tf.ones_initializer(tf.float32))
@@ -140,7 +145,8 @@ def test_ftrl_by_groups_has_the_constants_of_deeprec() -> None:
             with tf.Session() as session:
                 session.run(tf.global_variables_initializer())
                 session.run(train)
-                np.testing.assert_allclose(session.run(rows)[:, 0], [0.8282884, 0.7927219], rtol=1e-6)
+                np.testing.assert_allclose(session.run(rows)[:, 0], wanted, rtol=1e-6)
     finally:
         deeprec.uninstall()
+    assert not hasattr(tf.compat.v1.train.FtrlOptimizer, "table_form")
     assert not hasattr(tf.train, "FtrlOptimizer")

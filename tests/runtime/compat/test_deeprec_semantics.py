@@ -277,8 +277,30 @@ def test_parts_share_out_the_keys_by_buckets(rec: Any) -> None:
         for part, own in enumerate(keys):
             assert sorted(own) == sorted(ids[(ids % 1000) % 4 == part])
         assert session.run(rows).shape == (10, 3)
-        session.run(variable.initializer)
-        assert [session.run(part.total_count())[0] for part in variable] == [0] * 4
+
+
+def test_a_second_initialization_keeps_rows_slots_and_the_default_matrix(rec: Any) -> None:
+    variable = rec.get_embedding_variable("user", 2, initializer=rec.random_normal_initializer())
+    rows = rec.nn.embedding_lookup(variable, rec.constant([1, 9], rec.int64))
+    with rec.name_scope("train"):
+        train = rec.train.AdagradOptimizer(0.1).minimize(rec.reduce_sum(rows[:1]))
+    init = rec.global_variables_initializer()
+    with rec.Session() as session:
+        session.run(rec.get_collection(rec.GraphKeys.EV_INIT_VAR_OPS))
+        fresh = session.run(rows)
+        session.run(init)
+        assert (session.run(rows) == fresh).all(), "it is drawn once"
+        steps = [fresh[0, 0]]
+        for _ in range(2):
+            session.run(train)
+            steps.append(session.run(rows)[0, 0])
+            session.run(init)
+        kept = session.run(rows)
+        assert kept[0, 0] == steps[2] and (kept[1] == fresh[1]).all()
+    np.testing.assert_allclose(-np.diff(steps), 0.1 / np.sqrt([1.1, 2.1]), rtol=1e-5)
+    with rec.Session() as session:
+        session.run(init)
+        assert session.run(variable.total_count())[0] == 0, "another session has its own"
 
 
 def test_two_lookups_of_a_step_count_together(rec: Any) -> None:

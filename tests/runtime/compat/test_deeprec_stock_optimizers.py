@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from runtime.compat import deeprec
 from runtime.optimizers.stock import FORMS
 
 _train = tf.compat.v1.train
@@ -25,6 +26,12 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "rmsprop, centered": lambda: _train.RMSPropOptimizer(0.1, centered=True),
     "adadelta": lambda: _train.AdadeltaOptimizer(0.1),
 }
+
+
+@pytest.fixture(autouse=True)
+def _stock_ftrl(rec: Any) -> None:
+    """DeepRec's FTRL on EmbeddingVariables is not that of variables."""
+    deeprec.install(group_ftrl=False)
 
 
 def _pair(rec: Any, rows: int = 8, dim: int = 3) -> tuple[Any, Any]:

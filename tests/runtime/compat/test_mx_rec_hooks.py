@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import runtime
 from runtime.compat import mx_rec
 
 v1 = tf.compat.v1
@@ -228,3 +229,82 @@ def test_several_steps_in_one_run(sdk: Any) -> None:
     for wrong in (0, 1.5):
         with pytest.raises(ValueError):
             util.set_iteration_per_loop(None, train, wrong)
+
+
+@pytest.mark.parametrize("order", ["train, eval", "eval, train"])
+@pytest.mark.parametrize("expands", [False, True])
+def test_a_lookup_has_the_time_of_its_own_iterator(sdk: Any, order: str, expands: bool) -> None:
+    sdk.ConfigInitializer.get_instance().use_dynamic_expansion = expands
+    read = {"train": batches([{"ids": [1, 2], "time": 10}] * 3), "eval": batches([{"ids": [1, 2], "time": 500}] * 3)}
+    for name in order.split(", "):
+        v1.add_to_collection("ASCEND_TIMESTAMP", read[name]["time"])
+    table = sdk.create_table(tf.int64, 1, "user", v1.constant_initializer(4.0), 3)
+    rows, known = (
+        sdk.sparse_lookup(table, read[name]["ids"], is_train=mode, modify_graph=True, access_and_evict_config=CONFIG)
+        for name, mode in (("train", True), ("eval", False))
+    )
+    sdk.do_merge_lookup(True)
+    sdk.modify_graph_and_start_emb_cache()
+    evicted = runtime.evict_by_age(table, 100, 111)
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer(), sdk.get_initializer(True)])
+        session.run(rows)  # needs nothing of the other iterator, which nobody has begun
+        session.run(sdk.get_initializer(False))
+        assert session.run(known).tolist() == [[4.0], [4.0]]
+        assert session.run(evicted) == 2  # last seen at 10
+
+
+def test_times_that_are_of_no_batch_or_of_two_are_refused(sdk: Any) -> None:
+    batch, other = (batches([{"ids": [1], "time": 10, "again": 11}]) for _ in range(2))
+    table = sdk.create_table(tf.int64, 1, "user", v1.zeros_initializer(), 3)
+
+    def merged() -> None:
+        sdk.sparse_lookup(table, batch["ids"], modify_graph=True, access_and_evict_config=CONFIG)
+        sdk.do_merge_lookup(True)
+
+    v1.add_to_collection("ASCEND_TIMESTAMP", other["time"])
+    with pytest.raises(ValueError, match=r"of the 1 times .* 0 are of the batch"):
+        merged()
+    for name in ("time", "again"):
+        v1.add_to_collection("ASCEND_TIMESTAMP", batch[name])
+    with pytest.raises(ValueError, match=r"of the 3 times .* 2 are of the batch"):
+        merged()
+
+
+@pytest.mark.parametrize("has_other", [False, True])
+def test_gradients_of_lookups_that_wait_for_others_say_so(sdk: Any, has_other: bool) -> None:
+    batch = batches([{"ids": [1, 2]}] * 3)
+    table, other = (sdk.create_table(tf.int64, 1, name, v1.ones_initializer(), 9) for name in ("user", "item"))
+    loss = tf.reduce_sum(
+        sdk.sparse_lookup(table, batch["ids"], modify_graph=True, access_and_evict_config={"access_threshold": 1})
+    )
+    if has_other:  # has a gradient, so that not all are missing
+        loss += tf.reduce_sum(sdk.sparse_lookup(other, batch["ids"], modify_graph=True))
+    variables = [table.variable, other.variable][: 1 + has_other]
+    optimizer = sdk.create_hash_optimizer(1.0)
+    with pytest.raises(RuntimeError, match=r"not merged, so the table `user` has no gradient: .* do_merge_lookup"):
+        optimizer.apply_gradients(zip(tf.gradients(loss, variables), variables, strict=True))
+    sdk.do_merge_lookup()
+    train = optimizer.apply_gradients(zip(tf.gradients(loss, variables), variables, strict=True))
+    sdk.modify_graph_and_start_emb_cache()
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer(), sdk.get_initializer(True)])
+        losses = [session.run([loss, train])[0] for _ in range(2)]
+    assert losses == [2.0 * (1 + has_other), 0.0]
+
+
+def test_what_the_examples_ask_for(sdk: Any) -> None:
+    from mx_rec.constants import constants  # type: ignore[import-not-found]
+    from mx_rec.optimizers.base import CustomizedOptimizer  # type: ignore[import-not-found]
+
+    class _Decayed(v1.train.GradientDescentOptimizer, CustomizedOptimizer):  # type: ignore[misc]
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"_Decayed .* gradient_descent.create_hash_optimizer\(weight_decay="):
+        _Decayed(0.1)
+    ops = sdk.import_host_pipeline_ops(constants.LIBREC_TF_REC_V1_CPU_SO)
+    with v1.Session() as session:
+        session.run(ops.clear_channel(1))
+    with pytest.raises(ValueError):
+        ops.clear_channel(channel_id=2)
+    assert sdk.ConfigInitializer.get_instance().use_dynamic is True

@@ -24,7 +24,7 @@ from migrate.source.frontends.paddle.values import Refuse
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 
-__all__ = ["annotated", "convert", "for_runtime_alone", "model_arguments"]
+__all__ = ["annotated", "convert", "follow", "for_runtime_alone", "model_arguments"]
 
 
 def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:

@@ -83,7 +83,7 @@ _F, _I = "paddle.nn.functional", "paddle.nn.initializer"
 
 _ACTIVATIONS = [
     *_elementwise("relu", "tf.nn.relu(features=x)", (_F,)),
-    *_elementwise("sigmoid", "tf.sigmoid(x=x)", (_F, "paddle")),
+    *_elementwise("sigmoid", "tf.sigmoid(x=x)", (_F,)),
     *_elementwise("tanh", "tf.tanh(x=x)", (_F, "paddle")),
     Entry(f"{_F}.softmax(x, axis=-1, dtype=None, name=None)", "tf.nn.softmax(logits=x, axis=axis)", shapes.softmax),
 ]

@@ -33,6 +33,7 @@ from migrate.source.frontends.paddle.values import (
     LayerValue,
     Linear,
     Method,
+    Once,
     RawInput,
     Refuse,
     Super,
@@ -74,6 +75,7 @@ _PYTHON_METHODS: dict[type, frozenset[str]] = {
     dict: frozenset({"get", "items", "keys", "values", "update", "pop", "setdefault"}),
     str: frozenset({"format", "join", "lower", "upper", "split", "strip", "startswith", "endswith", "replace"}),
 }
+_CHANGING = frozenset({"append", "extend", "insert", "pop", "reverse", "clear", "update", "setdefault"})
 _SHAPING = frozenset({"paddle.reshape", "paddle.squeeze", "paddle.unsqueeze"})
 _ANY_TYPE = _SHAPING | {"paddle.cast"}
 _OPAQUE = (Tensor, RawInput, LayerValue, Unknown)
@@ -177,6 +179,7 @@ def _call_builtin(
     run: Interpreter, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     if name == "getattr" and len(positional) in (2, 3) and isinstance(positional[1], str):
+        run.lasting.reads(positional[0], positional[1])
         return attribute(positional[0], positional[1])
     if name == "setattr" and len(positional) == 3 and isinstance(positional[1], str):
         return run.set_attribute(node, positional[0], positional[1], positional[2])
@@ -189,12 +192,15 @@ def _call_builtin(
         raise Refuse(f"`{name}` is not followed")
     if name == "range" and len(range(*positional)) > _LARGE:
         raise Refuse("a loop this long is not followed")
+    for item in positional:
+        run.lasting.consumes(item)
     if name in {"len", "enumerate", "list", "zip", "reversed", "tuple"}:
         positional = [item.items if isinstance(item, Container) else item for item in positional]
     if name in {"enumerate", "list", "zip", "tuple", "reversed"}:
         if any(isinstance(item, _OPAQUE) for item in positional):
             raise Refuse(f"`{name}` of a tensor is not followed")
-        return BUILTINS[name](*positional, **keywords)
+        result = BUILTINS[name](*positional, **keywords)
+        return Once(result, run.built) if name in {"enumerate", "zip", "reversed"} else result
     return _python(BUILTINS[name], positional, keywords)
 
 
@@ -272,12 +278,14 @@ def _call_method(
     if isinstance(receiver, Instance):
         return layers.call_layer_api(run, receiver, name, positional, keywords)
     if isinstance(receiver, Container):
-        return layers.call_container_method(receiver, name, positional)
+        return layers.call_container_method(run, receiver, name, positional)
     if isinstance(receiver, Config) and name == "get":
         return receiver.values.get(positional[0], positional[1] if len(positional) > 1 else keywords.get("default"))
     allowed = next((names for kind, names in _PYTHON_METHODS.items() if isinstance(receiver, kind)), frozenset())
     if name not in allowed:
         raise Refuse(f"method `{name}` of {type(receiver).__name__} is not followed")
+    if name in _CHANGING:
+        run.lasting.changes(receiver)
     result = getattr(receiver, name)(*positional, **keywords)
     return list(result) if name in {"items", "keys", "values"} and isinstance(receiver, dict) else result
 

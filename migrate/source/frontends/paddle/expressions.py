@@ -17,6 +17,7 @@ from migrate.source.frontends.paddle.values import (
     Container,
     Function,
     Method,
+    Once,
     RawInput,
     Refuse,
     Tensor,
@@ -28,7 +29,7 @@ from migrate.source.frontends.paddle.values import (
 if TYPE_CHECKING:
     from migrate.source.frontends.paddle.interpreter import Interpreter
 
-_COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
+COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -83,6 +84,7 @@ def _fill_defaults(run: Interpreter, function: Function, bound: dict[str, Value]
             continue
         if id(default) not in run.defaults:
             run.defaults[id(default)] = run.evaluate_in(function.module, default)
+            run.lasting.keep(run.defaults[id(default)])
         bound[parameter.arg] = run.defaults[id(default)]
 
 
@@ -103,6 +105,7 @@ def _attribute(run: Interpreter, node: ast.Attribute) -> Value:
     value = run.evaluate(node.value)
     if isinstance(value, Unknown):
         return UNKNOWN
+    run.lasting.reads(value, node.attr)
     return attribute(value, node.attr)
 
 
@@ -162,7 +165,7 @@ def _compare(run: Interpreter, node: ast.Compare) -> Value:
     if not identity and mentions(values, (Tensor, RawInput, BatchSize, Method)):
         raise Refuse("a comparison of tensors is not in the table")
     pairs = zip(node.ops, values[:-1], values[1:], strict=True)
-    return all(_COMPARE[type(op)](left, right) for op, left, right in pairs)
+    return all(COMPARE[type(op)](left, right) for op, left, right in pairs)
 
 
 def _conditional(run: Interpreter, node: ast.IfExp) -> Value:
@@ -251,6 +254,8 @@ def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast
     loop(0)
     names.clear()
     names.update(outer)
+    if isinstance(node, ast.GeneratorExp):
+        return Once(items, run.built)
     return dict(items) if isinstance(node, ast.DictComp) else items
 
 

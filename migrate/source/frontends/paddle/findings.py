@@ -98,7 +98,7 @@ def refused(path: str, text: str, run: Interpreter) -> SourceResult:
                 rule="paddle-unsupported",
                 subject="use",
                 state=State.UNSUPPORTED,
-                location=Location(problem.path, problem.span[0], problem.span[2], problem.scope),
+                location=Location(_beside(path, problem.path), problem.span[0], problem.span[2], problem.scope),
                 message=problem.message,
                 reason="a model is converted only when all of it is understood",
                 action="rewrite the line with calls that the table has, or convert it by hand",
@@ -106,6 +106,12 @@ def refused(path: str, text: str, run: Interpreter) -> SourceResult:
             )
         )
     return SourceResult(path, KIND, text, text, tuple(found))
+
+
+def _beside(path: str, name: str) -> str:
+    """Return the path of the trainer as the user sees it: it lies beside the model."""
+    folder = path.rpartition("/")[0]
+    return f"{folder}/{name}" if name == TRAINER and folder else name
 
 
 def converted(program: Program, text: str, facts: Facts) -> SourceResult:
@@ -117,6 +123,7 @@ def converted(program: Program, text: str, facts: Facts) -> SourceResult:
         tables = (record,)
         found.append(_table_finding(program, record))
     found.append(_loss(program))
+    found += _optimizer(program)
     return SourceResult(program.module.path, KIND, program.module.text, text, tuple(found), tables)
 
 
@@ -138,6 +145,7 @@ def _classes(program: Program) -> list[Finding]:
                     state=State.APPLIED,
                     location=Location(program.module.path, span[0], span[2], cls.name),
                     message=f"class `{cls.name}` becomes a TensorFlow module with the same methods and names",
+                    reason="; ".join(program.overridden) if cls is program.model.cls else "",
                     applicability=Applicability.EXACT,
                     before=program.module.lines[span[0] - 1].strip(),
                     after=f"class {cls.name}({cls.base.name if cls.base else 'Layer'}):",
@@ -242,12 +250,11 @@ def _loss(program: Program) -> Finding:
     if program.loss is not None and program.trainer is not None:
         span = program.trainer.span(program.loss.node)
         owner = f"{program.loss.owner.name}." if program.loss.owner else ""
-        path = program.module.path.rpartition("/")[0]
         return Finding(
             rule="paddle-loss",
             subject="loss",
             state=State.APPLIED,
-            location=Location(f"{path}/{TRAINER}" if path else TRAINER, span[0], span[2], f"{owner}create_loss"),
+            location=Location(_beside(program.module.path, TRAINER), span[0], span[2], f"{owner}create_loss"),
             message="the loss is the trainer's own `create_loss`, carried over",
             applicability=Applicability.EXACT,
             before="create_loss",
@@ -263,3 +270,26 @@ def _loss(program: Program) -> Finding:
         applicability=Applicability.EXACT,
         after="create_loss",
     )
+
+
+def _optimizer(program: Program) -> list[Finding]:
+    """The trainer's optimizer: the converted module has none, so what it is must be said."""
+    made = program.optimizer
+    if made is None:
+        return []
+    numbers = ", ".join(f"{name}={value!r}" for name, value in made.arguments.items())
+    told = f"`paddle.optimizer.{made.name}({numbers})`" if made.name else "`create_optimizer`"
+    beyond = "; ".join(made.beyond)
+    return [
+        Finding(
+            rule="paddle-optimizer",
+            subject="optimizer",
+            state=State.SUGGESTED if beyond else State.NOTED,
+            location=Location(_beside(program.module.path, TRAINER), made.line, made.end_line, "create_optimizer"),
+            message=f"the trainer's optimizer {told} is not in the converted module"
+            + (f": {beyond}" if beyond else ""),
+            reason="the converted module ends with the loss; the training step is that of the program around it",
+            action="let the training step do the same" if beyond else "",
+            before=made.text,
+        )
+    ]

@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass, field
 
 from migrate.source.frontends.paddle import expressions, layers
+from migrate.source.frontends.paddle.lasting import Lasting
 from migrate.source.frontends.paddle.operators import binary
 from migrate.source.frontends.paddle.signatures import Signature
 from migrate.source.frontends.paddle.values import (
@@ -32,7 +33,8 @@ from migrate.source.frontends.paddle.values import (
     mentions,
 )
 
-MAX_STEPS = 500_000
+MAX_STEPS = 10_000_000  #: of a program whose loops all have an end
+MAX_TURNS = 500_000  #: of a `while`, which may have none
 MAX_DEPTH = 60
 
 
@@ -82,15 +84,18 @@ class Interpreter:
     instances: list[Instance] = field(default_factory=list)
     modules: dict[str, Module] = field(default_factory=dict)  #: importable files: module name -> module
     parameter_names: set[str] = field(default_factory=set)
-    watch: Value = None  #: the class whose first construction ends the run
-    watched: tuple[list[Value], dict[str, Value]] | None = None  #: the arguments it was given
-    built: bool = False  #: the model's constructor has been followed to its end
+    lasting: Lasting = field(default_factory=Lasting)  #: what outlives a call of `forward`
     defaults: dict[int, Value] = field(default_factory=dict)  #: a parameter's default, one object for all calls
     signatures: dict[tuple[str, str], Signature] = field(
         default_factory=dict
     )  #: file and function -> what it was given
     steps: int = 0
     frames: list[Frame] = field(default_factory=list)
+
+    @property
+    def built(self) -> bool:
+        """Whether the model's constructor has been followed to its end."""
+        return self.lasting.begun
 
     @property
     def frame(self) -> Frame:
@@ -100,9 +105,10 @@ class Interpreter:
     def problem(self, node: ast.AST, message: str) -> Unknown:
         """Record a construct that cannot be carried over, once per place, and return the value that absorbs it."""
         module = self.frame.module
-        span = module.span(node)
-        source = ast.get_source_segment(module.text, node) or ""
-        self.problems.setdefault((module.path, span), Problem(module.path, span, self.frame.scope, message, source))
+        key = (module.path, module.span(node))
+        if key not in self.problems:  # the text is asked for once, not at every turn of a loop
+            source = ast.get_source_segment(module.text, node) or ""
+            self.problems[key] = Problem(*key, self.frame.scope, message, source)
         return UNKNOWN
 
     def mixed(self, node: ast.Call, key: tuple[str, Span], tensor: bool) -> None:
@@ -111,10 +117,10 @@ class Interpreter:
             self.problem(node, "this method is called on a tensor in one pass and on something else in another")
 
     def tick(self, node: ast.AST) -> None:
-        """Count a step, so that a source that never ends is refused instead."""
+        """Count a step, so that a source that takes too long is refused instead."""
         self.steps += 1
         if self.steps > MAX_STEPS:
-            self.problem(node, "the program does not come to an end within half a million steps")
+            self.problem(node, "it takes more than ten million steps to follow the program; make its loops shorter")
             raise Stop
 
     def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -170,6 +176,7 @@ class Interpreter:
     def iterate(self, node: ast.expr) -> list[Value]:
         """Return the items a loop goes over."""
         value = self.evaluate(node)
+        self.once(node, value)
         if isinstance(value, Container):
             return list(value.items)
         if isinstance(value, Unknown):
@@ -182,6 +189,13 @@ class Interpreter:
         except TypeError:
             self.problem(node, f"{type(value).__name__} cannot be looped over here")
             raise Stop from None
+
+    def once(self, node: ast.AST, value: Value) -> None:
+        """Refuse to go through an iterator a second time."""
+        try:
+            self.lasting.consumes(value)
+        except Refuse as reason:
+            self.problem(node, str(reason))
 
     def truth(self, node: ast.expr) -> bool:
         """Decide a test now; a test on a tensor's value cannot be decided."""
@@ -227,6 +241,11 @@ class Interpreter:
         """Set an attribute of an object of the file; a layer is registered as in Paddle."""
         if isinstance(receiver, Unknown):
             return
+        if isinstance(receiver, Instance):
+            try:
+                self.lasting.writes(receiver, name)
+            except Refuse as reason:
+                self.problem(target, str(reason))
         if not isinstance(receiver, Instance):
             self.problem(target, "only attributes of the model's own objects can be set")
         elif name in layers.RESERVED_ATTRIBUTES:
@@ -248,9 +267,16 @@ class Interpreter:
     def _assign_item(self, target: ast.Subscript, value: Value) -> None:
         receiver, index = self.evaluate(target.value), self.evaluate(target.slice)
         if isinstance(receiver, list | dict) and not isinstance(index, Unknown):
+            self._change(target, receiver)
             receiver[index] = value
         elif not isinstance(receiver, Unknown):
             self.problem(target, "items can be set in lists and dicts only; a graph's tensors do not change")
+
+    def _change(self, node: ast.AST, container: Value) -> None:
+        try:
+            self.lasting.changes(container)
+        except Refuse as reason:
+            self.problem(node, str(reason))
 
     def _run_Expr(self, node: ast.Expr) -> None:
         self.evaluate(node.value)
@@ -268,6 +294,7 @@ class Interpreter:
         current = self.evaluate(node.target)
         value = self.evaluate(node.value)
         if isinstance(current, list) and isinstance(node.op, ast.Add) and isinstance(value, list | tuple):
+            self._change(node, current)
             current.extend(value)
             return
         try:
@@ -288,8 +315,12 @@ class Interpreter:
         self.run(node.orelse)
 
     def _run_While(self, node: ast.While) -> None:
+        turns = 0
         while self.truth(node.test):
-            self.tick(node)
+            turns += 1
+            if turns > MAX_TURNS:
+                self.problem(node, "this loop does not come to an end within half a million steps")
+                raise Stop
             try:
                 self.run(node.body)
             except _Break:

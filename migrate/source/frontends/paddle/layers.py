@@ -18,7 +18,6 @@ from migrate.source.frontends.paddle.values import (
     ParamAttr,
     RawInput,
     Refuse,
-    Stop,
     Super,
     Tensor,
     Unknown,
@@ -29,7 +28,8 @@ from migrate.source.frontends.paddle.values import (
 if TYPE_CHECKING:
     from migrate.source.frontends.paddle.interpreter import Frame, Interpreter
 
-_PARAM_ATTR_DEFAULTS: dict[str, Value] = {
+#: what `ParamAttr` takes, in order
+PARAM_ATTR_DEFAULTS: dict[str, Value] = {
     "name": None,
     "initializer": None,
     "learning_rate": 1.0,
@@ -93,14 +93,14 @@ def _attr(value: Value, what: str) -> Initializer | bool | None:
 
 def param_attr(run: Interpreter, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Make a `paddle.ParamAttr`; what would change training and has no place in the converted code is refused."""
-    names = list(_PARAM_ATTR_DEFAULTS)
+    names = list(PARAM_ATTR_DEFAULTS)
     bound = dict(zip(names, positional, strict=False)) | keywords
     if mentions(list(bound.values()), Unknown):
         return UNKNOWN
     for name, value in bound.items():
-        if name not in _PARAM_ATTR_DEFAULTS:
+        if name not in PARAM_ATTR_DEFAULTS:
             raise Refuse(f"`{name}` of `ParamAttr` is not understood")
-        if name not in {"name", "initializer"} and value != _PARAM_ATTR_DEFAULTS[name]:
+        if name not in {"name", "initializer"} and value != PARAM_ATTR_DEFAULTS[name]:
             raise Refuse(f"`{name}={value!r}` of `ParamAttr` changes how the parameter trains and is not carried over")
     initializer, label = bound.get("initializer"), bound.get("name")
     if initializer is not None and not isinstance(initializer, Initializer):
@@ -156,8 +156,10 @@ def _append(target: Container, item: Value) -> None:
     target.sublayers[str(len(target.sublayers))] = item
 
 
-def call_container_method(target: Container, name: str, positional: list[Value]) -> None:
+def call_container_method(run: Interpreter, target: Container, name: str, positional: list[Value]) -> None:
     """`append` and `extend` of a LayerList."""
+    if run.built:
+        raise Refuse("a list of layers is changed in `forward`; do so in the constructor")
     if target.kind != "LayerList" or name not in {"append", "extend"} or len(positional) != 1:
         raise Refuse(f"method `{name}` of `nn.{target.kind}` is not understood")
     for item in [positional[0]] if name == "append" else list(positional[0]):
@@ -168,9 +170,6 @@ def instantiate(
     run: Interpreter, node: ast.Call, cls: Class, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     """Make an object of a class of the file by running its constructor."""
-    if cls is run.watch:
-        run.watched = (positional, keywords)
-        raise Stop
     made = Instance(run.frame.module.span(node), {}, cls)
     run.instances.append(made)
     found = cls.find("__init__")
@@ -197,6 +196,8 @@ def call_layer_api(
     """`add_sublayer`, the one method of `nn.Layer` that models call on themselves and that is understood."""
     if name != "add_sublayer":
         raise Refuse(f"`{name}` is neither a method of this class nor understood as one of `nn.Layer`")
+    if run.built:
+        raise Refuse("a layer is kept here, outside the constructor; do so there")
     bound = dict(zip(("name", "sublayer"), positional, strict=False)) | keywords
     key, layer = bound.get("name"), bound.get("sublayer")
     if isinstance(layer, Unknown) or isinstance(key, Unknown):

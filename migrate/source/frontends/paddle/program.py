@@ -11,6 +11,8 @@ from migrate.schema import Schema
 from migrate.source.frontends.paddle import calls, layers, modules, trainer
 from migrate.source.frontends.paddle.interpreter import Frame, Interpreter
 from migrate.source.frontends.paddle.trainer import TRAINER
+from migrate.source.frontends.paddle.training.judge import Driver, Step, judge_model, judge_optimizer, judge_step
+from migrate.source.frontends.paddle.training.optimizer import Optimizer
 from migrate.source.frontends.paddle.values import (
     RAW_INPUT,
     Class,
@@ -41,6 +43,10 @@ class Program:
     returns_list: bool = True
     trainer: Module | None = None
     loss: Function | None = None
+    optimizer: Optimizer | None = None  #: what `create_optimizer` makes
+    overridden: list[str] = field(default_factory=list)  #: where the schema's arguments are not `create_model`'s
+    batch_input: int | None = None  #: the item of the reader's batch that the model is given
+    batch_labels: dict[int, int] = field(default_factory=dict)  #: item of the batch -> column of the labels
     columns: list[Linear] = field(default_factory=list)  #: the layers whose kernels share the table, from left to right
     loss_arguments: list[str] = field(
         default_factory=list
@@ -84,7 +90,7 @@ def model_arguments(path: str, text: str, schema: Schema, siblings: Mapping[str,
 
 
 def follow(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[Interpreter, Program | None]:
-    """Follow the model; the program is None when its constructor or `forward` could not be followed to the end.
+    """Follow the model; the program is None when it or its trainer could not be followed to the end.
 
     Problems found on the way are in the interpreter; the parsed file is its first module.
 
@@ -92,20 +98,45 @@ def follow(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) ->
         SyntaxError: `text` is not Python.
         MigrateError: schema and source contradict each other.
     """
+    run, program, whole = _followed(path, text, schema, siblings)
+    return run, program if whole else None
+
+
+def _followed(
+    path: str, text: str, schema: Schema, siblings: Mapping[str, str]
+) -> tuple[Interpreter, Program | None, bool]:
+    """Return the interpreter, the model as far as it was followed, and whether that was to the end."""
     run = Interpreter()
     module = modules.load(run, path, text)
     run.modules["net"] = module
     cls = _model_class(schema, module)
     arguments = _arguments(run, schema, module, cls, siblings)
     run.frames.append(Frame(module, ""))
+    program = None
     try:
         program = _build(run, module, cls, arguments, schema)
         if program is not None:
-            _follow_loss(program, siblings)
+            _follow_trainer(program, siblings)
     except Stop:
+        return run, program, False
+    finally:
+        run.frames.clear()
+    return run, program, True
+
+
+def batch_layout(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[int, dict[int, int]]:
+    """Return which item of a reader's batch is the model's input, and which are which columns of the labels.
+
+    What the trainer does not say is as PaddleRec's multi-task models have it: the input first, then the labels.
+    """
+    try:
+        _, program, _ = _followed(path, text, schema, siblings)
+    except (SyntaxError, MigrateError):
         program = None
-    run.frames.clear()
-    return run, program
+    place = (program.batch_input if program else None) or 0
+    rest = [i for i in range(len(schema.labels) + 1) if i != place]
+    known = program.batch_labels if program else {}
+    return place, known or {item: column for column, item in enumerate(rest)}
 
 
 def _model_class(schema: Schema, module: Module) -> Class:
@@ -146,7 +177,7 @@ def _names_in_super(module: Module) -> set[str]:
 def _arguments(
     run: Interpreter, schema: Schema, module: Module, cls: Class, siblings: Mapping[str, str]
 ) -> dict[str, Value]:
-    given = dict(schema.model.arguments)
+    given: dict[str, Value] = dict(schema.model.arguments)
     found = cls.find("__init__")
     if found is None:
         return given
@@ -156,7 +187,7 @@ def _arguments(
     missing = [name for name in required if name not in given]
     made = trainer.constructor_arguments(module, cls, siblings) if missing else None
     if made is not None:
-        given = dict(zip(names, made[0], strict=False)) | made[1] | given
+        given = made | given
     elif missing and not given:
         wanted = ", ".join(missing)
         raise MigrateError(f"{schema.path}: `model.arguments` is missing, give values for {wanted} of {cls.name}")
@@ -183,7 +214,7 @@ def _build(run: Interpreter, module: Module, cls: Class, arguments: dict[str, Va
     try:
         model = layers.instantiate(run, node, cls, [], arguments)
         program = Program(schema, run, module, model, arguments)
-        run.built = True
+        run.lasting.begin([module], run.instances)
         value = RAW_INPUT if schema.input.sparse else Tensor((None, schema.input.size))
         result = calls.call_layer(run, node, model, [value], {})
     except Refuse as reason:
@@ -237,28 +268,39 @@ def _check_outputs(program: Program, result: Value) -> bool:
     return False
 
 
-def _follow_loss(program: Program, siblings: Mapping[str, str]) -> None:
-    """Follow `create_loss` of the trainer on the outputs and the schema's labels."""
-    if TRAINER not in siblings:
+def _follow_trainer(program: Program, siblings: Mapping[str, str]) -> None:
+    """Follow the trainer along its own path, and `create_loss` on the outputs and the schema's labels."""
+    run, schema, cls = program.run, program.schema, program.model.cls
+    assert cls is not None
+    at = trainer.trainer_of(run, cls, siblings)
+    if at is None:
         return
-    run = program.run
-    try:
-        module = modules.load(run, TRAINER, siblings[TRAINER])
-    except SyntaxError:
-        return
-    function = trainer.method_of(module, "create_loss")
-    if function is None:
-        return
-    program.trainer, program.loss = module, function
-    values = _loss_arguments(program, module, function)
+    program.overridden = trainer.overridden(schema.model.arguments, judge_model(at))
+    program.optimizer = judge_optimizer(at)
+    step = judge_step(at, len(program.outputs), program.returns_list, schema.input.size)
+    program.trainer = at.module
+    program.loss = trainer.method_of(at.module, at.cls, "create_loss")
+    program.batch_input = step.input if step else None
+    if program.loss is not None:
+        _follow_loss(program, at, program.loss, step)
+
+
+def _follow_loss(program: Program, at: Driver, function: Function, step: Step | None) -> None:
+    run, labels = program.run, program.schema.labels
+    names = [item.arg for item in function.node.args.args][-len(labels) :]
+    columns = trainer.label_order(names, labels) if labels and step else None
+    for name, column in zip(names, columns or (), strict=False):
+        if step is not None and name in step.labels:
+            program.batch_labels[step.labels[name]] = column
+    if function.node.decorator_list:
+        at.problem(function.node.decorator_list[0], "a decorator of the trainer is not understood")
+    values = _loss_arguments(program, at, function, step)
     result = run.call_function(function, values, {})
     if isinstance(result, Tensor) and result.shape not in ((), (1,), None):
-        run.frames.append(Frame(module, function.node.name))
-        run.problem(function.node, f"the loss is a tensor of shape {list(result.shape or ())}, not one number")
-        run.frames.pop()
+        at.problem(function.node, f"the loss is a tensor of shape {list(result.shape or ())}, not one number")
 
 
-def _loss_arguments(program: Program, module: Module, function: Function) -> list[Value]:
+def _loss_arguments(program: Program, at: Driver, function: Function, step: Step | None) -> list[Value]:
     """Match the parameters of `create_loss` with outputs (as `train_forward` passes them) and labels (by name)."""
     names = [item.arg for item in function.node.args.args][1:]
     labels = program.schema.labels
@@ -269,10 +311,10 @@ def _loss_arguments(program: Program, module: Module, function: Function) -> lis
             f"{program.schema.path}: create_loss of {TRAINER} takes {len(names)} values, but the model gives {count} "
             f"and `labels` names {len(labels)}; correct `labels`"
         )
-    order = trainer.output_order(module, names, count)
+    order = _output_order(step, names[:count], len(program.outputs))
     if order is None:
-        program.run.frames.append(Frame(module, function.node.name))
-        program.run.problem(function.node, "`train_forward` does not pass the model's outputs to the loss as they are")
+        if not program.run.problems:
+            at.problem(function.node, "`train_forward` does not pass the model's outputs to the loss as they are")
         raise Stop
     program.loss_arguments += ["outputs"] if single else [f"outputs[{i}]" for i in order]
     indices = trainer.label_order(names[count:], labels)
@@ -281,6 +323,35 @@ def _loss_arguments(program: Program, module: Module, function: Function) -> lis
             f"{program.schema.path}: `labels` are {', '.join(labels)}, but create_loss of {TRAINER} calls them "
             f"{', '.join(names[count:])}; use the same names, so that the order is no guess"
         )
+    _check_labels(program, at, step, dict(zip(names[count:], indices, strict=True)))
     program.loss_arguments += [f"label[:, {index}:{index + 1}]" for index in indices]
     heads: list[Value] = [list(program.outputs)] if single else [program.outputs[i] for i in order]
     return [*heads, *(Tensor((None, 1)) for _ in labels)]
+
+
+def _output_order(step: Step | None, names: list[str], outputs: int) -> list[int] | None:
+    """Return the outputs that the loss takes, in its own order; None when they are not all of them, each once."""
+    if step is None:
+        return list(range(outputs))
+    found = [step.outputs.get(name) for name in names]
+    every = list(range(outputs))
+    if len(found) == 1 and isinstance(found[0], list):
+        return every if found[0] == every else None
+    plain = [index for index in found if isinstance(index, int)]
+    return plain if sorted(plain) == every and len(plain) == len(found) else None
+
+
+def _check_labels(program: Program, at: Driver, step: Step | None, columns: dict[str, int]) -> None:
+    """Refuse a label that `train_forward` calls after another one."""
+    if step is None:
+        return
+    labels = program.schema.labels
+    for name, column in columns.items():
+        if name in step.whole and not (program.loss and trainer.only_classes(program.loss.node, name)):
+            told = f"the label `{labels[column]}` is cast to integers, which is not carried over; cast it to float32"
+            at.problem(step.node, told)
+        spelled = trainer.plain_label(step.spelled.get(name, ""), labels)
+        if spelled in labels and spelled != labels[column]:
+            function = program.loss
+            assert function is not None
+            at.problem(function.node, f"`train_forward` gives the label `{spelled}` as `{name}`; rename one of them")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrate.source.frontends.paddle.api import (
     CONTAINERS,
+    IGNORED,
     LINEAR,
     METHODS,
     PARAM_ATTR,
@@ -19,6 +21,7 @@ from migrate.source.frontends.paddle.api import (
     Entry,
     canonical,
 )
+from migrate.source.frontends.paddle.layers import PARAM_ATTR_DEFAULTS
 from migrate.source.frontends.paddle.values import Span
 
 _BLANK = cst.Module([])
@@ -157,6 +160,7 @@ def _bound(call: cst.Call, names: Sequence[str], args: Sequence[cst.Arg] | None 
 def _translate(entry: Entry, call: cst.Call, args: Sequence[cst.Arg]) -> cst.BaseExpression:
     """Carry one call of a row of the table over."""
     bound = _bound(call, list(entry.parameters), args)
+    _check_dropped(entry, bound)
     if entry.tf.startswith("SLICE"):
         return _slice(dict(bound))
     target = cst.parse_expression(entry.tf)
@@ -175,6 +179,19 @@ def _translate(entry: Entry, call: cst.Call, args: Sequence[cst.Arg]) -> cst.Bas
                 fixed.append(_keyword(renames[name], cst.parse_expression(repr(entry.parameters[name]))))
         return _renamed(call, _BLANK.code_for_node(target.func), bound, renames, fixed)
     return _filled(entry, target, bound)
+
+
+def _check_dropped(entry: Entry, bound: list[tuple[str, cst.Arg]]) -> None:
+    """Refuse an argument that the other side lacks unless it is the default; what runs was checked by its value."""
+    for name, arg in bound:
+        if name in entry.mentioned | IGNORED or entry.layer_of:
+            continue
+        try:
+            same = ast.literal_eval(_BLANK.code_for_node(arg.value)) == entry.parameters[name]
+        except (ValueError, SyntaxError, TypeError):
+            same = False
+        if not same:
+            raise ValueError(f"`{name}` of `{entry.name}` has no counterpart here")
 
 
 def _keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
@@ -258,11 +275,14 @@ def _atom(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _param_attr(call: cst.Call) -> cst.BaseExpression:
-    names = ("name", "initializer", "learning_rate", "regularizer", "trainable", "do_model_average", "need_clip")
+    names = list(PARAM_ATTR_DEFAULTS)
+    initializer: cst.BaseExpression = cst.Name("None")
     for name, arg in _bound(call, names):
         if name == "initializer":
-            return arg.value
-    return cst.Name("None")
+            initializer = arg.value
+        elif name != "name" and _BLANK.code_for_node(arg.value) != repr(PARAM_ATTR_DEFAULTS[name]):
+            raise ValueError(f"`{name}` of `ParamAttr` changes how the parameter trains and is not carried over")
+    return initializer
 
 
 def _slice(arguments: Mapping[str, cst.Arg]) -> cst.BaseExpression:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -48,6 +48,14 @@ class Tensor:
 
     shape: Shape | None
     dtype: str = "float32"
+
+
+class Once(list[Any]):
+    """The items of an iterator (`zip`, a generator): gone through once, there are none left."""
+
+    def __init__(self, items: Iterable[Any], in_forward: bool) -> None:
+        super().__init__(items)
+        self.spent, self.in_forward = False, in_forward
 
 
 @dataclass(frozen=True)
@@ -135,7 +143,7 @@ class Class:
 
     def find(self, name: str) -> tuple[ast.FunctionDef, Class] | None:
         """Return the method and the class that defines it, along the line of bases."""
-        for item in self.node.body:
+        for item in reversed(self.node.body):  # of two definitions the last counts
             if isinstance(item, ast.FunctionDef) and item.name == name:
                 return item, self
         return self.base.find(name) if self.base else None
@@ -186,6 +194,7 @@ class Config:
     """The configuration object of a trainer: `config.get("a.b", default)` on the flattened yaml."""
 
     values: dict[str, Value]
+    known: bool = True  #: False without a config.yaml: what it would say cannot be told
 
 
 @dataclass(eq=False)
@@ -196,6 +205,7 @@ class Module:
     text: str
     tree: ast.Module
     names: dict[str, Value] = field(default_factory=dict)
+    _spans: dict[int, tuple[ast.AST, Span]] = field(default_factory=dict)  #: of each node, which is kept with its id
 
     @cached_property
     def lines(self) -> list[str]:
@@ -204,6 +214,12 @@ class Module:
 
     def span(self, node: ast.AST) -> Span:
         """Return a node's place with columns in characters, as libcst counts them (`ast` counts bytes)."""
+        known = self._spans.get(id(node))
+        if known is None:
+            known = self._spans[id(node)] = node, self._span(node)
+        return known[1]
+
+    def _span(self, node: ast.AST) -> Span:
         lines = self.lines
 
         def column(line: int, offset: int) -> int:

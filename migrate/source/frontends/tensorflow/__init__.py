@@ -6,7 +6,7 @@ import re
 
 from migrate.source.chosen import chosen
 from migrate.source.comments import read_comments
-from migrate.source.edits import apply_edits
+from migrate.source.edits import edited_file
 from migrate.source.frontends.tensorflow.cross_file import Conversions
 from migrate.source.frontends.tensorflow.half_converted import half_converted
 from migrate.source.frontends.tensorflow.judge import judge
@@ -58,7 +58,7 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     plan = Planner(file, judgement).run()
     layers = layers or layers_alone(file, options.assume)
     whole = written_for_another(file, options.assume)
-    converted = apply_edits(text, [*plan.edits, *layers.edits, *whole.edits])
+    converted = edited_file(text, [*plan.edits, *layers.edits, *whole.edits])
     file.comments.adopt(layers.comments)
     findings, tables = report(file, judgement, plan)
     everything = chosen(path, whole.among([*findings, *parted, *layers.findings]), options, file.comments)

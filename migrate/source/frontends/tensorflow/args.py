@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import libcst as cst
 
@@ -51,3 +51,14 @@ def string(node: cst.CSTNode | None) -> str | None:
 def is_none(arg: cst.Arg | None) -> bool:
     """True when the argument is absent or the literal None."""
     return arg is None or (isinstance(arg.value, cst.Name) and arg.value.value == "None")
+
+
+def dropped(given: Mapping[str, cst.Arg], carried: Collection[str]) -> tuple[str, ...]:
+    """Return the names of the arguments that are given, not as None, and are not among those `carried` on."""
+    return tuple(name for name, arg in given.items() if name not in carried and not is_none(arg))
+
+
+def without(names: Collection[str], whose: str = "a table") -> str:
+    """Return what is said of arguments that were dropped; nothing where there are none."""
+    listed = " and ".join(f"`{name}`" for name in sorted(names))
+    return f"{listed} {'are' if len(names) > 1 else 'is'} dropped: {whose} has nothing of the kind" if names else ""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import libcst as cst
 
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.facts import Followed
+from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.pipelines import Pipeline, find_pipeline
 from migrate.source.frontends.tensorflow.placing import end_of_line, line_after, line_before
 from migrate.source.frontends.tensorflow.steps import StepEditing
@@ -47,7 +49,7 @@ class AroundEditing(StepEditing):
         plain = session is not None
         if session is not None:
             self._before_session(session)
-        known = places or plain or any(hooked(part) for part in self.file.program)
+        known = places or plain or any(hooked(part) for part in self._program())
         if hooks and not known:
             names = " and ".join(f"`{hook.function}({hook.arguments})`" for hook in hooks)
             action = f"give it {names}"
@@ -138,11 +140,14 @@ class AroundEditing(StepEditing):
             config = f"{self._function('ConfigInitializer')}.get_instance()"
             self.plan.edits.append(Edit(*self.tree.span(use), f"{config}.train_params_config.get_initializer(True)"))
 
+    def _program(self) -> Sequence[File]:
+        return self.file.program(self.tree.module)
+
     def _begin_and_end(self, program: Program) -> None:
         """Write the first lines of the program and its last one, where the file has such places."""
         block = main_block(self.file)
         if block is None and not runs_at_top(self.file):
-            if not any(main_block(part) or runs_at_top(part) for part in self.file.program):
+            if not any(main_block(part) or runs_at_top(part) for part in self._program()):
                 silent = replace(self.spelling, function=lambda name: self.target.functions[name].name)
                 last_call = f", and `{program.end}()` last" if program.end else ""
                 action = f"call `{'; '.join(program.begin(silent))}` before the model is built{last_call}"
@@ -168,7 +173,7 @@ class AroundEditing(StepEditing):
         self.plan.edits.append(Edit(where, where, f"{missing}{indent}{end}{newline}"))
 
     def _lacks_prefetch(self) -> bool:
-        trees = [part.tree for part in self.file.program]
+        trees = [part.tree for part in self._program()]
         one_shot = any("make_one_shot_iterator" in {*tree.attributes, *tree.names} for tree in trees)
         return one_shot and not any("prefetch" in tree.attributes for tree in trees)
 

@@ -63,8 +63,12 @@ def overridden(file: File, call: cst.Call) -> list[cst.FunctionDef]:
     return [m for cls in family for m in methods(file, cls, name)]
 
 
-def calls_of(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
+def calls_of(file: File, function: cst.FunctionDef) -> Sequence[cst.Call] | None:
     """Return all calls of a function; None when it may be called in other ways."""
+    return once(file, ("calls of", function), lambda: _calls_of(file, function))
+
+
+def _calls_of(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
     owner = owner_of(file, function)
     if isinstance(owner, cst.ClassDef):
         if any(len(methods(file, cls, function.name.value)) > 1 for cls in relatives(file, owner)):

@@ -240,7 +240,7 @@ def _name(file: File, node: cst.BaseExpression) -> str:
 
 def _is_parsed(file: File, key: cst.BaseExpression) -> bool:
     """True when the program parses the feature from examples, as int64."""
-    calls = [name for part in file.program for _, name in part.names.calls]
+    calls = [name for part in file.program(key) for _, name in part.names.calls]
     if any(name.endswith("make_parse_example_spec") for name in calls):
         return True
     wanted = string(resolve(file.tree, key))

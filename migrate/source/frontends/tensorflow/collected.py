@@ -35,9 +35,6 @@ from migrate.source.frontends.tensorflow.partition_lists import is_list, looks_u
 from migrate.source.frontends.tensorflow.passing import parameter_of, returns
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, only_declares
 
-#: How many dicts and lists may hold each other.
-DEPTH = 4
-
 
 class Collection(Members):
     """Follows all mentions of one dict or list."""
@@ -47,6 +44,11 @@ class Collection(Members):
         self.seen: set[int] = set()
         self._pending: list[cst.BaseExpression] = []  #: what it is bound to
         self._received: set[int] = set()  #: the ids of names that a loop or an assignment binds to it
+        self._start = start
+
+    def follow(self) -> None:
+        """Follow it from where it is made or mentioned."""
+        file, start = self.file, self._start
         if is_display(file, start) or made_of(file, start) is not None:
             self._display(start)
         elif isinstance(start, cst.Name | cst.Attribute):
@@ -58,7 +60,11 @@ class Collection(Members):
         self._sort()
 
     def other(self, node: cst.BaseExpression) -> Members:
-        return self if id(node) in self.seen else collection(self.file, node)
+        return self if self.has(node) else _unless_asked(self.file, node) or Circle(self.file, node)
+
+    def has(self, node: cst.BaseExpression) -> bool:
+        """True for an expression that is seen to be this collection."""
+        return node is self._start or id(node) in self.seen
 
     def _binding(self, target: cst.BaseExpression) -> None:
         """Follow all mentions of a name or an attribute."""
@@ -188,10 +194,10 @@ class Collection(Members):
 
     def _member(self, outer: cst.BaseExpression, key: cst.BaseExpression, value: cst.BaseExpression) -> None:
         """Follow a collection back to the dict or list of which it is a member."""
-        known = self._around(outer)
+        known = _unless_asked(self.file, outer)
         found = Mentions()
         _, given = known.collections(key, found) if known is not None else ([], [])
-        self.found.stops += found.stops
+        self.found.doubt(found.stops)
         for one in given:
             self._display(one)
         if not given:
@@ -199,12 +205,12 @@ class Collection(Members):
 
     def _held(self, outer: cst.BaseExpression, key: Key) -> bool:
         """Follow the collection to where it is read as a member of another; False where that is not known."""
-        known = self._around(outer)
+        known = _unless_asked(self.file, outer)
         if known is None or any(one is outer for one in known.whole):
             return False
         found = Mentions()
         reads, given = known.collections(key, found)
-        self.found.stops += found.stops
+        self.found.doubt(found.stops)
         self.found.holders += found.holders
         for one in given:
             self._display(one)
@@ -226,16 +232,6 @@ class Collection(Members):
         if id(node) not in self.seen:
             self.seen.add(id(node))
             self._use(node)
-
-    def _around(self, outer: cst.BaseExpression) -> Collection | None:
-        """Return the collection that holds this one; None where they are held in each other too deep."""
-        depth: list[int] = once(self.file, ("depth of collections",), lambda: [0])
-        if depth[0] == DEPTH:
-            return None
-        depth[0] += 1
-        found = collection(self.file, outer)
-        depth[0] -= 1
-        return found
 
     def _use(self, node: cst.BaseExpression) -> None:
         """Follow the collection where it is assigned, passed, returned or put into another one; else keep the use."""
@@ -285,9 +281,9 @@ class Collection(Members):
             if members is None or display in self.copied:
                 members = unstarred(display)
             self.puts += members
-        unknown = []
+        unknown, listed = [], not self.is_dict
         for node in self.uses:
-            found = use(self.file, node, listed=not self.is_dict)
+            found = use(self.file, node, listed=listed)
             if found is None:
                 unknown.append(node)
             else:
@@ -316,12 +312,39 @@ class Collection(Members):
         return [*self.displays, *self.copied] or [cst.Name("unknown")]
 
 
+class Circle(Members):
+    """A collection whose members come from one that is made of them: nobody knows what is in it."""
+
+    def __init__(self, file: File, node: cst.BaseExpression) -> None:
+        super().__init__(file)
+        text = " ".join(file.tree.source(node).split())
+        reason = "what it holds goes into it again, and is not followed twice"
+        self.found.stop(node, f"`{text}` is made of itself", reason, "give the new one a name of its own")
+
+
 def collection(file: File, start: cst.BaseExpression) -> Collection:
     """Return the collection that is made, or mentioned, at `start`."""
+    found = _unless_asked(file, start)
+    assert found is not None, "asked from inside of another collection"
+    return found
+
+
+def _unless_asked(file: File, start: cst.BaseExpression) -> Collection | None:
+    """Return the collection at `start`; None for one that is being followed right now.
+
+    To follow one may need the members of another, which may hold it, or be made of it in a later turn of a loop.
+    """
     known: dict[int, Collection] = once(file, ("collections",), dict)
-    if id(start) not in known:
-        found = Collection(file, start)
-        for node in found.seen:
-            known[node] = found
-        known[id(start)] = found
-    return known[id(start)]
+    pending: list[Collection] = once(file, ("collections being followed",), list)
+    if id(start) in known:
+        return known[id(start)]
+    if any(one.has(start) for one in pending):
+        return None
+    found = Collection(file, start)
+    pending.append(found)
+    try:
+        found.follow()
+    finally:
+        pending.pop()
+    known |= dict.fromkeys((*found.seen, id(start)), found)
+    return found

@@ -42,13 +42,17 @@ INPUT_LAYERS = {
     "keras.layers.DenseFeatures",
     "keras.experimental.SequenceFeatures",
 }
+#: Modules of estimators, and how the classes end that come with their model.
+ESTIMATORS = ("estimator",)
+KINDS = ("Classifier", "Regressor", "Estimator")
 
 
 def find_columns(file: File) -> list[Table]:
     """Return the embedding columns of the file in source order, as tables without lookups of their own."""
     calls = [pair for pair in file.calls(*COLUMNS) if not reads_deeprec(file.part(pair[0]))]
-    around = [*_consumers(file)] if calls else []
-    return [_column(file, call, name, around) for call, name in calls]
+    homes = {file.tree.module_of(call): call for call, _ in calls}
+    around = {home: [*_consumers(file, call)] for home, call in homes.items()}
+    return [_column(file, call, name, around[file.tree.module_of(call)]) for call, name in calls]
 
 
 def _column(file: File, call: cst.Call, name: str, around: list[Stop]) -> Table:
@@ -151,43 +155,54 @@ def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Stop]:
         yield Stop(initializer, RULE, "the initial values of this column", reason, action, assumption)
 
 
-def _consumers(file: File) -> Iterator[Stop]:
-    """What reads the columns: an input layer whose model this file trains, or nobody knows."""
-    read = False
-    everything = [pair for other in file.program for pair in other.names.calls]
-    for call, name in everything:
-        if (
-            name.startswith("estimator.")
-            and name.endswith(("Classifier", "Regressor", "Estimator"))
-            and name != "estimator.Estimator"
-        ):
-            reason = "a canned estimator trains by optimizers of its own, which know no tables"
-            text = " ".join(file.tree.source(call.func).split())
-            yield Stop(
-                call, RULE, f"`{text}` may read the columns", reason, "write a model_fn for tf.estimator.Estimator"
-            )
-        if name in INPUT_LAYERS:
-            read = True
-            for arg in call.args:
-                word = arg.keyword.value if arg.keyword else ""
-                if word in {"cols_to_vars", "weight_collections"} and not is_none(arg):
-                    yield Stop(
-                        call,
-                        RULE,
-                        f"`{word}` lists variables of columns",
-                        "tables are not in that list",
-                        "list the variables that are meant",
-                    )
-                if word == "trainable" and literal(arg.value) is not True:
-                    yield Stop(
-                        call,
-                        RULE,
-                        "an input layer may not train its columns",
-                        "a table is trained",
-                        "let it train its columns, or keep them dense",
-                    )
-    if not read:
-        message = "no input layer in this file reads the columns"
+def _consumers(file: File, column: cst.Call) -> Iterator[Stop]:
+    """What reads the columns of a file: an input layer whose model its program trains, or nobody knows."""
+    program = file.program(column)
+    canned = [(one, named) for one in program for named in _canned(one)]
+    for part, named in canned:
+        reason = "a canned estimator trains by optimizers of its own, which know no tables"
+        text = " ".join(part.tree.source(named).split())
+        action = "write a model_fn for tf.estimator.Estimator"
+        yield Stop(named, RULE, f"`{text}` may read the columns", reason, action)
+    layers = [call for one in program for call, _ in one.calls(*INPUT_LAYERS)]
+    for call in layers:
+        yield from _input_layer(call)
+    if not layers and not canned:
+        others = f" or in the {len(program) - 1} that run with it" if len(program) > 1 else ""
+        message = f"no input layer in this file{others} reads the columns"
         assumption = "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split"
         action = "convert with --assume, and split the optimizer where the model is trained"
-        yield Stop(file.tree.module, RULE, message, "who reads them must also train their tables", action, assumption)
+        node = file.tree.module_of(column)
+        yield Stop(node, RULE, message, "who reads them must also train their tables", action, assumption)
+
+
+def _canned(file: File) -> list[cst.BaseExpression]:
+    """Return the mentions of estimators that come with their model: whoever has the class may make an object of it.
+
+    Mentioned with a name that is not seen, as in `getattr(tf.estimator, kind)`, their module may give any of them.
+    """
+    found: list[cst.BaseExpression] = []
+    for node in file.names.mentions(lambda word: word in ESTIMATORS or word.endswith(KINDS)):
+        name, around = file.names.of(node) or "", file.tree.parent(node)
+        part = isinstance(around, cst.Attribute | cst.Annotation)
+        if not part and (_is_canned(name) or (name in ESTIMATORS and isinstance(around, cst.Arg))):
+            found.append(node)
+    return found
+
+
+def _is_canned(name: str) -> bool:
+    """True for an estimator that comes with its model."""
+    module, _, last = name.rpartition(".")
+    return module.split(".")[0] in ESTIMATORS and last != "Estimator" and last.endswith(KINDS)
+
+
+def _input_layer(call: cst.Call) -> Iterator[Stop]:
+    """Yield what an input layer is asked for that tables do not do."""
+    for arg in call.args:
+        word = arg.keyword.value if arg.keyword else ""
+        if word in {"cols_to_vars", "weight_collections"} and not is_none(arg):
+            reason, action = "tables are not in that list", "list the variables that are meant"
+            yield Stop(call, RULE, f"`{word}` lists variables of columns", reason, action)
+        if word == "trainable" and literal(arg.value) is not True:
+            action = "let it train its columns, or keep them dense"
+            yield Stop(call, RULE, "an input layer may not train its columns", "a table is trained", action)

@@ -34,12 +34,12 @@ def copy_of(file: File, node: cst.BaseExpression) -> cst.Call | None:
     lookup = file.tree.parent(around) if isinstance(around, cst.Arg) else None
     inline = isinstance(lookup, cst.Call) and file.names.of(lookup.func) in LOOKUPS and file.target.lookup is None
     assigned = isinstance(around, cst.Assign) and around.value is call
-    return call if (assigned or inline) and not _waits(file) else None
+    return call if (assigned or inline) and not _waits(file, node) else None
 
 
-def _waits(file: File) -> bool:
+def _waits(file: File, node: cst.BaseExpression) -> bool:
     """True where something may say when the copy is read, or what its gradient is: what calls this may stand there."""
-    trees = [part.tree for part in file.program]
+    trees = [part.tree for part in file.program(node)]
     return any(name in tree.attributes or name in tree.names for tree in trees for name in ORDERED)
 
 

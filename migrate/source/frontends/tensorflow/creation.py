@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none, literal
+from migrate.source.frontends.tensorflow.args import bind, dropped, is_none, literal, without
 from migrate.source.frontends.tensorflow.facts import Creation, Stop
 from migrate.source.frontends.tensorflow.initializers import OPS
 from migrate.source.frontends.tensorflow.kinds import File
@@ -23,6 +23,8 @@ FOREIGN = {
     "aggregation": "it is a distributed variable",
     "shape": "its shape is declared apart from its value",
 }
+#: Options that change how a variable is made and kept, but neither its rows nor how they are trained.
+HOW = {"import_scope", "use_resource", "validate_shape"}
 MATRIX = "its initial values may be a matrix, with a row of its own for each id"
 IMPORT_ROWS = (
     "keep it dense; or make it with a constant, uniform or normal initializer and bring the rows of the matrix by "
@@ -40,6 +42,8 @@ def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) ->
     for name, reason in FOREIGN.items():
         if name in bound and not is_none(bound[name]) and not (name == "shape" and creation.rule == "tf-get-variable"):
             refuse(creation, bound[name], reason, f"remove `{name}`, or keep the variable dense")
+    if gone := HOW & {*dropped(bound, ())}:
+        creation.notes.append(without(gone))
     trainable = bound.get("trainable")
     if trainable is not None and literal(trainable.value) is not True:
         fixed = literal(trainable.value) is False

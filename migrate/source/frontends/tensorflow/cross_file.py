@@ -12,7 +12,7 @@ from migrate.errors import MigrateError
 from migrate.source.chosen import chosen
 from migrate.source.config import for_file
 from migrate.source.discover import mentions_framework
-from migrate.source.edits import apply_edits
+from migrate.source.edits import edited_file
 from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.containers import entry_key
 from migrate.source.frontends.tensorflow.joined_file import JoinedFile, join
@@ -121,7 +121,7 @@ class Conversions:
                 path,
                 "tensorflow" if mentions_framework(text.encode()) or edits else "other",
                 text,
-                apply_edits(text, edits),
+                edited_file(text, edits),
                 chosen(path, found, own, single.comments),
                 (*(t for t in tables if t.location.path == path), *layers.records, *whole.records),
             )

@@ -33,7 +33,7 @@ def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
     if called_elsewhere(file, step):
         return True  # that file may make variables of its own
     # The loss, or the model that has it, may be handed to a function or a class from anywhere in the program.
-    places: list[cst.CSTNode] = [part.tree.module for part in file.part(step).program]
+    places: list[cst.CSTNode] = [part.tree.module for part in file.program(step)]
     return _hold_dense(file, places, tables)
 
 
@@ -49,7 +49,7 @@ def is_doubtful(file: File, step: cst.Call, tables: set[int]) -> bool:
     It may be a model of its own, with nothing but tables to train, or be handed what comes from those variables.
     """
     home = owner(file, step)
-    if not isinstance(home, cst.ClassDef) or len(file.part(step).program) > 1:
+    if not isinstance(home, cst.ClassDef) or len(file.program(step)) > 1:
         return False
     places = [place for member in relatives(file, home) for place in reachable(file, member)]
     own = any(id(c) in tables and file.tree.contains(place, c) for place in places for c in file.tree.calls)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 
 from migrate.source.edits import Edit
-from migrate.source.frontends.tensorflow.args import bind
+from migrate.source.frontends.tensorflow.args import bind, dropped
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.kinds import File
@@ -44,6 +44,7 @@ class Draft:
         self.parts: list[Part] = []
         self.done: list[cst.CSTNode] = []  #: nodes whose text is replaced whole
         self.behind: list[str] = []  #: lines behind the imports
+        self.dropped: dict[int, tuple[str, ...]] = {}  #: call -> its arguments that go, for the runtime has none such
         self._fresh = Fresh(file.tree.identifiers(), file.tree.bound())
 
     def function(self, name: str) -> str:
@@ -83,6 +84,10 @@ class Draft:
             self.stop(call, rule, f"the arguments of `{text}` cannot be read", strange, "pass each by its name")
         return given
 
+    def drops(self, call: cst.Call, given: Mapping[str, cst.Arg], carried: Collection[str]) -> None:
+        """Note that of the arguments of a call no others than those `carried` have to do with what is written."""
+        self.dropped[id(call)] = dropped(given, carried)
+
     def exchange(
         self,
         call: cst.Call,
@@ -96,6 +101,7 @@ class Draft:
         `renamed` gives the new names of the arguments that stay, and `order` the parameters of `function`.
         """
         self.replace(call.func, self.function(function))
+        self.drops(call, given, renamed.keys())
         names = {id(arg): renamed.get(name, "") for name, arg in given.items()}
         kept = [arg for arg in call.args if names[id(arg)]]
         plain = True

@@ -52,16 +52,16 @@ def _may_make(file: File, call: cst.Call, tables: Sequence[Table], seen: set[int
     if any(call is lookup.call for table in tables for lookup in table.lookups):
         return True  # a layer
     word = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
-    found = [one for one in _defined(part, word) if id(one) not in seen] if word else []
+    found = [one for one in _defined(part, call, word) if id(one) not in seen] if word else []
     seen |= {id(one) for one in found}
     inside = (one for place in found for one in file.part(place).tree.calls if file.tree.contains(place, one))
     return any(_may_make(file, one, tables, seen) for one in inside) or _is_object(part, func)
 
 
-def _defined(file: File, name: str) -> Iterator[cst.CSTNode]:
-    """Yield the functions, methods and classes of that name."""
+def _defined(file: File, call: cst.Call, name: str) -> Iterator[cst.CSTNode]:
+    """Yield the functions, methods and classes of that name that `call` may mean."""
     kinds = cst.FunctionDef | cst.ClassDef
-    for part in file.program:
+    for part in file.program(call):
         yield from (one for one in part.tree.nodes() if isinstance(one, kinds) and one.name.value == name)
 
 

@@ -2,28 +2,112 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
 from migrate.source.frontends.tensorflow.facts import Followed, Table
 from migrate.source.frontends.tensorflow.kinds import File
 
 RULE = "tf-export"
-METHODS = {
-    "add_meta_graph",
-    "add_meta_graph_and_variables",
-    "export_meta_graph",
-    "export_saved_model",
-    "export_savedmodel",
-    "simple_save",
-    "write_graph",
+#: Written are the operations of the tables, and with a SavedModel their rows.
+OPERATIONS = "operations"
+#: Written are the values of variables, in constants.
+CONSTANTS = "constants"
+#: How programs export: a function or method of any object by its name, or by that and what stands before it.
+EXPORTS = {
+    "add_meta_graph": OPERATIONS,
+    "add_meta_graph_and_variables": OPERATIONS,
+    "as_graph_def": OPERATIONS,
+    "export_meta_graph": OPERATIONS,
+    "export_scoped_meta_graph": OPERATIONS,
+    "models.save_model": OPERATIONS,
+    "saved_model.save": OPERATIONS,
+    "save_keras_model": OPERATIONS,
+    "simple_save": OPERATIONS,
+    "write_graph": OPERATIONS,
+    # of an Estimator
+    "export_all_saved_models": OPERATIONS,
+    "experimental_export_all_saved_models": OPERATIONS,
+    "export_eval_savedmodel": OPERATIONS,
+    "export_saved_model": OPERATIONS,
+    "export_saved_model_for_mode": OPERATIONS,
+    "export_savedmodel": OPERATIONS,
+    # beside its training
+    "BestExporter": OPERATIONS,
+    "FinalExporter": OPERATIONS,
+    "LatestExporter": OPERATIONS,
+    "StepsExporter": OPERATIONS,
+    "exporter.Exporter": OPERATIONS,
+    "ExportStrategy": OPERATIONS,
+    "make_best_model_export_strategy": OPERATIONS,
+    "make_export_strategy": OPERATIONS,
+    "make_parsing_export_strategy": OPERATIONS,
+    # frozen
+    "convert_variables_to_constants": CONSTANTS,
+    "convert_variables_to_constants_from_session_graph": CONSTANTS,
+    "convert_variables_to_constants_v2": CONSTANTS,
+    "freeze_graph": CONSTANTS,
+    "freeze_graph_with_def_protos": CONSTANTS,
+    # for phones, and for TensorRT
+    "TFLiteConverter": CONSTANTS,
+    "TFLiteConverter.from_concrete_functions": CONSTANTS,
+    "TFLiteConverter.from_keras_model": CONSTANTS,
+    "TFLiteConverter.from_keras_model_file": CONSTANTS,
+    "TFLiteConverter.from_saved_model": CONSTANTS,
+    "TrtGraphConverter": CONSTANTS,
+    "TrtGraphConverterV2": CONSTANTS,
+    "create_inference_graph": CONSTANTS,
+    "from_frozen_graph": CONSTANTS,
+    "from_session": CONSTANTS,
+    "toco_convert": CONSTANTS,
 }
+
+
+#: Of these, the words that other objects have as well: without an import, what stands before must tell.
+SHARED = {"create_inference_graph", "from_frozen_graph", "from_session"}
+CONVERTERS = re.compile(r"trt|tensorrt|lite|toco|converter", re.IGNORECASE)
+_LAST = {name.rpartition(".")[2] for name in EXPORTS}
+
+
+def exports(file: File) -> Iterator[tuple[cst.CSTNode, str, str]]:
+    """Yield what exports, in source order, each as its node, its text and what it writes.
+
+    These are calls, and mentions of TensorFlow's own: a class in a dict, under `partial` or as a base is used, too.
+    """
+    found = [(call, call.func, _written(file, call.func)) for call in file.tree.calls]
+    called = {id(call.func) for call in file.tree.calls}
+    mentioned = [node for node in file.names.mentions(_LAST.__contains__) if id(node) not in called]
+    alone = [node for node in mentioned if _is_value(file, node) and file.names.of(node) is not None]
+    every: list[tuple[cst.CSTNode, cst.BaseExpression, str | None]] = [*found]
+    every += [(node, node, _written(file, node)) for node in alone]
+    for node, named, kind in sorted(every, key=lambda one: file.tree.span(one[0])[0]):
+        if kind is not None:
+            yield node, " ".join(file.tree.source(named).split()), kind
+
+
+def _is_value(file: File, node: cst.CSTNode) -> bool:
+    """False for a part of a longer name, and for a type."""
+    return not isinstance(file.tree.parent(node), cst.Attribute | cst.Annotation)
+
+
+def _written(file: File, named: cst.BaseExpression) -> str | None:
+    """Return what that function or class writes; None when it is not seen to export."""
+    known = file.names.of(named)
+    parts = re.findall(r"\w+", known or file.tree.source(named))
+    last = parts[-1] if parts else ""
+    if last in SHARED and known is None and not any(CONVERTERS.search(part) for part in parts[:-1]):
+        return None
+    return EXPORTS.get(".".join(parts[-2:])) or EXPORTS.get(last)
 
 
 def check_exports(file: File, tables: list[Table]) -> None:
     """Note, with each table, where it is exported."""
-    for call in file.tree.calls if tables else ():
-        text = file.tree.source(call.func)
-        if text.rpartition(".")[2] in METHODS:
+    for node, text, kind in exports(file) if tables else ():
+        if kind == OPERATIONS:
             message = f"`{text}` writes the tables as operations of their own"
             reason = "whatever loads it must load the operations of the tables first"
             for table in tables:
-                if file.tree.related(call, table.creation.call):
-                    table.followed.append(Followed(call, RULE, message, reason))
+                if file.tree.related(node, table.creation.call):
+                    table.followed.append(Followed(node, RULE, message, reason))

@@ -117,6 +117,7 @@ class Lookup:
     dense: bool = False  #: the variable's gradient was a matrix: a row for every id, equal ids summed
     strategy: str = "div"  #: how ids would be spread over partitions
     doubts: tuple[Stop, ...] = ()  #: what must be assumed for it
+    dropped: tuple[str, ...] = ()  #: the arguments that were given and go, for a table has nothing of the kind
 
 
 @dataclass(frozen=True)
@@ -154,8 +155,13 @@ class Table:
         return [stop for stop in self.stops if not stop.assumption]
 
 
+def only_doubts(stops: Sequence[Stop]) -> bool:
+    """True where nothing stops a table, or what `--assume` lifts: what else keeps it must be said as well."""
+    return all(stop.assumption for stop in stops)
+
+
 def refused_state(stops: Sequence[Stop]) -> State:
     """Return what a table is that these keep: noted when that is what the user asked for."""
     if stops and all(stop.state is State.NOTED for stop in stops):
         return State.NOTED
-    return State.SUGGESTED if all(stop.assumption for stop in stops) else State.UNSUPPORTED
+    return State.SUGGESTED if only_doubts(stops) else State.UNSUPPORTED

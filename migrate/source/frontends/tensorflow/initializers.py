@@ -15,7 +15,7 @@ import libcst as cst
 import libcst.matchers as m
 from libcst.matchers import findall
 
-from migrate.source.frontends.tensorflow.args import bind, literal, number, string
+from migrate.source.frontends.tensorflow.args import bind, dropped, literal, number, string, without
 from migrate.source.frontends.tensorflow.facts import Initializer
 from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.frontends.tensorflow.shapes import Shape, is_float32
@@ -136,14 +136,19 @@ class Initializers:
         bound = bind(node, parameters)
         if bound is None or not is_float32(self.names, bound.get("dtype")) or self._computed(bound):
             return None
+        note = without(
+            dropped(bound, {"shape", "dims", "dtype", "value", *DEFAULTS.get(name, {}), "seed"}),
+            "an initializer of rows",
+        )
         if target == "constant_initializer":
             value = number(bound["value"].value) if "value" in bound else None
-            return None if value is None else self._call(target, {"": self.tree.source(bound["value"].value)})
+            text = self.tree.source(bound["value"].value) if value is not None else ""
+            return replace(self._call(target, {"": text}), note=note) if text else None
         given = {k: self.tree.source(bound[k].value) for k in parameters if k in bound and not _is_none(bound[k])}
         wanted = {k: given.get(k, default) for k, default in DEFAULTS.get(name, {}).items()}
         if "seed" in given:
             wanted["seed"] = given["seed"]
-        return self._call(target, wanted)
+        return replace(self._call(target, wanted), note=note)
 
     def keras(self, text: str, shape: Shape) -> Initializer | None:
         """Return the initializer that Keras makes of a text such as `uniform`, or None."""

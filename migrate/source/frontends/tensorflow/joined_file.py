@@ -50,11 +50,11 @@ class JoinedFile(File):
     def files(self) -> Sequence[File]:
         return tuple(self.members.values())
 
-    @property
-    def program(self) -> Sequence[File]:
+    def program(self, node: cst.CSTNode) -> Sequence[File]:
         tree = self.tree
         assert isinstance(tree, Joined)
-        return [one for path, one in self.members.items() if tree.parts.related(path, tree.path)]
+        home = tree.parts.home(node).path
+        return [one for path, one in self.members.items() if tree.parts.related(path, home)]
 
     def part(self, node: cst.CSTNode) -> File:
         tree = self.tree

@@ -43,6 +43,7 @@ from migrate.source.frontends.tensorflow.variable_lists import check_prints, ref
 from migrate.source.frontends.tensorflow.variable_mentions import handed_on
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
+from migrate.source.places import is_file
 from migrate.source.rules import rules
 from migrate.targets import MAKERS
 
@@ -119,6 +120,17 @@ def judge(file: File, assume: bool) -> Judgement:
     quiet(file, groups)
     if assume:
         _lift(judgement)
+        _check_moving(judgement)
+    else:
+        hidden = _hidden(judgement)
+        _check_moving(judgement)
+        _show(judgement, hidden)
+    _name(file, judgement)
+    return judgement
+
+
+def _check_moving(judgement: Judgement) -> None:
+    """Stop what cannot move beside the others that move, or stay."""
     check_scoped_names(judgement)
     check_computed_names(judgement)
     check_unknown_names(judgement)
@@ -126,9 +138,38 @@ def judge(file: File, assume: bool) -> Judgement:
     check_shared_reads(judgement)
     check_shared_categories(judgement)
     if judgement.moving:
+        file = judgement.file
         judgement.file_stops += [*_check_shared(file, judgement), *_check_dense(file, judgement)]
-    _name(file, judgement)
-    return judgement
+
+
+def _hidden(judgement: Judgement) -> list[list[Stop]]:
+    """Return, for each table, what would keep it once all doubts were lifted, and is not asked before."""
+    tables = judgement.tables
+    before = [judgement.file_stops[:], *(table.stops[:] for table in tables)]
+    if not any(stop.assumption for stops in before for stop in stops):
+        return [[] for _ in tables]
+    _lift(judgement)
+    known = {id(stop) for stops in before for stop in stops}
+    _check_moving(judgement)
+    late = [stop for stop in judgement.file_stops if id(stop) not in known]
+    found = [
+        [stop for stop in table.stops if id(stop) not in known]
+        + [stop for stop in late if concerns(judgement.file, stop, table)]
+        for table in tables
+    ]
+    subjects: list[Judgement | Table] = [judgement, *tables]
+    for subject, stops in zip(subjects, before, strict=True):
+        subject.assumed.clear()
+        (subject.file_stops if isinstance(subject, Judgement) else subject.stops)[:] = stops
+    return found
+
+
+def _show(judgement: Judgement, hidden: Sequence[Sequence[Stop]]) -> None:
+    """Say of tables that doubts alone keep what else keeps them: nobody is asked for a decision in vain."""
+    for table, stops in zip(judgement.tables, hidden, strict=True):
+        around = [stop for stop in judgement.file_stops if concerns(judgement.file, stop, table)]
+        if (table.stops or around) and all(stop.assumption for stop in (*table.stops, *around)):
+            table.stops += stops
 
 
 def _lift(judgement: Judgement) -> None:
@@ -204,7 +245,7 @@ def _other_runtime(file: File) -> Iterator[Stop]:
             reason = "the converted file imports the installed package `runtime`, and Python knows one module of a name"
             yield Stop(statement, "tf-surroundings", f"`{text}` is another module", reason, "rename that module")
     beside = Path(file.tree.path).with_name("runtime.py")
-    if beside.is_file():
+    if is_file(beside):
         reason = "beside the converted file it would hide the installed package `runtime`"
         yield Stop(file.tree.module, "tf-surroundings", f"`{beside.as_posix()}` is there", reason, "rename that module")
 
@@ -325,6 +366,8 @@ def _name(file: File, judgement: Judgement) -> None:
             name, number = f"{wanted}_{number}", number + 1
         names.add(name.lower())
         table.final_name = name
+        if table.creation.unique and table.creation.named_by is not None:
+            table.creation.notes.append("its `name` is computed, and the table has that of the code")
         if not table.creation.unique:
             given[shared] = name
     bearers = Counter(table.wanted_name for table in judgement.moving)

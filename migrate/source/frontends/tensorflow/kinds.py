@@ -39,9 +39,8 @@ class File:
         """The single files: this one, or all that are judged together."""
         return (self,)
 
-    @property
-    def program(self) -> Sequence[File]:
-        """The files that may run in one program with this one, itself included."""
+    def program(self, node: cst.CSTNode) -> Sequence[File]:
+        """Return the single files that may run in one program with the one in which `node` stands, it included."""
         return (self,)
 
     def part(self, node: cst.CSTNode) -> File:

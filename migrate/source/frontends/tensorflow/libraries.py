@@ -11,6 +11,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.possible import bindings, possible
+from migrate.source.frontends.tensorflow.reached import reached
 
 #: Libraries that know nothing of variables of TensorFlow.
 LIBRARIES = sys.stdlib_module_names | {
@@ -70,15 +71,16 @@ def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:
 
 def _is_of_graph(file: File, node: cst.BaseExpression) -> bool:
     """True for what TensorFlow made: a tensor, an optimizer, a session."""
+    made = (one for one in reached(node, lambda one: _behind(file, one)) if isinstance(one, cst.Call))
+    return any(file.names.of(one.func) is not None for one in made)
+
+
+def _behind(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return what an expression is, or is computed from."""
     if isinstance(node, cst.BinaryOperation):
-        return _is_of_graph(file, node.left) or _is_of_graph(file, node.right)
-    return any(_is_made(file, value) for value in possible(file, node))
-
-
-def _is_made(file: File, value: cst.BaseExpression) -> bool:
-    if isinstance(value, cst.BinaryOperation):
-        return _is_of_graph(file, value.left) or _is_of_graph(file, value.right)
-    if isinstance(value, cst.Name):  # the session of `with tf.Session() as session`
-        items = [file.tree.parent(file.tree.parent(one) or one) for one in bindings(file, value)]
-        return any(_is_made(file, one.item) for one in items if isinstance(one, cst.WithItem))
-    return isinstance(value, cst.Call) and file.names.of(value.func) is not None
+        return [node.left, node.right]
+    values = possible(file, node)
+    if isinstance(node, cst.Name):  # the session of `with tf.Session() as session`
+        items = [file.tree.parent(file.tree.parent(one) or one) for one in bindings(file, node)]
+        values += [one.item for one in items if isinstance(one, cst.WithItem)]
+    return values

@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, string
+from migrate.source.frontends.tensorflow.args import bind, dropped, is_none, string
 from migrate.source.frontends.tensorflow.facts import Lookup, Stop
 
 #: Keyword -> its name in `sparse_lookup`.
@@ -22,12 +22,13 @@ def make_lookup(
     keep: tuple[str, ...],
     keywords: dict[str, str] = KEYWORDS,
     leading: int = 2,
+    read: tuple[str, ...] = (),
     **more: Any,
 ) -> Lookup | Stop:
     """Return the lookup: table and ids stay where they are, arguments not in `keep` go.
 
-    `leading` arguments have the place in the runtime's function that they have in TensorFlow's; `more` are other fields
-    of the lookup.
+    `leading` arguments have the place in the runtime's function that they have in TensorFlow's; those in `read` are
+    carried on in another way; `more` are other fields of the lookup.
     """
     if ids not in bound:
         return Stop(
@@ -49,16 +50,20 @@ def make_lookup(
     params = bound[table].value
     listed = params if isinstance(params, cst.List) else None
     given = {"table": bound[table], **bound}
-    return Lookup(call, rule, bound[ids], drop, renames, named, listed=listed, bound=given, **more)
+    gone = dropped(bound, {table, ids, *keep, *read})
+    return Lookup(call, rule, bound[ids], drop, renames, named, listed=listed, bound=given, dropped=gone, **more)
 
 
 def bind_either(call: cst.Call, orders: Sequence[Sequence[str]], tells: int, which: Any) -> dict[str, cst.Arg] | None:
     """Bind the arguments of a function whose order differs between the v1 and the v2 API.
 
     `tells` is the first position that differs; `which(argument there)` says 0 for v1, 1 for v2, and None when unknown.
+    A None there is no more than the defaults of both, unless others follow by their positions.
     """
     place = call.args[tells] if len(call.args) > tells else None
     order = 0 if place is None or place.keyword is not None else which(place)
+    later = any(arg.keyword is None for arg in call.args[tells + 1 :])
+    order = None if later and place is not None and place.keyword is None and is_none(place) else order
     return None if order is None else bind(call, orders[order])
 
 

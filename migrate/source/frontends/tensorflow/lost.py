@@ -55,12 +55,13 @@ def _of_whole(
     file: File, call: cst.Call, name: str, first: cst.BaseExpression, whole: cst.Name | cst.Attribute
 ) -> Finding:
     text = " ".join(file.tree.source(first).split())
+    verb = "is" if len(possible(file, first)) == 1 else "may be"
     return Finding(
         _rule(name),
         "lookup",
         State.UNSUPPORTED,
         file.tree.location(call),
-        f"`{text}` is computed from the whole variable `{file.tree.source(whole)}`; the lookup is left alone",
+        f"`{text}` {verb} computed from the whole variable `{file.tree.source(whole)}`; the lookup is left alone",
         "every row is needed at every step, which a growing table does not give",
         "look rows up first and compute with those, or keep the variable dense",
         before=file.tree.source(call),
@@ -72,7 +73,10 @@ def _computed_from(file: File, first: cst.BaseExpression) -> cst.Name | cst.Attr
     for value in possible(file, first):
         if not isinstance(value, cst.Call | cst.BinaryOperation) or _makes(file, value):
             continue
-        known = isinstance(value, cst.BinaryOperation) or file.names.of(value.func) is not None
+        name = file.names.of(value.func) if isinstance(value, cst.Call) else None
+        if name is not None and (is_lookup(name) or name in GATHERS):
+            continue  # some rows of it
+        known = isinstance(value, cst.BinaryOperation) or name is not None
         parts = [value.left, value.right] if isinstance(value, cst.BinaryOperation) else [a.value for a in value.args]
         for part in parts if known else ():
             if isinstance(part, cst.Name | cst.Attribute) and _makes(file, resolve(file.tree, part)):

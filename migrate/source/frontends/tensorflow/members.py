@@ -81,7 +81,7 @@ class Members:
         """Return what may be a member, of copies as well; `found` gets what is not known of these."""
         result = [*self.puts]
         for other, keeps in self._sources()[1:]:
-            found.stops += [stop for stop in other.found.stops if all(stop is not old for old in found.stops)]
+            found.doubt(other.found.stops)
             result += [put if keeps else Put(put.value) for put in other.puts]
         return result
 
@@ -106,10 +106,10 @@ class Members:
                     seen.append((other, there))
 
     def _doubts(self, key: Key, found: Mentions) -> None:
-        found.stops += [*self.found.stops, *(self._kept(node, key) for node in self.whole)]
+        kept = [*self.whole, *(self.partitions if self.partitions and self._may_repeat(found) else ())]
+        kind = "dict" if kept and self.is_dict else "list"
+        found.doubt([*self.found.stops, *(self._kept(node, key, kind) for node in kept)])
         found.holders += self.uses
-        if self.partitions and self._may_repeat(found):
-            found.stops += [self._kept(node, key) for node in self.partitions]
 
     def _may_repeat(self, found: Mentions) -> bool:
         """True when one variable may be several members, as far as the source shows."""
@@ -122,12 +122,11 @@ class Members:
         text = string(key) if isinstance(key, cst.BaseExpression) else None
         return walked(self.file, node, text) if text is not None and self.is_dict else None
 
-    def _kept(self, node: cst.BaseExpression, key: Key) -> Stop:
+    def _kept(self, node: cst.BaseExpression, key: Key, kind: str) -> Stop:
         text = string(key) if isinstance(key, cst.BaseExpression) else None
         shown_text = " ".join(self.file.tree.source(self.file.tree.statement(node) or node).split())
         shown_text = shown_text if len(shown_text) <= 60 else shown_text[:57] + "..."
         held = f"`{text}`" if text is not None else "the table"
-        kind = "dict" if self.is_dict else "list"
         message = f"the {kind} that holds {held} is used as a whole: `{shown_text}`"
         return Stop(
             node, RULE, message, "what this does with the table is not followed", f"keep the table outside this {kind}"

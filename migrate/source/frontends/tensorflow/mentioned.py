@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -63,6 +63,14 @@ class Mentions:
     def stop(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
         """Record a doubt."""
         self.stops.append(Stop(node, RULE, message, reason, action, assumption))
+
+    def doubt(self, stops: Iterable[Stop]) -> None:
+        """Record doubts of others, each once: collections that hold each other tell the same ones over and over."""
+        told = {(id(stop.node), stop.message) for stop in self.stops}
+        for stop in stops:
+            if (id(stop.node), stop.message) not in told:
+                told.add((id(stop.node), stop.message))
+                self.stops.append(stop)
 
 
 def direct(file: File, target: cst.BaseExpression, found: Mentions) -> list[cst.BaseExpression]:

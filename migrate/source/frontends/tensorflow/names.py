@@ -90,7 +90,7 @@ class TfNames:
         imported, shadowed = self.tree.imported_names(value) if value is not None else (frozenset(), True)
         if shadowed or len(imported) != 1:
             return None
-        return _canonical(next(iter(imported)) + self.tree.source(node)[len(inner.value) :])
+        return _canonical(next(iter(imported)) + _plain(node)[len(inner.value) :])
 
     def of(self, node: cst.CSTNode) -> str | None:
         """Return the canonical name of a TensorFlow symbol, or None when `node` is not provably one."""
@@ -136,7 +136,7 @@ class TfNames:
         """Return how this file spells the v1 API, e.g. `tf` or `tf.compat.v1`; empty when it has no name for it."""
         roots = set()
         for call, name in self.calls:
-            text = self.tree.source(call.func)
+            text = _plain(call.func)
             if not text.endswith("." + name):
                 continue
             root = text[: -len(name) - 1]
@@ -146,6 +146,15 @@ class TfNames:
             roots.add(root)
         plain = sorted(root for root in roots if "." not in root)
         return f"{plain[0]}.compat.v1" if plain else ""
+
+
+def _plain(node: cst.BaseExpression) -> str:
+    """Return `a.b.c` as one word, without the brackets, line ends and comments that may stand between its parts."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.insert(0, node.attr.value)
+        node = node.value
+    return ".".join([node.value, *parts]) if isinstance(node, cst.Name) else ""
 
 
 def _leftmost(node: cst.Name | cst.Attribute) -> str:

@@ -196,7 +196,7 @@ def _check_ids(file: File, table: Table) -> None:
             assumption = f"`{text}` comes from a dataset's iterator"
             action = "convert with --assume if it does"
             table.stops.append(Stop(call, RULE, f"`{text}` may not come from a dataset", reason, action, assumption))
-        if not in_model_function(file, call) and _has_modes(file):
+        if not in_model_function(file, call) and _has_modes(file, call):
             reason = f"{title} is told at each lookup whether it trains, and `mode` is not at hand here"
             action = "look up in the model function; or convert with --assume if the model is only trained"
             assumption = "the model function is run for training alone"
@@ -207,9 +207,9 @@ def _check_ids(file: File, table: Table) -> None:
             table.stops.append(Stop(call, RULE, message, unseen, action, unseen, applicability=changes))
 
 
-def _has_modes(file: File) -> bool:
-    """True for a program with a model function of an Estimator."""
-    return any(part.calls("estimator.EstimatorSpec") for part in file.program)
+def _has_modes(file: File, node: cst.CSTNode) -> bool:
+    """True when the program of `node` has a model function of an Estimator."""
+    return any(part.calls("estimator.EstimatorSpec") for part in file.program(node))
 
 
 def check_step(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[Stop]:

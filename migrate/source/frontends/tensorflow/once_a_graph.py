@@ -25,7 +25,7 @@ REUSES = "reuse_variables"
 
 def made_once_a_graph(file: File, *nodes: cst.CSTNode) -> bool:
     """True when just one of `nodes` runs, and once, for each object of classes that no graph has two objects of."""
-    if any(REUSES in one.tree.attributes for one in file.program):
+    if any(REUSES in one.tree.attributes for node in nodes for one in file.program(node)):
         return False
     classes = [_classes(file, node) for node in nodes]
     known = [cls for found in classes for cls in found]

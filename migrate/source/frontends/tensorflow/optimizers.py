@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none, number
+from migrate.source.frontends.tensorflow.args import bind, dropped, is_none, number
 from migrate.source.frontends.tensorflow.builders import Builder, builder_of
 from migrate.source.frontends.tensorflow.called import callee, overridden
 from migrate.source.frontends.tensorflow.callers import last_name
@@ -119,6 +119,7 @@ class Maker:
     others: list[Maker] = field(
         default_factory=list
     )  #: all that the call may make, where it calls one of several classes
+    dropped: tuple[str, ...] = ()  #: the arguments that only the optimizer of dense variables has
 
     @property
     def stock(self) -> Stock:
@@ -312,7 +313,8 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker
         if zero in bound and number(resolve(file.tree, bound[zero].value)) != 0:
             optimizer.stops.append(_foreign(file, call, name))
     left = {*NOT_CARRIED, *stock.zeros}
-    return Maker(call, name, {k: arg.value for k, arg in bound.items() if k not in left and not is_none(arg)})
+    carried = {k: arg.value for k, arg in bound.items() if k not in left and not is_none(arg)}
+    return Maker(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros}))
 
 
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:

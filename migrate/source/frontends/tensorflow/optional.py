@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 import libcst as cst
 
+from migrate.source.frontends.tensorflow.again import CONDITIONS
 from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.dense import called_elsewhere, makes_variable, surely_makes_variable
 from migrate.source.frontends.tensorflow.judge import Judgement, reaches
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.losses import may_train
+from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.training_facts import Step, owner
 from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.frontends.tensorflow.variable_scopes import call_sites
-
-#: Code that may not run, or not once.
-CONDITIONS = (cst.If, cst.Try, cst.While, cst.For, cst.ExceptHandler, cst.IfExp, cst.BooleanOperation, cst.BaseComp)
 
 
 def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
@@ -27,7 +28,7 @@ def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
     made = [table.creation.call for table in judgement.moving]
     certain = [call for call in made if is_made_before(file, call, step.call)]
     home = owner(file, step.call)
-    if len(file.files) > 1 or len(file.program) > 1:
+    if len(file.files) > 1:
         return not any(owner(file, call) is home for call in certain)
     if len({id(owner(file, one.call)) for one in judgement.training.steps}) < 2:
         return not certain
@@ -47,10 +48,10 @@ def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
         known = {id(one) for one in named if isinstance(one, cst.Call)}
         known |= {one for one in step.listed.tables if one not in tables}
         return not step.listed.certain or _cuts_gradients(file) or not may_train(file, step, known)
-    made = [(part, call) for part in file.part(step.call).program for call in part.tree.calls]
+    made = [(part, call) for part in file.program(step.call) for call in part.tree.calls]
     made = [(part, call) for part, call in made if makes_variable(part, call, tables)]
     if not made:
-        return called_elsewhere(file, step.call) or any(map(_imports_all, file.part(step.call).program))
+        return called_elsewhere(file, step.call) or any(map(_imports_all, file.program(step.call)))
     others = [call for call, _ in judgement.training.dense]
     others += [one.call for one in judgement.training.steps if one.listed is not None]
     related = any(file.tree.related(one, step.call) for one in others)
@@ -66,15 +67,24 @@ def _imports_all(file: File) -> bool:
     return any(isinstance(one, cst.ImportFrom) and isinstance(one.names, cst.ImportStar) for one in file.tree.imports)
 
 
-def is_made_before(file: File, node: cst.CSTNode, step: cst.Call, depth: int = 4) -> bool:
+def is_made_before(file: File, node: cst.CSTNode, step: cst.Call) -> bool:
     """True unless `node` stands under a condition that does not hold for `step` as well, or all of its callers do."""
-    for around in file.tree.ancestors(node):
-        if isinstance(around, CONDITIONS) and not file.tree.contains(around, step):
-            return False
-        if isinstance(around, cst.FunctionDef):
-            sites = call_sites(file, around) if depth and not file.tree.contains(around, step) else []
-            return not sites or any(is_made_before(file, site, step, depth - 1) for site in sites)
-    return True
+    ways = reached(node, lambda one: _callers(file, one, step))
+    return any(not _is_conditional(file, one, step) and not _callers(file, one, step) for one in ways)
+
+
+def _callers(file: File, node: cst.CSTNode, step: cst.Call) -> list[cst.Call]:
+    """Return the calls of the function in which `node` stands under no condition; nothing where `step` does, too."""
+    function = file.tree.enclosing(node, cst.FunctionDef)
+    if function is None or file.tree.contains(function, step) or _is_conditional(file, node, step):
+        return []
+    return call_sites(file, function)
+
+
+def _is_conditional(file: File, node: cst.CSTNode, step: cst.Call) -> bool:
+    """True for a node under a condition of its function that does not hold for `step` as well."""
+    inside = takewhile(lambda around: not isinstance(around, cst.FunctionDef), file.tree.ancestors(node))
+    return any(isinstance(around, CONDITIONS) and not file.tree.contains(around, step) for around in inside)
 
 
 def _cuts_gradients(file: File) -> bool:

@@ -20,9 +20,10 @@ from migrate.source.frontends.tensorflow.references import Mentions, mentions
 from migrate.source.frontends.tensorflow.surround import hooked, iterators, main_block
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target, resolve
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop
+from migrate.source.syntax import CONDITIONAL
 
 #: What may leave the statements inside it out.
-BRANCHES = (cst.If, cst.Else, cst.Try, cst.ExceptHandler, cst.IfExp, cst.BooleanOperation, cst.Match)
+BRANCHES = (*CONDITIONAL, cst.IfExp, cst.BooleanOperation)
 DEPTH = 6
 
 
@@ -56,7 +57,7 @@ def find_pipeline(file: File, moving: Sequence[Table], plain: bool) -> Pipeline 
     """
     read = [c for c in file.tree.calls if isinstance(c.func, cst.Attribute) and c.func.attr.value == "get_next"]
     made = iterators(file)
-    if len(file.program) > 1 or len(read) != 1 or len(made) != 1 or not (plain or hooked(file)):
+    if len(file.program(file.tree.module)) > 1 or len(read) != 1 or len(made) != 1 or not (plain or hooked(file)):
         return None
     if file.calls("estimator.EstimatorSpec", "estimator.Estimator"):
         return None  # it may evaluate, by a dataset of its own

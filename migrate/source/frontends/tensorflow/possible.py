@@ -71,10 +71,10 @@ def bindings(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
     cls = self_class(tree, node) if isinstance(node, cst.Attribute) else None
     if cls is None or not isinstance(node, cst.Attribute):
         return []
-    family, name = _family(file, cls), node.attr.value
-    same = [a for one in file.program for a in one.tree.attributes.get(name, ()) if is_target(tree, a)]
+    family, name, program = _family(file, cls), node.attr.value, file.program(node)
+    same = [a for one in program for a in one.tree.attributes.get(name, ()) if is_target(tree, a)]
     found: list[cst.BaseExpression] = [a for a in same if _may_set(file, a, family)]
-    return found + [n for one in file.program for n in one.tree.names.get(name, ()) if _is_of_class(file, n, family)]
+    return found + [n for one in program for n in one.tree.names.get(name, ()) if _is_of_class(file, n, family)]
 
 
 def _may_set(file: File, target: cst.Attribute, family: list[cst.ClassDef]) -> bool:
@@ -91,7 +91,7 @@ def _may_set(file: File, target: cst.Attribute, family: list[cst.ClassDef]) -> b
 
 def _family(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
     """Return the classes whose methods run on objects of `cls`, in all files of the program."""
-    everything = [one for part in file.program for one in part.tree.classes]
+    everything = [one for part in file.program(cls) for one in part.tree.classes]
     found = [cls]
     for member in found:
         heirs = [one for one in everything if any(class_named(file, base) is member for base in bases(one))]

@@ -7,33 +7,44 @@ import libcst.matchers as m
 
 from migrate.source.frontends.tensorflow.callers import inherited_calls
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.variable_scopes import FUNCTIONS, call_sites
 
 #: What begins another graph.
 GRAPHS = ("Graph", "reset_default_graph", "keras.backend.clear_session")
 
 
-def repeated(file: File, node: cst.CSTNode, depth: int = 6, *, skips: bool = True) -> bool:
+def repeated(file: File, node: cst.CSTNode, *, skips: bool = True) -> bool:
     """True when `node` may run several times in one graph: in a loop, or in a function that is called again.
 
     With `skips`, what stands under a condition of such a function is taken to run in one of its calls.
     """
-    loop = _loop(file, node)
+    return any(repeats_here(file, one, skips) for one in reached(node, lambda one: sites_in_graph(file, one)))
+
+
+def sites_in_graph(file: File, node: cst.CSTNode) -> list[cst.Call]:
+    """Return the calls of the function around `node`, each of which runs it in the graph that is there."""
+    function = file.tree.enclosing(node, cst.FunctionDef)
+    if _loop(file, node) is not None or function is None or _graphs(file, function):
+        return []
+    sites = [site for site in call_sites(file, function) if _calls(file, site, function)]
+    return sites + [site for site in inherited_calls(file, function) if all(site is not one for one in sites)]
+
+
+def repeats_here(file: File, node: cst.CSTNode, skips: bool) -> bool:
+    """True for a node in a loop, and in a function with two calls in one graph."""
+    loop, sites = _loop(file, node), sites_in_graph(file, node)
     if loop is not None:
         return not _graphs(file, loop)
     function = file.tree.enclosing(node, cst.FunctionDef)
-    if function is None or depth == 0 or _graphs(file, function):
-        return False
-    sites = [site for site in call_sites(file, function) if _calls(file, site, function)]
-    sites += [site for site in inherited_calls(file, function) if all(site is not one for one in sites)]
-    skips_here = skips and _may_be_skipped(file, function, node)
+    skips_here = skips and function is not None and _may_be_skipped(file, function, node)
     for i, first in enumerate(sites):
         for second in sites[i + 1 :]:
             if _hands_up(file, first) is not _hands_up(file, second):
                 continue  # the one runs the other
             if _both(file, first, second) and not (skips_here and _differ(file, first, second)):
                 return True
-    return any(repeated(file, site, depth - 1, skips=skips) for site in sites)
+    return False
 
 
 def _hands_up(file: File, call: cst.Call) -> cst.FunctionDef | None:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
+from migrate.source.frontends.tensorflow.args import without
 from migrate.source.frontends.tensorflow.dense import reachable
-from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table, refused_state
+from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table, only_doubts, refused_state
 from migrate.source.frontends.tensorflow.judge import Judgement, concerns
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.frontends.tensorflow.lost import left_alone, namesakes, of_line
@@ -72,7 +73,7 @@ class _Reporter:
             yield from self._converted(table) if id(table) in self.moving else self._refused(table)
             if id(table) not in self.moving:
                 yield from self._kept_lookups(table)
-        free = [table for table in self.judgement.tables if not table.stops]
+        free = [table for table in self.judgement.tables if only_doubts(table.stops)]
         stops = [s for s in self.judgement.file_stops if any(concerns(self.file, s, table) for table in free)]
         yield from self._stops_of_files(stops, {self.tree.location(table.creation.call).path for table in free})
         if self.moving:
@@ -181,6 +182,7 @@ class _Reporter:
                 State.APPLIED,
                 self.tree.location(lookup.call),
                 f"a lookup in `{table.label}` becomes `{self.file.target.functions[lookup.function].name}`",
+                without(lookup.dropped),
                 applicability=Applicability.EXACT,
                 before=self._text(lookup.call),
                 after=self.plan.after[id(lookup.call)],
@@ -231,6 +233,7 @@ class _Reporter:
                 State.APPLIED if self.file.target.splits else State.NOTED,
                 self.tree.location(step.call),
                 message,
+                "; ".join(filter(None, map(_dropped, step.optimizer.makers))) if self.file.target.splits else "",
                 applicability=Applicability.EXACT,
                 before=self._text(step.call),
                 after=self.plan.after[id(step.call)],
@@ -285,8 +288,7 @@ class _Reporter:
 
     def _stops(self, table: Table) -> list[Stop]:
         """Return what keeps a table: its own reasons and, where `--assume` would lift all of these, all others."""
-        decided = refused_state(table.stops) is State.SUGGESTED
-        return [*table.stops, *(self._around(table) if decided or not table.stops else ())]
+        return [*table.stops, *(self._around(table) if only_doubts(table.stops) else ())]
 
     def _around(self, table: Table) -> list[Stop]:
         return [stop for stop in self.judgement.file_stops if concerns(self.file, stop, table)]
@@ -296,3 +298,8 @@ class _Reporter:
         place = self.tree.location(stop.node)
         elsewhere = place.path != self.tree.location(creation).path
         return f"{stop.message}: {stop.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")
+
+
+def _dropped(maker: Maker) -> str:
+    """Return what an optimizer was given that the one of the tables is not."""
+    return without(maker.dropped, f"the table's `{maker.stock.module}`")

@@ -26,9 +26,7 @@ from migrate.source.frontends.tensorflow.values import (
     single_value,
 )
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
-
-#: Code that may not run.
-CONDITIONS = (cst.If, cst.Try, cst.While, cst.For, cst.ExceptHandler)
+from migrate.source.syntax import CONDITIONAL
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ def _name_at(file: File, table: Table, node: cst.BaseExpression, call: cst.Call)
         if tree.module_of(one) is not tree.module_of(node) or not is_target(tree, one) or not is_fixed(tree, one):
             continue
         here = tree.enclosing(one, cst.FunctionDef) is function
-        if any(isinstance(a, CONDITIONS) and not tree.contains(a, node) for a in tree.ancestors(one)):
+        if any(isinstance(a, CONDITIONAL) and not tree.contains(a, node) for a in tree.ancestors(one)):
             continue  # it may not be bound
         if here and tree.span(one)[0] > tree.span(call)[0]:
             continue

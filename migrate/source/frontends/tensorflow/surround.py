@@ -133,7 +133,7 @@ def _outermost(file: File, call: cst.Call, here: cst.FunctionDef | None) -> cst.
 
 def iterators(file: File) -> list[cst.Call]:
     """Return the calls that make an iterator of a dataset, in the whole program."""
-    return [c for part in file.program for c in part.tree.calls if _last(c) in ITERATORS]
+    return [c for part in file.program(file.tree.module) for c in part.tree.calls if _last(c) in ITERATORS]
 
 
 def _last(call: cst.CSTNode) -> str:

@@ -235,7 +235,7 @@ def _check_bindings(
         if value is not None and literal(value) is not ... and isinstance(file.tree.scope(target), ClassScope):
             continue  # so does one in the default of a class, which `self` hides
         text = file.tree.source(target)
-        reason, action = _other_value(file, table, value)
+        reason, action = _other_value(file, table, value, writes)
         table.stops.append(Stop(target, references.RULE, f"`{text}` is bound more than once", reason, action))
     for target in writes:
         if isinstance(target, cst.Name) and is_defined(file.tree, target):
@@ -269,16 +269,22 @@ def _is_default(file: File, target: cst.BaseExpression) -> bool:
     return isinstance(target, cst.Name) and replaces_none(file, target, target.value)
 
 
-def _other_value(file: File, table: Table, value: cst.BaseExpression | None) -> tuple[str, str]:
+def _other_value(
+    file: File, table: Table, value: cst.BaseExpression | None, writes: list[cst.BaseExpression]
+) -> tuple[str, str]:
     """Return why another value of the table's name keeps it, and what to do."""
     shown = " ".join(file.tree.source(value).split()) if value is not None else ""
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    lookups = {id(lookup.call) for lookup in table.lookups}
+    rows = id(value) in lookups
     own = [node for node in table.references if value is not None and file.tree.contains(value, node)]
-    if own:
-        reason = f"it is also `{shown}`, which is computed from the whole table: every row is needed at every step"
+    if own and not rows:
+        verb = "may be" if any(id(assigned_value(file.tree, one)) in lookups for one in writes) else "is"
+        reason = f"it is also `{shown}`, which {verb} computed from the whole table: every row is needed at every step"
         return reason, "keep the table dense, or look rows up first and compute with those"
     if isinstance(value, cst.Call | cst.BinaryOperation) and not _makes_variable(file, value):
-        reason = f"it is also `{shown}`, which is no variable: whether a lookup reads rows of a table is decided later"
+        what = "the rows of a lookup" if rows else "no variable"
+        reason = f"it is also `{shown}`, which is {what}: whether a lookup reads rows of a table is decided later"
         return reason, "give the other value a name and a lookup of its own"
     return (
         "which of the values a lookup reads depends on the order of execution",

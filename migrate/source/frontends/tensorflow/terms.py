@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal, number
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.order import runs_first
 from migrate.source.frontends.tensorflow.values import resolve
 
 RULE = "tf-table-norm"
@@ -26,6 +29,8 @@ REGULARIZERS = {
 ELEMENTWISE = {"square", "math.square", "abs", "math.abs"}
 #: Functions that run what they are given in a branch or loop of the graph.
 BRANCHES = {"cond", "case", "switch_case", "while_loop"}
+#: What is assumed of a term where the source does not show it.
+AFTER = "all lookups of the table are built before it, or it raises RuntimeError"
 REDUCE = ("input_tensor", "axis", "keepdims", "name", "reduction_indices", "keep_dims")
 
 
@@ -96,25 +101,18 @@ def _reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
 def check_terms(file: File, table: Table) -> None:
     """Exchange the doubts of a table that take its rows where lookups are missed: later ones, or those in branches."""
     for term in [stop for stop in table.stops if stop.takes_rows]:
-        late = any(_later(file, lookup.call, term.node) for lookup in table.lookups)
+        known = [runs_first(file, lookup.call, term.node, table) for lookup in table.lookups]
+        late = False in known
+        table.stops.remove(term)
         if late or any(is_branched(file, lookup.call) for lookup in table.lookups):
             reason = "a lookup stands in a branch or loop of the graph, and its ids are not known outside"
             if late:
                 reason = "it would be taken before a lookup of the table, whose ids it would miss"
             action = "take it after the lookups, or keep the table dense"
-            table.stops.remove(term)
             table.stops.append(term.otherwise or Stop(term.node, term.rule, term.message, reason, action))
-
-
-def _later(file: File, lookup: cst.CSTNode, term: cst.CSTNode) -> bool:
-    """True when the lookup is seen to run after the term: further down, or in another turn of a loop."""
-    function = file.tree.enclosing(term, cst.FunctionDef)
-    if file.tree.enclosing(lookup, cst.FunctionDef) is not function:
-        return False
-    if file.tree.span(lookup)[0] > file.tree.span(term)[0]:
-        return True
-    loops = [a for a in file.tree.ancestors(term) if isinstance(a, cst.For | cst.While)]
-    return any(file.tree.contains(loop, lookup) for loop in loops)
+        else:
+            told = f"{term.assumption}; {AFTER}" if None in known else term.assumption
+            table.stops.append(replace(term, assumption=told))
 
 
 def is_branched(file: File, lookup: cst.CSTNode) -> bool:

@@ -24,12 +24,13 @@ REASON = "after the conversion, whoever trains this model must also train its ta
 
 def untrained(file: File) -> Iterator[Stop]:
     """Yield a doubt for a file without a training step, unless its program is whole and trains nothing."""
-    handed = next((call for one in file.program for call in one.tree.calls if _is_handed(one, call)), None)
-    runs = any(name in RUNS for one in file.program for _, name in one.names.calls)
+    program = file.program(file.tree.module)
+    handed = next((call for one in program for call in one.tree.calls if _is_handed(one, call)), None)
+    runs = any(name in RUNS for one in program for _, name in one.names.calls)
     defines = any(isinstance(line, cst.FunctionDef | cst.ClassDef) for line in file.tree.module.body)
     if (handed is None and (runs or not defines)) or not file.tree.module.body:
         return
-    others = len(file.program) - 1
+    others = len(program) - 1
     action = "convert with --assume and split the optimizer where the model is trained"
     message = "no optimizer in this file trains its tables"
     reason = REASON

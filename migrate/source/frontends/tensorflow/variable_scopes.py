@@ -21,6 +21,7 @@ from migrate.source.frontends.tensorflow.callers import (
 )
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import relatives
+from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.values import self_class
 
 PARAMETERS = [
@@ -82,20 +83,21 @@ def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpr
     return None
 
 
-def callers_option(file: File, node: cst.CSTNode, option: str, depth: int = DEPTH) -> cst.BaseExpression | None:
-    """Return a value that a scope around a call of the function of `node`, or of its caller, gives for `option`."""
-    return once(file, (option, node, depth), lambda: _callers_option(file, node, option, depth))
+def callers_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpression | None:
+    """Return a value that a scope around a call of the function of `node`, or of its callers, gives for `option`."""
+    return once(file, (option, node), lambda: _callers_option(file, node, option))
 
 
-def _callers_option(file: File, node: cst.CSTNode, option: str, depth: int) -> cst.BaseExpression | None:
+def _callers_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpression | None:
+    sites = (site for site in reached(node, lambda one: _calls_around(file, one)) if site is not node)
+    found = (enclosing_option(file, site, option) for site in sites)
+    return next((value for value in found if value is not None), None)
+
+
+def _calls_around(file: File, node: cst.CSTNode) -> list[cst.Call]:
+    """Return the calls of the function around `node`."""
     function = file.tree.enclosing(node, cst.FunctionDef)
-    if function is None or depth == 0:
-        return None
-    for site in call_sites(file, function):
-        found = enclosing_option(file, site, option) or callers_option(file, site, option, depth - 1)
-        if found is not None:
-            return found
-    return None
+    return call_sites(file, function) if function is not None else []
 
 
 def prefix(file: File, node: cst.CSTNode, depth: int = DEPTH) -> tuple[str, ...] | None:

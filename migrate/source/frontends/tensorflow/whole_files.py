@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.edits import Edit
+from migrate.source.frontends.tensorflow.args import without
 from migrate.source.frontends.tensorflow.choice import keep, quiet
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.facts import Stop, refused_state
@@ -65,7 +66,9 @@ def _applicability(assumed: list[Stop]) -> Applicability:
 def _findings(file: File, draft: Draft, stops: list[Stop], assumed: list[Stop], wording: Wording) -> Iterator[Finding]:
     state = refused_state(stops) if stops else State.APPLIED
     for part in draft.parts:
-        yield _kept(file, part, state, stops, wording) if stops else _applied(file, part, assumed)
+        gone = without(draft.dropped.get(id(part.call), ()))
+        said = replace(part, reason="; ".join(filter(None, [part.reason, gone])))
+        yield _kept(file, part, state, stops, wording) if stops else _applied(file, said, assumed)
     for stop in stops:
         before = "" if isinstance(stop.node, cst.Module) else file.tree.source(stop.node)
         told = (stop.assumption,) if stop.assumption else ()

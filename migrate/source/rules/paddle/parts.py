@@ -39,3 +39,16 @@ class Loss(Rule):
 
     id = "paddle-loss"
     title = "The loss is carried over"
+
+
+@register
+class Optimizer(Rule):
+    """The trainer's optimizer is named with its numbers: the converted module ends with the loss.
+
+    One with a schedule, a clip, a decay, or only some of the parameters is work that remains. `migrate project` writes
+    the training step as well, with Adam or SGD as the trainer makes them.
+    """
+
+    id = "paddle-optimizer"
+    title = "The trainer's optimizer is named"
+    applicability = None

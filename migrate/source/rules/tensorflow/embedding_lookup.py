@@ -107,7 +107,8 @@ class EmbeddingLookup(LookupRule):
                 )
             around = ("{tf}.clip_by_norm(", f", {file.tree.source(norm.value)}, axes=-1)")
         spread = strategy(bound.get("partition_strategy"), "default")
-        return make_lookup(call, self.id, bound, "ids", keep=("name",), around=around, strategy=spread)
+        read = ("max_norm",)
+        return make_lookup(call, self.id, bound, "ids", keep=("name",), read=read, around=around, strategy=spread)
 
 
 def _version(third: cst.Arg) -> int | None:

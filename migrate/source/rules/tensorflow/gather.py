@@ -65,7 +65,7 @@ class Gather(LookupRule):
         if any(literal(arg.value) != 0 for arg in extra):
             reason = "only a gather along axis 0 reads rows"
             return Stop(call, self.id, "this gather has an axis of its own", reason, "keep the variable dense")
-        return make_lookup(call, self.id, bound, "indices", keep=("name",))
+        return make_lookup(call, self.id, bound, "indices", keep=("name",), read=("axis", "batch_dims"))
 
 
 def _version(fourth: cst.Arg) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.frontends.tensorflow.args import bind, is_none, literal
+from migrate.source.frontends.tensorflow.args import bind, dropped, is_none, literal
 from migrate.source.frontends.tensorflow.facts import Lookup, Rewrite, Stop
 from migrate.source.frontends.tensorflow.kinds import File, LookupRule
 from migrate.source.frontends.tensorflow.shapes import is_float32
@@ -77,7 +77,8 @@ class OneHotMatmul(LookupRule):
             f"every id of `{text}` lies in [0, rows)",
         )
         idle = "the gradient of a matmul has a row for every id"
-        return Lookup(call, self.id, rewrite=rewrite, idle=idle, dense=True, doubts=(doubt,))
+        gone = dropped(bound, {"a", "b", "axes", "name"}) + _dropped(file, first)
+        return Lookup(call, self.id, rewrite=rewrite, idle=idle, dense=True, doubts=(doubt,), dropped=gone)
 
 
 def _product(file: File, call: cst.Call) -> dict[str, cst.Arg] | None:
@@ -91,6 +92,13 @@ def _product(file: File, call: cst.Call) -> dict[str, cst.Arg] | None:
         return None
     flags = bound.keys() - {"a", "b", "axes", *HARMLESS}
     return bound if all(literal(bound[flag].value) is False for flag in flags) else None
+
+
+def _dropped(file: File, node: cst.BaseExpression) -> tuple[str, ...]:
+    """Return what is given to the one-hot matrix besides the ids and its sizes; it goes where nothing else reads it."""
+    call = resolve(file.tree, node)
+    bound = bind(call, ONE_HOT) if call is node and isinstance(call, cst.Call) else None
+    return dropped(bound or {}, {"indices", "depth", "on_value", "off_value", "axis", "dtype"})
 
 
 def _ids(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -82,7 +82,10 @@ class PartitionedLookup(LookupRule):
             reason = "how ids are spread over the variables is decided at run time"
             return Stop(call, self.id, "`partition_strategy=` is no text", reason, "write it out")
         drop = tuple(one for one in lookup.drop if not _is_strategy(call, one))
-        return replace(lookup, rule=self.id, drop=drop, listed=None, parts=parts, function="partitioned_lookup")
+        gone = tuple(name for name in lookup.dropped if name != "partition_strategy")
+        return replace(
+            lookup, rule=self.id, drop=drop, listed=None, parts=parts, function="partitioned_lookup", dropped=gone
+        )
 
 
 def _is_strategy(call: cst.Call, arg: cst.Arg) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, is_none, string
+from migrate.source.frontends.tensorflow.exports import CONSTANTS, exports
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.shapes import is_float32
@@ -42,17 +43,6 @@ REMEDIES = {
     CALLS["import_graph_def"]: "build the model by its code, or move the graph by `migrate graph`",
 }
 STRATEGIES = re.compile(r"(contrib\.)?distribute\.(\w+\.)*\w*Strategy\w*|(contrib\.|estimator\.)?tpu\..*")
-#: Functions, wherever they come from, that put the values of variables into a graph.
-FREEZES = {
-    "convert_variables_to_constants",
-    "convert_variables_to_constants_from_session_graph",
-    "convert_variables_to_constants_v2",
-    "freeze_graph",
-    "freeze_graph_with_def_protos",
-    "from_frozen_graph",
-    "from_session",
-    "toco_convert",
-}
 FROZEN = "the rows of a table cannot be frozen into a constant"
 #: Libraries that run a program as several processes.
 PARALLEL = {"horovod", "byteps", "bluefog"}
@@ -151,21 +141,15 @@ class Surroundings(FileRule):
                     EAGER,
                     "build a v1 graph and run it in a session",
                 )
-        if not any(self._is_graph_code(other) for other in file.program):
+        if not any(self._is_graph_code(other) for other in file.program(file.tree.module)):
             message = "nothing in this file says that it builds a v1 graph"
             yield Stop(file.tree.module, self.id, message, EAGER, "disable eager execution and use sessions")
         yield from self._processes(file)
+        for place, text, kind in exports(file):
+            if kind == CONSTANTS:
+                yield Stop(place, self.id, f"`{text}` is used in this file", FROZEN, "export a SavedModel")
         for call in file.tree.calls:
-            last = call.func.attr.value if isinstance(call.func, cst.Attribute) else file.tree.source(call.func)
-            if last in FREEZES:
-                yield Stop(
-                    call,
-                    self.id,
-                    f"`{file.tree.source(call.func)}` is used in this file",
-                    FROZEN,
-                    "export a SavedModel",
-                )
-            elif {name.split(".")[0] for name in file.tree.imported_names(call.func)[0]} & PARALLEL:
+            if {name.split(".")[0] for name in file.tree.imported_names(call.func)[0]} & PARALLEL:
                 text = f"`{file.tree.source(call.func)}` is used in this file"
                 yield Stop(call, self.id, text, SHARED, "keep the file as it is, or run one process without it")
 
@@ -181,8 +165,14 @@ class Surroundings(FileRule):
             yield Stop(node, self.id, f"{what} may start several processes", SHARED, action, assumption)
 
     def _scope(self, file: File, call: cst.Call) -> Iterator[Stop]:
-        bound = bind(call, PARAMETERS) or {}
-        for option in ("custom_getter", "constraint"):
+        bound = bind(call, PARAMETERS)
+        if bound is None:
+            reason = "it may give the variables made inside initial values, a regularizer or another type"
+            assumption = "the scope gives its variables nothing but a name"
+            action = "write its options out, or convert with --assume if it gives none"
+            yield Stop(call, self.id, "the options of a variable scope are not seen", reason, action, assumption)
+            return
+        for option in ("custom_getter", "constraint", "caching_device"):
             if option in bound and not is_none(bound[option]):
                 reason = f"`{option}` of a variable scope acts on every variable made inside"
                 yield Stop(

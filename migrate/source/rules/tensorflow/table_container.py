@@ -113,9 +113,8 @@ class TableContainer(UseRule):
             return Stop(node, self.id, message, f"what `{text}` does with it is not followed", "keep the table dense")
         if found is Reader.NOBODY:
             return Followed(node, self.id, message, "nothing reads its members")
-        away = self._dropped(file, node, name, message) if appended else None
         if found is Reader.OTHERS:
-            return away
+            return self._dropped(file, node, name, message) if appended else None
         source = file.tree.source(reference)
         return Stop(
             node,
@@ -128,7 +127,6 @@ class TableContainer(UseRule):
             changes=(Change(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})"),),
             applicability=Applicability.CHANGES_VALUES,
             takes_rows=True,
-            otherwise=away,
         )
 
     def _dropped(self, file: File, node: cst.CSTNode, name: str, message: str) -> Stop | None:
@@ -139,7 +137,7 @@ class TableContainer(UseRule):
             node,
             self.id,
             message,
-            "what reads the list is not followed, or comes before the lookups; often it is a term such as L2",
+            "what reads the list is not followed; often it is a term such as L2",
             "read what becomes of the list; if the table need not be in it, convert with --assume",
             f"what reads `{name}` does not need the table: a term such as L2 over its members no longer covers it",
             changes=(Change(statement, lambda *_: ""),),

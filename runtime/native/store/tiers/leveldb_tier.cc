@@ -30,8 +30,10 @@ constexpr std::size_t kReadGrain = 64;   // reads of one thread
 constexpr int kBloomBits = 10;
 constexpr std::uint64_t kPart = 8;       // a folder is compacted again once it grew by such a part
 
-// What LevelDB writes anew when it is opened, and a little more.
+// What LevelDB writes anew when it is opened, and a little more: an attempt that fails leaves records that are written
+// once more. Of a small disk a quarter is enough.
 constexpr std::uint64_t kLeastFree = std::uint64_t{16} << 20;
+constexpr std::uint64_t kLeastPart = 4;
 
 // An open database, and all that it was opened with.
 class Database {
@@ -245,7 +247,8 @@ class LevelDbTier final : public LowerTier {
   void mend() {
     struct statvfs device {};
     if (statvfs(folder_.path().c_str(), &device) == 0 &&
-        std::uint64_t{device.f_bavail} * device.f_frsize < kLeastFree) {
+        std::uint64_t{device.f_bavail} * device.f_frsize <
+            std::min(kLeastFree, std::uint64_t{device.f_blocks} * device.f_frsize / kLeastPart)) {
       fail_storage(place_.owner, "cannot write to its folder", place_.folder, ENOSPC);
     }
     const WriteLock shut(database_mutex_);

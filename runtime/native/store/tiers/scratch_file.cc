@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "store/errors.h"
@@ -77,9 +79,23 @@ void make_folders(const std::string& folder, const std::string& owner) {
   }
 }
 
+// What a process left that ended between making a file and taking its name away; that of another one may lose its name.
+static void remove_named(const std::string& folder) noexcept {
+  constexpr std::size_t kName = sizeof "recmigrate-XXXXXX" - 1;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    std::error_code ignored;
+    if (name.size() == kName && name.compare(0, 11, "recmigrate-") == 0 && at->is_regular_file(ignored)) {
+      unlink(at->path().c_str());
+    }
+  }
+}
+
 int open_unnamed(const std::string& folder, int flags) {
   int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
   if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
+  remove_named(folder);
   std::string name = folder + "/recmigrate-XXXXXX";
   file = mkostemp(name.data(), O_CLOEXEC | flags);
   if (file >= 0) unlink(name.c_str());

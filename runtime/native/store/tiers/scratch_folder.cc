@@ -40,12 +40,21 @@ int hold(const std::string& lock, int flags) noexcept {
   return -1;
 }
 
-// The lock goes last: a folder that is there has one.
+// The lock goes last, and stays while something of the folder does: whoever comes next tries again.
 void remove_both(const std::string& path, int lock) noexcept {
   std::error_code ignored;
   std::filesystem::remove_all(path, ignored);
-  unlink((path + kLock).c_str());
+  struct stat left {};
+  if (lstat(path.c_str(), &left) != 0) unlink((path + kLock).c_str());
   close(lock);
+}
+
+// Whether it is called as the folders here are, `recmigrate-PID-NUMBER`.
+bool is_folder_of_process(const std::string& path, const std::string& name) noexcept {
+  struct stat known {};
+  const std::string numbers = name.substr(sizeof kPrefix - 1);
+  return numbers.find('-') != std::string::npos && numbers.find_first_not_of("0123456789-") == std::string::npos &&
+         lstat(path.c_str(), &known) == 0 && S_ISDIR(known.st_mode);
 }
 
 // What the folders of ended processes left.
@@ -53,11 +62,13 @@ void remove_abandoned(const std::string& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!starts_with(name, kPrefix) || !ends_with(name, kLock)) continue;
-    const int lock = hold(at->path().string(), 0);
-    if (lock < 0) continue;
+    if (!starts_with(name, kPrefix)) continue;
     const std::string whole = at->path().string();
-    remove_both(whole.substr(0, whole.size() - (sizeof kLock - 1)), lock);
+    const std::string path = ends_with(name, kLock) ? whole.substr(0, whole.size() - (sizeof kLock - 1)) : whole;
+    // A folder has its lock before it is made, and until it is gone: one without is what a removal left.
+    if (path == whole && !is_folder_of_process(path, name)) continue;
+    const int lock = hold(path + kLock, path == whole ? O_CREAT | O_EXCL : 0);
+    if (lock >= 0) remove_both(path, lock);
   }
 }
 

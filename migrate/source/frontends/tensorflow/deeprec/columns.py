@@ -8,6 +8,7 @@ from migrate.source.frontends.tensorflow.args import is_none, string
 from migrate.source.frontends.tensorflow.columns import CATEGORIES as STOCK
 from migrate.source.frontends.tensorflow.deeprec.symbols import CATEGORIES, COLUMN, COLUMNS, GROUP_SCOPE
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.values import resolve
 
 CATEGORY = ("key", "dtype", "partition_num", "ev_option")
@@ -82,11 +83,26 @@ def _embedded(draft: Draft, call: cst.Call, function: str, contrib: bool) -> Non
 
 def _is_stock(draft: Draft, node: cst.BaseExpression) -> bool:
     """True for a category that is provably TensorFlow's own, or a list of such."""
+    members = [one for one in reached(node, lambda one: _parts(draft, one)) if not _parts(draft, one)]
+    return bool(members) and all(_symbol(draft, one) in STOCK or _is_empty(one) for one in members)
+
+
+def _is_empty(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.List | cst.Tuple) and not node.elements
+
+
+def _parts(draft: Draft, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the members of a list, the column that a weighted one is over, and what a name stands for."""
     value = resolve(draft.tree, node)
-    if isinstance(value, cst.List | cst.Tuple):
-        return all(isinstance(e, cst.Element) and _is_stock(draft, e.value) for e in value.elements)
-    name = draft.file.names.of(value.func) if isinstance(value, cst.Call) else None
-    last = (name or "").rpartition(".")[2]
-    if last == "weighted_categorical_column" and isinstance(value, cst.Call) and value.args:
-        return _is_stock(draft, value.args[0].value)
-    return last in STOCK
+    if value is not node:
+        return [value]
+    if isinstance(value, cst.List | cst.Tuple) and all(isinstance(one, cst.Element) for one in value.elements):
+        return [one.value for one in value.elements]
+    weighted = isinstance(value, cst.Call) and _symbol(draft, value) == "weighted_categorical_column"
+    return [value.args[0].value] if weighted and isinstance(value, cst.Call) and value.args else []
+
+
+def _symbol(draft: Draft, node: cst.BaseExpression) -> str:
+    """Return the last name of the function of TensorFlow that a call is of; empty for anything else."""
+    name = draft.file.names.of(node.func) if isinstance(node, cst.Call) else None
+    return (name or "").rpartition(".")[2]

@@ -48,6 +48,7 @@ def read_groups(draft: Draft, tables: Collection[int]) -> None:
             reason, action = "what stands in a group lookup is converted as well", "bind it to a name before the group"
             draft.stop(call, LOOKUP, "a group lookup has another lookup or a table in it", reason, action)
         elif members is not None:
+            draft.drops(call, given, {"params", "ids", "sp_ids", "combiners", "sp_weights", "is_sequence", "name"})
             _write(draft, call, given, members, sparse)
 
 

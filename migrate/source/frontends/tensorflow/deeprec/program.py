@@ -27,6 +27,7 @@ from migrate.source.frontends.tensorflow.names import ROOTS
 from migrate.source.frontends.tensorflow.placing import without_line, without_names
 from migrate.source.frontends.tensorflow.values import is_variable
 from migrate.source.frontends.tensorflow.version_1 import import_version_1, plain_imports
+from migrate.source.places import is_file
 from migrate.source.rules import rules
 
 ONE_PROCESS = "the program runs as one process"
@@ -172,7 +173,7 @@ def _surroundings(draft: Draft) -> None:
             reason = "the converted file imports the installed package `runtime`, and Python knows one module of a name"
             text = draft.tree.source(statement)
             draft.stop(statement, PROGRAM, f"`{text}` is another module", reason, "rename that module")
-    if Path(draft.tree.path).with_name("runtime.py").is_file():
+    if is_file(Path(draft.tree.path).with_name("runtime.py")):
         reason = "beside the converted file it would hide the installed package `runtime`"
         draft.stop(draft.tree.module, PROGRAM, "`runtime.py` is there", reason, "rename that module")
 

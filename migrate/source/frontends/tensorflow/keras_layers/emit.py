@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.edits import Edit
-from migrate.source.frontends.tensorflow.facts import Stop, refused_state
+from migrate.source.frontends.tensorflow.facts import Stop, only_doubts, refused_state
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer
 from migrate.source.frontends.tensorflow.keras_layers.judge import LayerJudgement
 from migrate.source.frontends.tensorflow.keras_layers.optimizers import SQUARES
@@ -133,7 +133,7 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
             yield _converted(file, judgement, layer)
         for stop in layer.stops:
             yield _stopped(file, stop, layer.name or layer.label)
-    if any(not layer.stops for layer in judgement.layers):
+    if any(only_doubts(layer.stops) for layer in judgement.layers):
         for stop in judgement.file_stops:
             yield _stopped(file, stop, "")
 
@@ -177,7 +177,7 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
     moving = {id(layer) for layer in judgement.moving}
     for layer in judgement.layers:
         moves = id(layer) in moving
-        stops = layer.stops or ([] if moves else judgement.file_stops)
+        stops = [] if moves else [*layer.stops, *(judgement.file_stops if only_doubts(layer.stops) else ())]
         texts = {key: file.tree.source(arg.value) for key, arg in layer.arguments.items()}
         yield TableRecord(
             layer.name or layer.label,

@@ -13,6 +13,7 @@ from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.facts import Lookup, Rewrite, Stop
 from migrate.source.frontends.tensorflow.keras_layers.facts import are_positions
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.values import resolve
 
 RULE = "tf-keras-graph-embedding"
@@ -38,7 +39,7 @@ FLOATS = {"float16", "float32", "float64", "bfloat16"}
 def in_graph(file: File, call: cst.Call) -> bool:
     """True when the file of `call` builds a v1 graph, and nothing that runs with it makes a model of Keras."""
     own = file.part(call)
-    return _builds_graph(own) and not any(_makes_model(one) for one in own.program)
+    return _builds_graph(own) and not any(_makes_model(one) for one in file.program(call))
 
 
 def _builds_graph(file: File) -> bool:
@@ -76,9 +77,14 @@ def read_call(file: File, call: cst.Call) -> Lookup | Stop:
 
 
 def _are_floats(file: File, ids: cst.BaseExpression) -> bool:
-    value = resolve(file.tree, ids)
-    if isinstance(value, cst.BinaryOperation):
-        return any(_are_floats(file, side) for side in (value.left, value.right))
+    return any(_is_float(file, one) for one in reached(ids, lambda one: _operands(file, one)))
+
+
+def _operands(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    return [node.left, node.right] if isinstance(node, cst.BinaryOperation) else [resolve(file.tree, node)]
+
+
+def _is_float(file: File, value: cst.BaseExpression) -> bool:
     if isinstance(value, cst.Float):
         return True
     made = value if isinstance(value, cst.Call) and file.names.of(value.func) in {"placeholder", "cast"} else None
@@ -94,7 +100,7 @@ def check_calls(file: File, call: cst.Call, lookups: list[Lookup]) -> Stop | Non
     if given and all(are_positions(file, ids) for ids in given):
         reason = "it holds one row a position, all of which are read at every step"
         return Stop(lookups[0].call, RULE, "an `Embedding` of positions stays dense", reason)
-    names = {name for one in file.part(call).program for _, name in one.names.calls}
+    names = {name for one in file.program(call) for _, name in one.names.calls}
     graphs = any(name in GRAPHS or name.startswith(ESTIMATORS) for name in names)
     if not graphs or all(_in_graph_of(file, call, one.call) for one in lookups):
         return None

@@ -14,6 +14,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.installed import has_keras_3
 
 ASSUMPTION = "one optimizer trains each layer"
+SUMMED = "no batch has an id twice, or it may be summed"
 #: Optimizers that Keras 3 steps with the gradient of each mention of an id, where Keras 2 and tables sum these first.
 SQUARES = {"adagrad", "adam", "adamw"}
 _LOOPS = (cst.For, cst.While, cst.CompFor, cst.ListComp, cst.GeneratorExp, cst.DictComp)
@@ -36,7 +37,7 @@ def squares_apart(file: File, node: cst.CSTNode, name: str) -> Iterator[Stop]:
     if name.lower() in SQUARES and has_keras_3():
         reason = f"in Keras 3, {name} squares the gradients of equal ids one by one, where a table sums them first"
         action = "convert with --assume if that may be, as it was in Keras 2"
-        yield stop_at(file, node, "trains the layers", reason, action, "no batch has an id twice, or it may be summed")
+        yield stop_at(file, node, "trains the layers", reason, action, SUMMED)
 
 
 def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Stop]:

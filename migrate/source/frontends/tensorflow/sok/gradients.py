@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import libcst as cst
@@ -9,6 +10,7 @@ import libcst.matchers as m
 
 from migrate.source.frontends.tensorflow.args import bind, literal
 from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.sok.flow import Flow
 from migrate.source.frontends.tensorflow.sok.made import Made
 from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP
@@ -119,48 +121,62 @@ def read_gradients(draft: Draft, flow: Flow, made: list[Made]) -> None:
             draft.stop(use, LOOKUP, f"`{shown}` reads gradients of a static variable", reason, action)
 
 
+class _Use(NamedTuple):
+    """Where gradients are mentioned; `places` are those of static variables among them, -1 for any."""
+
+    node: cst.BaseExpression
+    places: frozenset[int]
+
+
+_ANY = frozenset({-1})
+
+
 def _other_use(draft: Draft, node: cst.BaseExpression, places: set[int]) -> cst.CSTNode | None:
     """Return a use of gradients other than an update; `places` are those of static variables, -1 for any."""
-    tree, around = draft.tree, draft.tree.parent(node)
+    start = _Use(node, frozenset(places))
+    uses = reached(start, lambda use: _after(draft, use) or (), key=lambda use: (id(use.node), use.places))
+    return next((use.node for use in uses if _after(draft, use) is None), None)
+
+
+def _after(draft: Draft, use: _Use) -> list[_Use] | None:
+    """Return where gradients go from a use, nowhere from an update; None where they are read."""
+    tree, node, around = draft.tree, use.node, draft.tree.parent(use.node)
     match around:
         case cst.Expr():
-            return None
+            return []
         case cst.Comparison() if all(isinstance(one.operator, cst.Is | cst.IsNot) for one in around.comparisons):
-            return None
+            return []
         case cst.Element():
             listed = tree.parent(around)
             known = isinstance(listed, cst.List | cst.Tuple) and not is_target(tree, listed)
-            return _other_use(draft, listed, {-1}) if known and isinstance(listed, cst.List | cst.Tuple) else node
+            return [_Use(listed, _ANY)] if known and isinstance(listed, cst.List | cst.Tuple) else None
         case cst.Subscript() if around.value is node and len(around.slice) == 1:
             index = around.slice[0].slice
             at = literal(index.value) if isinstance(index, cst.Index) else None
-            if isinstance(at, int) and at >= 0 and -1 not in places and at not in places:
-                return None
-            return _other_use(draft, around, {-1})
+            other = isinstance(at, int) and at >= 0 and -1 not in use.places and at not in use.places
+            return [] if other else [_Use(around, _ANY)]
         case cst.Arg():
             call = tree.parent(around)
             if not isinstance(call, cst.Call) or around.star:
-                return node
-            if is_update(call) or builtin(tree, call.func) == "len":
                 return None
-            return _other_use(draft, call, {-1}) if builtin(tree, call.func) == "zip" else node
+            if is_update(call) or builtin(tree, call.func) == "len":
+                return []
+            return [_Use(call, _ANY)] if builtin(tree, call.func) == "zip" else None
         case cst.Assign() if len(around.targets) == 1:
-            return _bound_use(draft, around.targets[0].target, places)
-    return node
+            return _reads(draft, around.targets[0].target, use.places)
+    return None
 
 
-def _bound_use(draft: Draft, target: cst.BaseExpression, places: set[int]) -> cst.CSTNode | None:
+def _reads(draft: Draft, target: cst.BaseExpression, places: frozenset[int]) -> list[_Use] | None:
+    """Return the reads of what an assignment binds to gradients; None where it is not followed."""
     tree = draft.tree
     if isinstance(target, cst.Tuple | cst.List):
-        for at, one in enumerate(target.elements):
-            starred = any(isinstance(each, cst.StarredElement) for each in target.elements)
-            if starred or -1 in places or at in places:
-                use = _bound_use(draft, one.value, {-1})
-                if use is not None:
-                    return use
-        return None
+        starred = any(isinstance(one, cst.StarredElement) for one in target.elements)
+        own = [one for at, one in enumerate(target.elements) if starred or -1 in places or at in places]
+        found = [_reads(draft, one.value, _ANY) for one in own]
+        known = [one for one in found if one is not None]
+        return [use for one in known for use in one] if len(known) == len(found) else None
     scope = scope_of_name(tree, target) if isinstance(target, cst.Name) else None
     if scope is None or not isinstance(target, cst.Name):
-        return target
-    reads = (one for one in local_names(tree, target.value, scope) if not is_target(tree, one))
-    return next((use for one in reads if (use := _other_use(draft, one, places)) is not None), None)
+        return None
+    return [_Use(one, places) for one in local_names(tree, target.value, scope) if not is_target(tree, one)]

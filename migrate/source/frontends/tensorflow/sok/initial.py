@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import is_none, literal
 from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.sok.symbols import VARIABLE
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
@@ -43,14 +44,24 @@ def check_initializer(draft: Draft, node: cst.BaseExpression) -> None:
 
 def _is_array(draft: Draft, node: cst.BaseExpression) -> bool:
     """True for what is not a number, nor made of numbers and of names that are not seen."""
-    value = resolve(draft.tree, node)
-    if isinstance(value, cst.BinaryOperation):
-        return _is_array(draft, value.left) or _is_array(draft, value.right)
-    if isinstance(value, cst.UnaryOperation):
-        return _is_array(draft, value.expression)
-    if isinstance(value, cst.Call) and builtin(draft.tree, value.func) in {"float", "int"}:
-        return False
-    return not isinstance(value, cst.Name | cst.Attribute) and not isinstance(literal(value), int | float)
+    return any(not _is_number(draft, one) for one in reached(node, lambda one: _operands(draft, one)))
+
+
+def _operands(draft: Draft, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return what a number is computed from; for a name, what it stands for."""
+    if isinstance(node, cst.BinaryOperation):
+        return [node.left, node.right]
+    if isinstance(node, cst.UnaryOperation):
+        return [node.expression]
+    return [resolve(draft.tree, node)]
+
+
+def _is_number(draft: Draft, value: cst.BaseExpression) -> bool:
+    """True for a number, for what is computed, and for a name."""
+    if isinstance(value, cst.BinaryOperation | cst.UnaryOperation | cst.Name | cst.Attribute):
+        return True
+    cast = isinstance(value, cst.Call) and builtin(draft.tree, value.func) in {"float", "int"}
+    return cast or isinstance(literal(value), int | float)
 
 
 def _stop(draft: Draft, node: cst.BaseExpression, reason: str) -> None:

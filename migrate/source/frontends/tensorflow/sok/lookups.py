@@ -66,6 +66,7 @@ def _sparse(draft: Draft, call: cst.Call, given: dict[str, cst.Arg], single: boo
             lookups = f"zip({', '.join(tree.source(one) for one in (params, *columns))})"
     arguments = [lookups, *([] if ways is None or is_none(ways) else [tree.source(ways.value)]), "every_row=True"]
     function = "grouped_embedding_lookup_sparse"
+    draft.drops(call, given, {*_SPARSE} - {"hotness"})
     draft.write(call, function, arguments)
     if single:
         draft.edits[-1] = Edit(*tree.span(call), draft.edits[-1].text + "[0]")

@@ -43,6 +43,12 @@ PARAMETERS = {
     "DistributedEmbedding": _SPARSE,
     "All2AllDenseEmbedding": _DENSE,
 }
+#: What is written anew, or refused; the others are about how SOK keeps rows on its devices.
+_READ = {
+    "combiner", "constraint", "dimension", "dtype", "dynamic_input", "embedding_initializer", "embedding_vec_size",
+    "init_capacity", "initial_value", "initializer", "key_dtype", "key_type", "max_capacity",
+    "max_vocabulary_size_per_gpu", "mode", "name", "nnz_per_slot", "shape", "slot_num", "trainable", "use_hashtable",
+}  # fmt: skip
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _DRAWN = "initial values are drawn otherwise, from the same distribution"
 #: What makes a matrix of a known shape: its parameters, and the initializer that gives the same.
@@ -97,6 +103,7 @@ def _creation(draft: Draft, call: cst.Call, name: str) -> Made:
         draft.stop(call, VARIABLE, "TensorFlow is not imported by a name", "", "write `import tensorflow as tf`")
         return made
     _check(draft, made)
+    draft.drops(call, given, _READ)
     if name == "Variable":
         _static(draft, made)
     else:

@@ -23,6 +23,7 @@ from migrate.source.frontends.tensorflow.sok.symbols import (
     spelled,
 )
 from migrate.source.frontends.tensorflow.sok.version_1 import read_version
+from migrate.source.places import is_file
 from migrate.source.rules import rules
 
 _READ = {
@@ -100,7 +101,7 @@ def _surroundings(draft: Draft) -> None:
             eager = "v1 graph" in stop.reason  # of which is said that it is none
             if not eager and not is_horovod(draft, stop.node.func if isinstance(stop.node, cst.Call) else stop.node):
                 draft.stops.append(stop)
-    if Path(draft.tree.path).with_name("runtime.py").is_file():
+    if is_file(Path(draft.tree.path).with_name("runtime.py")):
         reason = "beside the converted file it would hide the installed package `runtime`"
         draft.stop(draft.tree.module, PROGRAM, "`runtime.py` is there", reason, "rename that module")
 

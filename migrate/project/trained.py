@@ -1,0 +1,69 @@
+"""The optimizer of a project: Adam with rate 0.001, or what the trainer of a Paddle model makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from migrate.errors import MigrateError
+from migrate.source.frontends.paddle.trainer import TRAINER
+from migrate.source.frontends.paddle.training.optimizer import Optimizer
+
+#: Paddle's class -> (Rec SDK's module, its functions, TensorFlow's class of the dense variables)
+_KINDS = {
+    "Adam": ("lazy_adam", "create_hash_optimizer_by_address", "AdamOptimizer"),
+    "SGD": ("gradient_descent", "create_hash_optimizer_by_addr", "GradientDescentOptimizer"),
+}
+#: what may be given beside the rate; None: it changes no number
+_SETTINGS: Mapping[str, Mapping[str, str | None]] = {
+    "Adam": {"beta1": "beta1", "beta2": "beta2", "epsilon": "epsilon", "lazy_mode": None, "use_multi_tensor": None},
+    "SGD": {},
+}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How a project trains."""
+
+    kind: str = "Adam"
+    learning_rate: float = 0.001
+    settings: str = ""  #: further arguments, as text: `, beta1=0.8`
+
+    def values(self) -> dict[str, Any]:
+        """Return the templates' variables."""
+        module, by_address, dense = _KINDS[self.kind]
+        return {
+            "sparse_module": module,
+            "by_address": by_address,
+            "dense_optimizer": dense,
+            "settings": self.settings,
+            "learning_rate": self.learning_rate,
+        }
+
+
+def trained(path: str, made: Optimizer | None) -> Trained:
+    """Return how a project trains as the trainer beside a model does.
+
+    Args:
+        path: of the model.
+        made: what `create_optimizer` makes; None without one.
+
+    Raises:
+        MigrateError: an optimizer, or settings of it, that a project does not have.
+    """
+    if made is None:
+        return Trained()
+    where = f"{path}: line {made.line} of {TRAINER}"
+    if made.name not in _KINDS:
+        raise MigrateError(
+            f"{where}: a project trains by Adam or SGD, not by {made.name}; make one of these in it, and "
+            "put yours into train_step of main.py afterwards"
+        )
+    allowed, given = _SETTINGS[made.name], dict(made.arguments)
+    rate = given.pop("learning_rate", Trained.learning_rate)
+    unknown = [name for name, value in given.items() if name not in allowed and value is not False]
+    if unknown:
+        raise MigrateError(f"{where}: a project has no `{unknown[0]}` of {made.name}; leave it out")
+    named = [(allowed.get(name), value) for name, value in given.items()]
+    return Trained(made.name, float(rate), "".join(f", {name}={value!r}" for name, value in named if name))

@@ -1,0 +1,99 @@
+"""What breaks the order in which code is written: functions that run again, later, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import libcst as cst
+import libcst.matchers as m
+
+from migrate.source.frontends.tensorflow.args import number
+from migrate.source.frontends.tensorflow.facts import Table
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.reached import reached
+from migrate.source.frontends.tensorflow.repeats import repeats_here, sites_in_graph
+from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option, runs
+from migrate.source.syntax import CONDITIONAL
+
+#: Code that may not run, or not once.
+CONDITIONS = (*CONDITIONAL, cst.IfExp, cst.BooleanOperation, cst.BaseComp)
+#: What lets all scopes inside give a variable that is there.
+REUSES = "reuse_variables"
+
+
+def runs_again(file: File, home: cst.CSTNode, table: Table, made: Sequence[cst.FunctionDef]) -> bool | None:
+    """Return True when `home` runs once for each variable of `table`, False when again, None when that is not seen.
+
+    `made` are the functions that make the variable: each run of one is taken to make its own, unless scopes reuse.
+    """
+    if not isinstance(home, cst.FunctionDef):
+        return True
+    owned = {id(one) for one in made}
+    if id(home) in owned:
+        return None if _reuses(file, table) and _again(file, home, set()) else True
+    if repeats_here(file, home.name, skips=False):
+        sites = sites_in_graph(file, home.name)
+        given = any(file.tree.contains(site, one) for site in sites for one in table.references)
+        return None if given else False  # each call may be given a table of its own
+    return None if runs(file, home)[1] or _again(file, home, owned) else True
+
+
+def _again(file: File, home: cst.FunctionDef, owned: set[int]) -> bool:
+    """True when a caller of `home` that makes no variable of its own may run it again in one graph."""
+    start: cst.CSTNode = home.name
+    steps = reached(start, lambda one: [] if _owner(file, one) in owned else sites_in_graph(file, one))
+    return any(repeats_here(file, one, skips=True) for one in steps if _owner(file, one) not in owned)
+
+
+def _owner(file: File, node: cst.CSTNode) -> int:
+    return id(file.tree.enclosing(node, cst.FunctionDef))
+
+
+def _reuses(file: File, table: Table) -> bool:
+    """True when a second run of the call that makes the variable may give the one that is there."""
+    call = table.creation.call
+    if table.creation.unique:
+        return False
+    scopes = any(REUSES in one.tree.attributes for one in file.program(call))
+    return scopes or any(find(file, call, "reuse") is not None for find in (enclosing_option, callers_option))
+
+
+def is_lazy(file: File, home: cst.CSTNode) -> bool:
+    """True for a generator, and for a coroutine: their calls run nothing."""
+    if not isinstance(home, cst.FunctionDef):
+        return False
+    yields = m.findall(home.body, m.Yield())
+    return home.asynchronous is not None or any(file.tree.enclosing(one, cst.FunctionDef) is home for one in yields)
+
+
+def may_be_left_out(file: File, node: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """True when `node` stands in a part of a statement or expression that may not run where `other` does."""
+    tree = file.tree
+    around = [node, *tree.ancestors(node)]
+    return any(
+        isinstance(outer, CONDITIONS) and not tree.contains(inner, other) and not _is_certain(file, outer, inner)
+        for inner, outer in pairwise(around)
+    )
+
+
+def _is_certain(file: File, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
+    """True for what decides whether the rest runs, and for a loop over what is seen not to be empty."""
+    first = {cst.If: "test", cst.For: "iter", cst.While: "test", cst.IfExp: "test", cst.Match: "subject"}
+    if inner is getattr(outer, first.get(type(outer), ""), None):
+        return True
+    if isinstance(outer, cst.For):
+        return inner is outer.body and _has_turns(file, outer.iter)
+    return isinstance(outer, cst.ListComp) and not outer.for_in.ifs and _has_turns(file, outer.for_in.iter)
+
+
+def _has_turns(file: File, node: cst.BaseExpression) -> bool:
+    """True for a list that is written out with members, and for `range` of a number above 0."""
+    value = resolve(file.tree, node)
+    if isinstance(value, cst.List | cst.Tuple):
+        return any(isinstance(one, cst.Element) for one in value.elements)
+    if isinstance(value, cst.Call) and m.matches(value.func, m.Name("range")) and len(value.args) == 1:
+        turns = number(value.args[0].value)
+        return turns is not None and turns > 0
+    return False

@@ -1,0 +1,66 @@
+"""Keras 3 squares the gradients of equal ids one by one, a table their sum: what that does, and nothing else, differs.
+
+The original is run a second time with the gradients of equal ids summed before each step. Its steps are what the
+converted program must equal, and the first run says how far the original itself is from them. Runs no framework itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from migrate.report.model import Comparison
+from migrate.verify import compare, workers
+
+Result = Mapping[str, Any]
+
+
+def with_summed(first: Result, side: str) -> Result:
+    """Return the original's result with the steps of a run that sums, its own kept as `apart`.
+
+    It is returned as it is where no optimizer squares the gradients of equal ids one by one, or no batch has such ids.
+    """
+    if not first.get("squares_apart"):
+        return first
+    job = {key: first[key] for key in ("directory", "settings", "path")}
+    summed = workers.run(side, {**job, "summed": True})
+    wide = {"passes": summed["passes"], "steps": summed["steps"]}
+    return {**first, "double": wide, "steps": summed["steps"], "apart": first["steps"]}
+
+
+def comparisons(first: Result) -> Iterator[Comparison]:
+    """Yield how far each variable that is trained so ends from where summed gradients lead it."""
+    for name in first["squares_apart"] if "apart" in first else ():
+        own, summed = (np.asarray(first[key][-1]["variables"][name]) for key in ("apart", "steps"))
+        found = compare.compare("optimizer", f"{name} [equal ids apart]", own, summed)
+        reason = f"{first['program'].optimizers[name]} of Keras 3, as the original runs it"
+        yield found if found.verdict == "equal" else compare.change_of_values(found, reason)
+
+
+def notes(first: Result) -> list[str]:
+    """Say what was compared in place of the original's own steps, and where the source assumes it."""
+    if "apart" not in first:
+        return []
+    lines = assumed_lines(Path(first["path"]))
+    place = f" (assumed at line {', '.join(map(str, lines))} of {first['path']})" if lines else ""
+    return [
+        f"Keras 3 squares the gradients of equal ids one by one, a table their sum{place}: the steps are compared with "
+        "those of the original whose gradients of equal ids are summed first"
+    ]
+
+
+def assumed_lines(path: Path) -> list[int]:
+    """Return the lines of a source at which its conversion assumes that gradients of equal ids may be summed."""
+    from migrate.source.config import for_file  # a proof without such optimizers needs no converter
+    from migrate.source.convert import convert_bytes
+    from migrate.source.frontends.tensorflow.keras_layers.optimizers import SUMMED
+    from migrate.source.options import Given, Options
+
+    options = for_file(path, Options(given=Given(assume=False)))  # with it, the layers are found, not the optimizer
+    result, _ = convert_bytes(str(path), path.read_bytes(), options, {})
+    return sorted(
+        {one.location.line for one in result.findings if SUMMED in one.assumptions and one.subject != "table"}
+    )

@@ -1,0 +1,126 @@
+"""Runs the original as PaddleRec's driver does: by the trainer's own methods (runs in the Paddle process)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import paddle
+from numpy.typing import NDArray
+
+from migrate.errors import MigrateError
+from migrate.verify.loading import load_module
+
+TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
+_METHODS = ("create_loss", "create_model", "train_forward")
+
+Array = NDArray[Any]
+
+
+class Driver:
+    """The trainer beside a model."""
+
+    def __init__(self, path: str, config: Mapping[str, Any], layout: tuple[int, Mapping[int, int]]) -> None:
+        """Import the trainer and make it.
+
+        Args:
+            path: of the model's file.
+            config: config.yaml by dotted names.
+            layout: which item of a batch is the input, and item -> column of the labels.
+        """
+        self.path, self.config, self.layout = path, dict(config), layout
+        self.trainer = _trainer(path)
+        self.metrics: Any = []
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a trainer with this method."""
+        return hasattr(self.trainer, name)
+
+    def create_model(self, kind: Any, arguments: Mapping[str, Any]) -> Any:
+        """Return the model as `create_model` makes it, with the schema's arguments in place of its own."""
+        stock = kind.__init__
+
+        def init(self: Any, *given: Any, **named: Any) -> None:
+            bound = inspect.signature(stock).bind_partial(self, *given, **named).arguments
+            bound.pop(next(iter(bound)))
+            stock(self, **{**bound, **arguments})
+
+        kind.__init__ = init
+        try:
+            return self._called("create_model", self.config)
+        finally:
+            kind.__init__ = stock
+
+    def beyond(self, model: Any) -> tuple[str, list[str]]:
+        """Make the optimizer; return its class, and what it does that no class with fixed numbers does."""
+        if not self.has("create_optimizer"):
+            return "", []
+        made = self._called("create_optimizer", model, self.config)
+        return type(made).__name__, [*_beyond(made, model)]
+
+    def step(self, model: Any, x: Any, labels: Any) -> tuple[list[Any], Any]:
+        """Return what the model returns within `train_forward`, and the loss that this returns."""
+        outputs: list[Any] = []
+        forward = model.forward
+
+        def watched(*inputs: Any, **named: Any) -> Any:
+            returned = forward(*inputs, **named)
+            outputs[:] = outputs or (returned if isinstance(returned, list | tuple) else [returned])
+            return returned
+
+        if self.has("create_metrics") and not self.metrics:
+            self.metrics = self._called("create_metrics")[0]
+        model.forward = watched
+        try:
+            returned = self._called("train_forward", model, self.metrics, self._batch(x, labels), self.config)
+        finally:
+            del model.forward
+        loss = returned[0] if isinstance(returned, list | tuple) else returned
+        if not outputs or not isinstance(loss, paddle.Tensor):
+            raise MigrateError(f"{TRAINER}: train_forward does not call the model and return its loss; correct it")
+        return outputs, loss
+
+    def _batch(self, x: Any, labels: Any) -> list[Any]:
+        place, columns = self.layout
+        items = {place: x, **{item: labels[:, column : column + 1] for item, column in columns.items()}}
+        return [items.get(i, x[:, :1]) for i in range(max(items) + 1)]
+
+    def _called(self, name: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self.trainer, name)(*arguments)
+        except Exception as error:
+            config = "" if self.config else ", and there is no config.yaml beside it"
+            told = str(error).strip().splitlines()
+            raise MigrateError(
+                f"{Path(self.path).parent / TRAINER}: {name} fails with {type(error).__name__}: "
+                f"{told[-1] if told else ''}{config}; the original is run by its trainer, correct it or the schema"
+            ) from error
+
+
+def _trainer(path: str) -> Any:
+    beside = Path(path).resolve().parent / TRAINER
+    if not beside.is_file():
+        return None
+    module = load_module(str(beside))
+    owners = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]
+    named = [owner for owner in owners if owner.__name__ == CLASS]
+    found = [owner for owner in owners if any(hasattr(owner, name) for name in _METHODS)]
+    chosen: Callable[[], Any] | None = next(iter([*named, *found]), None)
+    return chosen() if chosen else None
+
+
+def _beyond(made: Any, model: Any) -> Sequence[str]:
+    if not isinstance(made, paddle.optimizer.Optimizer):
+        return [f"create_optimizer returns {type(made).__name__}, no single optimizer"]
+    found = [] if isinstance(made._learning_rate, int | float) else ["the learning rate is scheduled"]
+    found += ["gradients are clipped"] if made._grad_clip is not None else []
+    decays = [getattr(made, name, None) for name in ("regularization", "_weight_decay", "_lamb_weight_decay")]
+    found += ["weights decay"] if any(decay is not None and decay != 0 for decay in decays) else []
+    listed = [
+        p for group in made._parameter_list or () for p in (group["params"] if isinstance(group, dict) else [group])
+    ]
+    if {id(p) for p in listed} != {id(p) for p in model.parameters()}:
+        found.append("not all parameters of the model are trained")
+    return found

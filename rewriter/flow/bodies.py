@@ -1,0 +1,98 @@
+"""The graph itself and the functions of its library, in one form: ops, what they read and who reads them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.graph import GraphView, Tensor, Use
+
+__all__ = ["CALLS", "LOOPS", "Body", "body_of_function", "body_of_graph", "called", "gives_results", "is_condition"]
+
+LOOPS = ("While", "StatelessWhile")
+#: Types of ops whose outputs are those of the functions that they call.
+CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "Case", "StatelessCase", *LOOPS)
+
+
+@dataclass(frozen=True)
+class Body:
+    """Ops by name. `arguments` and `results` are those of a function; the graph itself, with the name "", has none."""
+
+    name: str
+    nodes: dict[str, Any]
+    inputs: Callable[[str], Sequence[Tensor]]
+    users: Callable[[str], Sequence[Use]]
+    shape: Callable[[Tensor], tf.TensorShape]
+    arguments: tuple[str, ...] = ()
+    results: tuple[Tensor, ...] = ()
+
+    def type(self, op: str) -> str:
+        """Return the type of an op; that of an argument is empty."""
+        return str(self.nodes[op].op) if op in self.nodes else ""
+
+
+def body_of_graph(view: GraphView) -> Body:
+    """Return the graph as a body."""
+    return Body("", view.nodes, view.inputs, view.users, view.shape)
+
+
+def body_of_function(function: Any, functions: dict[str, Any]) -> Body:
+    """Return a FunctionDef as a body; its tensors have the numbers that the outputs of calls have."""
+    nodes = {node.name: node for node in function.node_def}
+    arguments = [one.name for one in function.signature.input_arg]
+    number = functools.partial(_tensor, nodes=nodes, functions=functions)
+    inputs = {
+        name: tuple(number(text) for text in node.input if not text.startswith("^")) for name, node in nodes.items()
+    }
+    users: dict[str, list[Use]] = {}
+    for name, tensors in inputs.items():
+        for place, tensor in enumerate(tensors):
+            users.setdefault(tensor.op, []).append(Use(name, place))
+    results = tuple(number(function.ret[one.name]) for one in function.signature.output_arg)
+    shape = functools.partial(_shape, nodes)
+    name, readers = function.signature.name, functools.partial(_users, users)
+    return Body(name, nodes, inputs.__getitem__, readers, shape, tuple(arguments), results)
+
+
+def called(body: Body, op: str, functions: dict[str, Any]) -> list[str]:
+    """Return the names of the functions that an op calls."""
+    node = body.nodes[op]
+    own = [node.op] if node.op in functions else []
+    found = own + [one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name]
+    return [name for name in found if name in functions]
+
+
+def gives_results(body: Body, op: str, function: str, functions: dict[str, Any]) -> bool:
+    """Whether the outputs of an op are the results of a function that it calls; those of a loop's condition are not."""
+    kind = body.type(op)
+    return kind in functions or (kind in CALLS and not (kind in LOOPS and is_condition(body, op, function)))
+
+
+def is_condition(body: Body, op: str, function: str) -> bool:
+    """Whether a function says of a loop whether it goes on."""
+    return bool(body.nodes[op].attr["cond"].func.name == function)
+
+
+def _tensor(text: str, nodes: dict[str, Any], functions: dict[str, Any]) -> Tensor:
+    """Read `argument`, `op:output` or `op:output:number`, of which the last numbers the tensors of one output."""
+    op, _, rest = text.partition(":")
+    output, _, number = rest.partition(":")
+    kind = nodes[op].op if op in nodes else ""
+    if kind in functions:
+        names = [one.name for one in functions[kind].signature.output_arg]
+        return Tensor(op, names.index(output) if output in names else 0)
+    return Tensor(op, int(number or 0))
+
+
+def _users(users: dict[str, list[Use]], op: str) -> Sequence[Use]:
+    return users.get(op, [])
+
+
+def _shape(nodes: dict[str, Any], tensor: Tensor) -> tf.TensorShape:
+    node = nodes.get(tensor.op)
+    shapes = node.attr["_output_shapes"].list.shape if node is not None and "_output_shapes" in node.attr else ()
+    return tf.TensorShape(shapes[tensor.output]) if tensor.output < len(shapes) else tf.TensorShape(None)

@@ -1,0 +1,185 @@
+"""Whether rows of a variable are picked, however its value gets to where they are: what is a table that nobody judges?
+
+A value is followed along all ops whose result is the same at each step: it may be read, padded, scaled, reshaped,
+concatenated, dropped out in parts, go into branches, loops and functions. Where it meets what varies, either integers
+pick of it (a gather, a slice, a partition, a product with sparse ids or with one-hot rows), and then it is a table; or
+it is used as the kernel of a dense layer is, and what comes out is of the batch and no table any more.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from rewriter.flow.arguments import picks_by, writes
+from rewriter.flow.bodies import LOOPS, Body, body_of_function, body_of_graph, called, gives_results
+from rewriter.flow.one_hot import is_one_hot
+from rewriter.flow.varying import SHAPES, Varying, VaryingIn
+from rewriter.graph import GraphView, Tensor, Use
+
+__all__ = ["PICKS", "Pick", "Picks"]
+
+#: Types of ops that pick of input 0, whatever by.
+PICKS = (
+    *("Gather", "GatherV2", "GatherNd", "ResourceGather", "ResourceGatherNd"),
+    *(f"SparseSegment{kind}{form}" for kind in ("Sum", "Mean", "SqrtN") for form in ("", "WithNumSegments")),
+)
+_MERGES = ("Merge", "RefMerge")
+_CARRIERS = ("Switch", "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration")
+_PRODUCTS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "SparseMatMul")
+_TRANSPOSED = ("transpose_b", "adj_y")
+_BROADCASTS = (
+    *("Add", "AddV2", "Sub", "Mul", "MulNoNan", "RealDiv", "Div", "DivNoNan", "FloorDiv", "FloorMod", "Pow"),
+    *("Maximum", "Minimum", "SquaredDifference", "SelectV2", "BroadcastTo"),
+)
+_DEEPEST = 10
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The op, of a type, that picks of a variable's value; `path` leads to it, by ops of functions, too."""
+
+    path: tuple[str, ...]
+    type: str
+
+    @property
+    def op(self) -> str:
+        """The name of the op."""
+        return self.path[-1]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A tensor that has the value, or what was made of it, and the ops on the way."""
+
+    tensor: Tensor
+    path: tuple[str, ...]
+
+
+class Picks:
+    """Follows variables of a graph; what varies is found once."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._graph = body_of_graph(view)
+        self._functions = view.functions
+
+    def of(self, variable: str) -> Pick | None:
+        """Return where rows of a variable, or of what is made of it, are first picked; None where none are."""
+        shape = tf.TensorShape(self._graph.nodes[variable].attr["shape"].shape)
+        if shape.rank == 0 or (shape.is_fully_defined() and shape.num_elements() == 0):
+            return None  # a table's anchor has no rows
+        found = self._search(self._graph, (), [_Step(Tensor(variable), (variable,))], 0)
+        return next((one for one in found if isinstance(one, Pick)), None)
+
+    @functools.cached_property
+    def _bodies(self) -> dict[str, Body]:
+        return {name: body_of_function(one, self._functions) for name, one in self._functions.items()}
+
+    @functools.cached_property
+    def _varying(self) -> Varying:
+        return Varying(self._bodies, self._functions)
+
+    def _search(self, body: Body, arguments: Iterable[str], starts: list[_Step], depth: int) -> Iterator[Pick | _Step]:
+        """Yield where rows are picked in a body, and the results of a function that the value gets to."""
+        varying = self._varying.of(body, tuple(arguments))
+        pending, known = deque(starts), {one.tensor for one in starts}
+        while pending:
+            step = pending.popleft()
+            if step.tensor in body.results:
+                yield step
+            for use in body.users(step.tensor.op):
+                if body.inputs(use.op)[use.input] != step.tensor:
+                    continue
+                for further in self._use(body, varying, use, step, depth):
+                    if isinstance(further, Pick):
+                        yield further
+                    elif further.tensor not in known:
+                        known.add(further.tensor)
+                        pending.append(further)
+
+    def _use(self, body: Body, varying: VaryingIn, use: Use, step: _Step, depth: int) -> Iterator[Pick | _Step]:
+        kind, path = body.type(use.op), (*step.path, use.op)
+        if kind in PICKS:
+            if use.input == 0:
+                yield Pick(path, kind)
+        elif called(body, use.op, self._functions):
+            yield from self._called(body, varying, use, path, depth)
+        elif writes(body.nodes[use.op]):
+            if use.input == 0:
+                yield _Step(Tensor(use.op), path)
+        elif kind in (*_MERGES, *_CARRIERS):
+            given = kind in _MERGES or use.input == 0  # not the choice of a Switch
+            yield from (_Step(Tensor(use.op, number), path) for number in range(2) if given)
+        elif kind not in SHAPES:
+            yield from self._computed(body, varying, use, path)
+
+    def _computed(self, body: Body, varying: VaryingIn, use: Use, path: tuple[str, ...]) -> Iterator[Pick | _Step]:
+        """Go on behind an op that computes something of the value, or tell that it picks."""
+        inputs, kind = body.inputs(use.op), body.type(use.op)
+        given = inputs[use.input]
+        others = [number for number, one in enumerate(inputs) if number != use.input and one in varying]
+        if any(picks_by(body.nodes[use.op], number) or is_one_hot(body, inputs[number]) for number in others):
+            yield Pick(path, kind)
+        elif self._goes_on(body, use, given, bool(others)):
+            outputs = {body.inputs(one.op)[one.input] for one in body.users(use.op)}
+            outputs |= {one for one in body.results if one.op == use.op}
+            yield from (_Step(one, path) for one in sorted(outputs))
+
+    @staticmethod
+    def _goes_on(body: Body, use: Use, given: Tensor, varies: bool) -> bool:
+        """Whether the result still has the rows: it is none of one number, of other rows, or of the batch."""
+        kind, node = body.type(use.op), body.nodes[use.op]
+        before, after = body.shape(given), body.shape(Tensor(use.op))
+        if after.rank == 0:
+            return False
+        if varies:
+            return bool(before.is_fully_defined() and before == after and kind not in _PRODUCTS)
+        if kind in _PRODUCTS and use.input == 1:
+            return any(node.attr[name].b for name in _TRANSPOSED if name in node.attr)
+        if kind in _BROADCASTS and before.rank is not None and after.rank is not None:
+            return bool(before.rank == after.rank and before[0] == after[0])
+        return True
+
+    def _called(
+        self, body: Body, varying: VaryingIn, use: Use, path: tuple[str, ...], depth: int
+    ) -> Iterator[Pick | _Step]:
+        """Go on in the functions of an op, and behind it where the value comes out of them."""
+        for name in called(body, use.op, self._functions) if depth < _DEEPEST else ():
+            function = self._bodies[name]
+            place = use.input - len(body.inputs(use.op)) + len(function.arguments)
+            if not 0 <= place < len(function.arguments):
+                continue
+            start = _Step(Tensor(function.arguments[place]), path)
+            for one in self._inside(body, varying, use.op, function, start, depth):
+                if isinstance(one, Pick):
+                    yield one
+                elif gives_results(body, use.op, name, self._functions):
+                    numbers = _numbers(function, one.tensor)
+                    yield from (_Step(Tensor(use.op, number), one.path) for number in numbers)
+
+    def _inside(
+        self, body: Body, varying: VaryingIn, op: str, function: Body, start: _Step, depth: int
+    ) -> Iterator[Pick | _Step]:
+        """Search a function; what a loop hands to its next turn is searched again."""
+        loops = body.type(op) in LOOPS
+        given = self._varying.arguments(body, op, function, varying)
+        starts, known = [start], {start.tensor}
+        while starts:
+            found = list(self._search(function, given, starts, depth + 1))
+            yield from found
+            results = [one for one in found if isinstance(one, _Step) and loops and function.results]
+            again = [
+                _Step(Tensor(function.arguments[n]), one.path)
+                for one in results
+                for n in _numbers(function, one.tensor)
+            ]
+            starts = [one for one in again if one.tensor not in known]
+            known.update(one.tensor for one in starts)
+
+
+def _numbers(function: Body, result: Tensor) -> list[int]:
+    return [number for number, one in enumerate(function.results) if one == result]

@@ -1,0 +1,137 @@
+"""What differs from step to step: all that is computed from fed data, elements of datasets, queues or random numbers.
+
+The values of variables do not count, nor shapes: what is computed from these alone is the same for all of a batch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.flow.bodies import CALLS, LOOPS, Body, called, is_condition
+from rewriter.graph import Tensor
+
+__all__ = ["GIVERS", "SHAPES", "Varying", "VaryingIn"]
+
+#: Types of ops that give other values at each run, without a seed that makes two sessions alike.
+GIVERS = (
+    *("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"),
+    *("QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo"),
+    *("QueueDequeueUpToV2", "ReaderRead", "ReaderReadV2", "ReaderReadUpTo", "ReaderReadUpToV2", "Unstage"),
+    *("PyFunc", "EagerPyFunc", "PyFuncStateless", "Timestamp"),
+)
+#: Types of ops that tell nothing of values.
+SHAPES = ("Shape", "ShapeN", "Size", "Rank", "VariableShape", "VarIsInitializedOp", "IsVariableInitialized")
+_FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+_DEEPEST = 10
+
+
+@dataclass
+class VaryingIn:
+    """The ops of one body that vary, and the single outputs of calls that do."""
+
+    ops: set[str] = field(default_factory=set)
+    outputs: set[Tensor] = field(default_factory=set)
+
+    def __contains__(self, tensor: Tensor) -> bool:
+        return tensor.op in self.ops or tensor in self.outputs
+
+
+class Varying:
+    """Answers what varies, in the graph and in its functions, by which of their arguments do; answers are kept."""
+
+    def __init__(self, bodies: dict[str, Body], functions: dict[str, Any]) -> None:
+        """Take the bodies of functions by name."""
+        self._bodies, self._functions = bodies, functions
+        self._known: dict[tuple[str, frozenset[str]], VaryingIn] = {}
+
+    def of(self, body: Body, arguments: Collection[str] = (), depth: int = 0) -> VaryingIn:
+        """Return what varies in a body when these arguments of it do."""
+        key = body.name, frozenset(arguments)
+        if key not in self._known:
+            self._known[key] = VaryingIn(set(arguments))  # for a function that calls itself
+            self._known[key] = self._spread(body, arguments, depth)
+        return self._known[key]
+
+    def arguments(self, body: Body, op: str, function: Body, varying: VaryingIn) -> list[str]:
+        """Return the arguments that vary of a function that `op` calls.
+
+        A dataset gives its function elements, and a loop what the turn before left.
+        """
+        inputs, kind = body.inputs(op), body.type(op)
+        first = len(inputs) - len(function.arguments)
+        own, loops = kind in CALLS or kind in self._functions, kind in LOOPS
+        return [
+            name
+            for number, name in enumerate(function.arguments)
+            if (not own if number + first < 0 else inputs[number + first] in varying)
+            or (loops and Tensor(op, number) in varying)
+        ]
+
+    def _spread(self, body: Body, arguments: Collection[str], depth: int) -> VaryingIn:
+        found = VaryingIn(set(arguments))
+        calls = [op for op in body.nodes if self._calls(body, op)]
+        pending = deque([*arguments, *(op for op in body.nodes if _gives(body, op))])
+        found.ops.update(pending)
+        pending.extend(op for op in calls if self._call(body, op, found, depth))
+        while pending:
+            op = pending.popleft()
+            for use in body.users(op):
+                if body.inputs(use.op)[use.input] not in found or use.op in found.ops or body.type(use.op) in SHAPES:
+                    continue
+                if self._calls(body, use.op):
+                    if self._call(body, use.op, found, depth):
+                        pending.append(use.op)
+                else:
+                    found.ops.add(use.op)
+                    pending.append(use.op)
+        return found
+
+    def _calls(self, body: Body, op: str) -> bool:
+        kind = body.type(op)
+        return (kind in CALLS or kind in self._functions) and bool(called(body, op, self._functions))
+
+    def _call(self, body: Body, op: str, found: VaryingIn, depth: int) -> bool:
+        """Add the outputs of a call that vary; tell whether there are new ones. A loop may have more at each turn."""
+        before, size = len(found.outputs), -1
+        while size != len(found.outputs):
+            size = len(found.outputs)
+            for name in called(body, op, self._functions):
+                found.outputs |= {Tensor(op, number) for number in self._results(body, op, name, found, depth)}
+            if body.type(op) not in LOOPS:
+                break
+        return len(found.outputs) > before
+
+    def _results(self, body: Body, op: str, name: str, found: VaryingIn, depth: int) -> Iterable[int]:
+        """Return the numbers of a call's outputs that vary by what one of its functions computes."""
+        function, loops = self._bodies[name], body.type(op) in LOOPS
+        if loops and is_condition(body, op, name):
+            return ()
+        if depth >= _DEEPEST:
+            return range(len(function.results))
+        inside = self.of(function, self.arguments(body, op, function, found), depth + 1)
+        return (number for number, result in enumerate(function.results) if result in inside)
+
+
+def _gives(body: Body, op: str) -> bool:
+    """Whether an op is data by itself. Single floats and truths are settings of a step: a rate, `is_training`."""
+    node, kind = body.nodes[op], body.type(op)
+    if kind in _VARIABLES:
+        held = tf.as_dtype(node.attr["dtype"].type)
+        return not held.is_floating and tf.TensorShape(node.attr["shape"].shape).rank != 0
+    if kind in _FED:
+        held = tf.as_dtype(node.attr["dtype"].type)
+        return held.is_integer or held == tf.string or _rank(body, op) != 0
+    return kind in GIVERS or ("seed" in node.attr and _rank(body, op) != 0)
+
+
+def _rank(body: Body, op: str) -> int | None:
+    known = body.shape(Tensor(op)).rank
+    if known is None and "shape" in body.nodes[op].attr:
+        known = tf.TensorShape(body.nodes[op].attr["shape"].shape).rank
+    return None if known is None else int(known)

@@ -1,0 +1,94 @@
+"""The only module that touches names, of tf.estimator and of how it reads checkpoints, that are not public.
+
+Tests guard each. Nothing here imports tf.estimator, which takes its time: a program that uses it has done so.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.training import checkpoint_utils
+
+__all__ = ["extend_exports", "extend_in_memory_evaluators", "extend_load_variable"]
+
+_ESTIMATOR = "tensorflow_estimator.python.estimator.estimator"
+_HOOKS = "tensorflow_estimator.python.estimator.hooks.hooks"
+
+
+#: The checkpoint that an Estimator is exporting.
+_exported: contextvars.ContextVar[str | None] = contextvars.ContextVar("exported", default=None)
+
+
+def extend_exports(prepare: Callable[[tf.Graph, str], None]) -> None:
+    """Let `prepare` change each graph that an Estimator exports, if the program has tf.estimator.
+
+    It gets the graph that model_fn has just built, and the checkpoint that its Saver is going to restore.
+    """
+    kind: Any = getattr(sys.modules.get(_ESTIMATOR), "Estimator", None)
+    if kind is None or hasattr(kind._add_meta_graph_for_mode, "__wrapped__"):
+        return
+    add, call = kind._add_meta_graph_for_mode, kind._call_model_fn
+
+    @functools.wraps(add)
+    def added(self: Any, builder: Any, receivers: Any, checkpoint_path: Any, *settings: Any, **named: Any) -> Any:
+        token = _exported.set(str(checkpoint_path))
+        try:
+            return add(self, builder, receivers, checkpoint_path, *settings, **named)
+        finally:
+            _exported.reset(token)
+
+    @functools.wraps(call)
+    def called(self: Any, *arguments: Any, **named: Any) -> Any:
+        spec = call(self, *arguments, **named)
+        path = _exported.get()
+        if path is not None:
+            prepare(tf.compat.v1.get_default_graph(), path)
+        return spec
+
+    kind._add_meta_graph_for_mode, kind._call_model_fn = added, called
+
+
+def extend_in_memory_evaluators(hook: Callable[[Any, tf.Graph, set[str]], Any]) -> None:
+    """Let every evaluation of an InMemoryEvaluatorHook have one more hook, if the program has tf.estimator.
+
+    `hook` gets the session that trains, the graph that evaluates, and the names of the variables that are carried over.
+    """
+    kind: Any = getattr(sys.modules.get(_HOOKS), "InMemoryEvaluatorHook", None)
+    if kind is None or hasattr(kind._evaluate, "__wrapped__"):
+        return
+    evaluate = kind._evaluate
+
+    @functools.wraps(evaluate)
+    def evaluated(self: Any, session: Any) -> None:
+        own = self._all_hooks
+        self._all_hooks = [*own, hook(session, self._graph, set(self._var_name_to_train_var))]
+        try:
+            evaluate(self, session)
+        finally:
+            self._all_hooks = own
+
+    kind._evaluate = evaluated
+
+
+def extend_load_variable(read: Callable[[Any, str], Any]) -> None:
+    """Let `read` say what `load_variable` and `get_variable_value` return, from a checkpoint's reader and a name."""
+    opened = checkpoint_utils.load_checkpoint
+
+    class Reader:
+        """What reads a checkpoint; it asks `read` for the tensors."""
+
+        def __init__(self, path: Any) -> None:
+            self._reader = opened(path)
+
+        def get_tensor(self, name: str) -> Any:
+            return read(self._reader, name)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._reader, name)
+
+    checkpoint_utils.load_checkpoint = Reader

@@ -1,0 +1,120 @@
+"""DeepRec's fields of `tf.ConfigProto`, which a message of stock TensorFlow cannot have: `tf.ConfigProto()` wraps one.
+
+Most of them only make DeepRec faster, and are taken; those that change what a step computes are refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+__all__ = ["TAKEN", "ConfigProto", "ExecutorPolicy", "unwrapping"]
+
+_stock: Any = tf.compat.v1.ConfigProto
+_Message: Any = _stock.__mro__[1]
+_FASTER = "it changes no result, and there is nothing here that it could make faster"
+#: Fields without effect, by name, with the reason.
+TAKEN: dict[str, str] = {
+    "do_op_fusion": _FASTER,
+    "do_smart_stage": _FASTER,
+    "do_smart_stage_gpu": _FASTER,
+    "stage_subgraph_on_cpu": _FASTER,
+    "stage_multi_stream": _FASTER,
+    "use_multi_stream": _FASTER,
+    "executor_policy": _FASTER,
+    "session_stage_subgraph_thread_pool": _FASTER,
+    "do_async_embedding": "rows are looked up in the step itself, so they are never those of the step before",
+    "async_embedding_options": "as `do_async_embedding`",
+}
+#: Fields that change what a step computes, with what they may be set to all the same, and what to do instead.
+_REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
+    "micro_batch_num": ((0, 1), "feed whole batches, and do not divide the batch size by it"),
+}
+
+
+class ExecutorPolicy:
+    """How DeepRec runs the ops of a graph; stock TensorFlow has one way."""
+
+    USE_NORMAL_EXECUTOR, USE_COST_MODEL_EXECUTOR, USE_INLINE_EXECUTOR = range(3)
+
+
+class _Options:
+    """Options without effect, of which every field can be set."""
+
+
+class _Wrapped:
+    """A message of protobuf with DeepRec's fields beside its own."""
+
+    def __init__(self, message: Any) -> None:
+        vars(self).update(_message=message, _more={})
+
+    def __getattr__(self, name: str) -> Any:
+        message, more = vars(self)["_message"], vars(self)["_more"]
+        if name in message.DESCRIPTOR.fields_by_name or not (name in TAKEN or name in _REFUSED):
+            value = getattr(message, name)
+            return more.setdefault(name, _Wrapped(value)) if isinstance(value, _Message) else value
+        return more.setdefault(name, _Options() if name.endswith("options") else 0)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        fields = vars(self)["_message"].DESCRIPTOR.fields_by_name
+        if name in _REFUSED and name not in fields:
+            allowed, remedy = _REFUSED[name]
+            if value not in allowed:
+                raise ValueError(f"the field {name} = {value!r} of tf.ConfigProto is not supported: {remedy}")
+        elif name not in TAKEN or name in fields:
+            setattr(vars(self)["_message"], name, value)
+            return
+        vars(self)["_more"][name] = value
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = type(self)(copy.deepcopy(vars(self)["_message"], memo))
+        return made
+
+    def __repr__(self) -> str:
+        return repr(vars(self)["_message"])
+
+    def __eq__(self, other: object) -> bool:
+        return bool(_plain(self) == _plain(other))
+
+    __hash__ = None  # type: ignore[assignment]  # as messages
+
+
+class ConfigProto(_Wrapped):
+    """TensorFlow's ConfigProto, which also takes DeepRec's fields."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Take the message's fields, or a message."""
+        if args:
+            super().__init__(args[0])
+            return
+        own = {name: kwargs.pop(name) for name in list(kwargs) if name in TAKEN or name in _REFUSED}
+        super().__init__(_stock(**{name: _plain(value) for name, value in kwargs.items()}))
+        for name, value in own.items():
+            setattr(self, name, value)
+
+    @property
+    def __class__(self) -> Any:
+        """The class of the message, as those that take one ask."""
+        return _stock
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None:
+        raise TypeError(f"the class of a tf.ConfigProto cannot become {value!r}")
+
+
+def unwrapping(stock: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an `__init__` that gets the message where it is given what wraps one."""
+
+    @functools.wraps(stock)
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        stock(self, *map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
+
+    return made
+
+
+def _plain(value: Any) -> Any:
+    return vars(value)["_message"] if issubclass(type(value), _Wrapped) else value

@@ -1,0 +1,126 @@
+"""Says when an optimizer would let the copies of variables that ranks have drift apart: nothing reduced its gradients.
+
+What an optimizer is given in a graph shows by its way there: a gradient that depends on the rows that this rank looked
+up, or on its batch, and on the way came through no sum over ranks, is this rank's alone. Eager gradients show nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tensorflow
+from runtime.ranks.engine import RanksError
+from runtime.ranks.gradients import of_table
+from runtime.ranks.starting import size
+
+__all__ = ["refuse_drift", "watch", "watch_keras"]
+
+#: Ops with the same result on all ranks; what Python functions do is not known, and not blamed.
+_SAME = (
+    *("HorovodAllreduce", "HorovodGroupedAllreduce", "HorovodAllgather", "HorovodGroupedAllgather", "HorovodBroadcast"),
+    *("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "PyFunc", "EagerPyFunc"),
+)
+#: Rows that this rank looked up.
+_LOOKUPS = ("HorovodAlltoall", "CollectiveAllToAll", "RecLookup", "RecSumRows")
+_BATCH = ("Placeholder", "IteratorGetNext", "QueueDequeue", "ReaderRead")
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "While", "StatelessWhile", "Case")
+
+
+def watch(optimizer: Any, method: str) -> None:
+    """Let a class of optimizers check the pairs (gradient, variable) that its `method` takes first."""
+    stock = getattr(optimizer, method)
+    if hasattr(stock, "watches_drift"):
+        return
+
+    @functools.wraps(stock)
+    def checked(self: Any, grads_and_vars: Iterable[tuple[Any, Any]], *args: Any, **kwargs: Any) -> Any:
+        if size() > 1 and not hasattr(self, "reduces_over_ranks"):
+            grads_and_vars = list(grads_and_vars)
+            refuse_drift(type(self).__name__, grads_and_vars)
+        return stock(self, grads_and_vars, *args, **kwargs)
+
+    checked.watches_drift = True  # type: ignore[attr-defined]
+    setattr(optimizer, method, checked)
+
+
+def watch_keras() -> None:
+    """Let optimizers of Keras check their pairs, too; `fit` of a model with tables is checked by runtime.keras."""
+    with contextlib.suppress(AttributeError, ImportError):
+        watch(tf.keras.optimizers.Optimizer, "apply_gradients")
+        watch(tf.keras.optimizers.legacy.Optimizer, "apply_gradients")
+
+
+def refuse_drift(optimizer: str, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
+    """Refuse gradients of variables that are this rank's alone; those of tables are summed by their lookups.
+
+    Raises:
+        RanksError: there are some.
+    """
+    pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
+    dense = [(gradient, variable) for gradient, variable in pairs if not of_table(variable)]
+    blamed = _LOOKUPS if len(dense) == len(pairs) else _LOOKUPS + _BATCH
+    alone = [variable.name for gradient, variable in dense if _is_own(gradient, blamed)]
+    if alone:
+        names = ", ".join(f"`{name.split(':')[0]}`" for name in alone[:3]) + (", …" if len(alone) > 3 else "")
+        raise RanksError(
+            f"{optimizer} would let the copies of {names} that {size()} ranks have drift apart, as nothing reduces "
+            "their gradients: wrap the optimizer in horovod.tensorflow.DistributedOptimizer (op=Sum where the loss "
+            "divides by the size of all batches together, Average where each rank's divides by its own) or, one of "
+            "Keras, in runtime.keras.DistributedOptimizer, or apply what runtime.ranks.reduced_gradients returns"
+        )
+
+
+def _is_own(gradient: Any, blamed: tuple[str, ...]) -> bool:
+    tensors = tf.nest.flatten(gradient, expand_composites=True)
+    symbolic = [one for one in tensors if isinstance(one, tf.Tensor) and not hasattr(one, "numpy")]
+    return _differs(symbolic, blamed, {})
+
+
+#: The ops that a walk has come to: by name, and where it tells outputs apart, their number.
+_Seen = dict[tuple[str, int], tf.Operation]
+
+
+def _differs(tensors: list[tf.Tensor], blamed: tuple[str, ...], seen: _Seen) -> bool:
+    """Whether one of the tensors depends on what is this rank's, but for what came through a sum over ranks."""
+    pending = list(tensors)
+    while pending:
+        tensor = pending.pop()
+        # What `tf.custom_gradient` returns stands beside its arguments.
+        number = tensor.value_index if tensor.op.type == "IdentityN" else -1
+        op, key = tensor.op, (tensor.op.name, number)
+        if key in seen:
+            continue
+        seen[key] = op
+        if op.type.startswith(blamed) and not _is_setting(op):
+            return True
+        if not _is_same(op, blamed, seen):
+            pending += [op.inputs[number]] if number >= 0 else list(op.inputs)
+    return False
+
+
+def _is_same(op: tf.Operation, blamed: tuple[str, ...], seen: _Seen) -> bool:
+    if op.type == "Merge":  # Horovod sums in a branch, and in the other one, for one rank alone, it does not
+        return any(_is_sum(tensor, blamed, seen) for tensor in op.inputs)
+    if op.type in _CALLS:
+        return any(node.op.startswith(_SAME) for node in _tensorflow.nodes_called(op))
+    return bool(op.type.startswith(_SAME))
+
+
+def _is_sum(tensor: tf.Tensor, blamed: tuple[str, ...], seen: _Seen) -> bool:
+    inner = dict(seen)
+    differs = _differs([tensor], blamed, inner)
+    return not differs and any(op.type.startswith(_SAME) for key, op in inner.items() if key not in seen)
+
+
+def _is_setting(op: tf.Operation) -> bool:
+    """Whether it is a number for all ranks (a rate, a scale of losses), or the argument of a function."""
+    argument = op.type == "Placeholder" and getattr(op.graph, "building_function", False)
+    return bool(argument) or (op.type.startswith("Placeholder") and bool(op.outputs[0].shape.rank == 0))
+
+
+watch(tf.compat.v1.train.Optimizer, "apply_gradients")

@@ -1,0 +1,174 @@
+"""The original is run by its trainer's own path, so that nothing the trainer does is left out of the comparison."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.schema import Schema, load_schema
+from migrate.source.frontends.paddle import convert
+from migrate.source.options import Options
+from migrate.verify.paddle import pair
+from migrate.verify.settings import Settings
+
+pytestmark = pytest.mark.paddle
+NET = """
+import paddle.nn as nn
+import paddle.nn.functional as F
+
+
+class Net(nn.Layer):
+    def __init__(self, size):
+        super().__init__()
+        self.first = nn.Linear(size, 4)
+        self.second = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return F.sigmoid(self.second(F.relu(self.first(x))))
+"""
+TRAINER = """
+import paddle
+import paddle.nn.functional as F
+
+import net
+
+
+class DygraphModel:
+    def create_model(self, config):
+        model = net.Net(config.get("hyper_parameters.size"))
+        # made
+        return model
+
+    def create_feeds(self, batch_data, config):
+        label = paddle.to_tensor(batch_data[0].numpy().astype("float32").reshape(-1, 1))
+        x = paddle.to_tensor(batch_data[1].numpy().astype("float32").reshape(-1, 20))
+        # fed
+        return x, label
+
+    def create_loss(self, pred, label):
+        return paddle.mean(F.log_loss(pred, label))
+
+    def create_optimizer(self, dy_model, config):
+        return paddle.optimizer.Adam(learning_rate=0.001, parameters=dy_model.parameters())
+
+    def create_metrics(self):
+        return [paddle.metric.Auc("ROC")], ["auc"]
+
+    def train_forward(self, dy_model, metrics_list, batch_data, config):
+        x, label = self.create_feeds(batch_data, config)
+        pred = dy_model.forward(x)
+        loss = self.create_loss(pred, label)
+        # lost
+        metrics_list[0].update(paddle.concat([1 - pred, pred], 1), label)
+        return loss, metrics_list, {"loss": loss}
+"""
+SCHEMA = """
+version: 1
+model: {class: Net}
+input: {size: 20, dense: [[0, 3]], sparse: [{name: p, start: 3, size: 9}, {name: q, start: 12, size: 8}]}
+labels: [a]
+tasks: [{name: a, output: 0, label: a, positive: 0}]
+"""
+ADAM = "Adam(learning_rate=0.001"
+#: id -> (what stands in the trainer, what is planted there, which result shows it)
+PLANTED = {
+    "l2": ("# lost", "loss = loss + 0.1 * paddle.sum(paddle.square(dy_model.first.weight))", "loss"),
+    "scaled-loss": ("# lost", "loss = loss * 2", "loss"),
+    "other-loss": ("return loss, m", "return loss + paddle.mean(pred), m", "loss"),
+    "scaled-feeds": ("# fed", "x = x * 0.5", "outputs"),
+    "labels": ("# fed", "label = label * 0.9", "loss"),
+    "frozen": ("# made", "model.first.weight.stop_gradient = True", "gradients"),
+    "frozen-later": (
+        "        return paddle.o",
+        "        dy_model.first.weight.trainable = False\n        return paddle.o",
+        "gradients",
+    ),
+    "weights-set": ("# made", "model.first.weight.set_value(paddle.full([20, 4], 0.5))", "initial"),
+    "clip": (ADAM, f"{ADAM}, grad_clip=paddle.nn.ClipGradByNorm(9.0)", "gradients are clipped"),
+    "decay": (ADAM, f"{ADAM}, weight_decay=0.01", "weights decay"),
+    "regularizer": (ADAM, f"{ADAM}, weight_decay=paddle.regularizer.L1Decay(0.01)", "weights decay"),
+    "hidden-decay": (ADAM, ADAM.replace("Adam", "AdamW"), "weights decay"),
+    "scheduler": (ADAM, "Adam(learning_rate=paddle.optimizer.lr.StepDecay(0.1, 5)", "the learning rate is scheduled"),
+    "some": ("dy_model.parameters()", "dy_model.parameters()[1:]", "not all parameters"),
+}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """What the process of the original gets; the model's files lie in the folder."""
+    path, modules = list(sys.path), {name: sys.modules.get(name) for name in ("net", "dygraph_model")}
+    (tmp_path / "net.py").write_text(NET)
+    (tmp_path / "dygraph_model.py").write_text(TRAINER)
+    (tmp_path / "config.yaml").write_text("hyper_parameters: {size: 20}\n")
+    (tmp_path / "schema.yaml").write_text(SCHEMA)
+    schema = load_schema(tmp_path / "schema.yaml")
+    settings = Settings(steps=1, batches=1)
+    yield {"path": str(tmp_path / "net.py"), "schema": schema, "settings": settings, "rates": {}, "dtype": "float32"}
+    sys.path[:] = path
+    for name, module in modules.items():
+        sys.modules.pop(name, None)
+        sys.modules.update({name: module} if module else {})
+
+
+def measured(job: dict[str, Any], before: str = "", after: str = "") -> dict[str, Any]:
+    """Run the original with something planted in its trainer."""
+    from migrate.verify.paddle import original
+
+    trainer = Path(job["path"]).with_name("dygraph_model.py")
+    assert before in TRAINER
+    trainer.write_text(TRAINER.replace(before, after) if before else TRAINER)
+    return original.run({**job, **pair._model(job["path"], job["schema"])})
+
+
+def changed(plain: dict[str, Any], other: dict[str, Any]) -> set[str]:
+    """Return which results differ; initial values that are no longer drawn from a law count as such."""
+    found = set(other["beyond"])
+    found |= {"initial"} if plain["laws"].keys() != other["laws"].keys() else set()
+    first, second = plain["batches"][0], other["batches"][0]
+    found |= {"loss"} if first["loss"] != second["loss"] else set()
+    found |= {"outputs"} if not np.array_equal(first["outputs"], second["outputs"]) else set()
+    missing = any((first["gradients"][name] is None) != (grad is None) for name, grad in second["gradients"].items())
+    return found | ({"gradients"} if missing else set())
+
+
+def test_the_items_of_a_batch_are_found_and_each_deviation_shows(job: dict[str, Any]) -> None:
+    assert pair._model(job["path"], job["schema"])["layout"] == (1, {0: 0})
+    plain = measured(job)
+    assert plain["beyond"] == [] and plain["optimizer"] == "Adam" and changed(plain, measured(job)) == set()
+    for name, (before, after, shown) in PLANTED.items():
+        found = changed(plain, measured(job, before, after))
+        assert any(shown in told for told in found), (name, found)
+
+
+def test_what_a_trainer_lacks_is_run_without_it(job: dict[str, Any]) -> None:
+    short = TRAINER[: TRAINER.index("    def create_optimizer")]
+    result = measured(job, TRAINER, short)
+    assert result["notes"] == ("the loss is create_loss of dygraph_model.py",)
+    with pytest.raises(MigrateError, match=r"train_forward fails with .*correct it or the schema"):
+        measured(job, "# lost", "raise ValueError('no')")
+
+
+def test_an_optimizer_that_is_left_out_is_a_failure(job: dict[str, Any]) -> None:
+    single = {"beyond": ["weights decay"], "optimizer": "AdamW"}
+    half: Any = object.__new__(pair.Pair)
+    half.single = single
+    (found,) = half.optimizer()
+    assert found.verdict == "differs" and "weights decay, and the converted module has no optimizer" in found.note
+
+
+def test_scaled_feeds_are_not_equal_from_end_to_end(job: dict[str, Any], tmp_path: Path) -> None:
+    schema: Schema = job["schema"]
+    files = {name: (tmp_path / name).read_text() for name in ("dygraph_model.py", "config.yaml")}
+    converted = tmp_path / "converted.py"
+    converted.write_text(convert("net.py", NET, Options(schema), files).converted)
+    (tmp_path / "dygraph_model.py").write_text(TRAINER.replace("# fed", "x = x * 0.5"))
+    whole = pair.measure(job["path"], str(converted), schema, job["settings"])
+    verdicts = {c.stage: c.verdict for c in whole.comparisons()}
+    assert verdicts["loss"] == "differs" and verdicts["initial"] == "equal"
+    assert not any("float64" in note for note in whole.notes()), "the trainer's float32 is float64 there"

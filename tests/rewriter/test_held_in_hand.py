@@ -1,0 +1,120 @@
+"""What an author holds of a variable, its initializer say, works after the rewrite, or says what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rewriter import rewrite
+from rewriter.offline import rewrite_meta_graph
+from runtime import native
+
+v1 = tf.compat.v1
+ROWS, DIM = 6, 2
+ONES = np.ones([ROWS, DIM], np.float32)
+
+
+@dataclass
+class Held:
+    """The variable, what asks before the rewrite whether it and all others are set, its rows, and a train op."""
+
+    variable: Any
+    ids: Any
+    rows: Any
+    train: Any
+    is_set: Any
+    unset: Any
+
+
+def _build(use_resource: bool) -> Held:
+    starts = v1.random_uniform_initializer(2.0, 3.0)
+    variable = v1.get_variable("user", [ROWS, DIM], initializer=starts, use_resource=use_resource)
+    ids = v1.placeholder(tf.int64, [None], "ids")
+    rows = tf.identity(v1.nn.embedding_lookup(variable, ids), "rows")
+    train = v1.train.AdagradOptimizer(1.0).minimize(tf.reduce_sum(rows**2), name="train")
+    return Held(variable, ids, rows, train, v1.is_variable_initialized(variable), v1.report_uninitialized_variables())
+
+
+def _moved(graph: tf.Graph, use_resource: bool) -> Held:
+    held = _build(use_resource)
+    assert [table.name for table in rewrite(graph).tables] == ["user"]
+    return held
+
+
+BOTH = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+
+
+def _fed(held: Held, session: Any) -> None:
+    session.run(held.variable.initializer, {held.variable.initializer.inputs[1]: ONES})
+
+
+STARTS: dict[str, tuple[Callable[[Held, Any], Any], float | None]] = {
+    "initializer": (lambda held, session: session.run(held.variable.initializer), None),
+    "fed": (_fed, 1.0),
+    "load": (lambda held, session: held.variable.load(2.0 * ONES, session), 2.0),
+    "variables_initializer": (lambda held, session: session.run(v1.variables_initializer([held.variable])), None),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("how", STARTS)
+def test_the_initializer_starts_the_table(graph: tf.Graph, how: str, use_resource: bool) -> None:
+    held = _moved(graph, use_resource)
+    start, value = STARTS[how]
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        for _ in range(30):
+            session.run(held.train, {held.ids: [1, 1, 2]})
+        assert (session.run(held.rows, {held.ids: [1]}) < 2.0).all()
+        start(held, session)
+        found = session.run(held.rows, {held.ids: [0, 1, 2]})
+        assert (found >= 2.0).all() if value is None else (found == value).all()
+
+
+@BOTH
+def test_whether_it_is_initialized_is_asked_of_the_table(graph: tf.Graph, use_resource: bool) -> None:
+    held = _moved(graph, use_resource)
+    later = v1.is_variable_initialized(held.variable), v1.report_uninitialized_variables([held.variable])
+    with v1.Session() as session:
+        assert not session.run(held.is_set) and not session.run(later[0])
+        assert {b"user", b"user/Adagrad"} <= set(session.run(held.unset))
+        assert list(session.run(later[1])) == [b"user"]
+        session.run(v1.global_variables_initializer())
+        assert session.run(held.is_set) and session.run(later[0])
+        assert session.run(held.unset).size == session.run(later[1]).size == 0
+
+
+@BOTH
+def test_a_graph_in_a_file_asks_the_table_too(graph: tf.Graph, use_resource: bool) -> None:
+    held = _build(use_resource)
+    start = v1.global_variables_initializer()
+    v1.add_to_collection("asked", held.is_set)
+    moved = rewrite_meta_graph(v1.train.export_meta_graph()).content
+    with tf.Graph().as_default(), v1.Session() as session:
+        native.ops()
+        v1.train.import_meta_graph(moved)
+        asked = [held.is_set.name, held.unset.name]
+        assert not session.run(asked[0])
+        assert b"user" in session.run(asked[1])
+        session.run(start.name)
+        assert session.run(asked[0])
+        assert session.run(asked[1]).size == 0
+
+
+@BOTH
+def test_values_of_the_whole_variable_say_what_to_fetch(graph: tf.Graph, use_resource: bool) -> None:
+    held = _build(use_resource)
+    values = [held.variable.value(), held.variable.read_value()]
+    rewrite(graph)
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        for value in (*values, held.variable):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="has become a table: fetch what is computed"):
+                session.run(value)
+        with pytest.raises(ValueError, match="uses the variable `user`, which became a table"):
+            held.variable.assign(ONES)

@@ -1,0 +1,181 @@
+"""DeepRec's modules, switches and data sets: what its own tests and its model zoo import and set."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from runtime.compat import deeprec
+
+_NAMES = {
+    "ops.kv_variable_ops": ("EmbeddingVariable", "DynamicEmbeddingVariable", "MultiHashVariable", "lookup_tier"),
+    "training.adam_async": ("AdamAsyncOptimizer",),
+    "training.adagrad_decay": ("AdagradDecayOptimizer",),
+    "training.adagrad_decay_v2": ("AdagradDecayOptimizerV2",),
+    "training.weight_decay_optimizers": ("AdamWOptimizer",),
+    "ops.embedding_ops": ("fused_safe_embedding_lookup_sparse", "group_embedding_lookup_sparse"),
+    "ops.prefetch": ("staged",),
+    "ops.work_queue": ("WorkQueue",),
+    "data.experimental.ops.parquet_dataset_ops": ("ParquetDataset",),
+    "feature_column.feature_column_v2": ("embedding_column", "group_embedding_column_scope"),
+}
+
+
+def test_modules_of_deeprec(rec: Any) -> None:
+    for module, names in _NAMES.items():
+        found = importlib.import_module(f"tensorflow.python.{module}")
+        assert all(hasattr(found, name) for name in names), module
+    from tensorflow.python.training import adam_async
+
+    assert adam_async.AdamAsyncOptimizer is rec.train.AdamAsyncOptimizer
+    with pytest.raises(AttributeError, match=r"weight_decay_optimizers\.MomentumWOptimizer is not served"):
+        _ = importlib.import_module("tensorflow.python.training.weight_decay_optimizers").MomentumWOptimizer
+    with pytest.raises(AttributeError, match=r"tensorflow\.contrib\.opt is not served"):
+        _ = rec.contrib.opt
+    deeprec.uninstall()
+    for module in ("ops.kv_variable_ops", "training.adam_async"):
+        with pytest.raises(ImportError):
+            importlib.import_module(f"tensorflow.python.{module}")
+    assert not hasattr(importlib.import_module("tensorflow.python.training"), "adam_async")
+
+
+@pytest.mark.parametrize("parts", [None, 3])
+def test_look_ups_by_the_inner_module(rec: Any, parts: int | None) -> None:
+    from tensorflow.python.ops import embedding_ops
+
+    matrix = np.arange(30, dtype=np.float32).reshape(10, 3)
+    start = rec.InitializerOption(initializer=rec.constant_initializer(matrix), default_value_dim=10)
+    variable = rec.get_embedding_variable(
+        "item",
+        3,
+        ev_option=rec.EmbeddingVariableOption(init_option=start),
+        partitioner=None if parts is None else rec.fixed_size_partitioner(parts),
+    )
+    ids = rec.SparseTensor([[0, 0], [2, 0], [2, 1]], rec.constant([1, 2, 4], rec.int64), [4, 2])
+    found = [
+        embedding_ops.embedding_lookup(variable, rec.constant([0, 5], rec.int64)),
+        embedding_ops.embedding_lookup_sparse(variable, ids, None, combiner="sum"),
+        embedding_ops.safe_embedding_lookup_sparse(variable, ids),
+        embedding_ops.fused_safe_embedding_lookup_sparse(variable, ids, None),
+        rec.nn.fused_embedding_lookup_sparse(variable, ids, None, combiner="sum"),
+        embedding_ops.embedding_lookup(rec.constant(matrix), [5]),
+    ]
+    zero, mean = np.zeros(3), (matrix[2] + matrix[4]) / 2
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        rows, pooled, safe, fused, fused_sum, stock = session.run(found)
+    np.testing.assert_array_equal(rows, matrix[[0, 5]])
+    np.testing.assert_array_equal(pooled, [matrix[1], zero, 2 * mean])
+    np.testing.assert_array_equal(fused_sum, pooled)
+    np.testing.assert_array_equal(safe, [matrix[1], zero, mean, zero])
+    np.testing.assert_array_equal(fused, safe)
+    np.testing.assert_array_equal(stock, matrix[[5]])
+
+
+def test_columns_of_contrib(rec: Any) -> None:
+    from tensorflow.contrib.layers.python.layers import feature_column, feature_column_ops
+
+    one, two = (
+        feature_column.sparse_column_with_embedding(column_name=name, dtype=rec.int64, evconfig=None) for name in "ab"
+    )
+    ones = rec.ones_initializer(rec.float32)
+    columns = [
+        feature_column.embedding_column(sparse_id_column=one, dimension=3, initializer=ones, do_fusion=True),
+        *feature_column.shared_embedding_columns([two], dimension=2, initializer=ones, combiner="sum"),
+    ]
+    ids = rec.SparseTensor([[0, 0], [0, 1]], rec.constant([1, 2], rec.int64), [1, 2])
+    found = feature_column_ops.input_from_feature_columns({"a": ids, "b": ids}, columns)
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        assert session.run(found).tolist() == [[1.0, 1.0, 1.0, 2.0, 2.0]]
+    option = rec.EmbeddingVariableOption()
+    with pytest.raises(ValueError, match="has an ev_option and an evconfig: give one"):
+        feature_column.sparse_column_with_embedding("a", ev_option=option, evconfig=option)
+    with pytest.raises(TypeError, match="needs a sparse_id_column and a dimension"):
+        feature_column.embedding_column(dimension=3)
+    with pytest.raises(NotImplementedError, match=r"use tf\.feature_column.linear_model"):
+        feature_column_ops.weighted_sum_from_feature_columns({}, columns)
+    with pytest.raises(ValueError, match=r"adaptive_mask_tensors` \['a'\] of input_layer is not supported"):
+        rec.feature_column.input_layer({"a": ids}, columns[:1], adaptive_mask_tensors={"a": None})
+
+
+def test_switches_of_a_session(rec: Any) -> None:
+    two = rec.constant(2)
+    config = rec.ConfigProto(allow_soft_placement=True)
+    assert isinstance(config, type(tf.compat.v1.ConfigProto()))
+    options = config.graph_options.optimizer_options
+    options.do_op_fusion = options.do_smart_stage = True
+    options.global_jit_level = 0
+    options.micro_batch_num = 1
+    config.graph_options.optimizer_options.async_embedding_options.threads_num = 4
+    config.executor_policy = rec.ExecutorPolicy.USE_INLINE_EXECUTOR
+    config.intra_op_parallelism_threads = 3
+    assert options.do_op_fusion is True and copy.deepcopy(config).intra_op_parallelism_threads == 3
+    with pytest.raises(
+        ValueError, match=r"micro_batch_num = 4 of tf\.ConfigProto is not supported: feed whole batches"
+    ):
+        options.micro_batch_num = 4
+    with pytest.raises(AttributeError, match="do_magic"):
+        options.do_magic = True
+    with rec.Session(config=config) as session:
+        assert session._config.intra_op_parallelism_threads == 3
+        assert session.run(two) == 2
+    with rec.train.MonitoredTrainingSession(config=config) as monitored:
+        assert monitored.run(two) == 2
+
+
+def test_staged_batches_are_the_batches(rec: Any) -> None:
+    batch = {"a": rec.constant([1]), "b": (rec.constant([2]), None)}
+    assert rec.staged(batch, num_threads=4, capacity=40) is batch
+    rec.train.mark_target_node([batch["a"]])
+    with rec.train.MonitoredTrainingSession(hooks=[rec.make_prefetch_hook()]) as session:
+        assert session.run(batch["a"]).tolist() == [1]
+    for settings, said in (
+        ({"num_threads": 0}, "must be 1 or more"),
+        ({"feed_dict": {1: 2}}, "`feed_dict` of tf.staged is not supported: .*Dataset"),
+        ({"ignored_exception_types": (1,)}, "ignore_errors"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            rec.staged(batch, **settings)
+    with pytest.raises(NotImplementedError, match="keep_weights of a variable_scope"):
+        rec.variable_scope("deep").keep_weights(dtype=rec.float32)
+
+
+def test_a_dataset_of_parquet_files(rec: Any, tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from tensorflow.python.data.experimental.ops.parquet_dataset_ops import ParquetDataset
+
+    columns = {"id": pa.array([1, 2, 3], pa.int64()), "word": ["a", "b", "c"], "x": pa.array([0.5, 1, 2], pa.float32())}
+    path = str(tmp_path / "a.parquet")
+    parquet.write_table(pa.table({**columns, "bag": [[1], [], [2]], "gap": [1, None, 2]}), path, row_group_size=2)
+
+    def read(*settings: Any, **named: Any) -> list[dict[str, Any]]:
+        dataset = ParquetDataset(*settings, **named)
+        made = rec.data.make_initializable_iterator(dataset)
+        batch, batches = made.get_next(), []
+        with rec.Session() as session:
+            session.run(made.initializer)
+            with pytest.raises(rec.errors.OutOfRangeError):
+                while True:
+                    batches.append({name: value.tolist() for name, value in session.run(batch).items()})
+        return batches
+
+    three = {"id": [1, 2, 3], "word": [b"a", b"b", b"c"], "x": [0.5, 1.0, 2.0]}
+    assert read([path, path], 4, ["id", "word", "x"], num_parallel_reads=2) == [three, three]
+    assert read(path, 2, ["id"], drop_remainder=True) == [{"id": [1, 2]}]
+    assert read(path, 4, ["id"], partition_count=2, partition_index=1) == [{"id": [3]}]
+    for settings, said in (
+        ((path, 2, ["nothing"]), "has no column 'nothing': it has id, word"),
+        ((path, 2), "'bag' .* holds lists, which is not supported"),
+        ((rec.constant([path]), 2), "give the names of the files as Python strings"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            ParquetDataset(*settings)
+    with pytest.raises(rec.errors.OpError, match=r"'gap' .* lacks values"):
+        read(path, 2, ["gap"])

@@ -1,0 +1,145 @@
+"""Ranks that train a table by different optimizers are told so at the next lookup; numbers of any width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import thread_ranks
+
+import runtime
+from runtime import ranks
+from runtime.checkpoint import rows as checkpointed
+from runtime.compat import sok
+from runtime.optimizers import adagrad, adam, gradient_descent
+from runtime.ranks import agreement
+
+_v1: Any = tf.compat.v1
+#: What makes the optimizer of a rank.
+_OTHERS: dict[str, Callable[[int], Any]] = {
+    "rule": lambda rank: (adagrad if rank else adam).create_hash_optimizer(0.1),
+    "rate": lambda rank: gradient_descent.create_hash_optimizer(0.1 * (rank + 1)),
+}
+
+
+def _step(table: Any, optimizer: Any) -> None:
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1, 2, 3], tf.int64)))
+    optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+
+
+def _table(placement: str) -> Any:
+    return runtime.create_table(tf.int64, 2, "user", tf.ones_initializer(), placement=placement)
+
+
+def _error(made: Callable[[int], Any], placement: str, traced: bool) -> str:
+    """Train until there is an error, of which there may be none; return its message."""
+    table, optimizer = _table(placement), made(ranks.rank())
+    step = tf.function(lambda: _step(table, optimizer)) if traced else lambda: _step(table, optimizer)
+    step()
+    try:
+        step()
+        step()
+    except tf.errors.InvalidArgumentError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("placement", ["distributed", "replicated", "localized:0"])
+@pytest.mark.parametrize("other", _OTHERS)
+def test_another_optimizer_is_an_error_that_names_the_table(other: str, placement: str, traced: bool) -> None:
+    made = _OTHERS[other]
+    for rank, error in enumerate(thread_ranks.run(2, lambda: _error(made, placement, traced))[0]):
+        assert f"the optimizer of `user` ({placement}, 2 wide) differs between ranks" in error
+        assert f"rank {rank} has trained by" in error
+    assert thread_ranks.run(2, lambda: _error(lambda rank: made(1), placement, traced))[0] == ["", ""]
+
+
+def test_rates_that_change_together_and_ranks_without_an_update_are_no_error() -> None:
+    def trained() -> list[float]:
+        table = _table("distributed")
+        rate = tf.Variable(1e-6)
+        optimizer = gradient_descent.create_hash_optimizer(rate)
+        for number in range(4):
+            rate.assign(0.5**number * (1 + 1e-7 * ranks.rank()))
+            if number or ranks.rank():
+                _step(table, optimizer)
+            else:  # this rank has no samples, and updates nothing
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([], tf.int64)))
+                tape.gradient(loss, table.variable)
+        return runtime.sparse_lookup(table, tf.constant([1, 2, 3], tf.int64), is_train=False).numpy().tolist()
+
+    (first, second), _ = thread_ranks.run(2, trained)
+    assert first == second
+
+
+def test_a_graph_of_tensorflow_1_tells_it_too() -> None:
+    def error() -> str:
+        with tf.Graph().as_default(), _v1.Session() as session:
+            table = _table("distributed")
+            optimizer = (adagrad if ranks.rank() else adam).create_hash_optimizer(0.1)
+            loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1, 2, 3], tf.int64)))
+            train = optimizer.minimize(loss)
+            session.run([_v1.global_variables_initializer(), _v1.tables_initializer()])
+            session.run(train)
+            try:
+                session.run(train)
+            except tf.errors.InvalidArgumentError as failed:
+                return str(failed)
+        return ""
+
+    errors = thread_ranks.run(2, error)[0]
+    assert all("the optimizer of `user` (distributed, 2 wide) differs between ranks" in one for one in errors)
+    assert "[adam]" in errors[0].replace('"', "").replace("b'", "").replace("'", "")
+
+
+def test_marks_by_number() -> None:
+    for places, alike in (([0, 0], True), ([65536 + 7, 65536 + 8], True), ([65536 + 7, 65536 + 9], False)):
+        assert bool(agreement._alike(tf.constant(places))) is alike
+    assert not agreement._alike(tf.constant([65536 + 7, 131072 + 7]))
+    assert agreement._alike(tf.constant([65536 + 7, 0, 65536 + 7]))
+    assert checkpointed.rule_names()[13] == "keras_adam"
+
+
+def test_sok_takes_row_splits_of_int32() -> None:
+    def pooled() -> list[list[list[float]]]:
+        tables = [sok.DynamicVariable(2, "1"), sok.Variable(np.ones([4, 2], np.float32))]
+        ids = tf.RaggedTensor.from_row_lengths(tf.constant([1, 2, 3], tf.int32), tf.constant([2, 1], tf.int32))
+        weights = ids.with_values(tf.constant([1.0, 3.0, 2.0]))
+        found = sok.lookup_sparse(tables, [ids] * 2, combiners=["sum", "mean"])
+        found += sok.lookup_sparse(tables, [ids] * 2, [weights] * 2, combiners=["sum", "mean"])
+        return [one.numpy().tolist() for one in found]
+
+    sok.init(use_legacy_optimizer=False)
+    want = [[[2.0, 2.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[4.0, 4.0], [2.0, 2.0]], [[1.0, 1.0], [1.0, 1.0]]]
+    assert thread_ranks.run(2, pooled)[0] == [want, want]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ids_and_row_splits_of_int32(weighted: bool) -> None:
+    rows = [[1, 2], [], [3, 1, 1]]
+
+    def pooled() -> list[np.ndarray]:
+        table = _table("distributed")
+        ids = tf.ragged.constant(rows, dtype=tf.int32, row_splits_dtype=tf.int32)
+        weights = tf.ragged.constant([[1.0, 2.0], [], [1.0, 1.0, 4.0]], row_splits_dtype=tf.int32) if weighted else None
+        sparse = ids.to_sparse()
+        scale = None if weights is None else weights.to_sparse()
+        return [
+            one.numpy()
+            for one in (
+                runtime.embedding_lookup_sparse(table, ids, weights, combiner="sum"),
+                runtime.safe_embedding_lookup_sparse(table, sparse, scale, combiner="sum"),
+                *runtime.grouped_embedding_lookup_sparse([(table, ids, weights), (table, sparse, scale)], "sum"),
+            )
+        ]
+
+    want = [[3.0] * 2, [0.0] * 2, [6.0] * 2] if weighted else [[2.0] * 2, [0.0] * 2, [3.0] * 2]
+    for found in thread_ranks.run(2, pooled)[0]:
+        for one in found:
+            np.testing.assert_array_equal(one, want)
