@@ -1,6 +1,7 @@
 """Makes the `benchmarks` package importable: it is part of the repository and not of the distribution."""
 
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.support.paths import ROOT
+
+sys.path.insert(0, str(ROOT))

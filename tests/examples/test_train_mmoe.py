@@ -10,11 +10,13 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import forking
 import numpy as np
 import pytest
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "mmoe"
+from tests.support import forking
+from tests.support.paths import ROOT
+
+EXAMPLE = ROOT / "examples" / "mmoe"
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,10 @@ import tempfile
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
-from property_admission import COEFFICIENTS, AdmissionDriver, AdmissionOracle, Case, admission_world
-from property_numbers import RATE, SEED, numbers
-from property_settings import run
+
+from tests.support.property.admission import COEFFICIENTS, AdmissionDriver, AdmissionOracle, Case, admission_world
+from tests.support.property.numbers import RATE, SEED, numbers
+from tests.support.property.settings import run
 
 _DIM = 3
 _KEY = st.one_of(st.integers(1, 8), st.integers(1, 8), st.sampled_from([-(2**63), 2**63 - 1, 0, -1, 2**32]))

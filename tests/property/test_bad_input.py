@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from property_world import Driver, world
 
 from runtime.native import ops
+from tests.support.property.world import Driver, world
 
 v1 = tf.compat.v1
 INVALID = tf.errors.InvalidArgumentError

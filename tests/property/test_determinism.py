@@ -6,14 +6,14 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import forking
+from tests.support import forking
 
 HERE = Path(__file__).parent
 
 
 def _replay(folder: Path, threads: int, mode: str) -> list[str]:
     environment = os.environ | {"RECMIGRATE_NUM_THREADS": str(threads)}
-    done = forking.run(HERE / "replay.py", folder, "11", mode, env=environment)
+    done = forking.run(replay.__file__, folder, "11", mode, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()
 

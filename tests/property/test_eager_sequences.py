@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
-from property_dense import DENSE_RULES, KEYS
-from property_eager import EagerDriver, eager_world
-from property_numbers import SEED, numbers
-from property_rules import RULES
-from property_settings import run
+
+from tests.support.property.dense import DENSE_RULES, KEYS
+from tests.support.property.eager import EagerDriver, eager_world
+from tests.support.property.numbers import SEED, numbers
+from tests.support.property.rules import RULES
+from tests.support.property.settings import run
 
 _KEYS = st.lists(st.sampled_from(KEYS), max_size=10)
 _RATE = st.sampled_from([0.1, 0.1, 0.01, 0.001, 0.0])

@@ -7,10 +7,11 @@ import tempfile
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
-from property_admission import AdmissionOracle, Case
-from property_expansion import ExpansionDriver, expansion_world
-from property_numbers import RATE, SEED, numbers
-from property_settings import run
+
+from tests.support.property.admission import AdmissionOracle, Case
+from tests.support.property.expansion import ExpansionDriver, expansion_world
+from tests.support.property.numbers import RATE, SEED, numbers
+from tests.support.property.settings import run
 
 _DIM = 3
 _KEY = st.integers(1, 12) | st.sampled_from([-(2**63), 2**63 - 1, 0, -1])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
-from property_world import Driver, world
+
+from tests.support.property.world import Driver, world
 
 
 def test_hundreds_of_thousands_of_ids() -> None:

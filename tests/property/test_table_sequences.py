@@ -10,11 +10,12 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
-from property_numbers import RATE, SEED, numbers
-from property_oracle import Oracle
-from property_rules import RULES
-from property_settings import run
-from property_world import Driver, world
+
+from tests.support.property.numbers import RATE, SEED, numbers
+from tests.support.property.oracle import Oracle
+from tests.support.property.rules import RULES
+from tests.support.property.settings import run
+from tests.support.property.world import Driver, world
 
 _EXTREME = [-(2**63), -(2**63) + 1, 2**63 - 1, -1, 0, 2**32, -(2**32), 2**31 - 1, -(2**31)]
 _KEY = st.one_of(st.integers(1, 6), st.sampled_from(_EXTREME), st.integers(-(2**63), 2**63 - 1))

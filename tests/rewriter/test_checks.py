@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from rewriter_models import build
 
 from rewriter import _tensorflow, rewrite
 from rewriter.checks import RewriteError, check
@@ -15,6 +14,7 @@ from rewriter.facts import StaticAnswer
 from rewriter.graph import GraphView, Use
 from rewriter.live import apply_plan
 from rewriter.plan import InputEdit, Plan, make_plan
+from tests.support.rewriter.models import build
 
 v1 = tf.compat.v1
 

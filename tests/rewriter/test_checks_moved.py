@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from rewriter_models import build
 
 from rewriter import _tensorflow, rewrite
 from rewriter.checks import RewriteError, check
@@ -14,6 +13,7 @@ from rewriter.checks_moved import check_collections, check_readers, collections_
 from rewriter.graph import GraphView
 from rewriter.live import apply_plan
 from rewriter.plan import Plan, make_plan
+from tests.support.rewriter.models import build
 
 v1 = tf.compat.v1
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 import tensorflow as tf
-import trace_models
 
 from rewriter import rewrite
 from rewriter.drawing import _ROOM, draw, shortened
 from rewriter.layout import BOX, GAP, place
 from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
+from tests.support.paths import ROOT
+from tests.support.rewriter import traced as trace_models
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = ("a", "scope/" * 40 + "MatMul", "<b>&\"'", "\x00\x1b\ud800\u202e", "名前" * 30, "")
@@ -29,7 +29,7 @@ def boxes_of(svg: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def region(graph: tf.Graph, monkeypatch: pytest.MonkeyPatch) -> Region:
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(ROOT)
     trace_models.whole_model()
     return rewrite(graph, dry_run=True).regions[0]
 

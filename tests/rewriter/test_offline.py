@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import forking
 import numpy as np
 import pytest
 import tensorflow as tf
-from rewriter_compare import head, variable
 from tensorflow.core.protobuf import control_flow_pb2
 
 from rewriter.checks import RewriteError
@@ -19,6 +17,8 @@ from rewriter.contexts import forget_gone
 from rewriter.graph import GraphView
 from rewriter.named import variable_in
 from rewriter.offline import Rewritten, rewrite_graph_def, rewrite_meta_graph
+from tests.support import forking
+from tests.support.rewriter.compare import head, variable
 
 v1 = tf.compat.v1
 _OPTIMIZERS: Mapping[str, Callable[[], Any]] = {
@@ -48,7 +48,7 @@ def _meta(build: Callable[[], Any] = _build, saver: bool = True) -> Any:
 
 
 def _train(meta: Path, checkpoint: Path | str, target: Path, steps: int = 15) -> list[float]:
-    done = forking.run(Path(__file__).with_name("offline_run.py"), meta, checkpoint, str(steps), target)
+    done = forking.run(offline_run.__file__, meta, checkpoint, str(steps), target)
     assert done.returncode == 0, done.stderr[-3000:]
     losses: list[float] = json.loads(done.stdout.splitlines()[-1])
     return losses

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import tensorflow as tf
-import trace_models
-from trace_models import line_of
 
 from rewriter import rewrite
 from rewriter.graph import GraphView
 from rewriter.plan import Plan, make_plan
+from tests.support.paths import ROOT
+from tests.support.rewriter import traced as trace_models
+from tests.support.rewriter.traced import line_of
 
 v1 = tf.compat.v1
 FILE = "tests/rewriter/trace_models.py"
@@ -20,7 +20,7 @@ FILE = "tests/rewriter/trace_models.py"
 
 @pytest.fixture(autouse=True)
 def _above_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(ROOT)
 
 
 def judged(graph: tf.Graph) -> Plan:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from rewriter_compare import DIM, ROWS, variable
 
 from rewriter import rewrite
+from tests.support.rewriter.compare import DIM, ROWS, variable
 
 v1 = tf.compat.v1
 both = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 import tensorflow as tf
-import trace_models
-from rewriter_models import build
 
 from rewriter import rewrite
 from rewriter.cutting import _BOXES
 from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Region
+from tests.support.rewriter import traced as trace_models
+from tests.support.rewriter.models import build
 
 v1 = tf.compat.v1
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from numpy.typing import NDArray
-from rewriter_compare import head, variable
 
 from rewriter.files import graphs_of, read_message
 from rewriter.saved_model import write_saved_model
 from rewriter.several import judge_meta_graphs, rewrite_meta_graphs
+from tests.support.rewriter.compare import head, variable
 
 v1 = tf.compat.v1
 _IDS = np.array([[3, 0, 59], [7, 7, 1]])

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from rewriter_models import DIM, OPTIMIZERS, ROWS, batches, build
 
 from rewriter import GraphModifierHook, rewrite
+from tests.support.rewriter.models import DIM, OPTIMIZERS, ROWS, batches, build
 
 v1 = tf.compat.v1
 

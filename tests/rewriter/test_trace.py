@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-import trace_models
-from trace_models import line_of
 
 from rewriter.trace import source_of, sources_of
+from tests.support.paths import ROOT
+from tests.support.rewriter import traced as trace_models
+from tests.support.rewriter.traced import line_of
 
 v1 = tf.compat.v1
 
@@ -21,7 +22,7 @@ def of(mark: str, function: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _above_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(ROOT)
 
 
 def ids() -> Any:

@@ -8,9 +8,8 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from unread import unread
-
 import runtime.optimizers
+from tests.support.runtime.unread import unread
 
 _MODULES = (
     "runtime",

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from runtime_helpers import make_table, session
 
 import runtime
 from runtime import optimizers
+from tests.support.runtime.tables import make_table, session
 
 _PAIR = "tables_and_ids` must be a list of pairs (table, ids)"
 _LOOKUPS = "`lookups`: got None, must be a list of"

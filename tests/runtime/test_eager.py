@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from runtime_helpers import make_table
 
 import runtime
 from runtime import native
 from runtime.optimizers import adagrad, gradient_descent, lazy_adam
+from tests.support.runtime.tables import make_table
 
 _ROWS = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
 _BATCHES = np.random.default_rng(1).integers(0, 10, size=(6, 5, 2))

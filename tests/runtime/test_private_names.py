@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from runtime_helpers import make_table
 
 from runtime import _tensorflow
+from tests.support.runtime.tables import make_table
 
 pytestmark = pytest.mark.usefixtures("graph")
 

@@ -12,8 +12,8 @@ import pytest
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[3]
 GOOD = (
     "import tensorflow.compat.v1 as tf\n"
     'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'

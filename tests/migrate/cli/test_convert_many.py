@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.support.paths import ROOT
+
 GOOD = (
     "import tensorflow.compat.v1 as tf\n"
     'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from click.testing import CliRunner
-from disk_moments import moments
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
+from tests.support.disk_moments import moments
 
 v1 = tf.compat.v1
 

@@ -11,8 +11,7 @@ from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from migrate.source.rules.catalogue import catalogue
 from migrate.source.rules.pages import KINDS
-
-ROOT = Path(__file__).parents[3]
+from tests.support.paths import ROOT
 
 
 def migrate(*arguments: str, cwd: Path | None = None, monkeypatch: pytest.MonkeyPatch | None = None) -> Result:

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from programs import EXAMPLE, SCHEMA
 
 from migrate.project.build import render, write_files
 from migrate.project.facts import project_facts
+from tests.support.project_programs import EXAMPLE, SCHEMA
 
 
 @pytest.fixture(scope="module")

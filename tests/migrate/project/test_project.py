@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from programs import RATE, SCHEMA, clean, losses, opened, printed, trained
 
 from migrate.errors import MigrateError
 from migrate.project.build import ProjectOptions, write_project
 from migrate.project.literal import literal
+from tests.support.project_programs import RATE, SCHEMA, clean, losses, opened, printed, trained
 
 v1 = tf.compat.v1
 

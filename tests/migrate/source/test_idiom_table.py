@@ -8,11 +8,11 @@ import pytest
 
 pytest.importorskip("tensorflow")
 import numpy as np
-from idiom_proof import Measured, measured
-from idiom_runner import STEPS
-from idiom_table import APPLICABILITY, PAGE, SECTIONS, VERDICTS, Conversion, Idiom, idioms, page
 
 from migrate.report.model import State
+from tests.support.source.idiom_proof import Measured, measured
+from tests.support.source.idiom_runner import STEPS
+from tests.support.source.idiom_table import APPLICABILITY, PAGE, SECTIONS, VERDICTS, Conversion, Idiom, idioms, page
 
 pytestmark = pytest.mark.each_case
 

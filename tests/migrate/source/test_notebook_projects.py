@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project_helpers import HEAD, convert, importable, reasons, verdicts, write
 
 from migrate.report.model import State
 from migrate.source.options import Options
 from migrate.source.run import convert_paths
+from tests.support.source.projects import HEAD, convert, importable, reasons, verdicts, write
 
 MODEL = HEAD + (
     "class Model(object):\n"

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-import forking
 import pytest
 
 from migrate.verify import worker, workers
+from tests.support import forking
 
 _IN_TENSORFLOW = "migrate.verify.tensorflow", "migrate.verify.keras"
 _own_end_of = workers.end_of

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-import thread_ranks
 
 import runtime
 from runtime import ranks
@@ -16,6 +15,7 @@ from runtime.checkpoint import rows as checkpointed
 from runtime.compat import sok
 from runtime.optimizers import adagrad, adam, gradient_descent
 from runtime.ranks import agreement
+from tests.support.ranks import thread_ranks
 
 _v1: Any = tf.compat.v1
 #: What makes the optimizer of a rank.

@@ -11,14 +11,15 @@ import sys
 import time
 from pathlib import Path
 
-import fault_worker
 import numpy as np
 import pytest
 
 from runtime import launch
 from runtime.ranks.checkpoint import latest
+from tests.support.paths import ROOT
+from tests.support.ranks import fault_worker
 
-_LAUNCHER = Path(__file__).parents[3] / "runtime" / "launch.py"
+_LAUNCHER = ROOT / "runtime" / "launch.py"
 _TIMEOUT = 8
 
 _horovod = pytest.mark.skipif(

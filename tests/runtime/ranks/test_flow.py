@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from thread_ranks import Shelf, Threads
 
 import runtime
 from runtime import ranks
 from runtime.ranks import starting
+from tests.support.ranks.thread_ranks import Shelf, Threads
 
 v1: Any = tf.compat.v1
 _plain: Any = tf.autograph.experimental.do_not_convert

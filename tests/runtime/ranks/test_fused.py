@@ -8,7 +8,6 @@ from unittest import mock
 import numpy as np
 import pytest
 import tensorflow as tf
-import thread_ranks
 
 import runtime
 from runtime import ranks
@@ -16,6 +15,7 @@ from runtime.compat import deeprec
 from runtime.compat.deeprec import grouped
 from runtime.optimizers import gradient_descent
 from runtime.ranks import fused, messages
+from tests.support.ranks import thread_ranks
 
 RATE = 0.5
 KEYS = np.arange(-1010, 1010, 7)

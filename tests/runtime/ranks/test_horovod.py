@@ -7,12 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import graph_worker
 import numpy as np
 import pytest
 
+from tests.support.paths import ROOT
+from tests.support.ranks import graph_worker
+
 _WORKER = Path(graph_worker.__file__)
-_LAUNCHER = [sys.executable, str(Path(__file__).parents[3] / "runtime" / "launch.py"), "--engine", "horovod"]
+_LAUNCHER = [sys.executable, str(ROOT / "runtime" / "launch.py"), "--engine", "horovod"]
 
 pytestmark = [
     pytest.mark.one_version,

@@ -9,15 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import keras_worker
 import numpy as np
 import pytest
 import tensorflow as tf
-import thread_ranks
 
 from runtime import ranks
 from runtime.keras import DistributedOptimizer, Embedding, MetricAverageCallback
 from runtime.ranks import checkpoint
+from tests.support.ranks import keras_worker, thread_ranks
 
 
 def test_two_ranks_fit_as_one_process(tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-import thread_ranks
 
 from runtime import ranks
 from runtime.compat import mx_rec
 from runtime.ranks import starting
 from runtime.ranks.engine import Alone
+from tests.support.ranks import thread_ranks
 
 v1 = tf.compat.v1
 DEMO = Path(__file__).parents[1] / "compat" / "mx_rec_demo.py"
@@ -317,7 +317,7 @@ def test_demos_compute_over_horovod_what_stock_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.syspath_prepend(str(DEMO.parent))
-    import test_mx_rec_programs as programs
+    from tests.runtime.compat.mx_rec import test_programs as programs
 
     switches = ("USE_DYNAMIC_EXPANSION", "USE_MULTI_LOOKUP", "USE_MODIFY_GRAPH", "USE_DYNAMIC", "USE_DP")
     environment, saved = dict.fromkeys(switches, "1"), str(tmp_path / "model.ckpt")

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import rank_worker
 import tensorflow as tf
 
 import runtime
 from runtime import ranks
 from runtime.ranks import checkpoint
 from runtime.ranks.placements import check_placement, held_here
+from tests.support.ranks import rank_worker
 
-_WORKER = Path(__file__).parent / "rank_worker.py"
+_WORKER = Path(rank_worker.__file__)
 
 
 def _launched(ranks: int, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,62 @@
+"""A project trains as the trainer beside its model does, or says that it cannot."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.project.build import render, write_files
+from migrate.project.facts import ProjectFacts, project_facts
+from tests.support.project_programs import EXAMPLE, SCHEMA, clean, opened, trained
+
+ADAM = "paddle.optimizer.Adam(learning_rate=lr"
+RATE = "hyper_parameters: {feature_size: 23, optimizer: {class: adam, learning_rate: 0.05}}\n"
+
+
+def facts(folder: Path, optimizer: str, config: str = RATE) -> ProjectFacts:
+    """Return the facts of the example with another optimizer."""
+    folder.mkdir(exist_ok=True)
+    shutil.copy(EXAMPLE / "net.py", folder / "net.py")
+    trainer = (EXAMPLE / "dygraph_model.py").read_text()
+    assert ADAM in trainer
+    (folder / "dygraph_model.py").write_text(trainer.replace(ADAM, optimizer))
+    (folder / "config.yaml").write_text(config)
+    (folder / "schema.yaml").write_text(SCHEMA)
+    return project_facts(folder / "net.py", folder / "schema.yaml")
+
+
+def test_rate_and_numbers_are_the_trainers(tmp_path: Path) -> None:
+    files = render(facts(tmp_path, f"{ADAM}, beta1=0.8, epsilon=1e-6, lazy_mode=True"), "runtime", "session")
+    assert "    learning_rate: float = 0.05\n" in files["config.py"]
+    main = files["main.py"]
+    assert main.count("beta1=0.8, epsilon=1e-06") == 3 and "tf.train.AdamOptimizer(" in main
+
+
+def test_sgd(project: Path, tmp_path: Path) -> None:
+    made = facts(tmp_path, "paddle.optimizer.SGD(lr", "hyper_parameters: {feature_size: 23}\n")
+    write_files(render(made, "runtime", "session"), tmp_path / "sgd")
+    shutil.copytree(project / "data", tmp_path / "sgd" / "data")
+    clean(tmp_path / "sgd")
+    with opened(tmp_path / "sgd") as program:
+        assert program["Config"]().learning_rate == 0.001
+        plain = trained(program, learning_rate=0.5)
+        assert trained(program, learning_rate=0.5, use_dynamic_expansion=True) == pytest.approx(plain, rel=1e-5)
+    with opened(project) as program:
+        assert trained(program)[:1] == pytest.approx(plain[:1]) and trained(program)[1:] != pytest.approx(plain[1:])
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "message"),
+    [
+        ("paddle.optimizer.Adagrad(learning_rate=lr", r"line 41 of dygraph_model\.py: .* Adam or SGD, not by Adagrad"),
+        (f"{ADAM}, multi_precision=True", "no `multi_precision` of Adam"),
+        (f"{ADAM}, grad_clip=paddle.nn.ClipGradByNorm(1.0)", r"line 41: .*: grad_clip=nn\.ClipGradByNorm"),
+        (f"{ADAM}, weight_decay=0.1", r"weight_decay=0\.1"),
+    ],
+)
+def test_what_a_project_has_not(tmp_path: Path, optimizer: str, message: str) -> None:
+    with pytest.raises(MigrateError, match=message):
+        facts(tmp_path, optimizer)

@@ -1,0 +1,192 @@
+"""`migrate report`: classes of a diff, exit codes, and that no swap of one finding for another is hidden."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from migrate.cli.report import report as command
+from migrate.errors import MigrateError
+from migrate.report import diff_show, writers
+from migrate.report.model import Applicability, Finding, InputFile, Report, State, Verification, with_ids
+from tests.support.report_sample import comparison, finding, report
+
+BAD = State.UNSUPPORTED
+EXACT = Applicability.EXACT
+
+
+def of(*findings: Finding, version: str = "1", checks: tuple[Verification, ...] = ()) -> Report:
+    return Report("migrate convert a.py", version, findings=with_ids(findings), verifications=checks)
+
+
+def classes(old: Report, new: Report) -> tuple[list[str], int]:
+    result = diff_show.compare(old, new)
+    assert len(result.changes) >= max(len(old.findings), len(new.findings))
+    return [change.kind.value for change in result.changes], result.exit_code
+
+
+def proof(*verdicts: str, original: str = "a.py", converted: str = "out/a.py") -> Verification:
+    items = tuple(comparison("gradient", f"w{at}", verdict) for at, verdict in enumerate(verdicts) if verdict)
+    return Verification(original, converted, items)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kinds", "code"),
+    [
+        ([], [], [], 0),
+        ([finding(state=BAD)], [finding(state=BAD, line=90)], ["unchanged"], 0),
+        ([], [finding(state=BAD)], ["new"], 1),
+        ([], [finding(state=State.SUGGESTED)], ["new"], 1),
+        ([], [finding(applicability=EXACT)], ["new"], 0),
+        ([], [finding(state=State.NOTED)], ["new"], 0),
+        ([finding(state=BAD)], [], ["fixed"], 0),
+        ([finding(state=BAD)], [finding(applicability=EXACT)], ["updated"], 0),
+        ([finding(applicability=EXACT)], [finding(state=BAD)], ["updated"], 1),
+        ([finding(state=State.SUGGESTED)], [finding(state=BAD)], ["updated"], 1),
+        ([finding(applicability=EXACT)], [finding(applicability=Applicability.CHANGES_VALUES)], ["updated"], 1),
+        ([finding(applicability=Applicability.ASSUMPTION)], [finding(applicability=EXACT)], ["updated"], 0),
+        ([finding(applicability=EXACT)], [finding(state=State.AVAILABLE, applicability=EXACT)], ["updated"], 0),
+        ([finding(state=BAD)], [finding(state=BAD, path="b.py")], ["moved"], 0),
+        ([finding(applicability=EXACT)], [finding(state=BAD, path="b.py")], ["moved"], 1),
+        ([finding(state=BAD)], [finding("other", BAD)], ["new", "fixed"], 1),
+        ([finding(state=BAD)], [finding(state=BAD), finding(state=BAD)], ["new", "unchanged"], 1),
+    ],
+)
+def test_classes_and_exit_codes(old: list[Finding], new: list[Finding], kinds: list[str], code: int) -> None:
+    assert classes(of(*old), of(*new)) == (kinds, code)
+
+
+def test_a_swap_of_one_finding_for_another_is_new_and_fixed() -> None:
+    old, new = finding(state=BAD, before="f(a)"), finding(state=BAD, before="f(b)")
+    assert classes(of(old), of(new)) == (["new", "fixed"], 1)
+
+
+def test_another_problem_at_the_same_code_is_worse_but_a_moved_line_number_is_not() -> None:
+    old = finding(state=BAD, message="used by `matmul` at line 3")
+    assert classes(of(old), of(replace(old, message="used by `matmul` at line 8"))) == (["updated"], 0)
+    other = replace(old, message="partitioned")
+    assert classes(of(old), of(other)) == (["updated"], 1)
+    assert classes(of(old), of(other, version="2")) == (["updated"], 0)  # a new version may word it differently
+
+
+def test_a_rename_and_a_copy_are_told_apart() -> None:
+    one = finding(state=BAD, path="a.py")
+    copies = [replace(one, location=replace(one.location, path=path)) for path in ("b.py", "c.py")]
+    kinds, code = classes(of(one), of(*copies))
+    assert (sorted(kinds), code) == (["moved", "new"], 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kinds", "code"),
+    [
+        (proof("equal"), proof("equal"), ["unchanged"], 0),
+        (proof("equal"), proof("differs"), ["new"], 1),
+        (proof("equal"), proof("changes-values"), ["new"], 1),
+        (proof("equal"), proof("constant"), ["new"], 1),
+        (proof("differs"), proof("equal"), ["fixed"], 0),
+        (proof("differs"), proof("zero"), ["updated"], 0),
+        (proof("equal"), proof(""), ["new"], 1),
+        (proof("differs"), proof(""), ["fixed"], 0),
+        (proof(""), proof("equal"), ["new"], 0),
+        (proof(""), proof("differs"), ["new"], 1),
+        (proof("differs", "equal"), proof("equal", "differs"), ["new", "fixed"], 1),
+        (proof("equal"), proof("differs", converted="elsewhere/a.py"), ["new"], 1),
+        (proof("equal"), proof("equal", original="src/a.py"), ["unchanged"], 0),
+    ],
+)
+def test_comparisons(old: Verification, new: Verification, kinds: list[str], code: int) -> None:
+    result = diff_show.compare(of(checks=(old,)), of(checks=(new,)))
+    assert [change.kind.value for change in result.proofs] == kinds
+    assert result.exit_code == code
+
+
+def test_a_proof_that_is_gone_is_worse() -> None:
+    result = diff_show.compare(of(checks=(proof("equal"),)), of())
+    assert [change.text for change in result.proofs] == ["equal -> not compared"]
+    assert result.exit_code == 1
+
+
+def test_it_says_when_inputs_version_or_command_differ() -> None:
+    old = replace(of(), inputs=(InputFile("a.py", "1", "tensorflow"), InputFile("b.py", "1", "tensorflow")))
+    new = Report(
+        "migrate check a.py", "2", inputs=(InputFile("a.py", "2", "tensorflow"), InputFile("c.py", "1", "other"))
+    )
+    notes = "\n".join(diff_show.compare(old, new).notes)
+    for said in (
+        "versions 1 and 2",
+        "different commands",
+        "only in the old report: `b.py`",
+        "only in the new report: `c.py`",
+    ):
+        assert said in notes
+    assert "1 input changed: `a.py`" in notes
+    assert diff_show.compare(old, old).notes == ()
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    writers.write(report(), tmp_path / "a.json")
+    worse = with_ids([*report().findings, finding(state=BAD, before="fresh()", message="a new trouble")])
+    writers.write(replace(report(), findings=worse), tmp_path / "b.json")
+    return tmp_path
+
+
+def test_diff_command(files: Path) -> None:
+    same = run("diff", files / "a.json", files / "a.json")
+    assert (same.exit_code, same.stdout.splitlines()[-1]) == (0, "verdict: nothing remaining is new or worse")
+    worse = run("diff", files / "a.json", files / "b.json")
+    assert worse.exit_code == 1
+    assert "! new: model.py:12: unsupported: a new trouble [tf-embedding-lookup]" in worse.stdout
+    assert worse.stdout.endswith("verdict: 1 is new or worse\n")
+    assert run("diff", files / "b.json", files / "a.json").exit_code == 0
+
+
+def test_diff_command_as_json(files: Path) -> None:
+    result = run("diff", files / "a.json", files / "b.json", "--format", "json")
+    data = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert data["counts"] == {"new": 1, "updated": 0, "moved": 0, "fixed": 0, "unchanged": 8}
+    assert data["worse"] == 1 and data["findings"][0]["class"] == "new"
+    assert len(data["comparisons"]) == 9
+
+
+def test_show_and_html_commands(files: Path) -> None:
+    shown = run("show", files / "a.json")
+    assert shown.exit_code == 1  # work remains
+    assert shown.stdout == writers.render(report(), ".txt")
+    assert run("html", files / "a.json", "-o", files / "r.html").exit_code == 0
+    assert (files / "r.html").read_text() == writers.render(report(), ".html")
+
+
+def test_show_ends_with_0_when_nothing_is_left(tmp_path: Path) -> None:
+    writers.write(of(finding(applicability=EXACT)), tmp_path / "r.json")
+    assert run("show", tmp_path / "r.json").exit_code == 0
+
+
+def test_what_cannot_be_compared(files: Path) -> None:
+    data = json.loads((files / "a.json").read_text())
+    data["schema"]["major"] = 2
+    (files / "new.json").write_text(json.dumps(data))
+    for other in ("new.json", "none.json"):
+        result = run("diff", files / "a.json", files / other)
+        assert isinstance(result.exception, MigrateError)  # `migrate` prints it and exits with 2
+        assert result.stdout == ""
+    assert run("diff", files / "a.json").exit_code == 2
+    assert run("diff", files / "a.json", files / "b.json", "--format", "xml").exit_code == 2
+
+
+def test_the_program_ends_with_2_and_one_sentence(files: Path) -> None:
+    words = [sys.executable, "-m", "migrate", "report", "diff", str(files / "a.json"), str(files / "none.json")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("migrate: cannot read the report `") and done.stderr.count("\n") == 1

@@ -1,0 +1,219 @@
+"""The HTML page: well formed, self-contained, its numbers those of the JSON, hostile text harmless."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from migrate.report import serialize, writers
+from migrate.report.model import Report, State, Verification, with_ids
+from migrate.report.writers.as_html import diff_lines
+from tests.support.report_sample import DIFF, comparison, finding, report
+
+VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"quoted\" 'single' &amp; "
+    "\\back\\slash\\ {{ 7*7 }} "
+    "שלום مرحبا \u202e\u2066 \U0001f600 👩‍👩‍👧 "
+    "<!-- <![CDATA[ ]]> --> `</code><script>alert(3)</script>` \x00\x1b[31m\ud800 "
+) + "x" * 20_000
+
+
+class Page(HTMLParser):
+    """Checks that tags balance, and collects elements, ids, and text by element."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs), f"an attribute twice in <{tag}>"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes another element"
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in {"script", "style"}:
+            self.text.append(data)
+
+    def values(self, name: str) -> list[str]:
+        return [value for _, attrs in self.elements if (value := attrs.get(name)) is not None]
+
+
+def render(whole: Report) -> str:
+    return writers.render(whole, ".html")
+
+
+def embedded(text: str) -> object:
+    found = re.search(r'<script type="application/json" id="report-data">(.*?)</script>', text, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def hostile() -> Report:
+    whole = report()
+    findings = [
+        replace(
+            item,
+            message=HOSTILE,
+            reason=HOSTILE,
+            action=HOSTILE,
+            before=HOSTILE,
+            after=HOSTILE,
+            rule=HOSTILE,
+            assumptions=(HOSTILE,),
+        )
+        for item in whole.findings
+    ]
+    findings = [replace(item, location=replace(item.location, path=HOSTILE, scope=HOSTILE)) for item in findings]
+    tables = [
+        replace(item, name=HOSTILE, dim=HOSTILE, initializer=HOSTILE, reasons=(HOSTILE,)) for item in whole.tables
+    ]
+    proof = Verification(HOSTILE, HOSTILE, (replace(comparison(HOSTILE, HOSTILE, HOSTILE), note=HOSTILE),), (HOSTILE,))
+    inputs = [replace(whole.inputs[0], path=HOSTILE, kind=HOSTILE, sha256=HOSTILE, diff=DIFF + "+" + HOSTILE + "\n")]
+    stages = [replace(item, name=HOSTILE, state=HOSTILE, message=HOSTILE) for item in whole.stages]
+    return Report(
+        HOSTILE,
+        HOSTILE,
+        tuple(inputs),
+        tuple(stages),
+        with_ids(findings),
+        tuple(tables),
+        (proof,),
+        ((HOSTILE, HOSTILE),),
+    )
+
+
+@pytest.mark.parametrize("whole", [report(), hostile(), Report("c", "1")], ids=["sample", "hostile", "empty"])
+def test_the_page_is_well_formed_and_loads_nothing(whole: Report) -> None:
+    page = Page(render(whole))
+    assert {tag for tag, _ in page.elements}.isdisjoint({"link", "img", "iframe", "object", "embed", "base", "form"})
+    assert page.values("src") == page.values("srcset") == []
+    assert all(link.startswith("#") for link in page.values("href"))
+    assert sum(tag == "script" for tag, _ in page.elements) == 2
+    assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on")]
+    style = re.findall(r"<style>(.*?)</style>", render(whole), re.DOTALL)
+    assert len(style) == 1
+    assert "url(" not in style[0] and "@import" not in style[0]
+
+
+def test_nothing_in_the_source_is_a_web_address() -> None:
+    assert "http://" not in render(report()) and "https://" not in render(report())
+
+
+@pytest.mark.parametrize("whole", [report(), hostile()], ids=["sample", "hostile"])
+def test_the_embedded_json_is_the_report(whole: Report) -> None:
+    assert embedded(render(whole)) == serialize.to_data(writers.prepared(whole))
+
+
+def test_hostile_text_is_shown_as_text() -> None:
+    page = Page(render(hostile()))
+    text = "".join(page.text)
+    assert "<script>alert(1)</script><img src=x onerror=alert(2)>" in text
+    assert "{{ 7*7 }}" in text and "\\back\\slash\\" in text and "👩‍👩‍👧" in text and "שלום" in text
+    assert r"\u202e\u2066" in text and r"\x00\x1b[31m\ud800" in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", text)
+
+
+def test_the_hostile_page_can_be_written(tmp_path: Path) -> None:
+    writers.write(hostile(), tmp_path / "r.html")
+    (tmp_path / "r.html").read_bytes().decode()
+
+
+def test_the_numbers_on_the_page_equal_the_json() -> None:
+    text = render(report())
+    counts = dict(re.findall(r'data-bucket="(\w+)" aria-pressed="false"><span class="count">(\d+)<', text))
+    buckets = serialize.to_data(report())["summary"]["buckets"]
+    del buckets["noted"]
+    assert {name: int(count) for name, count in counts.items()} == buckets
+    page = Page(text)
+    shown = [attrs.get("data-bucket") for tag, attrs in page.elements if tag == "article" and "data-bucket" in attrs]
+    assert {name: shown.count(name) for name in buckets} == buckets
+    assert len(shown) == len(report().findings)
+
+
+def test_links_lead_to_elements_and_ids_are_unique() -> None:
+    doubled = replace(report(), findings=(*report().findings, *report().findings))  # a damaged report holds an id twice
+    for whole in (report(), doubled, hostile()):
+        page = Page(render(whole))
+        ids = page.values("id")
+        assert len(set(ids)) == len(ids)
+        assert {link[1:] for link in page.values("href")} <= set(ids)
+        assert {name for value in page.values("aria-labelledby") for name in value.split()} <= set(ids)
+
+
+def test_the_page_is_accessible_by_structure() -> None:
+    page = Page(render(report()))
+    assert ("html", {"lang": "en"}) in page.elements
+    for tag, attrs in page.elements:
+        if attrs.get("role") == "region" or tag == "nav":
+            assert attrs.get("aria-label")
+        if tag == "th":
+            assert attrs.get("scope") in {"row", "col"}
+    assert [tag for tag, _ in page.elements].count("h1") == 1
+    assert sum(tag == "table" for tag, _ in page.elements) == sum(tag == "caption" for tag, _ in page.elements)
+    text = render(report())
+    assert "prefers-color-scheme: dark" in text and "@media print" in text and "prefers-reduced-motion" in text
+
+
+def test_every_verdict_is_a_word_and_not_only_a_colour() -> None:
+    text = "".join(Page(render(report())).text)
+    for word in (
+        "differs",
+        "all zero: proves nothing",
+        "changes values, as declared",
+        "does not block",
+        "could not see",
+    ):
+        assert word in text
+
+
+def test_diff_lines_are_numbered_on_both_sides() -> None:
+    lines = [
+        (line.kind, line.old, line.new)
+        for line in diff_lines("--- a\n+++ b\n@@ -3,2 +5,3 @@ def f\n x\n--- y\n+++ z\n+w\n")
+    ]
+    assert lines == [("hunk", "", ""), ("ctx", "3", "5"), ("del", "4", ""), ("add", "", "6"), ("add", "", "7")]
+
+
+def test_ten_thousand_findings_stay_small_and_folded() -> None:
+    many = [finding(line=at, message=f"lookup {at}", path=f"m{at % 50}.py", before=f"x{at}") for at in range(10_000)]
+    text = render(Report("c", "1", findings=with_ids(many)))
+    assert len(text) < 15_000_000
+    assert '<details class="file" data-has="conditional" open' not in text
+    assert "content-visibility: auto" in text
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on the path: apt-get install chromium")
+def test_a_browser_runs_the_page(tmp_path: Path) -> None:
+    blocked = replace(hostile(), findings=(finding(state=State.OPAQUE, message=HOSTILE), *hostile().findings))
+    probe = """<script>
+      document.querySelector('[data-bucket=opaque]').click();
+      const shown = (element) => getComputedStyle(element).display !== 'none';
+      const seen = [...document.querySelectorAll('.finding')].filter(shown).length;
+      document.title = 'shown ' + seen + ' pressed ' + document.querySelectorAll('[aria-pressed=true]').length;
+    </script></body>"""
+    (tmp_path / "r.html").write_text(render(blocked).replace("</body>", probe), encoding="utf-8", errors="replace")
+    quiet = ("gpu", "quic", "background-networking", "component-update", "sync")
+    flags = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
+    flags += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
+    command = [str(BROWSER), *flags, (tmp_path / "r.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "<title>shown 2 pressed 1</title>" in done.stdout
+    assert "alert(" in done.stdout  # as text; a dialogue would have blocked the dump

@@ -1,0 +1,83 @@
+"""Finding ids: what they survive, and what they must tell apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.report.model import Finding, with_ids
+from tests.support.report_sample import finding
+
+CODE = 'emb = tf.nn.embedding_lookup(table, features["user id"])'
+
+
+def ids(*findings: Finding) -> list[str]:
+    return [item.id for item in with_ids(findings)]
+
+
+def test_moved_lines_keep_the_id() -> None:
+    assert ids(finding(before=CODE, line=12)) == ids(finding(before=CODE, line=500))
+
+
+@pytest.mark.parametrize(
+    "formatted",
+    [
+        'emb = tf.nn.embedding_lookup(\n    table,\n    features["user id"],\n)',
+        'emb=tf.nn.embedding_lookup(table,features["user id"])',
+        'emb = tf.nn.embedding_lookup(table,  # the users\n\t\tfeatures["user id"])\r\n',
+        'emb = \\\n  tf.nn.embedding_lookup(table, features["user id"])',
+    ],
+)
+def test_reformatting_keeps_the_id(formatted: str) -> None:
+    assert ids(finding(before=formatted)) == ids(finding(before=CODE))
+
+
+@pytest.mark.parametrize(
+    "other", [CODE.replace("user id", "user  id"), CODE.replace("user id", "user#id"), CODE + ".x"]
+)
+def test_other_code_has_another_id(other: str) -> None:
+    assert ids(finding(before=other)) != ids(finding(before=CODE))
+
+
+def test_a_hash_sign_in_a_string_is_no_comment() -> None:
+    assert ids(finding(before='f("#a")')) != ids(finding(before='f("#b")'))
+
+
+def test_unrelated_code_keeps_the_id() -> None:
+    alone = ids(finding(before=CODE))[0]
+    others = (
+        finding(before="x = tf.get_variable('x', [3])"),
+        finding("tf-optimizer", before=CODE),
+        finding(scope="b", before=CODE),
+    )
+    assert ids(*others, finding(before=CODE))[-1] == alone
+
+
+def test_equal_code_twice_in_one_scope_has_two_ids() -> None:
+    twice = ids(finding(before=CODE, line=3), finding(before=CODE, line=9))
+    assert len(set(twice)) == 2
+    assert twice[0] == ids(finding(before=CODE))[0]
+
+
+def test_scope_rule_subject_and_path_are_part_of_the_id() -> None:
+    base = finding(before=CODE)
+    others = [finding("other", before=CODE), finding(scope="g", before=CODE), finding(path="b.py", before=CODE)]
+    assert len({item.id for item in [*with_ids([base]), *(with_ids([other])[0] for other in others)]}) == 4
+
+
+def test_the_fallback_survives_a_rename_whatever_else_holds_the_same_code() -> None:
+    old = with_ids([finding(path="a.py", before=CODE), finding(path="b.py", before=CODE)])
+    new = with_ids([finding(path="b.py", before=CODE), finding(path="z.py", before=CODE)])
+    assert old[0].fallback_id == new[1].fallback_id
+    assert old[0].id != new[1].id
+    assert old[1].id == new[0].id
+
+
+def test_a_finding_without_code_is_known_by_its_message() -> None:
+    assert ids(finding(before="", message="cannot parse")) != ids(finding(before="", message="cannot read"))
+
+
+def test_text_that_is_no_python_has_an_id_too() -> None:
+    assert (
+        len(set(ids(finding(before='"open'), finding(before="'''"), finding(before="\udce9"), finding(before="\\"))))
+        == 4
+    )

@@ -1,0 +1,286 @@
+"""Models with Keras `Embedding` layers: converted, run and compared with the original."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from migrate.report.model import Applicability, State
+from tests.support.source.converting import converted, reasons
+
+tf = pytest.importorskip("tensorflow")
+LEGACY = not hasattr(tf.keras, "Variable")
+ROWS = np.random.default_rng(1).normal(size=(41, 4)).astype(np.float32)
+#: No id twice in a batch of 8: Keras 3 squares the gradients of equal ids one by one.
+IDS = np.concatenate([np.random.default_rng(2).permutation(40).reshape(8, 5) for _ in range(3)])
+LABELS = np.random.default_rng(3).random((24, 1)).astype(np.float32)
+PLACE = "migrate.source.frontends.tensorflow.keras_layers.optimizers"
+
+
+@pytest.fixture(autouse=True)
+def keras_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judge as with Keras 2: the ids of these tests do not repeat."""
+    monkeypatch.setattr(f"{PLACE}.has_keras_3", lambda: False)
+
+
+FIT = """
+model.compile(optimizer={optimizer}, loss="mse")
+losses = model.fit(ids, labels, epochs=2, batch_size=8, shuffle=False, verbose=0).history["loss"]
+predicted = model.predict(ids, verbose=0)
+"""
+MODELS = {
+    "sequential": """
+import tensorflow as tf
+from tensorflow.keras.layers import (
+    Dense,
+    Embedding,
+    GlobalAveragePooling1D,
+)
+model = tf.keras.Sequential()
+model.add(Embedding(41, 4, weights=[rows], name="item"))
+model.add(GlobalAveragePooling1D())
+model.add(Dense(1, kernel_initializer="ones"))
+""",
+    "functional": """
+from tensorflow import keras
+from tensorflow.keras import layers as L
+inputs = keras.Input((5,), dtype="int64")
+embedding = L.Embedding(input_dim=41, output_dim=4, embeddings_initializer="uniform", weights=[rows], mask_zero=True)
+pooled = L.GlobalAveragePooling1D()(embedding(inputs))
+model = keras.Model(inputs, L.Dense(1, kernel_initializer=keras.initializers.Ones())(pooled))
+""",
+    "subclassed, two tables of one loop": """
+import tensorflow as tf
+
+class Tower(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.tables = {}
+        for name in ("first", "second"):
+            self.tables[name] = tf.keras.layers.Embedding(41, 4, weights=[rows], name=name)
+        self.head = tf.keras.layers.Dense(1, kernel_initializer="ones")
+
+    def call(self, ids):
+        return self.head(tf.reduce_mean(self.tables["first"](ids[:, :2]), 1) + self.tables["second"](ids[:, 2]))
+
+model = Tower()
+""",
+}
+OPTIMIZERS = {
+    "sgd": "tf.keras.optimizers.SGD(0.5)",
+    "momentum": "tf.keras.optimizers.SGD(0.2, momentum=0.9)",
+    "adagrad": "tf.keras.optimizers.Adagrad(0.3)",
+    "adam": "tf.keras.optimizers.Adam(0.05)",
+}
+
+
+def run(text: str) -> dict[str, Any]:
+    space: dict[str, Any] = {"__name__": "model", "rows": ROWS, "ids": IDS, "labels": LABELS}
+    exec(compile(text, "model.py", "exec"), space)
+    return space
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_a_converted_model_trains_to_the_same_numbers(model: str, optimizer: str) -> None:
+    text = model + "import tensorflow as tf\n" + FIT.format(optimizer=optimizer)
+    result = converted(text)
+    assert "runtime.keras" in result.converted
+    assert all(table.applicability is Applicability.EXACT for table in result.tables)
+    want, got = run(text), run(result.converted)
+    np.testing.assert_allclose(got["losses"], want["losses"], rtol=1e-5)
+    np.testing.assert_allclose(got["predicted"], want["predicted"], rtol=1e-4, atol=1e-6)
+    assert want["losses"][1] != pytest.approx(want["losses"][0], rel=1e-3)
+
+
+def test_a_tape_trains_the_same() -> None:
+    text = MODELS["subclassed, two tables of one loop"] + (
+        "optimizer = tf.keras.optimizers.Adam(0.05)\nlosses = []\nfor step in range(3):\n"
+        "    with tf.GradientTape() as tape:\n"
+        "        loss = tf.reduce_mean((model(ids[:8], training=True) - labels[:8]) ** 2)\n"
+        "    variables = model.trainable_variables\n"
+        "    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))\n"
+        "    losses.append(float(loss))\n"
+    )
+    result = converted(text)
+    assert [table.verdict for table in result.tables] == [State.APPLIED]
+    np.testing.assert_allclose(run(result.converted)["losses"], run(text)["losses"], rtol=1e-5)
+
+
+IMPORTS = {
+    "alone on its line": ("from keras.layers import Embedding\n", "from runtime.keras import Embedding\n"),
+    "first of two": (
+        "from tensorflow.keras.layers import Embedding, Dense\n",
+        "from tensorflow.keras.layers import Dense\nfrom runtime.keras import Embedding\n",
+    ),
+    "under another name": (
+        "from tensorflow.keras.layers import Dense, Embedding as Embedding_\n",
+        "from tensorflow.keras.layers import Dense\nfrom runtime.keras import Embedding as Embedding_\n",
+    ),
+    "over lines": (
+        "from tensorflow.keras.layers import (\n    Dense,\n    Embedding,\n)\n",
+        "from tensorflow.keras.layers import (\n    Dense,\n)\nfrom runtime.keras import Embedding\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), IMPORTS.values(), ids=IMPORTS)
+def test_only_the_import_changes(before: str, after: str) -> None:
+    name = "Embedding_" if "Embedding_" in before else "Embedding"
+    body = f"import tensorflow as tf\nm = tf.keras.Sequential([{name}(9, 4)])\nm.compile('sgd', 'mse')\n"
+    tf_line, rest = body.split("\n", 1)
+    result = converted(f"{tf_line}\n{before}{rest}")
+    assert result.converted == f"{tf_line}\n{after}{rest}"
+
+
+def test_a_name_with_another_use_stays_imported() -> None:
+    text = (
+        "import tensorflow as tf\nfrom tensorflow.keras.layers import Embedding\n"
+        "m = tf.keras.Sequential([Embedding(9, 4)])\n"
+        "m.compile('sgd', 'mse')\n\nclass Own(Embedding):\n    pass\n"
+    )
+    result = converted(text)
+    assert "import Embedding\n" in result.converted
+    assert "from runtime.keras import Embedding as TableEmbedding\n" in result.converted
+    assert "[TableEmbedding(9, 4)]" in result.converted
+
+
+MODEL = (
+    "import tensorflow as tf\ne = tf.keras.layers.Embedding(9, 4{arguments})\nm = tf.keras.Sequential([e])\n{rest}\n"
+)
+COMPILED = "m.compile('sgd', 'mse')"
+REFUSED = {
+    "trainable=False": (", trainable=False", COMPILED, "not trained"),
+    "trainable=flag": (", trainable=flag", COMPILED, "run time"),
+    "constraint": (", embeddings_constraint=c", COMPILED, "constraint"),
+    "orthogonal": (", embeddings_initializer='orthogonal'", COMPILED, "row by row"),
+    "constant matrix": (", embeddings_initializer=tf.keras.initializers.Constant(m)", COMPILED, "row by row"),
+    "float16": (", dtype='float16'", COMPILED, "float32"),
+    "positional": (", 'uniform', None", COMPILED, "cannot be read"),
+    "stars": (", **settings", COMPILED, "cannot be read"),
+    "matrix": ("", COMPILED + "\ny = tf.matmul(x, e.embeddings, transpose_b=True)", "whole [rows, dim]"),
+    "arrays": ("", COMPILED + "\ne.set_weights([w])", "import_rows"),
+    "arrays of the model": ("", COMPILED + "\nw = m.get_weights()", "store the model"),
+    "rmsprop": ("", "m.compile(optimizer='rmsprop')", "no form"),
+    "made rmsprop": ("", "o = tf.keras.optimizers.RMSprop(0.1)", "no form"),
+    "amsgrad": ("", "m.compile(tf.keras.optimizers.Adam(0.1, amsgrad=True))", "amsgrad"),
+    "decay of sgd": ("", "m.compile(tf.keras.optimizers.SGD(0.1, weight_decay=1e-4))", "weight_decay"),
+    "h5": ("", COMPILED + "\nm.save('a.h5')", ".h5"),
+    "h5 by a name": ("", COMPILED + "\npath = 'a' + '.h5'\nm.save(path)", ".h5"),
+    "best weights": ("", COMPILED + "\nc = tf.keras.callbacks.EarlyStopping(restore_best_weights=True)", "from memory"),
+    "strategy": ("", COMPILED + "\ns = tf.distribute.MirroredStrategy()", "strateg"),
+    "xla": ("", "m.compile('sgd', 'mse', jit_compile=True)", "XLA"),
+    "session": ("", COMPILED + "\ns = tf.compat.v1.Session()", "v1 graph"),
+    "class": ("", COMPILED + "\nb = isinstance(m.layers[0], tf.keras.layers.Embedding)", "another class"),
+    "class by a name": ("", COMPILED + "\nfrom keras.layers import Embedding as E\nb = {'E': E}", "another class"),
+    "average": ("", COMPILED + "\nfor a, b in zip(m.variables, n.variables):\n    a.assign(b)", "lacks the rows"),
+    "norm": ("", COMPILED + "\nn = [tf.reduce_sum(v) for v in m.trainable_variables]", "lacks the rows"),
+    "filter": ("", COMPILED + "\nw = m.weights\nw = [v for v in w if v.trainable]", "lacks the rows"),
+    "assign": ("", COMPILED + "\nm.weights[0].assign(x)", "lacks the rows"),
+    "moving average": ("", COMPILED + "\nema.apply(m.trainable_variables)", "lacks the rows"),
+    "float64": ("", COMPILED + "\ntf.keras.backend.set_floatx('float64')", "float32"),
+    "matrix of any layer": ("", COMPILED + "\ny = m.layers[0].embeddings", "whole [rows, dim]"),
+    "own sum": ("", COMPILED + "\nw = m.weights\nw = w + n.weights\ng = tape.gradient(l, w)", "lacks the rows"),
+    "wrapper": ("", COMPILED + "\nh = tf.keras.layers.TimeDistributed(e)(x)", "wrapper"),
+    "h5 of a folder": ("", COMPILED + "\nm.save(os.path.join(d, 'a.h5'))", ".h5"),
+    "h5 by a name in a folder": ("", COMPILED + "\nn = 'a.h5'\nm.save(os.path.join(d, n))", ".h5"),
+    "positions": ("", COMPILED + "\np = e(tf.range(9))", "positions"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "rest", "says"), REFUSED.values(), ids=REFUSED)
+def test_what_stays_says_why(arguments: str, rest: str, says: str) -> None:
+    text = MODEL.format(arguments=arguments, rest=rest)
+    for result in (converted(text), converted(text, assume=True)):
+        assert not result.changed
+        assert says in reasons(result)
+        assert [table.verdict for table in result.tables] == [State.UNSUPPORTED]
+
+
+def test_a_layer_with_an_annotation_is_followed() -> None:
+    text = MODEL.format(arguments="", rest=f"{COMPILED}\ny = e.embeddings").replace("\ne = ", "\ne: object = ")
+    result = converted(text, assume=True)
+    assert not result.changed
+    assert "`e.embeddings` reads" in reasons(result)
+
+
+MOVES = {
+    "minimize": "tf.keras.optimizers.SGD(0.1).minimize(loss, m.trainable_variables)",
+    "two models": (
+        "v = m.trainable_weights + n.trainable_weights\ng = tape.gradient(loss, v)\no.apply_gradients(zip(g, v))"
+    ),
+    "pairs": "pairs = list(zip(g, m.trainable_variables))\no.apply_gradients(pairs)",
+    "count": "print(len(m.trainable_variables))",
+    "two plain optimizers": "n.compile(tf.keras.optimizers.SGD(0.1, momentum=0.0))",
+    "loop of Python": "def call(x):\n    for t in range(2):\n        e(x)",
+    "weights of another layer": "d = tf.keras.layers.Dense(2)\nw = d.weights[0]",
+    "weights": "m.save_weights(os.path.join(d, 'a.weights.h5'))",
+    "float32": "tf.keras.backend.set_floatx('float32')",
+}
+
+
+@pytest.mark.parametrize("rest", MOVES.values(), ids=MOVES)
+def test_what_moves(rest: str) -> None:
+    result = converted(MODEL.format(arguments="", rest=f"{COMPILED}\n{rest}"))
+    assert [table.verdict for table in result.tables] == [State.APPLIED], reasons(result)
+
+
+ASSUMED = {
+    "a library": ("", "", "run"),
+    "optimizer of the caller": ("", "m.compile(optimizer=optimizer)", "run time"),
+    "initializer of the caller": (", embeddings_initializer=initializer", COMPILED, "run time"),
+    "two optimizers": ("", "m.compile('adam')\nm.compile(tf.keras.optimizers.SGD(0.1, 0.9))", "one optimizer trains"),
+    "optimizer in a loop": ("", "for n in models:\n    n.compile('adam')", "one optimizer trains"),
+    "optimizer of a call": ("", "def f():\n    m.compile('adam')\nf()\nf()", "one optimizer trains"),
+    "loaded": ("", COMPILED + "\nn = tf.keras.models.load_model(path)", "only predict"),
+    "loop": ("", COMPILED + "\ndef f(x):\n    for t in tf.range(2):\n        e(x)", "loops of Python"),
+    "loop over a tensor": ("", COMPILED + "\ndef call(x):\n    for t in x:\n        e(t)", "loops of Python"),
+    "wrapped model": ("", COMPILED + "\nh = tf.keras.layers.TimeDistributed(m)(x)", "wrapped model"),
+    "dense gradients": (
+        "",
+        COMPILED + "\ng = tape.gradient(l, m.weights)\ng = [tf.convert_to_tensor(i) for i in g]",
+        "no gradients",
+    ),
+    "regularizer": (", embeddings_regularizer='l2'", COMPILED, "rows_regularizer"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "rest", "says"), ASSUMED.values(), ids=ASSUMED)
+def test_what_needs_an_assumption(arguments: str, rest: str, says: str) -> None:
+    text = MODEL.format(arguments=arguments, rest=rest)
+    result = converted(text)
+    assert not result.changed
+    assert [table.verdict for table in result.tables] == [State.SUGGESTED]
+    assumed = converted(text, assume=True)
+    assert "from runtime.keras import Embedding" in assumed.converted
+    assert assumed.tables[0].applicability is not Applicability.EXACT
+    assert assumed.findings[0].assumptions
+
+
+def test_a_regularizer_changes_values_and_says_so() -> None:
+    text = MODELS["sequential"].replace('name="item"', "embeddings_regularizer=tf.keras.regularizers.L2(0.1)")
+    text += FIT.format(optimizer="'sgd'")
+    result = converted(text, assume=True)
+    assert "rows_regularizer=tf.keras.regularizers.L2(0.1)" in result.converted
+    assert result.tables[0].applicability is Applicability.CHANGES_VALUES
+    assert run(result.converted)["losses"][1] < run(result.converted)["losses"][0]
+
+
+@pytest.mark.parametrize("optimizer", ['"adam"', '"Adagrad"', "tf.keras.optimizers.AdamW(0.1)", '"sgd"'])
+def test_keras_3_squares_the_gradients_of_equal_ids_one_by_one(optimizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{PLACE}.has_keras_3", lambda: True)
+    text = "import tensorflow as tf\n" + MODELS["sequential"] + FIT.format(optimizer=optimizer)
+    plain = converted(text)
+    assert plain.changed == (optimizer == '"sgd"')
+    assert ("no batch has an id twice" in reasons(plain)) == (not plain.changed)
+    (table,) = [one for one in converted(text, assume=True).findings if one.subject == "table"]
+    assert table.applicability is (Applicability.EXACT if plain.changed else Applicability.ASSUMPTION)
+
+
+def test_the_installed_tensorflow_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    from migrate.source.frontends.tensorflow.keras_layers import optimizers
+
+    monkeypatch.undo()
+    assert optimizers.has_keras_3() == (not LEGACY)

@@ -1,0 +1,79 @@
+"""`eval` beside tables: harmless, an assumption, or a reason to keep them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
+
+#: The text computes with literals: nothing to assume.
+HARMLESS = ["eval('[64, 64]')", "eval('(1, -2.0)')", "eval('3 * 4')", "eval(\"{'a': None}\")"]
+#: Whoever runs the program writes the text.
+GIVEN = {
+    "an option": ("", "eval(args.layers)"),
+    "an option of an object": ("", "eval(self.args.layers)"),
+    "a setting by key": ("", "eval(settings['layers'])"),
+    "an environment variable": ("import os\n", "eval(os.environ['LAYERS'])"),
+    "the command line": ("import sys\n", "eval(sys.argv[1])"),
+    "an option by its method": ("", "eval(settings.get('layers'))"),
+    "a name for it": ("text = args.layers\n", "eval(text)"),
+    "a parameter": ("", "eval(given)"),
+    "an option of another module": ("from config import args as opts\n", "eval(opts.layers)"),
+}
+#: The code makes the text, or it cannot be told.
+REFUSED = {
+    "the name of the table": ("", "eval('W')"),
+    "an attribute": ("", "eval('self.W')"),
+    "a text of another module": ("import names\n", "eval(names.first)"),
+    "composed": ("", "eval('W' + kind)"),
+    "formatted": ("", "eval(f'{kind}_table')"),
+    "by format": ("", "eval('{}_table'.format(kind))"),
+    "by format of an option": ("", "eval(args.text.format(kind))"),
+    "joined": ("", "eval('_'.join([kind, 'table']))"),
+    "one of a list": ("", "[eval(name) for name in ['W', 'V']]"),
+    "a name bound in a loop": ("for name in ['W']:\n    pass\n", "eval(name)"),
+    "either": ("text = args.text\nif flag:\n    text = 'W'\n", "eval(text)"),
+    "an entry of a dict of the file": ("TEXTS = {'a': 'W'}\n", "eval(TEXTS[kind])"),
+    "a function of the file": ("def text():\n    print(1)\n    return 'W'\n", "eval(text())"),
+    "with other names": ("", "eval(args.text, globals())"),
+    "exec": ("", "exec(args.text)"),
+    "names": ("", "globals()[args.text]"),
+}
+
+
+def around(before: str, text: str) -> str:
+    body = "".join(f"    {line}\n" for line in (before + MADE + LOOKUP + f"sizes = {text}").splitlines())
+    return f"{HEAD}def build(self, args, settings, given, kind, flag, ids):\n{body}"
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_literals_are_no_doubt(text: str) -> None:
+    result = converted(HEAD + MADE + LOOKUP + f"sizes = {text}\n")
+    assert result.changed
+    assert "eval" not in reasons(result)
+
+
+@pytest.mark.parametrize("before, text", GIVEN.values(), ids=GIVEN)
+def test_what_the_user_writes_is_an_assumption(before: str, text: str) -> None:
+    source = around(before, text)
+    assert "evaluates a text" in reasons(converted(source))
+    assert not converted(source).changed
+    result = converted(source, assume=True)
+    assert result.changed
+    assert "names no table" in reasons(result)
+    assert text in result.converted
+
+
+@pytest.mark.parametrize("before, text", REFUSED.values(), ids=REFUSED)
+def test_what_the_code_makes_keeps_the_tables(before: str, text: str) -> None:
+    result = converted(around(before, text), assume=True)
+    assert not result.changed
+    assert "by name" in reasons(result)
+
+
+@pytest.mark.parametrize("call", ["f = eval(args.fn)\ndense = f(C, ids)\n", "dense = eval(args.fn)(C, ids)\n"])
+def test_an_evaluated_function_may_be_one_that_looks_up(call: str) -> None:
+    look = "def look(table, keys):\n    return tf.nn.embedding_lookup(table, keys)\n"
+    text = HEAD + look + MADE + "e = look(W, ids)\nC = tf.ones([9, 4])\n"
+    assert converted(text + STEP, assume=True).changed
+    assert not converted(text + call + STEP, assume=True).changed

@@ -1,0 +1,111 @@
+"""Lookups that TensorFlow runs in a graph of its own stay, however the function with the lookup gets there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.source.converting import converted, reasons
+from tests.support.source.scripts import HEAD, MADE, TRAIN, compare
+
+LOOK = "def look(i):\n    return tf.nn.embedding_lookup(W, i)\n"
+EACH = "e = tf.map_fn({}, ids, dtype=tf.float32)\n"
+LOSS = "loss = tf.reduce_sum(tf.square(e + b))\n"
+#: What the code does -> the code, and what is said to run the lookup.
+APART = {
+    "a helper of a loop's body": (
+        LOOK + "def body(i, a):\n    return i + 1, a + look(ids[i])\n"
+        "_, e = tf.while_loop(lambda i, a: i < 3, body, [0, tf.zeros([4])])\n",
+        "tf.while_loop",
+    ),
+    "partial": ("import functools\n" + LOOK + EACH.format("functools.partial(look)"), "tf.map_fn"),
+    "a partial in a variable": (
+        "from functools import partial\n" + LOOK + "f = partial(look)\n" + EACH.format("f"),
+        "",
+    ),
+    "a lambda in a variable": ("f = lambda i: tf.nn.embedding_lookup(W, i)\n" + EACH.format("f"), "tf.map_fn"),
+    "a variable that a lambda calls": (LOOK + "f = look\n" + EACH.format("lambda i: f(i)"), "tf.map_fn"),
+    "a lambda in a dict": (
+        'f = {"a": lambda i: tf.nn.embedding_lookup(W, i)}\n' + EACH.format('f["a"]'),
+        "tf.map_fn",
+    ),
+    "a function that makes it": (
+        "def make():\n    def look(i):\n        return tf.nn.embedding_lookup(W, i)\n    return look\n"
+        + EACH.format("make()"),
+        "tf.map_fn",
+    ),
+    "a helper that passes it on": (
+        LOOK + "def each(f, x):\n    return tf.map_fn(f, x, dtype=tf.float32)\ne = each(look, ids)\n",
+        "tf.map_fn",
+    ),
+    "an object that is called": (
+        "class M:\n    def __call__(self, i):\n        return tf.nn.embedding_lookup(W, i)\nm = M()\n"
+        + EACH.format("m"),
+        "tf.map_fn",
+    ),
+    "a method of a method": (
+        "class M:\n    def look(self, i):\n        return tf.nn.embedding_lookup(W, i)\n    def step(self, i):\n"
+        "        return self.look(i)\n    def run(self):\n        return tf.map_fn(self.step, ids, dtype=tf.float32)\n"
+        "e = M().run()\n",
+        "tf.map_fn",
+    ),
+    "a keyword": (LOOK + "e = tf.map_fn(elems=ids, fn=look, dtype=tf.float32)\n", "tf.map_fn"),
+    "a cell": (
+        "class Cell(tf.nn.rnn_cell.RNNCell):\n    def call(self, i, s):\n"
+        "        e = tf.nn.embedding_lookup(W, i[:, 0])\n        return e, s + e\n"
+        "e, _ = tf.nn.dynamic_rnn(Cell(), x, dtype=tf.float32)\n",
+        "tf.nn.rnn_cell.RNNCell",
+    ),
+    "a function with a gradient of its own": ("@tf.custom_gradient\n" + LOOK + "e = look(ids)\n", "tf.custom_gradient"),
+    "a decoder's helper": (
+        "h = tf.contrib.seq2seq.GreedyEmbeddingHelper(lambda i: tf.nn.embedding_lookup(W, i), a, z)\ne = go(h)\n",
+        "GreedyEmbeddingHelper",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "says"), APART.values(), ids=APART)
+def test_a_lookup_in_a_graph_of_its_own_stays(code: str, says: str) -> None:
+    text = HEAD + MADE + code + LOSS + TRAIN
+    result = converted(text, assume=True)
+    assert result.converted == text
+    assert f"{says}` runs it in a graph of its own" in reasons(result)
+
+
+@pytest.mark.parametrize("runs", ["tf.map_fn({}, ids, dtype=tf.float32)", "tf.cond(p, lambda: {0}(ids), lambda: x)"])
+def test_a_variable_made_there_stays(runs: str) -> None:
+    made = '    W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+    look = f"def look(i):\n{made}    return tf.nn.embedding_lookup(W, i)\n"
+    text = f"{HEAD}ids = tf.constant([1])\n{look}e = {runs.format('look')}\nloss = tf.norm(e)\n{TRAIN}"
+    result = converted(text, assume=True)
+    assert result.converted == text
+    assert "this variable is made by" in reasons(result)
+
+
+#: Code in which nothing but looked-up rows, or a branch, gets into such a graph.
+IN_PLACE = {
+    "rows for a map": "e = tf.map_fn(lambda r: r * 2.0, tf.nn.embedding_lookup(W, ids))\n",
+    "rows that a helper looked up": LOOK
+    + "x = look(ids)\ne = tf.map_fn(lambda i: x[i] * 2.0, tf.range(3), tf.float32)\n",
+    "rows that a loop's body reads": LOOK + "x = look(ids)\ndef body(i, a):\n    return i + 1, a + x[i]\n"
+    "_, e = tf.while_loop(lambda i, a: i < 3, body, [0, tf.zeros([4])])\n",
+    "an attribute with the name of a method": "class M:\n    def shape(self, i):\n"
+    "        return tf.nn.embedding_lookup(W, i)\ne = M().shape(ids)\nx = tf.reshape(e, e.shape)\n",
+    "a branch": LOOK
+    + "p = tf.placeholder_with_default(True, [])\ne = tf.cond(p, lambda: look(ids), lambda: x)\n".replace(
+        "x", "tf.zeros([3, 4])"
+    ),
+    "a case": "p = tf.placeholder_with_default(True, [])\n"
+    "e = tf.case([(p, lambda: tf.nn.embedding_lookup(W, ids))], lambda: tf.nn.embedding_lookup(W, ids + 1))\n",
+}
+
+
+def test_a_function_that_is_only_named_is_run_by_nothing() -> None:
+    code = LOOK + "with tf.contrib.framework.arg_scope([look], x=1):\n    e = look(ids)\n"
+    result = converted(HEAD + MADE + code + LOSS + TRAIN)
+    assert [table.verdict.value for table in result.tables] == ["applied"]
+
+
+@pytest.mark.parametrize("code", IN_PLACE.values(), ids=IN_PLACE)
+def test_what_is_looked_up_outside_of_it_is_converted(code: str) -> None:
+    losses = compare(HEAD + MADE + code + LOSS + TRAIN)
+    assert losses[0] > losses[1] > losses[2]

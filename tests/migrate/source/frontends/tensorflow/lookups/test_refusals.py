@@ -1,0 +1,451 @@
+"""What must not be converted stays byte for byte, and what stopped it is named with its line."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from migrate.report.model import Applicability, State
+from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
+
+TABLE = HEAD + MADE + LOOKUP
+CLASS = HEAD + (
+    "class Model{bases}:\n"
+    "    def __init__(self):\n"
+    '        self.W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+    "        self.e = tf.nn.embedding_lookup(self.W, self.ids)\n"
+    "        self.op = tf.train.GradientDescentOptimizer(0.1).minimize(self.loss)\n"
+)
+DICT = HEAD + (
+    "def build():\n"
+    "    weights = dict()\n"
+    '    weights["emb"] = tf.Variable(tf.zeros([9, 4]))\n'
+    "    return weights\n"
+    "w = build()\n"
+    'e = tf.nn.embedding_lookup(w["emb"], ids)\n'
+)
+CASES = {
+    "L2 of the table": (TABLE + "loss = tf.nn.l2_loss(W)\n", "decays every row"),
+    "L2 by an operator": (TABLE + "loss = tf.reduce_sum(tf.square(W))\n", "decays every row"),
+    "matmul": (TABLE + "y = tf.matmul(u, W, transpose_b=True)\n", "whole [rows, dim] matrix"),
+    "arithmetic": (TABLE + "y = W * 2.0\n", "whole [rows, dim] matrix"),
+    "slice": (TABLE + "y = W[:5]\n", "by position"),
+    "slice of an alias": (TABLE + "V = W\ny = V[:5]\n", "by position"),
+    "concat": (TABLE + "y = tf.concat([zero, W], 0)\n", "whole [rows, dim] matrix"),
+    "assign": (TABLE + "op = W.assign(m)\n", "import"),
+    "tf.assign": (TABLE + "op = tf.assign(W, m)\n", "import"),
+    "helper": (TABLE + "def f(t):\n    return t\nf(W)\n", "the table is returned"),
+    "list": (TABLE + "params = [W]\nf(params)\n", "not followed"),
+    "append": (TABLE + "params = []\nparams.append(W)\nf(params)\n", "not followed"),
+    "append to a list of another module": (TABLE + "params.append(W)\n", "params.append"),
+    "saver with names": (TABLE + 's = tf.train.Saver({"w": W})\n', "checkpoint"),
+    "fetched": (TABLE + "v = sess.run([W, loss])\n", "sess.run"),
+    "fetched alone": (TABLE + "v = sess.run(W)\n", "reads all rows at once"),
+    "evaluated": (TABLE + "v = W.eval()\n", "reads all rows at once"),
+    "computed with by TensorFlow": (TABLE + "y = tf.einsum('bd,vd->bv', u, W)\n", "whole [rows, dim] matrix"),
+    "single numbers": (HEAD + MADE + "e = tf.gather_nd(W, ids)\n", "by tuples of indices"),
+    "returned with its rows": (HEAD + "def f():\n    " + MADE + "    return W, tf.gather(W, i)\n", "is returned"),
+    "rebound": (HEAD + MADE + "W = tf.nn.embedding_lookup(W, ids)\n", "bound more than once"),
+    "two creations": (HEAD + f"if a:\n    {MADE}else:\n    {MADE}" + LOOKUP, "bound more than once"),
+    "returned": (HEAD + "def f():\n    " + MADE + "    " + LOOKUP + "    return W, e\n", "the table is returned"),
+    "yielded by closure": (TABLE + "f = lambda: W\n", "not understood"),
+    "collection by its key": (
+        TABLE + STEP + 'for v in tf.get_collection("trainable_variables"):\n    use(v)\n',
+        "all train",
+    ),
+    "collection of a graph": (
+        TABLE + STEP + "r = [f(v) for v in tf.get_default_graph().get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)]\n",
+        "all trainable variables",
+    ),
+    "collection by reference": (
+        TABLE + STEP + 'v = f(tf.get_collection_ref(key="trainable_variables"))\n',
+        "all train",
+    ),
+    "variables of a scope": (TABLE + STEP + "r = f(tf.get_variable_scope().trainable_variables())\n", "all train"),
+    "collection of all variables": (
+        TABLE + STEP + "r = f(tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES))\n",
+        "all var",
+    ),
+    "attribute by a string elsewhere": (
+        CLASS.replace("{bases}", "") + 'y = f(getattr(model, "W"))\n',
+        "reaches `W` by its name",
+    ),
+    "attribute in the dict of an object": (CLASS.replace("{bases}", "") + 'y = m.__dict__["W"]\n', "by its name"),
+    "attribute under its mangled name": (
+        CLASS.replace("{bases}", "").replace("self.W", "self.__W") + "y = f(m._Model__W)\n",
+        "reaches `__W` by its name",
+    ),
+    "warm start of an Estimator": (
+        TABLE + STEP + 'm = tf.estimator.Estimator(f, "d", warm_start_from="old")\n',
+        "restored",
+    ),
+    "axis": (HEAD + MADE + "e = tf.gather(W, ids, axis=1)\n", "axis"),
+    "max_norm by a flag": (HEAD + MADE + "e = tf.nn.embedding_lookup(W, ids, max_norm=flag)\n", "max_norm"),
+    "rank 3": (HEAD + 'W = tf.get_variable("w", [9, 4, 4])\n' + LOOKUP, "rank is 3"),
+    "shape in one-hot ids that go": (TABLE + "h = tf.matmul(tf.one_hot(ids, W.shape[0]), W)\n", "`.shape`"),
+    "shape in a padding that goes": (
+        TABLE + "P = tf.concat([tf.zeros([1, W.shape[1]]), W[1:]], 0)\ne = tf.nn.embedding_lookup(P, ids)\n",
+        "`.shape`",
+    ),
+    "shape not literal": (HEAD + 'W = tf.get_variable("w", shape)\n' + LOOKUP, "shape cannot be read"),
+    "shape with a call": (HEAD + 'W = tf.get_variable("w", [f(), 4])\n' + LOOKUP, "calls a function"),
+    "float64": (HEAD + "W = tf.Variable(tf.zeros([9, 4], tf.float64))\n" + LOOKUP, "initial values"),
+    "scaled initial values": (HEAD + "W = tf.Variable(tf.ones([9, 4]) * 2)\n" + LOOKUP, "initial values"),
+    "initial values that the graph computes": (
+        HEAD + "s = tf.sqrt(2.0)\nW = tf.Variable(tf.random_normal([9, 4], stddev=1.0 / s))\n" + LOOKUP,
+        "initial values",
+    ),
+    "initializer that the graph computes": (
+        HEAD
+        + 'W = tf.get_variable("w", [9, 4], initializer=tf.random_normal_initializer(0.0, tf.sqrt(2.0)))\n'
+        + LOOKUP,
+        "initial values",
+    ),
+    "never trained": (HEAD + MADE + "e = tf.stop_gradient(tf.nn.embedding_lookup(W, ids))\n" + STEP, "stop_gradient"),
+    "another module called runtime": (HEAD + "from runtime import config\n" + MADE + LOOKUP, "another module"),
+    "deleted and bound again": (TABLE + "del W\nW = 1\n", "bound more than once"),
+    "numpy matrix": (HEAD + "W = tf.Variable(np.zeros((9, 4)))\n" + LOOKUP, "initial values"),
+    "regularizer": (HEAD + 'W = tf.get_variable("w", [9, 4], regularizer=r)\n' + LOOKUP, "regularizer"),
+    "trainable flag": (HEAD + 'W = tf.get_variable("w", [9, 4], trainable=flag)\n' + LOOKUP, "run time"),
+    "orthogonal": (
+        HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.orthogonal_initializer())\n' + LOOKUP,
+        "initial values",
+    ),
+    "starred arguments": (HEAD + "W = tf.get_variable(*args)\n" + LOOKUP, "cannot be read"),
+    "Adam also of dense variables alone": (
+        TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other, var_list=[dense])\n",
+        "that of the tables would miss them",
+    ),
+    "another optimizer": (
+        TABLE + "op = tf.train.AdagradDAOptimizer(0.1).minimize(loss)\n",
+        "no table optimizer computes the same as AdagradDAOptimizer",
+    ),
+    "another optimizer in a branch": (
+        TABLE
+        + "if a:\n    o = tf.train.AdagradOptimizer(0.1)\nelse:\n    o = tf.train.AdagradDAOptimizer(0.1, s)\n"
+        + "op = o.minimize(loss)\n",
+        "AdagradDAOptimizer",
+    ),
+    "unknown optimizer": (TABLE + "op = make().minimize(loss)\n", "not a stock optimizer"),
+    "optimizer handed on": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ntrain(o)\nop = o.minimize(loss)\n",
+        "hands the optimizer on",
+    ),
+    "wrapped optimizer": (
+        TABLE + "op = hvd.DistributedOptimizer(tf.train.AdagradOptimizer(0.1)).minimize(loss)\n",
+        "DistributedOptimizer",
+    ),
+    "filtered variables": (
+        TABLE + 'v = [x for x in tf.trainable_variables() if "w" in x.name]\n'
+        "op = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=v)\n",
+        "var_list",
+    ),
+    "dropped gradients": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = [(a, v) for a, v in o.compute_gradients(loss) if keep(v)]\n"
+        "op = o.apply_gradients(g)\n",
+        "order is not known",
+    ),
+    "gradients used elsewhere": (
+        TABLE
+        + "o = tf.train.AdagradOptimizer(0.1)\ng = o.compute_gradients(loss)\nop = o.apply_gradients(g)\nshow(g)\n",
+        "is used in",
+    ),
+    "weight decay in the pairs": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = [(a + 0.1 * v, v) for a, v in o.compute_gradients(loss)]\n"
+        "op = o.apply_gradients(g)\n",
+        "order is not known",
+    ),
+    "gradients treated by name": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = o.compute_gradients(loss)\nfor i, (a, v) in enumerate(g):\n"
+        '    if "w" in v.name:\n        g[i] = (tf.clip_by_norm(a, 1), v)\nop = o.apply_gradients(g)\n',
+        "is used in",
+    ),
+    "scaled gradients": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng, v = zip(*o.compute_gradients(loss))\n"
+        "g = [x / 2.0 for x in g]\nop = o.apply_gradients(zip(g, v))\n",
+        "order is not known",
+    ),
+    "gradients bound in a loop": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng, v = zip(*o.compute_gradients(loss))\nfor i in r:\n"
+        "    g, _ = tf.clip_by_global_norm(g, i)\nop = o.apply_gradients(zip(g, v))\n",
+        "not ",
+    ),
+    "learning rate changed later": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\no._lr = 0.5\nop = o.minimize(loss)\n",
+        "hands the optimizer on",
+    ),
+    "moving average": (TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nb = a.apply()\n", "average over all"),
+    "moving average handed on": (TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nf(a)\n", "average over all"),
+    "moving average of the table": (
+        TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nb = a.apply([W])\n",
+        "within a collection",
+    ),
+    "values by name, used": (
+        TABLE + "n = [v.name for v in tf.trainable_variables()]\nr = s.run(n)\nfor a, b in zip(n, r):\n    f(b)\n",
+        "all trainable",
+    ),
+    "names put into a dict": (
+        TABLE + "for v in tf.trainable_variables():\n    d[v.name] = 1\n",
+        "all trainable",
+    ),
+    "all variables": (TABLE + "vs = [v for v in tf.global_variables()]\n", "uses all variables"),
+    "lookup in a loop body": (
+        HEAD + MADE + "y = tf.while_loop(c, lambda i: tf.nn.embedding_lookup(W, i), [0])\n",
+        "graph of its own",
+    ),
+    "lookup in a dataset": (
+        HEAD + MADE + "def f(i):\n    return tf.nn.embedding_lookup(W, i)\nd = d.map(f)\ns = tf.Session()\n",
+        "graph of its own",
+    ),
+    "two optimizers with state": (
+        TABLE + "a = tf.train.AdagradOptimizer(0.1).minimize(x)\nb = tf.train.AdagradOptimizer(0.1).minimize(y)\n",
+        "state of its own",
+    ),
+    "conditional step": (
+        TABLE + "op = tf.train.AdagradOptimizer(0.1).minimize(loss) if a else None\n",
+        "larger expression",
+    ),
+    "L2 over all variables": (
+        TABLE + "l2 = sum(tf.nn.l2_loss(v) for v in tf.trainable_variables())\n" + STEP,
+        "all trainable variables",
+    ),
+    "values of all variables": (
+        TABLE + "names = [v.name for v in tf.trainable_variables()]\nsess.run(names)\n" + STEP,
+        "all trainable",
+    ),
+    "optimize_loss": (
+        TABLE + "op = tf.contrib.layers.optimize_loss(loss, s, 0.1, 'Adam')\n",
+        "trains the model by itself",
+    ),
+    "gradient tape": (TABLE + "with tf.GradientTape() as t:\n    pass\n", "v1 graph"),
+    "tf.function": (TABLE + "@tf.function\ndef f():\n    pass\n", "v1 graph"),
+    "template": (TABLE + 'f = tf.make_template("t", g)\n', "template"),
+    "warm start": (TABLE + "tf.train.init_from_checkpoint(p, m)\n", "restored"),
+    "locals": (TABLE + "print(locals())\n", "by its name as a string"),
+    "base class elsewhere": (CLASS.format(bases="(Base)"), "`Base` may use `self.W`"),
+    "getattr in the class": (CLASS.format(bases="") + "        x = getattr(self, name)\n", "computed name"),
+    "attribute from outside": (CLASS.format(bases="") + "m = Model()\nshow(m.W)\n", "passed to `show`"),
+    "subclass in the file": (
+        CLASS.format(bases="") + "class B(Model):\n    def f(self):\n        return self.W + 1\n",
+        "matrix",
+    ),
+    "dict used whole": (DICT + "n = sum(v for v in w.values())\n", "`v for v in w.values()` is not a lookup"),
+    "dict with a computed key": (DICT + "x = 2.0 * w[key]\n", "`2.0 * w[key]`: it needs the whole"),
+    "reused dense": (TABLE + 'with tf.variable_scope("", reuse=True):\n    V = tf.get_variable("w")\n', "made twice"),
+    "already converted": (
+        HEAD + "from runtime import create_table\nt = create_table(a)\n" + MADE + LOOKUP,
+        "already calls",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), CASES.values(), ids=CASES)
+def test_it_stays_and_the_reason_is_named(text: str, says: str) -> None:
+    result = converted(text)
+    assert result.converted == text
+    assert says in reasons(result)
+    stopped = [f for f in result.findings if f.remains]
+    assert stopped
+    assert all(f.location.line >= 1 for f in stopped)
+    assert result.tables
+    assert all(t.verdict is not State.APPLIED and t.reasons for t in result.tables)
+
+
+def test_the_finding_names_line_and_text() -> None:
+    finding = next(f for f in converted(TABLE + "\nloss = tf.nn.l2_loss(W)  # all rows\n").findings if f.remains)
+    assert finding.location.line == 5
+    assert finding.before == "tf.nn.l2_loss(W)"
+    assert finding.table == "w"
+
+
+def test_one_table_moves_and_the_other_stays() -> None:
+    text = TABLE + 'V = tf.get_variable("v", [9, 4])\nf = tf.nn.embedding_lookup(V, ids)\ny = V + 1\n' + STEP
+    result = converted(text)
+    assert [t.verdict for t in result.tables] == [State.APPLIED, State.UNSUPPORTED]
+    assert 'V = tf.get_variable("v", [9, 4])\nf = tf.nn.embedding_lookup(V, ids)\ny = V + 1\n' in result.converted
+
+
+def test_a_file_without_training_needs_an_assumption() -> None:
+    text = HEAD + "def build(ids):\n    " + MADE + "    return tf.nn.embedding_lookup(W, ids)\n"
+    assert converted(text).converted == text
+    assert {f.state for f in converted(text).findings if f.subject != "lookup"} == {State.SUGGESTED}
+    lifted = converted(text, assume=True)
+    assert "sparse_lookup(W, ids)" in lifted.converted
+    assert all(f.assumptions for f in lifted.findings if f.subject == "table")
+
+
+def test_a_lookup_in_something_else_is_noted_and_left_alone() -> None:
+    text = HEAD + "def f(table, ids):\n    return tf.nn.embedding_lookup(table, ids)\n"
+    result = converted(text)
+    assert result.converted == text
+    assert [f.state for f in result.findings] == [State.NOTED]
+
+
+def test_deleting_the_name_and_declaring_it_global_are_no_uses() -> None:
+    made = "def make():\n    global W\n    " + MADE + "make()\n" + LOOKUP + "del W\n" + STEP
+    assert "create_table(" in converted(HEAD + "W = None\n" + made).converted
+
+
+def test_a_step_of_dense_variables_alone_by_an_optimizer_that_counts_nothing_stays() -> None:
+    more = "b = {}.minimize(other, var_list=[dense])\n"
+    shared = TABLE + "o = tf.train.AdagradOptimizer(0.1)\na = o.minimize(loss)\n" + more.format("o")
+    own = TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\n"
+    for text in (shared, own + more.format("tf.train.AdamOptimizer(0.1)")):
+        assert "create_table(" in converted(text).converted
+
+
+def test_a_table_is_judged_by_the_optimizer_of_its_own_model() -> None:
+    one = HEAD + (
+        "def {name}(ids):\n"
+        '    W = tf.get_variable("{name}", [9, 4], initializer=tf.zeros_initializer())\n'
+        "    loss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids))\n"
+        "    return tf.train.{optimizer}(0.1).minimize(loss)\n"
+    )
+    text = one.format(name="a", optimizer="AdamOptimizer") + one.format(name="b", optimizer="AdagradOptimizer")
+    tables = {table.name: table for table in converted(text).tables}
+    assert [tables[name].optimizer for name in "ab"] == ["AdamOptimizer", "AdagradOptimizer"]
+    together = text + "def both(ids):\n    return a(ids), b(ids)\n"
+    assert [table.optimizer for table in converted(together).tables] == ["AdamOptimizer", "AdagradOptimizer"]
+
+
+@pytest.mark.parametrize(
+    ("made", "module", "arguments"),
+    [
+        ("tf.train.AdamOptimizer(0.1, epsilon=1e-4)", "adam", "epsilon=1e-4"),
+        ("tf.compat.v1.train.AdamOptimizer(0.1, name='A')", "adam", ""),
+        ("tf.contrib.opt.LazyAdamOptimizer(0.1, 0.8)", "lazy_adam", "beta1=0.8"),
+        (
+            "tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True)",
+            "momentum",
+            "momentum=0.9, use_nesterov=True",
+        ),
+        ("tf.train.RMSPropOptimizer(0.1, 0.8, centered=True)", "rmsprop", "decay=0.8, centered=True"),
+        ("tf.train.AdadeltaOptimizer(0.1, rho=0.9)", "adadelta", "rho=0.9"),
+        ("tf.train.FtrlOptimizer(0.1, -0.6, beta=None)", "ftrl", "learning_rate_power=-0.6"),
+    ],
+)
+def test_stock_optimizers_become_what_computes_the_same(made: str, module: str, arguments: str) -> None:
+    table = TABLE.replace("tensorflow.compat.v1", "tensorflow")
+    result = converted(table + f"loss = tf.reduce_sum(e)\nop = {made}.minimize(loss)\n")
+    assert f"from runtime.optimizers import {module}\n" in result.converted
+    carried = f"learning_rate=0.1, {arguments}" if arguments else "learning_rate=0.1"
+    assert f"{module}.create_hash_optimizer({carried})" in result.converted
+    assert {table.applicability for table in result.tables} == {Applicability.EXACT}
+    assert {f.applicability for f in result.findings if f.rule == "tf-training-step"} == {Applicability.EXACT}
+
+
+TWO_LOSSES = TABLE + "a, b = tf.reduce_sum(e), tf.reduce_sum(e * e)\n"
+ADAM = "tf.train.AdamOptimizer(0.1)"
+TWICE = {
+    "one in each of two functions": (
+        f"def f():\n    return {ADAM}.minimize(a)\ndef g():\n    return {ADAM}.minimize(b)\nf(), g()\n"
+    ),
+    "a function called twice": (f"def f(loss):\n    opt = {ADAM}\n    return opt.minimize(loss)\nops = f(a), f(b)\n"),
+    "its caller called twice": (
+        f"def f(loss):\n    op = {ADAM}.minimize(loss)\n    return op\n"
+        "def g(loss):\n    return f(loss)\nops = g(a), g(b)\n"
+    ),
+    "a loop": f"for loss in (a, b):\n    op = {ADAM}.minimize(loss)\n",
+    "a class made twice": (
+        "class T:\n    def __init__(self, loss):\n"
+        f"        self.opt = {ADAM}\n        self.op = self.opt.minimize(loss)\nops = T(a).op, T(b).op\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("more", TWICE.values(), ids=list(TWICE))
+def test_two_optimizers_with_state_do_not_share_a_table(more: str) -> None:
+    text = TWO_LOSSES + more
+    result = converted(text)
+    assert result.converted == text
+    assert "a table has one state" in reasons(result)
+    assert "create_table(" in converted(text.replace("Adam", "GradientDescent")).converted
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        f"def f(loss):\n    return {ADAM}.minimize(loss)\nif first:\n    op = f(a)\nelse:\n    op = f(b)\n",
+        f"class T:\n    def __init__(self, train):\n        if not train:\n            return\n"
+        f"        self.op = {ADAM}.minimize(a)\nT(True), T(False)\n",
+        f"def f(loss):\n    with tf.Graph().as_default():\n        return {ADAM}.minimize(loss)\nf(a), f(b)\n",
+    ],
+)
+def test_an_optimizer_that_is_made_once_in_a_graph_is_converted(more: str) -> None:
+    assert "create_table(" in converted(TWO_LOSSES + more).converted
+
+
+def test_the_variables_of_an_optimizer_do_not_have_the_slots_of_a_table() -> None:
+    text = TABLE + f"o = {ADAM}\nop = o.minimize(tf.reduce_sum(e))\nr = tf.variables_initializer(o.variables())\n"
+    result = converted(text)
+    assert result.converted == text
+    assert "the slots of a table are not among these variables" in reasons(result)
+
+
+MODEL = (
+    "class Model:\n    def __init__(self, ids):\n"
+    '        self.W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+    "        self.e = tf.nn.embedding_lookup(self.W, ids)\n"
+)
+TRAINER = (
+    "class Trainer:\n    def __init__(self, model):\n"
+    "        self.op = tf.train.GradientDescentOptimizer(0.1).minimize(model.loss)\n"
+)
+
+
+def test_a_class_that_is_given_its_model_trains_its_dense_variables() -> None:
+    more = '        b = tf.get_variable("b", [4])\n        self.loss = tf.reduce_sum(self.e * b)\n'
+    text = HEAD + MODEL + more + TRAINER + "t = Trainer(Model(tf.constant([1])))\n"
+    assert "dense_optimizer" in converted(text).converted
+    alone = text.replace('tf.get_variable("b", [4])', "2.0")
+    assert "dense_optimizer" not in converted(alone).converted
+
+
+def test_a_class_of_tables_alone_beside_other_variables_is_left_alone() -> None:
+    own = "        self.op = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(self.e))\n"
+    text = HEAD + MODEL + own + 'm = Model(tf.constant([1]))\nb = tf.get_variable("b", [4])\n'
+    result = converted(text)
+    assert result.converted == text
+    assert "not clear" in reasons(result)
+
+
+def test_a_table_behind_stop_gradient_may_have_no_gradient() -> None:
+    text = TABLE + 'e = tf.stop_gradient(e)\nb = tf.get_variable("b", [4])\nloss = tf.reduce_sum(e * b)\n' + STEP
+    assert "if sparse_grads else []" in converted(text).converted
+
+
+@pytest.mark.parametrize("assume", [False, True])
+def test_every_lookup_that_a_text_search_finds_is_told(assume: bool) -> None:
+    text = """
+import tensorflow as tf
+import tensorflow.compat.v1 as v1
+from tensorflow.python.ops import embedding_ops as ops
+W = v1.get_variable("w", [9, 4])
+e = tf.nn.embedding_lookup(W, ids)
+whole = W + 1
+f = tf.nn.embedding_lookup_sparse(W, sp, None)
+g = ops.embedding_lookup_sparse(W, sp, None)
+def helper(T):
+    return tf.nn.embedding_lookup(T, ids)
+h = v1.nn.safe_embedding_lookup_sparse(T, sp)
+c = tf.feature_column.embedding_column(cat, 4)
+k = tf.keras.layers.Embedding(9, 4)
+V = v1.get_variable("v", [9, 4])
+m = tf.nn.embedding_lookup(V, ids)
+whole = v1.nn.l2_loss(V)
+"""
+    result = converted(text, assume=assume)
+    told = {at for f in result.findings if f.before for at in range(f.location.line, f.location.end_line + 1)}
+    told |= {table.location.line for table in result.tables}
+    found = {at for at, line in enumerate(text.split("\n"), 1) if re.search(r"(?i)embedding\w*\(", line)}
+    assert len(found) == 8
+    assert found <= told
+
+
+@pytest.mark.parametrize("made", ["tf.train.AdagradDAOptimizer(0.1)", "wrap(tf.train.AdamOptimizer(0.1))"])
+def test_an_optimizer_is_refused_once_and_for_its_own_reason(made: str) -> None:
+    result = converted(TABLE + "loss = d * e\n" + f"op = {made}.minimize(loss)\n")
+    refused = [f for f in result.findings if f.state is State.UNSUPPORTED]
+    assert [f.rule for f in refused] == ["tf-optimizer"]
+    assert refused[0].action

@@ -1,0 +1,119 @@
+"""Shapes and names of variables that became tables: the program sees what it saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import tensorflow as tf
+
+from tests.support.source.converting import converted, reasons
+from tests.support.source.scripts import HEAD, TRAIN, compare
+
+IDS = "ids = tf.constant([1, 2, 1], tf.int64)\nb = tf.get_variable('b', [4], initializer=tf.ones_initializer())\n"
+GET = 'tf.get_variable("w", [{}, {}], initializer=tf.constant_initializer(0.5))'
+MADE = f"W = {GET.format(9, 4)}\ne = tf.nn.embedding_lookup(W, ids)\n"
+LOSS = "loss = tf.reduce_sum(tf.square({} * e - b))\n"
+#: What is asked after the lookup, with a term `k` for the loss.
+ASKED = {
+    "a width": "k = W.shape[1].value\n",
+    "all sizes": "n, d = W.get_shape().as_list()\nk = n * d\n",
+    "their product": "k = W.shape.num_elements()\n",
+    "the rank": "k = W.get_shape().ndims + W.shape.as_list()[-1]\n",
+    "in the graph": "k = tf.cast(tf.shape(W)[0], tf.float32)\n",
+    "a range of all ids": "k = tf.reduce_sum(tf.nn.embedding_lookup(W, tf.range(tf.shape(W)[0])))\n",
+    "noise of its shape": "k = tf.reduce_sum(tf.ones(W.shape))\n",
+    "the text": "show(str(W.shape))\nk = 1.0\n",
+}
+LOOKED = "\ne = tf.nn.embedding_lookup(W, ids)\n"
+HELD = f"class M:\n    def __init__(self, n):\n        self.n = n\n        self.W = {GET.format('self.n', 4)}\n"
+#: Sizes by name: code that ends with `k`.
+NAMED = {
+    "a local name": "def f(n):\n    W = " + GET.format("n", "4") + "\n    e = tf.nn.embedding_lookup(W, ids)\n"
+    "    return e, W.shape[0].value\ne, k = f(9)\n",
+    "a constant of the module": "N = 9\ndef f():\n    return " + GET.format("N", "4") + "\nW = f()\n"
+    "e = tf.nn.embedding_lookup(W, ids)\nk = 1.0\n",
+    "attributes": HELD + "    def size(self):\n        return self.W.get_shape()[0].value\n"
+    "m = M(9)\ne = tf.nn.embedding_lookup(m.W, ids)\nk = m.size()\n",
+    "options": "class O:\n    n = 9\nargs = O()\nW = " + GET.format("args.n", "4")
+    + "\ne = tf.nn.embedding_lookup(W, ids)\nk = W.shape[0].value\n",
+    "a dict that is only read": "c = {'n': 9}\nW = " + GET.format('c["n"]', "4") + LOOKED
+    + "more = c['n'] + len(c) + c.get('m', 0)\nk = W.shape[0].value\n",
+    "a list with a name": "SHAPE = [9, 4]\nW = " + GET.replace("[{}, {}]", "SHAPE") + LOOKED + "k = W.shape[1].value\n",
+    "as many as words": "words = list('abcdefghi')\nW = " + GET.format("len(words)", "4") + LOOKED
+    + "k = W.shape[0].value\n",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _shapes_of_version_2() -> Iterator[None]:
+    """Some programs here want the shapes of version 1, which is said for the whole process."""
+    yield
+    tf.compat.v1.enable_v2_tensorshape()
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_what_is_asked_after_the_lookup_is_what_it_was(asked: str) -> None:
+    start = "tf.disable_v2_tensorshape()\n" if ".value" in asked else ""
+    compare(HEAD + start + IDS + MADE + asked + LOSS.format("k") + TRAIN)
+
+
+@pytest.mark.parametrize("code", NAMED.values(), ids=NAMED)
+def test_sizes_with_names_stay_what_they_were(code: str) -> None:
+    compare(HEAD + "tf.disable_v2_tensorshape()\n" + IDS + code + LOSS.format("k") + TRAIN)
+
+
+#: Where the sizes may be others, or are not at hand.
+REFUSED = {
+    "bound again": "n = 9\nW = " + GET.format("n", "4") + LOOKED + "n = 3\nk = W.shape[0]\n",
+    "an option that is set": "W = " + GET.format("args.n", "4") + LOOKED + "args.n = 3\nk = W.shape[0]\n",
+    "an option that is set by its text": "W = " + GET.format("args.n", "4") + LOOKED
+    + "setattr(args, 'n', 3)\nk = W.shape[0]\n",
+    "an entry of its attributes": "W = " + GET.format("args.n", "4") + LOOKED
+    + "vars(args)['n'] += 3\nk = W.shape[0]\n",
+    "an attribute of its own by its text": HELD + "        self.__dict__['n'] = 3\n        self.k = self.W.shape[0]\n"
+    "m = M(9)\ne = tf.nn.embedding_lookup(m.W, ids)\nk = m.k\n",
+    "an entry that is set": "c = {'n': 9}\nW = " + GET.format('c["n"]', "4") + LOOKED + "c['n'] = 5\nk = W.shape[0]\n",
+    "an entry of an entry": "c = {'n': [9]}\nW = " + GET.format('c["n"][0]', "4") + LOOKED
+    + "c['n'][0] += 5\nk = W.shape[0]\n",
+    "more words": "words = list('abc')\nW = " + GET.format("len(words)", "4") + LOOKED
+    + "words.append('d')\nk = W.shape[0]\n",
+    "words under another name": "words = list('abc')\nW = " + GET.format("len(words)", "4") + LOOKED
+    + "others = words\nothers.append('d')\nk = W.shape[0]\n",
+    "a list that grows": "n = 9\nSHAPE = [n, 4]\nW = " + GET.replace("[{}, {}]", "SHAPE") + LOOKED
+    + "SHAPE[0] = 3\nk = W.shape[0]\n",
+    "the padding's id": "W = " + GET.format("args.n", "4") + "\nargs.n += 1\nV = tf.concat([W, tf.zeros([1, 4])], 0)\n"
+    + "e = tf.nn.embedding_lookup(V, ids)\nk = 1.0\n",
+    "another function": "def f(n):\n    return " + GET.format("n", "4") + "\nW = f(9)" + LOOKED + "k = W.shape[0]\n",
+    "an attribute of another object": HELD + "m = M(9)\ne = tf.nn.embedding_lookup(m.W, ids)\nk = m.W.shape[0]\n",
+    "one of two tables": "class A:\n    def __init__(self):\n        self.W = " + GET.format("9", "4")
+    + "\nclass B:\n    def __init__(self):\n        self.W = " + GET.format("7", "4").replace('"w"', '"v"')
+    + "\ndef f(m):\n    return tf.nn.embedding_lookup(m.W, ids), m.W.shape[0]\ne, k = f(A())\ng, _ = f(B())\n",
+    "a padded table": "W = " + GET.format("9", "4") + "\nW = tf.concat([tf.zeros([1, 4]), W], 0)\n"
+    "e = tf.nn.embedding_lookup(W, ids)\nk = W.shape[0]\n",
+    "a name that is fetched": MADE + "k = 1.0\nrows = session.run(W.name)\n",
+    "a name that is kept": MADE + "k = 1.0\nname = W.name\n",
+    "the type of its numbers": "tf.shape(W, out_type=tf.int64)\n".join([MADE, "k = 1.0\n"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", REFUSED.values(), ids=REFUSED)
+def test_sizes_that_may_be_others_keep_the_table(code: str) -> None:
+    result = converted(HEAD + IDS + code + LOSS.format("k") + TRAIN, assume=True)
+    assert not result.changed, result.converted
+    assert "unsupported" in reasons(result)
+
+
+@pytest.mark.parametrize("scope, name", [("", "w:0"), ("with tf.variable_scope('a'):\n    ", "a/w:0")])
+def test_a_name_that_is_printed(scope: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = HEAD + IDS + scope + MADE + "print(W.name)\nprint('of', W.op.name)\n" + LOSS.format("1.0") + TRAIN
+    compare(code)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [name, f"of {name[:-2]}"] * 2
+
+
+def test_a_shape_in_a_line_that_goes_with_the_table() -> None:
+    text = HEAD + IDS + f"W = {GET.format(9, 4)}\ntf.summary.histogram('of %d' % W.shape[0], W)\n"
+    text += "e = tf.nn.embedding_lookup(W, ids)\n" + LOSS.format("1.0") + TRAIN
+    assert "histogram" not in converted(text, assume=True).converted
+    compare(text, assume=True)

@@ -1,0 +1,111 @@
+"""One table is one variable: who runs what makes it, in which scopes, and under which other names it is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
+
+BUILD = HEAD + "def build(x):\n    " + MADE + "    return tf.nn.embedding_lookup(W, x)\n"
+SCOPE = "with tf.variable_scope({}, reuse=tf.AUTO_REUSE):\n    "
+BASE = HEAD + (
+    "class Base(object):\n"
+    "    def __init__(self, k):\n"
+    "        self.W = {made}\n"
+    "        self.e = k * tf.nn.embedding_lookup(self.W, ids)\n"
+    "class A(Base):\n    pass\n"
+    "class B(Base):\n    pass\n"
+)
+GET = MADE.strip().removeprefix("W = ")
+NEW = 'tf.Variable(tf.zeros([9, 4]), name="w")'
+PAD = "W = tf.concat([tf.zeros([1, 4]), W[1:, :]], 0)\n"
+SEVERAL = "may run several times"
+CASES = {
+    "lambdas in two scopes": (
+        BUILD + "".join(SCOPE.format(repr(n)) + f"{n} = tf.cond(f, lambda: build(ids), g)\n" for n in "ab"),
+        "made by `tf.cond`",
+    ),
+    "subclasses make two variables": (
+        BASE.format(made=NEW) + "A(1.0)\nwith tf.variable_scope('s', reuse=True):\n    B(1.0)\n", SEVERAL),
+    "class in a dict": (BASE.format(made=NEW) + 'M = {"m": Base}\ncls = M["m"]\na, b = cls(1.0), cls(2.0)\n', SEVERAL),
+    "computed name": (
+        HEAD + 'with tf.variable_scope("emb") as sc:\n    ' + MADE + LOOKUP + "for n in names:\n    "
+        "with tf.variable_scope(sc, reuse=True):\n        x += tf.nn.l2_loss(tf.get_variable(n))\n",
+        "its name is computed",
+    ),
+    "padded alias": (HEAD + MADE + "W0 = W\n" + PAD + LOOKUP + "f = tf.nn.embedding_lookup(W0, ids)\n", "another name"),
+    "padded attribute": (
+        HEAD + "class M(object):\n    def __init__(self):\n        self.W = " + GET + "\n"
+        "    def build(self, x):\n        W = self.W\n        " + PAD
+        + "        return tf.nn.embedding_lookup(W, x) + tf.nn.embedding_lookup(self.W, x)\n",
+        "another name",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_may_be_another_variable_stays(name: str) -> None:
+    text, reason = CASES[name]
+    text += "o = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
+    result = converted(text, assume=True)
+    assert result.converted == text
+    assert reason in reasons(result)
+
+
+ORDINARY = {
+    "graph, session, device, file": HEAD + "g = tf.Graph()\nwith g.as_default(), tf.Session() as s, open(f) as h:\n"
+    '    with tf.device("/cpu:0"), tf.name_scope("n"), tf.variable_scope("a"):\n        ' + MADE + "    " + LOOKUP
+    + "    " + STEP,
+    "model_fn": HEAD + "def model_fn(features, labels, mode):\n    with tf.variable_scope('a'):\n        " + MADE
+    + "        " + LOOKUP + "    " + STEP + "    return loss\n"
+    "est = tf.estimator.Estimator(model_fn=model_fn)\n",
+    "method": HEAD + "class M(object):\n    def __init__(self):\n        with tf.variable_scope('a'):\n"
+    "            self.build()\n    def build(self):\n        " + MADE + "        " + LOOKUP
+    + "        " + STEP + "M()\n",
+    "subclass": BASE.format(made=GET) + "with tf.variable_scope('a'):\n    m = A(1.0)\n" + STEP,
+    "other names": HEAD + "with tf.variable_scope('emb', reuse=tf.AUTO_REUSE):\n    " + MADE + "    " + LOOKUP
+    + "for i in range(3):\n    h = tf.get_variable('h%d' % i, [4, 4])\n    c = tf.get_variable(n, [4])\n" + STEP,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_scopes_and_callers_hinder_nothing(name: str) -> None:
+    assert "create_table(" in converted(ORDINARY[name], assume=True).converted, reasons(
+        converted(ORDINARY[name], assume=True)
+    )
+
+
+ROWS = MADE + "e = tf.gather(W, [1, 2])\n"
+COPY = MADE + "V = tf.identity(W)\n"
+REBOUND = {
+    "in a comprehension": (ROWS + "x = [(W := tf.ones([5, 4])) for i in range(3)]\n", "bound more than once"),
+    "two functions below": (
+        "def main():\n W = tf.get_variable('w', [9, 4])\n e = tf.gather(W, [1, 2])\n def f():\n  def g():\n"
+        "   nonlocal W\n   W = tf.ones([5, 4])\n  g()\n f()\n return e, tf.shape(W)[0]\ne, n = main()\n",
+        "bound more than once"),
+    "by a class": (ROWS + "class W:\n    shape = (5, 4)\nn = W.shape[0]\n", "bound more than once"),
+    "copied before a step": (
+        COPY + "with tf.control_dependencies([step]):\n    e = tf.gather(V, [1, 2])\n", "computed from the whole"),
+    "copied with another gradient": (
+        'with tf.get_default_graph().gradient_override_map({"Identity": "Stop"}):\n    '
+        + COPY.replace("V =", "    V =") + "e = tf.gather(V, [1, 2])\n", "computed from the whole"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "said"), REBOUND.values(), ids=REBOUND)
+def test_a_name_or_a_copy_that_may_be_something_else_stays(code: str, said: str) -> None:
+    result = converted(HEAD + code + "loss = tf.reduce_sum(e)\n" + STEP, assume=True)
+    assert not result.changed
+    assert said in reasons(result) + "".join(reason for table in result.tables for reason in table.reasons)
+
+
+@pytest.mark.parametrize("word", ["global", "nonlocal"])
+def test_an_optimizer_of_another_function_is_not_split(word: str) -> None:
+    inner = f" def make():\n  {word} o\n  o = tf.train.AdagradOptimizer(0.1)\n make()\n"
+    text = HEAD + "o = None\ndef build():\n" + (" o = None\n" if word == "nonlocal" else "") + inner
+    text += " W = tf.get_variable('w', [9, 4])\n loss = tf.reduce_sum(tf.gather(W, [1, 2]))\n return o.minimize(loss)\n"
+    result = converted(text, assume=True)
+    assert not result.changed
+    assert "`o = tf.train.AdagradOptimizer(0.1)` makes the optimizer of another function" in reasons(result)
+    result = converted(text.replace(inner, "").replace(" return", " o = tf.train.AdagradOptimizer(0.1)\n return"))
+    assert result.changed

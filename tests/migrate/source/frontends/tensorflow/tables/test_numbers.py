@@ -1,0 +1,277 @@
+"""The converted code, run on the runtime, trains to the same losses as the original from the same initial rows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.paths import ROOT
+from tests.support.source.converting import converted
+
+tf = pytest.importorskip("tensorflow").compat.v1
+EXAMPLES = ROOT / "examples" / "tensorflow"
+
+MODEL = """
+import tensorflow.compat.v1 as tf
+
+def build_model():
+    user = tf.placeholder(tf.int64, [None, 2])
+    item = tf.placeholder(tf.int32, [None])
+    label = tf.placeholder(tf.float32, [None])
+    weights = dict()
+    weights["user"] = tf.Variable(tf.random_normal([50, 4], stddev=0.5, seed=1), name="user")
+    with tf.variable_scope("item"):
+        item_table = tf.get_variable("table", [40, 4])
+        item_bias = tf.get_variable("bias", [40], initializer=tf.random_uniform_initializer(-1, 1))
+    u = tf.nn.embedding_lookup(weights["user"], user)
+    i = tf.nn.embedding_lookup(item_table, item)
+    kernel = tf.get_variable("kernel", [4, 4], initializer=tf.random_normal_initializer())
+    first = tf.gather(params=weights["user"], indices=user[:, 0])
+    logit = tf.reduce_sum(tf.reduce_sum(u, axis=1) * tf.matmul(i, kernel), axis=1) + tf.gather(item_bias, item)
+    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logit))
+    loss += tf.reduce_mean(first ** 2)
+    step = tf.train.get_or_create_global_step()
+{training}
+    return {{"user": user, "item": item, "label": label, "loss": loss, "train_op": train_op, "step": step}}
+"""
+SGD = "tf.train.GradientDescentOptimizer(0.5)"
+STEPS = {
+    "sgd": f"train_op = {SGD}.minimize(loss, global_step=step)",
+    "adagrad": "train_op = tf.train.AdagradOptimizer(0.3).minimize(loss, step)",
+    "adagrad with its own accumulator": "train_op = tf.train.AdagradOptimizer(0.3, 0.7).minimize(loss, step)",
+    "schedule": "rate = tf.train.exponential_decay(0.5, step, 2, 0.5)\n"
+    "train_op = tf.train.GradientDescentOptimizer(rate).minimize(loss, step)",
+    "schedule in place": "o = tf.train.AdagradOptimizer(tf.train.exponential_decay(0.5, step, 2, 0.5))\n"
+    "train_op = o.minimize(loss, step)",
+    "clip each": f"o = {SGD}\ngv = o.compute_gradients(loss)\n"
+    "gv = [(tf.clip_by_value(g, -0.01, 0.01), v) for g, v in gv]\ntrain_op = o.apply_gradients(gv, global_step=step)",
+    "clip by norm in place": f"o = {SGD}\ngv = o.compute_gradients(loss)\nfor n, (g, v) in enumerate(gv):\n"
+    "    if g is not None:\n        gv[n] = (tf.clip_by_norm(g, 0.1), v)\ntrain_op = o.apply_gradients(gv, step)",
+    "pairs without a gradient are dropped": f"tf.get_variable('a', [2])\no = {SGD}\ngv = o.compute_gradients(loss)\n"
+    "gv = [(tf.clip_by_norm(g, 0.1), v) for (g, v) in gv if g is not None]\ntrain_op = o.apply_gradients(gv, step)",
+    "dropped at once": f"tf.get_variable('a', [2])\no = {SGD}\n"
+    "gv = [(g, v) for g, v in o.compute_gradients(loss) if (g is not None)]\ng, v = zip(*gv)\n"
+    "g, _ = tf.clip_by_global_norm(g, 0.2)\ntrain_op = o.apply_gradients(zip(g, v), step)",
+    "clip all together": f"o = {SGD}\ng, v = zip(*o.compute_gradients(loss))\ng, _ = tf.clip_by_global_norm(g, 0.2)\n"
+    "train_op = o.apply_gradients(zip(g, v), global_step=step)",
+    "gradients of all variables": f"o = {SGD}\nv = tf.trainable_variables()\n"
+    "g, _ = tf.clip_by_global_norm(tf.gradients(loss, v), 0.2)\ntrain_op = o.apply_gradients(zip(g, v), step)",
+    "branches": "if len('x') == 1:\n    o = tf.train.AdagradOptimizer(0.2)\nelse:\n"
+    "    o = tf.train.GradientDescentOptimizer(0.2)\ntrain_op = o.minimize(loss, step)",
+    "one optimizer, two losses": f"o = {SGD}\na = o.minimize(loss, step)\n"
+    "with tf.control_dependencies([a]):\n    train_op = tf.group(a, o.minimize(2.0 * loss))",
+}
+
+
+def model(training: str, text: str = MODEL) -> str:
+    """Return the model with that training code."""
+    return (
+        text.replace("{training}", "\n".join("    " + line for line in training.splitlines()))
+        .replace("{{", "{")
+        .replace("}}", "}")
+    )
+
+
+def batches(count: int, users: int = 50, items: int = 40) -> list[tuple[Any, Any, Any]]:
+    """Return seeded batches in which ids repeat."""
+    random = np.random.RandomState(3)
+    return [
+        (
+            random.randint(users, size=(16, 2)),
+            random.randint(items, size=16),
+            random.randint(2, size=16).astype(np.float32),
+        )
+        for _ in range(count)
+    ]
+
+
+def losses(text: str, tables: dict[str, str], start: dict[str, Any] | None) -> tuple[list[float], dict[str, Any], int]:
+    """Train five steps; return the losses, the initial values by variable name, and the global step.
+
+    `start` gives the initial values; `tables` says which variable's values are the rows of which table.
+    """
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
+        space: dict[str, Any] = {"__name__": "model"}
+        exec(compile(text, "model.py", "exec"), space)
+        built = space["build_model"]()
+        session.run(tf.global_variables_initializer())
+        if start is not None:
+            load(session, tables, start)
+        values = session.run({v.op.name: v for v in tf.trainable_variables()})
+        found = []
+        for user, item, label in batches(5):
+            feed = {built["user"]: user, built["item"]: item, built["label"]: label}
+            found.append(session.run([built["loss"], built["train_op"]], feed)[0])
+        return found, values, int(session.run(built["step"]))
+
+
+def load(session: Any, tables: dict[str, str], start: dict[str, Any]) -> None:
+    """Write the same initial values into variables and tables."""
+    from runtime.table import tables as tables_of_graph
+
+    for variable in tf.trainable_variables():
+        variable.load(start[variable.op.name], session)
+    made = {table.table_name: table for table in tables_of_graph()}
+    assert set(made) == set(tables)
+    for name, source in tables.items():
+        rows = start[source].reshape(len(start[source]), -1)
+        session.run(made[name].import_rows(np.arange(len(rows), dtype=np.int64), rows))
+
+
+@pytest.mark.parametrize("training", STEPS.values(), ids=STEPS)
+def test_same_rows_give_the_same_losses(training: str) -> None:
+    text = model(training)
+    result = converted(text)
+    assert result.changed
+    tables = {"user": "user", "item_table": "item/table", "item_bias": "item/bias"}
+    want, start, steps = losses(text, tables, None)
+    got, _, steps_after = losses(result.converted, tables, start)
+    assert len(set(np.round(want, 4))) == len(want), "the losses must move, or the comparison says nothing"
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert steps_after == steps == 5
+
+
+#: Nothing but tables, which stock optimizers take no part in; rows are read in odd places.
+FACTORS = """
+import tensorflow.compat.v1 as tf
+
+def build_model():
+    user = tf.placeholder(tf.int64, [None, 2])
+    item = tf.placeholder(tf.int32, [None])
+    label = tf.placeholder(tf.float32, [None])
+    U = tf.get_variable("U", [50, 4])
+    step = tf.Variable(0, trainable=False, name="global_step")
+    with tf.variable_scope(tf.get_variable_scope(), reuse=tf.AUTO_REUSE):
+        V = tf.get_variable("V", [50, 4])
+    both = tf.nn.embedding_lookup(U, [user[:, 0], tf.cast(item, tf.int64)])
+    score = tf.reduce_sum(both[0] * both[1] * tf.nn.embedding_lookup(V, [[3]])[0], axis=1)
+    loss = tf.reduce_mean((score - label) ** 2)
+{training}
+    tf.train.Saver(tf.global_variables())
+    return {{"user": user, "item": item, "label": label, "loss": loss, "train_op": train_op, "step": step}}
+
+def main():
+    build_model()
+"""
+MORE = " + tf.reduce_mean(tf.nn.embedding_lookup(U, user) ** 2)"
+TABLES_ONLY = {
+    "adagrad": f"train_op = tf.train.AdagradOptimizer(0.3).minimize(loss{MORE}, global_step=step)",
+    "schedule": "rate = tf.train.exponential_decay(0.5, step, 2, 0.5)\no = tf.train.GradientDescentOptimizer(rate)\n"
+    "train_op = o.minimize(loss, step)",
+    "pairs": f"o = {SGD}\ngv = o.compute_gradients(loss)\ngv = [(tf.clip_by_norm(g, 0.1), v) for g, v in gv]\n"
+    "train_op = o.apply_gradients(gv, global_step=step)",
+    "in one line": f"o = {SGD}\nv = tf.trainable_variables()\n"
+    f"train_op = o.apply_gradients(zip(tf.gradients(loss{MORE}, v), v), step)",
+}
+
+
+@pytest.mark.parametrize("training", TABLES_ONLY.values(), ids=TABLES_ONLY)
+def test_a_model_of_nothing_but_tables_trains(training: str) -> None:
+    text = model(training, FACTORS)
+    result = converted(text)
+    assert "create_hash_optimizer" in result.converted
+    assert "dense_optimizer" not in result.converted
+    want, start, _ = losses(text, {}, None)
+    got, _, steps = losses(result.converted, {"U": "U", "V": "V"}, start)
+    assert len(set(np.round(want, 4))) == len(want)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert steps == 5
+
+
+def test_a_function_that_another_file_calls_may_train_nothing_but_tables() -> None:
+    text = model(f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)", FACTORS.partition("def main")[0])
+    result = converted(text)
+    assert "if dense_grads else []" in result.converted
+    want, start, steps = losses(text, {}, None)
+    got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert counted == steps == 5
+
+
+def test_a_model_of_nothing_but_tables_may_be_all_of_a_file_with_a_star_import() -> None:
+    starred = FACTORS.replace("{training}", "    print(basename('a/b'))  # of the star import\n{training}")
+    text = "from posixpath import *\n" + model(f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)", starred)
+    result = converted(text, assume=True)
+    assert "if dense_grads else []" in result.converted
+    want, start, steps = losses(text, {}, None)
+    got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert counted == steps == 5
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        '    if logging:\n        loss *= tf.get_variable("scale", [], initializer=tf.ones_initializer())\n',
+        "    for size in ():\n        loss += tf.reduce_mean(tf.layers.dense(loss, size))\n",
+        '    loss *= tf.get_variable("scale", [], initializer=tf.ones_initializer(), trainable=bool(0))\n',
+    ],
+    ids=["under a condition", "in a loop", "perhaps frozen"],
+)
+def test_a_model_that_may_be_of_nothing_but_tables_trains(made: str) -> None:
+    step = f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)"
+    text = "logging = False\n" + model(step, FACTORS.replace("{training}", made + "{training}"))
+    result = converted(text)
+    assert "if dense_grads else []" in result.converted
+    want, start, steps = losses(text, {}, None)
+    got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert counted == steps == 5
+
+
+@pytest.mark.parametrize(
+    "loss", [f"loss{MORE}", "tf.add_n([loss,\n        tf.nn.l2_loss(tf.nn.embedding_lookup(U, user))])"]
+)
+def test_a_lookup_inside_the_call_that_is_split_is_kept(loss: str) -> None:
+    kernel = '    loss *= tf.get_variable("kernel", [], initializer=tf.ones_initializer())\n'
+    text = model(f"train_op = {SGD}.minimize({loss}, step)", FACTORS.replace("{training}", kernel + "{training}"))
+    result = converted(text)
+    assert "dense_optimizer" in result.converted
+    want, start, _ = losses(text, {}, None)
+    got, _, _ = losses(result.converted, {"U": "U", "V": "V"}, start)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("made", ["", ", initializer=tf.glorot_normal_initializer()"])
+@pytest.mark.parametrize("shape", [[400, 4], [400]])
+def test_initial_rows_are_as_large_as_before(shape: list[int], made: str) -> None:
+    text = f"""import tensorflow.compat.v1 as tf
+def build(ids):
+    W = tf.get_variable("w", {shape}{made})
+    return tf.nn.embedding_lookup(W, ids)
+s = tf.Session()
+"""
+    size = []
+    for source in (text, converted(text).converted):
+        space: dict[str, Any] = {}
+        with tf.Graph().as_default():
+            tf.set_random_seed(5)
+            exec(source, space)
+            rows = space["build"](tf.range(400))
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                values = session.run(rows)
+        size.append((np.abs(values).max(), values.std()))
+    assert "initializer" in converted(text).converted
+    np.testing.assert_allclose(size[1], size[0], rtol=0.1)
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="Estimators ended with TensorFlow 2.15")
+def test_a_converted_example_runs(tmp_path: Path) -> None:
+    name = "ctr_estimator.py"  # `make demo` verifies the other one
+    result = converted((EXAMPLES / name).read_text())
+    assert result.changed
+    assert not [finding for finding in result.findings if finding.remains]
+    path = tmp_path / name
+    path.write_text(result.converted)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "loss" in done.stdout

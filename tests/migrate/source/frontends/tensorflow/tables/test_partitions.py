@@ -1,0 +1,96 @@
+"""Partitioned variables: one table, trained as before, or the reason why not."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("tensorflow")
+from tests.support.source.converting import HEAD, converted, reasons
+from tests.support.source.idiom_runner import model, run
+
+SCOPED = (
+    'with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(3)):\n    P = tf.get_variable("p", [20, 4]{})\n'
+)
+OWN = 'P = tf.get_variable("p", [20, 4], partitioner=tf.min_max_variable_partitioner(2, min_slice_size=8){})\n'
+UNIFORM = ", initializer=tf.random_uniform_initializer(-1, 1, seed=2)"
+LOOKUPS = {
+    "default": "tf.nn.embedding_lookup(P, pairs)",
+    "div": 'tf.nn.embedding_lookup(P, pairs, partition_strategy="div") + tf.gather(P, ids[:6])[:, None]',
+    "pooled": 'tf.nn.safe_embedding_lookup_sparse(P, sparse, combiner="sqrtn", default_id=0, partition_strategy="div")',
+}
+
+
+def _rows(parts: list[object], strategy: str) -> object:
+    """Return the rows of a partitioned variable in the order of their ids."""
+    import numpy as np
+
+    whole = np.concatenate(parts)
+    if strategy == "div":
+        return whole
+    starts = np.cumsum([0, *(len(part) for part in parts)])  # type: ignore[arg-type]
+    return whole[[starts[i % len(parts)] + i // len(parts) for i in range(len(whole))]]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "adam", "momentum"])
+@pytest.mark.parametrize("made", [SCOPED, OWN], ids=["scope", "argument"])
+@pytest.mark.parametrize("lookup", LOOKUPS, ids=LOOKUPS)
+def test_it_is_one_table(lookup: str, made: str, optimizer: str) -> None:
+    import numpy as np
+
+    text = model(made.format(UNIFORM) + f"out = {LOOKUPS[lookup]}", optimizer)
+    result = converted(text)
+    name = "s_p" if made == SCOPED else "p"
+    assert {table.name for table in result.tables} == {name}
+    assert ("not in the order of their ids" in reasons(result)) == (lookup == "default")
+    want = run(text)
+    strategy = "mod" if lookup == "default" else "div"
+    begin, end = (
+        _rows([rows[part] for part in sorted(rows) if "/part_" in part], strategy) for rows in (want.start, want.rows)
+    )
+    kept = {key: value for key, value in want.start.items() if "/part_" not in key}
+    got = run(result.converted, {**kept, name: begin})
+    np.testing.assert_allclose(got.losses, want.losses, rtol=1e-5)
+    np.testing.assert_allclose(got.rows[name], end, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("initializer", "lookups", "says"),
+    [
+        ("", "tf.nn.embedding_lookup(P, pairs) + tf.gather(P, pairs)", "by the default and `div`"),
+        ("", "tf.nn.embedding_lookup(P, ids) + tf.nn.embedding_lookup(P, ids, how)", "third argument"),
+        (
+            "",
+            'tf.nn.embedding_lookup(P, ids, "mod") + tf.nn.safe_embedding_lookup_sparse(P, sparse)',
+            "`div` and `mod`",
+        ),
+        (", initializer=tf.keras.initializers.glorot_uniform()", "tf.nn.embedding_lookup(P, ids)", "one partition"),
+        (", initializer=tf.contrib.layers.xavier_initializer()", "tf.nn.embedding_lookup(P, ids)", "one partition"),
+    ],
+)
+def test_what_depends_on_the_parts_is_refused(initializer: str, lookups: str, says: str) -> None:
+    text = model(SCOPED.format(initializer) + f"out = {lookups}", "sgd")
+    result = converted(text)
+    assert result.converted == text
+    assert says in reasons(result)
+
+
+def test_without_a_partitioner_every_strategy_reads_the_same_rows() -> None:
+    text = model('out = tf.nn.embedding_lookup(W, ids, "mod") + tf.nn.embedding_lookup(W, ids, "div")', "sgd")
+    assert "create_table(" in converted(text).converted
+
+
+@pytest.mark.parametrize(
+    ("lookup", "says"),
+    [
+        ("t2.nn.embedding_lookup([a, b], x)", "gives no `partition_strategy`"),
+        ("tf.nn.embedding_lookup([a, b, x], y)", "`x` is passed there as well"),
+        ("tf.nn.embedding_lookup([a, b], x, partition_strategy=way)", "is no text"),
+        ("tf.nn.embedding_lookup([a, b], x) + tf.matmul(y, b)", "which stays as it is"),
+    ],
+)
+def test_a_list_of_partitions_moves_as_a_whole_or_stays(lookup: str, says: str) -> None:
+    made = "".join(f'{n} = tf.get_variable("{n}", [9, 4])\n' for n in "ab")
+    text = f"{HEAD}import tensorflow as t2\n{made}e = {lookup}\n"
+    result = converted(text)
+    assert result.converted == text
+    assert any(says in f"{f.message}: {f.reason}" for f in result.findings), result.findings

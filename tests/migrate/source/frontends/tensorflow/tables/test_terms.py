@@ -1,0 +1,128 @@
+"""Terms over whole tables: what they become trains as stock TensorFlow trains with the term over the batch's rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from migrate.report.model import Applicability, State
+from tests.migrate.source.frontends.tensorflow.tables.test_numbers import losses, model
+from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
+
+pytest.importorskip("tensorflow")
+USER = "tf.concat([tf.reshape(user, [-1]), user[:, 0]], 0)"
+TABLES = {"user": "user", "item_table": "item/table", "item_bias": "item/bias"}
+#: A term over each table -> the same written by hand over the distinct ids of its lookups.
+TERMS = {
+    "0.1 * tf.nn.l2_loss(item_table)": "0.1 * tf.nn.l2_loss(tf.gather(item_table, tf.unique(item)[0]))",
+    "0.1 * tf.nn.l2_loss(item_bias)": "0.1 * tf.nn.l2_loss(tf.gather(item_bias, tf.unique(item)[0]))",
+    "0.1 * tf.reduce_sum(tf.square(weights['user']))": (
+        f"0.1 * tf.reduce_sum(tf.square(tf.gather(weights['user'], tf.unique({USER})[0])))"
+    ),
+    "tf.norm(item_table, ord=1)": "tf.norm(tf.gather(item_table, tf.unique(item)[0]), ord=1)",
+    "tf.norm(tensor=item_table)": "tf.norm(tf.gather(item_table, tf.unique(item)[0]))",
+    "0.1 * tf.reduce_sum(item_table ** 2)": "0.1 * tf.reduce_sum(tf.gather(item_table, tf.unique(item)[0]) ** 2)",
+    "tf.keras.regularizers.l2(0.1)(item_table)": "0.1 * tf.reduce_sum(tf.gather(item_table, tf.unique(item)[0]) ** 2)",
+}
+TRAIN = "\ntrain_op = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss, step)"
+#: Tables in containers: the code -> what it computes, written by hand.
+BATCH = "tf.gather(item_table, tf.unique(item)[0])"
+CONTAINERS = {
+    "params = [item_table, kernel]\nfor p in params:\n    loss += 0.1 * tf.nn.l2_loss(p)": (
+        f"loss += 0.1 * (tf.nn.l2_loss({BATCH}) + tf.nn.l2_loss(kernel))"
+    ),
+    "params = []\nparams.append(item_table)\nloss += 0.1 * tf.add_n([tf.nn.l2_loss(p) for p in params])": (
+        f"loss += 0.1 * tf.nn.l2_loss({BATCH})"
+    ),
+    "n = 1\nfor v in weights.values():\n    for size in v.get_shape().as_list():\n        n *= size\n"
+    "loss += 0.1 * tf.nn.l2_loss(kernel)": "loss += 0.1 * tf.nn.l2_loss(kernel)",
+    "loss += 0.1 * tf.nn.l2_loss(kernel)\ntf.summary.histogram('item', item_table)": (
+        "loss += 0.1 * tf.nn.l2_loss(kernel)"
+    ),
+}
+
+#: Lists of all trainable variables, which hold no table: the code -> what it computes, written by hand.
+LISTS = {
+    "loss += 0.1 * tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables() if 'bias' not in v.name])": (
+        "loss += 0.1 * tf.nn.l2_loss(kernel)"
+    ),
+    "for v in tf.trainable_variables():\n    loss += 0.1 * tf.nn.l2_loss(v)": "loss += 0.1 * tf.nn.l2_loss(kernel)",
+    "n = sum([v.shape.num_elements() for v in tf.trainable_variables()])\nfor v in tf.trainable_variables():\n"
+    "    print(v)\nloss += 0.1 * tf.nn.l2_loss(kernel)": "loss += 0.1 * tf.nn.l2_loss(kernel)",
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted"),
+    [*((f"loss += {a}", f"loss += {b}") for a, b in TERMS.items()), *CONTAINERS.items(), *LISTS.items()],
+    ids=[*TERMS, *CONTAINERS, *LISTS],
+)
+def test_a_term_trains_as_over_the_rows_of_the_batch(code: str, wanted: str) -> None:
+    text = model(code + TRAIN)
+    assert State.SUGGESTED in {table.verdict for table in converted(text).tables}
+    result = converted(text, assume=True)
+    assert {table.verdict for table in result.tables} == {State.APPLIED}
+    want, start, _ = losses(model(wanted + TRAIN), TABLES, None)
+    got, _, _ = losses(result.converted, TABLES, start)
+    plain, _, _ = losses(model(TRAIN.strip()), TABLES, None)
+    assert np.abs(np.subtract(want, plain)).min() > 1e-3, "the term must matter, or the comparison says nothing"
+    np.testing.assert_allclose(got, want, rtol=2e-5)
+
+
+def test_moving_averages_of_listed_variables_do_not_stop_a_table() -> None:
+    more = "a = tf.train.ExponentialMovingAverage(0.9)\nb = a.apply([kernel, loss])\nc = a.average(kernel)\n"
+    assert converted(HEAD + MADE + LOOKUP + more).tables[0].applicability is Applicability.EXACT
+
+
+def test_a_change_of_values_is_never_counted_as_exact() -> None:
+    result = converted(HEAD + MADE + LOOKUP + "loss += tf.nn.l2_loss(W)\n" + STEP, assume=True)
+    assert [table.applicability for table in result.tables] == [Applicability.CHANGES_VALUES]
+    found = next(f for f in result.findings if f.rule == "tf-table-norm")
+    assert found.state is State.APPLIED
+    assert found.applicability is Applicability.CHANGES_VALUES
+    assert (found.before, found.after) == ("tf.nn.l2_loss(W)", "tf.nn.l2_loss(looked_up_rows(W))")
+
+
+def test_l2_over_variables_that_are_also_clipped_is_no_exact_conversion() -> None:
+    code = (
+        "v = tf.trainable_variables()\nloss += tf.add_n([tf.nn.l2_loss(x) for x in v])\n"
+        "o = tf.train.AdagradOptimizer(0.1)\ng, _ = tf.clip_by_global_norm(tf.gradients(loss, v), 1.0)\n"
+        "op = o.apply_gradients(zip(g, v))\n"
+    )
+    text = HEAD + MADE + 'b = tf.get_variable("b", [4])\n' + LOOKUP + "loss = tf.reduce_sum(e * b)\n" + code
+    assert converted(text).converted == text
+    result = converted(text, assume=True)
+    assert [table.applicability for table in result.tables] == [Applicability.CHANGES_VALUES]
+    assert "no longer covers the tables" in reasons(result)
+
+
+def test_another_table_stays_exact() -> None:
+    more = MADE.replace("W", "V").replace('"w"', '"v"') + "f = tf.nn.embedding_lookup(V, ids)\n"
+    result = converted(HEAD + MADE + LOOKUP + more + "loss += tf.nn.l2_loss(W)\n" + STEP, assume=True)
+    assert [table.applicability for table in result.tables] == [Applicability.CHANGES_VALUES, Applicability.EXACT]
+
+
+STAYS = {
+    "a mean": ("loss += tf.reduce_mean(tf.square(W))\n", "every row"),
+    "an axis": ("loss += tf.reduce_sum(tf.square(W), 1)\n", "every row"),
+    "norm of rows": ("n = tf.norm(W, axis=1)\n", "every row"),
+    "another order": ("n = tf.norm(W, ord=np.inf)\n", "every row"),
+    "distance of two tables": ("n = tf.nn.l2_loss(W - U)\n", "whole"),
+    "a later lookup": ("loss += tf.nn.l2_loss(W)\nf = tf.nn.embedding_lookup(W, more)\n", "before a lookup"),
+    "a lookup in each turn": (
+        "for i in ids:\n    f = tf.nn.embedding_lookup(W, i)\n    loss += tf.nn.l2_loss(W)\n",
+        "before a lookup",
+    ),
+    "a lookup in a branch": (
+        "f = tf.cond(p, lambda: tf.nn.embedding_lookup(W, a), lambda: b)\nloss += tf.nn.l2_loss(W)\n",
+        "in a branch or loop",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "says"), STAYS.values(), ids=STAYS)
+def test_what_is_no_sum_over_rows_stays(code: str, says: str) -> None:
+    text = HEAD + "import numpy as np\n" + MADE + LOOKUP + code + STEP
+    result = converted(text, assume=True)
+    assert result.converted == text
+    assert says in reasons(result)

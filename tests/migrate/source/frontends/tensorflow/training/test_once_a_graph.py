@@ -1,0 +1,64 @@
+"""Objects of which a graph has one, as they make a variable of a fixed name: so it has one of their optimizers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.source.converting import HEAD, converted, reasons
+
+MODEL = """class Base(object):
+    def __init__(self, n):
+        self.i = tf.placeholder(tf.int64, [None])
+        with tf.name_scope("emb"):
+            self.w = tf.get_variable("w", [n, 4])
+        self.e = tf.nn.embedding_lookup(self.w, self.i)
+    def net(self, x):
+        self.op = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(tf.layers.dense(x, 1)))
+class A(Base):
+    def __init__(self, n):
+        super(A, self).__init__(n)
+        self.net(self.e)
+class B(Base):
+    def __init__(self, n):
+        super(B, self).__init__(n)
+        self.net(self.e * 2.0)
+"""
+OWN = """class C(Base):
+    def __init__(self, n):
+        super(C, self).__init__(n)
+        self.own = tf.train.AdagradOptimizer(0.2).minimize(tf.reduce_sum(tf.layers.dense(self.e, 1)))
+"""
+PICK = '    m = A(9) if kind == "a" else B(9)\n'
+MAIN = f"def train(kind):\n{PICK}def test(kind):\n{PICK}"
+MANY, TWO = "may run several times", "two optimizers train the same variables"
+#: Name -> a program whose tables stay, and why.
+STAYS = {
+    "variables that are reused": (MODEL + MAIN + "tf.get_variable_scope().reuse_variables()\n", MANY),
+    "reused in a scope": (MODEL + MAIN + 'with tf.variable_scope("s", reuse=tf.AUTO_REUSE):\n    A(3)\n', MANY),
+    "numbered": (MODEL.replace('tf.get_variable("w", [n, 4])', "tf.Variable(tf.zeros([n, 4]))") + MAIN, MANY),
+    "under a condition": (MODEL.replace('with tf.name_scope("emb")', "if n") + MAIN, MANY),
+    "called again": (MODEL + MAIN + "A(9).net(1.0)\n", MANY),
+    "twice for an object": (MODEL.replace("self.net(self.e)\n", "self.net(self.e)\n        self.net(1.0)\n"), MANY),
+    "in a loop": (
+        MODEL.replace("        self.net(self.e)\n", "        for _ in n:\n            self.net(1.0)\n"),
+        MANY,
+    ),
+    "an heir of both": (MODEL + OWN.replace("C(Base)", "C(B)") + MAIN, TWO),
+    "a base that trains, too": (
+        MODEL.partition("class A")[0].replace("    def net", "        self.net(self.e)\n    def net") + OWN,
+        TWO,
+    ),
+}
+
+
+@pytest.mark.parametrize("more", ["", OWN])
+def test_each_graph_has_one_of_the_optimizers(more: str) -> None:
+    result = converted(HEAD + MODEL + more + MAIN)
+    assert [table.verdict.value for table in result.tables] == ["applied"], reasons(result)
+
+
+@pytest.mark.parametrize(("code", "said"), STAYS.values(), ids=STAYS)
+def test_a_graph_may_have_several(code: str, said: str) -> None:
+    result = converted(HEAD + code, assume=True)
+    assert not result.changed
+    assert said in reasons(result)

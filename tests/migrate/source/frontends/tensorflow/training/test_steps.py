@@ -1,0 +1,130 @@
+"""Optimizers and losses in odd places: made by base classes, in branches, for losses that no table takes part in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.source.converting import converted, reasons
+from tests.support.source.scripts import HEAD, MADE, compare
+
+BODY = MADE + "loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(W, ids) + b))\n"
+RUN = (
+    "\nwith tf.Session() as s:\n    s.run(tf.global_variables_initializer())\n    for _ in range(3):\n"
+    "        show(s.run(loss))\n        s.run(train)\n"
+)
+ADAGRAD, ADAM = "tf.train.AdagradOptimizer(0.1)", "tf.train.AdamOptimizer(0.1)"
+BASE = f"class Base:\n    def __init__(self, loss):\n        self.opt = {ADAGRAD}\n"
+MODEL = (
+    "class M:\n    def __init__(self, train, kind=1):\n"
+    '        with tf.variable_scope("m", reuse=tf.AUTO_REUSE):\n'
+    + "".join(f"            {line}\n" for line in BODY.splitlines())
+    + "        self.loss = loss\n"
+)
+BRANCHES = (
+    f"if kind == 1:\n    train = {ADAGRAD}.minimize(loss)\nelse:\n    train = {ADAM}.minimize(loss)\n",
+    f"def step(kind):\n    if kind == 1:\n        return {ADAGRAD}.minimize(loss)\n    return {ADAM}.minimize(loss)\n",
+)
+
+
+def indented(code: str) -> str:
+    """Return the lines inside of a method."""
+    return "".join(f"        {line}\n" for line in code.splitlines())
+
+
+#: One optimizer that trains the table, whatever the way to it.
+ONE = {
+    "made by a base class": BODY
+    + BASE
+    + "class A(Base):\n    def __init__(self, loss):\n        super().__init__(loss)\n"
+    + "        self.step = self.opt.minimize(loss)\ntrain = A(loss).step\n",
+    "used by a base class": BODY
+    + BASE
+    + "    def step(self):\n        return self.opt.minimize(self.loss)\n"
+    + "class A(Base):\n    def __init__(self, loss):\n        super().__init__(loss)\n        self.loss = loss\n"
+    + "train = A(loss).step()\n",
+    "two branches": BODY + "kind = 1\n" + BRANCHES[0],
+    "an early return": BODY + BRANCHES[1] + "train = step(1)\n",
+    "a class for training and tests": MODEL
+    + "        if train:\n"
+    + f"            self.step = {ADAM}.minimize(loss)\nm, n = M(True), M(False)\nloss, train = m.loss, m.step\n",
+    "a class that returns early": MODEL
+    + "        if not train:\n            return\n"
+    + indented(BRANCHES[0])
+    + "        self.step = train\nm, n = M(True), M(False)\nloss, train = m.loss, m.step\n",
+}
+
+
+@pytest.mark.parametrize("code", ONE.values(), ids=ONE)
+def test_one_optimizer_trains_the_table(code: str) -> None:
+    losses = compare(HEAD + code + RUN)
+    assert losses[0] > losses[1] > losses[2]
+
+
+SEVERAL = {
+    "a base class of two": BODY
+    + BASE
+    + "        self.step = self.opt.minimize(loss)\n"
+    + "class A(Base):\n    def __init__(self, loss):\n        super().__init__(loss)\n"
+    + "class C(Base):\n    def __init__(self, loss):\n        Base.__init__(self, 2 * loss)\n"
+    + "train = tf.group(A(loss).step, C(loss).step)\n",
+    "another one in a subclass": BODY
+    + BASE
+    + "        self.first = self.opt.minimize(loss)\n"
+    + f"class A(Base):\n    def __init__(self, loss):\n        super().__init__(loss)\n        self.opt = {ADAM}\n"
+    + "        self.second = self.opt.minimize(loss)\na = A(loss)\ntrain = tf.group(a.first, a.second)\n",
+    "both branches": BODY + BRANCHES[1] + "train = tf.group(step(1), step(2))\n",
+    "a class that trains twice": MODEL
+    + f"        if train:\n            self.step = {ADAM}.minimize(loss)\n"
+    + "m, n = M(True), M(True)\nloss, train = m.loss, tf.group(m.step, n.step)\n",
+}
+
+
+@pytest.mark.parametrize("code", SEVERAL.values(), ids=SEVERAL)
+def test_two_optimizers_do_not_share_a_table(code: str) -> None:
+    text = HEAD + code + RUN
+    result = converted(text, assume=True)
+    assert result.converted == text
+    assert "a table has one state" in reasons(result)
+
+
+BESIDE = MADE + "seen = tf.nn.embedding_lookup(W, ids)\n"
+#: A loss that has nothing to do with the table.
+OTHER_LOSS = "loss = tf.reduce_sum(tf.square(b))\n"
+LOSSES = {
+    "minimize": OTHER_LOSS + f"train = {ADAGRAD}.minimize(loss)\n",
+    "pairs": OTHER_LOSS + f"o = {ADAGRAD}\ngv = o.compute_gradients(loss)\ntrain = o.apply_gradients(gv)\n",
+    "gradients": OTHER_LOSS
+    + f"v = tf.trainable_variables()\no = {ADAGRAD}\ng, _ = tf.clip_by_global_norm(tf.gradients(loss, v), 1.0)\n"
+    + "train = o.apply_gradients(zip(g, v))\n",
+    "what passes no gradient": "d = tf.cast(tf.argmax(seen, 1), tf.float32)\n"
+    + f"loss = tf.reduce_sum(tf.square(b)) + tf.reduce_sum(d)\ntrain = {ADAGRAD}.minimize(loss)\n",
+}
+
+
+@pytest.mark.parametrize("code", LOSSES.values(), ids=LOSSES)
+def test_a_table_beside_the_loss_stays_as_it_is_trained(code: str) -> None:
+    losses = compare(HEAD + BESIDE + code + RUN + "    show(s.run(seen))\n")
+    assert losses[0] > losses[2]
+    assert (losses[3] == 0.5).all()
+
+
+UNSEEN = {
+    "a bound method": f"minimize = {ADAGRAD}.minimize\ntrain = minimize(loss)\n",
+    "a bound method beside a call": f"o = {ADAGRAD}\nm = o.minimize\ntrain = tf.group(o.minimize(loss), m(2 * loss))\n",
+    "partial": f"import functools\no = {ADAGRAD}\ntrain = functools.partial(o.minimize, name='t')(loss)\n",
+    "getattr": f"o = {ADAGRAD}\ntrain = getattr(o, 'minimize')(loss)\n",
+    "map": f"train = tf.group(*map({ADAGRAD}.minimize, [loss]))\n",
+    "another library": f"import trainer\ntrain = trainer.step({ADAGRAD}, loss)\n",
+}
+
+
+@pytest.mark.parametrize("code", UNSEEN.values(), ids=UNSEEN)
+def test_an_optimizer_whose_steps_are_not_seen_keeps_the_tables(code: str) -> None:
+    text = HEAD + BODY + code + RUN
+    result = converted(text, assume=True)
+    assert result.converted == text
+    assert "used in another way" in reasons(result) or "hands the optimizer on" in reasons(result)
+
+
+def test_an_optimizer_that_nothing_uses_stops_no_table() -> None:
+    compare(HEAD + BODY + f"unused = {ADAM}\ntrain = {ADAGRAD}.minimize(loss)\n" + RUN)

@@ -1,0 +1,248 @@
+"""Training steps of a `var_list` that names tables: each table goes to the optimizer of the step that names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.source.convert import convert_text
+from migrate.source.options import Options
+from tests.support.source.converting import converted, reasons
+from tests.support.source.projects import convert, verdicts, write
+from tests.support.source.scripts import HEAD, compare
+
+MADE = """ids = tf.constant([1, 2, 1], tf.int64)
+W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5))
+V = tf.get_variable("v", [9, 1], initializer=tf.constant_initializer(0.2))
+b = tf.get_variable("b", [4], initializer=tf.constant_initializer(0.25))
+c = tf.get_variable("c", [], initializer=tf.constant_initializer(0.3))
+deep, wide = tf.nn.embedding_lookup(W, ids), tf.nn.embedding_lookup(V, ids)
+loss = tf.reduce_sum(tf.square(tf.reduce_sum(deep * b, 1) + wide[:, 0] + c - 2.0))
+"""
+RUN = """
+with tf.Session() as s:
+    s.run(tf.global_variables_initializer())
+    for _ in range(4):
+        for one in (loss, deep, wide, b, c):
+            show(s.run(one))
+        s.run(train)
+"""
+ADAGRAD, SGD, ADAM = (f"tf.train.{name}Optimizer(0.1)" for name in ("Adagrad", "GradientDescent", "Adam"))
+BOTH = f"train = {ADAGRAD}.minimize(loss, var_list={{}})\n"
+#: Steps, with whether they train W and V.
+STEPS = {
+    "pairs that are clipped": (
+        f"o = {ADAGRAD}\npairs = [(tf.clip_by_norm(g, 0.2), v) for g, v in o.compute_gradients(loss, [W, b])]\n"
+        "train = o.apply_gradients(pairs)\n",
+        (True, False),
+    ),
+    "gradients clipped together": (
+        "P = [c, W] + [b]\ng, _ = tf.clip_by_global_norm(tf.gradients(loss, P), 0.2)\n"
+        f"train = {ADAGRAD}.apply_gradients(zip(g, P))\n",
+        (True, False),
+    ),
+    "one Adam for two lists": (
+        f'o, P = {ADAM}, {{"v": V, "c": c}}\nfirst = o.minimize(loss, var_list=[b, W])\n'
+        "with tf.control_dependencies([first]):\n    train = o.minimize(loss, var_list=list(P.values()))\n",
+        (True, True),
+    ),
+    "dense variables and tables apart": (
+        f"o, P, Q = {ADAGRAD}, [], [c, b]\nP.append(V)\nfirst = o.minimize(loss, var_list=Q)\n"
+        "with tf.control_dependencies([first]):\n    train = o.minimize(loss, var_list=P)\n",
+        (False, True),
+    ),
+}
+
+
+@pytest.mark.parametrize(("steps", "trained"), STEPS.values(), ids=STEPS)
+def test_each_table_follows_the_step_that_names_it(steps: str, trained: tuple[bool, bool]) -> None:
+    shown = compare(HEAD + MADE + steps + RUN, tables=2)
+    moved = [bool((shown[place] != shown[place + 15]).all()) for place in (1, 2)]
+    assert tuple(moved) == trained
+
+
+def step_of(text: str, target: str = "runtime") -> str:
+    """Return what became of the lines behind the model."""
+    result = convert_text("model.py", HEAD + MADE + text, Options(target=target), {})
+    assert result.changed, reasons(result)
+    return result.converted.partition("loss = ")[2].partition("\n")[2]
+
+
+APART = "dense_vars, sparse_vars = "
+ALIVE = "s = tf.matmul(W, W, transpose_b=True)\n"
+WRITTEN = {
+    "a list": (BOTH.format("[W, b, V]"), APART + "[b], [W.variable, V.variable]\n"),
+    "a sum of lists": (BOTH.format("[b] + [c, W]"), APART + "[b, c], [W.variable]\n"),
+    "a name": ("P = [W, b]\n" + BOTH.format("P"), APART + "get_dense_and_sparse_variable(P)\n"),
+    "stars": ("D = [b]\nP = [W, *D]\n" + BOTH.format("P"), APART + "get_dense_and_sparse_variable(P)\n"),
+    "a parameter": (f"def f(P):\n    return {SGD}.minimize(loss, var_list=P)\nf((W, c))\n", "able(P)\n"),
+    "tables alone": (BOTH.format("[W]"), "minimize(loss, var_list=[W.variable])\n"),
+    "a name of tables alone": ("P = [W]\n" + BOTH.format("P"), "var_list=[table.variable for table in P])\n"),
+    "members under a condition": (
+        "P = [b]\nif big:\n    P.append(W)\n" + BOTH.format("P"),
+        "*([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else [])",
+    ),
+    "a sum to which another is added": (
+        "P = [W] + [b]\nP.append(V)\n" + BOTH.format("P"),
+        "*([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else [])",
+    ),
+    "a table that stays": (ALIVE + BOTH.format("[W, V]"), APART + "[W], [V.variable]\n"),
+    "a step of one that stays": (
+        ALIVE + f"a = {ADAM}.minimize(loss, var_list=[W])\n" + BOTH.format("[V]"),
+        f"a = {ADAM}.minimize(loss, var_list=[W])\n",
+    ),
+    "gradients of dense variables": (
+        f"P = [b, c]\na = {ADAM}.apply_gradients(zip(tf.gradients(loss, P), P))\n" + BOTH.format("[W]"),
+        f"a = {ADAM}.apply_gradients(zip(tf.gradients(loss, P), P))\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "part"), WRITTEN.values(), ids=WRITTEN)
+def test_how_a_list_is_taken_apart(text: str, part: str) -> None:
+    assert part in step_of(text)
+
+
+def test_every_step_has_lists_of_its_own() -> None:
+    pairs = "{0} = {1}\n{0}_pairs = {0}.compute_gradients(loss, {2})\n"
+    text = pairs.format("x", ADAGRAD, "[W, b]") + pairs.format("y", SGD, "[V, c]")
+    new = step_of(text + "train = [x.apply_gradients(x_pairs), y.apply_gradients(y_pairs)]\n")
+    assert "x.apply_gradients(x_pairs[: len(dense_vars)])" in new
+    assert "y.apply_gradients(y_pairs[: len(dense_vars_2)])" in new
+
+
+TAKEN = "g = tf.gradients(loss, {})\n" + f"train = {ADAGRAD}.apply_gradients(zip(g, {{}}))\n"
+ALONE = "the other half would miss these"
+STAY = {
+    "a part that is not seen": (BOTH.format("[W] + more()"), "what `more()` in its `var_list` holds cannot be"),
+    "a list in the list": ("D = [b]\n" + BOTH.format("[W, D]"), "what `D` in its `var_list` holds cannot be"),
+    "a table alone": (BOTH.format("W"), "what `W` in its `var_list` holds cannot be"),
+    "a list that grows": ("P = [W]\nP += more\n" + BOTH.format("P"), "what `P` in its `var_list`"),
+    "a dict that takes in another": (
+        'D = {"v": V}\nP = {**D, "w": W}\n' + BOTH.format("P.values()"), "what `P` in its `var_list`"),
+    "a sum that grows": (
+        "M = [V]\nP = [W] + [b]\nP.extend(M)\n" + BOTH.format("P"), "what `P` in its `var_list`"),
+    "the keys of a dict": ('P = {"w": W}\n' + BOTH.format("P"), "what `P` in its `var_list`"),
+    "what a loop finds": (
+        "P = [W]\nfor v in more():\n    P.append(v)\n" + BOTH.format("P"), "what `v` in its `var_list` holds"),
+    "two lists of one parameter": (
+        f"def f(P):\n    return {SGD}.minimize(loss, var_list=P)\nf([W])\nf([V, b])\n", "what `P` in its `var_list`"),
+    "another list beside its gradients": (TAKEN.format("[W, b]", "[b, W]"), "order is not known"),
+    "all variables beside its gradients": (TAKEN.format("[W, b]", "tf.trainable_variables()"), "order is not known"),
+    "gradients that nobody applies": (f"g = tf.gradients(loss, [W])\na = {SGD}.minimize(loss)\n", "what becomes of"),
+    "a list that is also fetched": ("P = [W, b]\ns.run(P)\n" + BOTH.format("P"), "used as a whole: `s.run(P)`"),
+    "a loop beside": (
+        "P = [W, b]\n" + TAKEN.format("P", "P") + "for x, v in zip(g, P):\n    x.assign(v)\n", "is used in `for x, v"),
+    "one table in two lists": (
+        BOTH.format("[W, b]") + f"a = {ADAM}.minimize(loss, var_list=[W, c])\n", "a table has one state"),
+    "a table of all variables": (
+        f"a = {ADAM}.minimize(loss)\n" + BOTH.format("[W, b]"), "a table has one state"),
+    "Adam without a dense half": (
+        f"o = {ADAM}\na = o.minimize(loss, var_list=[W, b])\nt = o.minimize(loss, var_list=[V])\n", ALONE),
+    "Adam whose table stays": (
+        ALIVE + f"o = {ADAM}\na = o.minimize(loss, var_list=[W, b])\nt = o.minimize(loss, var_list=[V, c])\n", ALONE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "says"), STAY.values(), ids=STAY)
+def test_what_keeps_the_tables_is_said(text: str, says: str) -> None:
+    result = converted(HEAD + MADE + text, assume=True)
+    assert result.converted == HEAD + MADE + text
+    assert says in reasons(result)
+
+
+SCOPED = """with tf.variable_scope("deep"):
+    W = tf.get_variable("w", [9, 4])
+    b = tf.get_variable("b", [4])
+V = tf.get_variable("wide_v", [9, 1])
+loss = tf.reduce_sum(tf.nn.embedding_lookup(W, [1]) * b) + tf.reduce_sum(tf.nn.embedding_lookup(V, [1]))
+"""
+OF_SCOPE = "tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, {})"
+SCOPES = {
+    "a scope": (BOTH.format('tf.trainable_variables("deep")'), 'tf.trainable_variables("deep"), [W.variable]\n'),
+    "the beginning of a name": (BOTH.format(OF_SCOPE.format('scope="wide"')), 'scope="wide"), [V.variable]\n'),
+    "under a name": (
+        f"P = {OF_SCOPE.format(repr('deep/'))}\ng = tf.gradients(loss, P)\n"
+        f"train = {ADAGRAD}.apply_gradients(zip(g, P))\n",
+        APART + "P, [W.variable]\ng = tf.gradients(loss, dense_vars + sparse_vars)\n",
+    ),
+    "and more": (BOTH.format('tf.trainable_variables("deep") + [V]'), '([*tf.trainable_variables("deep") + [V], W])\n'),
+    "none of its tables": (
+        BOTH.format('tf.trainable_variables("deep/b")') + f"a = {SGD}.minimize(loss, var_list=[W])\n",
+        BOTH.format('tf.trainable_variables("deep/b")'),
+    ),
+    "in an object": (
+        'class M:\n    def __init__(self):\n        with tf.variable_scope("m"):\n'
+        '            self.W = tf.get_variable("w", [9, 4])\n        self.e = tf.nn.embedding_lookup(self.W, [1])\n'
+        f'    def step(self):\n        return {ADAM}.minimize(self.e, var_list=tf.trainable_variables("m"))\n'
+        "M().step()\n",
+        "[self.W.variable]\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "part"), SCOPES.values(), ids=SCOPES)
+def test_tables_are_named_beside_the_list_of_their_scope(text: str, part: str) -> None:
+    result = converted(HEAD + SCOPED + text)
+    assert part in result.converted, reasons(result)
+    assert "create_table(" in result.converted
+
+
+NOT_SCOPED = {
+    "a scope of run time": BOTH.format("tf.trainable_variables(scope)"),
+    "a list that is read": 'P = tf.trainable_variables("deep")\nshow(P)\n' + BOTH.format("P"),
+    "a table that is made later": (
+        'P = tf.trainable_variables("deep")\nwith tf.variable_scope("deep"):\n    X = tf.get_variable("x", [9, 4])\n'
+        f"e = tf.nn.embedding_lookup(X, [1])\n{BOTH.format('P')}"
+    ),
+    "a table of another function": SCOPED.replace("b =", "c =").replace("W", "X").replace("V", "Y")
+    + 'def f():\n    with tf.variable_scope("deep"):\n        return tf.get_variable("z", [9, 4])\n'
+    + f"e = tf.nn.embedding_lookup(f(), [1])\n{BOTH.format(OF_SCOPE.format(repr('deep')))}",
+}
+
+
+@pytest.mark.parametrize("text", NOT_SCOPED.values(), ids=NOT_SCOPED)
+def test_a_scope_whose_tables_are_not_known_keeps_them(text: str) -> None:
+    result = converted(HEAD + SCOPED + text, assume=True)
+    assert result.converted == HEAD + SCOPED + text
+    assert "in its `var_list` holds cannot be followed" in reasons(result)
+
+
+PARTS = (
+    "class M:\n    def __init__(self):\n"
+    '        self.T = tf.get_variable("t", [9, 4])\n        self.k = tf.get_variable("k", [4])\n'
+    "        self.listed = [self.T, self.k]\n        self.e = tf.nn.embedding_lookup(self.T, [1]) * self.k\n"
+)
+TRAIN = (
+    "import tensorflow.compat.v1 as tf\nfrom model import P, loss, M\n"
+    f"first = {ADAGRAD}.minimize(loss, var_list=P)\nm = M()\nsecond = {ADAM}.minimize(m.e, var_list=m.listed)\n"
+)
+
+
+def test_lists_of_other_files_are_followed(tmp_path: Path) -> None:
+    results = convert(write(tmp_path, {"model.py": HEAD + MADE + "P = [W, b]\n" + PARTS, "train.py": TRAIN}))
+    assert verdicts(results) == {"w": "applied", "v": "applied", "t": "applied"}
+    before, found, after = results["train.py"].converted.partition(APART + "get_dense_and_sparse_variable(P)\n")
+    assert found
+    assert "from runtime import get_dense_and_sparse_variable\n" in before, (
+        "the import stands in front of what needs it"
+    )
+    assert "= get_dense_and_sparse_variable(m.listed)\n" in after
+
+
+FED = "tf.data.Dataset.from_tensor_slices([1, 2]).make_one_shot_iterator().get_next()"
+LIST = BOTH.format("[W, b, V]")
+
+
+def test_what_other_targets_make_of_a_list() -> None:
+    assert "sparse_vars, dense_vars = sok.filter_variables([W, b, V])\n" in step_of(LIST, "sok")
+    assert step_of(LIST, "deeprec") == LIST
+    text = HEAD + MADE.replace("tf.constant([1, 2, 1], tf.int64)", FED) + LIST
+    result = convert_text("model.py", text, Options(target="rec_sdk", assume=True), {})
+    assert not result.changed
+    assert "Rec SDK lists the tables of a graph together" in reasons(result)
+    text = HEAD + SCOPED + BOTH.format('tf.trainable_variables("deep")')
+    result = convert_text("model.py", text, Options(target="deeprec", assume=True), {})
+    assert not result.changed
+    assert "by which the scope may find it or not" in reasons(result)

@@ -1,0 +1,223 @@
+"""Tables that are kept in dicts and lists, returned in them, cached, or made where a caller gives none."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.support.source.converting import STEP, converted, reasons
+from tests.support.source.projects import HEAD as TF
+from tests.support.source.projects import convert, same_training, verdicts, write
+from tests.support.source.projects import reasons as all_reasons
+from tests.support.source.scripts import HEAD, TRAIN, compare
+
+pytest.importorskip("tensorflow")
+
+NAMES = 'names, sizes = ["a", "b"], {"a": 9, "b": 7}\nids = {"a": [1, 2, 1], "b": [0, 6, 6]}\n'
+START = (
+    HEAD + NAMES + 'scale = tf.get_variable("scale", [], initializer=tf.constant_initializer(0.5))\n'
+    "look = tf.nn.embedding_lookup\n"
+)
+MADE = 'tf.get_variable(n + "_emb", [sizes[n], 4], initializer=tf.constant_initializer(0.25))'
+A, B = (
+    f'tf.get_variable("{n}", [9, 4], initializer=tf.constant_initializer({v}))' for n, v in (("a", 0.5), ("b", 0.2))
+)
+DICT = f"W = {{n: {MADE} for n in names}}\n"
+LIST = f"W = [{MADE} for n in names]\n"
+SUM = "e = sum(tf.nn.embedding_lookup(W[n], ids[n]) for n in names)\n"
+PAIRS = "for w, i in zip(W, ids.values()):\n    e += tf.nn.embedding_lookup(w, i)\n"
+TWO = "e = tf.nn.embedding_lookup({0}, [1, 2, 1]) + 2.0 * tf.nn.embedding_lookup({1}, [3, 8, 3])\n"
+METHOD = "    def look(self, n):\n        return tf.nn.embedding_lookup(self.tables[n], ids[n])\n"
+#: Name -> code that makes tables and looks `e` up, and how many creations there are.
+MOVES = {
+    "dict comprehension": (DICT + SUM, 1),
+    "items": (DICT + "e = 0.0\nfor n, w in W.items():\n    e += tf.nn.embedding_lookup(w, ids[n])\n", 1),
+    "values and a literal key": (
+        DICT + 'e = tf.gather(W["b"], ids["b"])\nfor w in W.values():\n    e += tf.gather(w, 1)\n', 1),
+    "sorted items": (DICT + "e = sum(tf.gather(w, ids[n]) for n, w in sorted(W.items()))\n", 1),
+    "get": (DICT + 'e = tf.gather(W.get("a"), ids["a"])\nprint(len(W), "a" in W)\n', 1),
+    "list comprehension": (LIST + "e = 0.0\n" + PAIRS, 1),
+    "enumerate": (LIST + "e = 0.0\nfor i, w in enumerate(W[1:]):\n    e += tf.gather(w, [i, 1, 1])\n", 1),
+    "append": (f"W, e = [], 0.0\nfor n in names:\n    W.append({MADE})\n" + PAIRS, 1),
+    "filled list": (f"W, e = [None] * 2, 0.0\nfor i, n in enumerate(names):\n    W[i] = {MADE}\n" + PAIRS, 1),
+    "assigned in a loop": (f"W = {{}}\nfor n in names:\n    W[n] = {MADE}\n" + SUM, 1),
+    "assigned by a name": (f"W = dict()\nfor n in names:\n    w = {MADE}\n    W[n] = w\n" + SUM, 1),
+    "setdefault": (f"W = {{}}\nfor n in names * 2:\n    if n not in W:\n        W.setdefault(n, {MADE})\n" + SUM, 1),
+    "cache": (f"W = {{}}\ndef table(n):\n    if n not in W:\n        W[n] = {MADE}\n    return W[n]\n"
+              'e = tf.gather(table("a"), [1, 1]) + tf.gather(table("b"), [0, 6]) * tf.gather(table("a"), [2, 1])\n', 1),
+    "lru_cache": (f"import functools\n@functools.lru_cache(maxsize=None)\ndef table(n):\n    return {MADE}\n"
+                  'e = tf.gather(table("a"), [1, 1]) * tf.gather(table("a"), [2, 1])\n', 1),
+    "literal dict, read by a loop": (f'W = {{"a": {A}, "b": {B}}}\n' + SUM.replace("ids[n]", "[1, 2, 1]"), 2),
+    "keywords": (f"W = dict(a={A}, b={B})\n" + TWO.format('W["a"]', 'W["b"]'), 2),
+    "literal list": (f"W = [{A}, {B}]\n" + TWO.format("W[0]", "W[-1]"), 2),
+    "unpacked later": (f"W = ({A}, {B})\nu, v = W\n" + TWO.format("u", "v"), 2),
+    "beside a dense one": (f'W = {{"a": {A}, "b": scale}}\n' + TWO.format('W["a"]', 'W["a"]') + 'e *= W["b"]\n', 1),
+    "returned pair": (
+        f"def make():\n    a = {A}\n    b = {B}\n    return a, b\np = make()\n" + TWO.format("p[0]", "p[1]"), 2),
+    "returned dict": (f'def make():\n    a = {A}\n    return {{"w": a}}\ne = tf.gather(make()["w"], [1, 2, 1])\n', 1),
+    "returned comprehension": (f"def make():\n    return {{n: {MADE} for n in names}}\nW = make()\n" + SUM, 1),
+    "filled by a function": (
+        f"def fill(into, n):\n    into[n] = {MADE}\nW = {{}}\nfor n in names:\n    fill(W, n)\n" + SUM, 1),
+    "attribute": (
+        f"class Model:\n    def __init__(self):\n        self.tables = {{n: {MADE} for n in names}}\n" + METHOD
+        + 'model = Model()\ne = model.look("a") + model.look("b")\n', 1),
+    "two names at once": (
+        f"class Model:\n    def __init__(self):\n        self.tables = tables = {{}}\n        for n in names:\n"
+        f"            tables[n] = {MADE}\n" + METHOD + 'model = Model()\ne = model.look("a") + model.look("b")\n', 1),
+    "attribute of another method": (
+        "class Model:\n    def __init__(self):\n        self.tables = {}\n        self.make()\n"
+        f"    def make(self):\n        for n in names:\n            self.tables[n] = {MADE}\n" + METHOD
+        + 'model = Model()\ne = model.look("a") + model.look("b")\n', 1),
+    "made where none is given": (
+        f"def rows(i, table=None):\n    if table is None:\n        table = {A}\n    return tf.gather(table, i)\n"
+        f"b = {B}\ne = rows([1, 2]) * rows([3, 3], b)\n", 2),
+    "variables of a loop": ("W = {n: tf.Variable(tf.zeros([9, 4]), name=n) for n in names}\n" + SUM, 1),
+    "chosen members": (
+        DICT + 'big = len(names) > 1\ne = tf.gather(W["b"] if big else W["a"], [0, 6, 6])\n', 1),
+    "gather by places": (
+        f'W = {A}\ne = tf.gather(W, [1, 2, 1], None, "g", 0) * tf.gather(W, [1, 1, 3], batch_dims=0)\n', 1),
+}  # fmt: skip
+
+
+#: Those of which the original and what it becomes are run: one of each way that members come in and out.
+RUN = (
+    "items", "enumerate", "append", "filled list", "setdefault", "cache", "lru_cache", "unpacked later",
+    "beside a dense one", "returned pair", "attribute of another method", "made where none is given",
+    "chosen members", "gather by places",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "tables"), [MOVES[name] for name in RUN], ids=RUN)
+def test_tables_in_collections_train_as_before(code: str, tables: int) -> None:
+    loss = "\nloss = tf.reduce_sum(tf.square(e * scale - 1.0))\nshow(e.shape.as_list())\n"
+    compare(START + code + loss + TRAIN, tables=tables)
+
+
+@pytest.mark.parametrize(("code", "tables"), MOVES.values(), ids=MOVES)
+def test_tables_in_collections_move(code: str, tables: int) -> None:
+    result = converted(START + code + STEP)
+    assert [table.verdict.value for table in result.tables] == ["applied"] * tables, reasons(result)
+    ast.parse(result.converted)
+    assert not converted(result.converted).changed
+
+
+ONES = "tf.ones([9, 4])"
+GET = 'e = tf.gather(W["a"], [1, 2])\n'
+LOOPED = "for w in W{0}:\n    e = tf.gather(w, [1, 2])\n"
+CLASS = f"class Model:\n    def __init__(self):\n        self.t = {{n: {MADE} for n in names}}\n" + (
+    '        self.e = tf.gather(self.t["a"], [1, 2])\nmodel = Model()\n'
+)
+DEFAULT = f"def rows(i, table{{0}}):\n    if {{1}}:\n        table = {A}\n    return tf.gather(table, i)\n"
+#: Name -> code whose tables stay, and what is said about it.
+STAYS = {
+    "another member": (DICT + f'W["x"] = {ONES}\n' + SUM, "`tf.ones([9, 4])` is kept there as well"),
+    "another member by setdefault": (DICT + f"W.setdefault(key, {ONES})\n" + SUM, "is kept there as well"),
+    "another member that is appended": (f"W = [{A}]\nW.append({ONES})\n" + LOOPED.format(""), "is kept there as well"),
+    "another member under a text that may be the key": (
+        f'W = {{}}\nW["emb"] = {A}\nW[f"em{{key}}"] = {ONES}\ne = tf.gather(W["emb"], [1])\n', "is kept there as well"),
+    "a member that may be none": (
+        f"W = {{n: {MADE} if n in big else {ONES} for n in names}}\n" + SUM, "is kept there as well"),
+    "a default": (DICT + f'e = tf.gather(W.get("a", {ONES}), [1])\n', "is kept there as well"),
+    "members that are exchanged": (
+        DICT + SUM + "for n in W:\n    W[n] = tf.nn.l2_normalize(W[n], 1)\n", "l2_normalize"),
+    "another dict under the name": (DICT + SUM + "W = load()\n", "bound to something else"),
+    "another dict from a branch": (
+        f'def make():\n    if big:\n        return load()\n    return {{"a": {A}}}\nW = make()\n' + GET, "load()"),
+    "merged": (f"W = {{**more, **{{n: {MADE} for n in names}}}}\n" + SUM, "cannot be followed"),
+    "updated": (DICT + SUM + "W.update(more)\n", "as a whole: `W.update(more)`"),
+    "extended": (f"W = [{A}]\nW += more\ne = tf.gather(W[0], [1])\n", "cannot be followed"),
+    "fetched": (DICT + SUM + "tf.Session().run(W)\n", "as a whole: `tf.Session().run(W)`"),
+    "printed and fetched": (DICT + SUM + "print(tf.Session().run(W))\n", "as a whole: `print("),
+    "values that are summed": (DICT + SUM + "y = tf.add_n(list(W.values()))\n", "as a whole: `y = tf.add_n("),
+    "saved": (DICT + SUM + "saver = tf.train.Saver(W)\n", "as a whole: `saver = tf.train.Saver(W)`"),
+    "given to other code": (DICT + SUM + "other.use(W)\n", "as a whole: `other.use(W)`"),
+    "given by stars": (LIST + "e = tf.gather(W[0], [1])\nprint(*W)\n", "as a whole: `print(*W)`"),
+    "returned to whom is not seen": (f"def make():\n    W = [{A}]\n    return tf.gather(W[0], [1]), W\n", "`return "),
+    "yielded": (f"def make():\n    W = [{A}]\n    e = tf.gather(W[0], [1])\n    yield W\n", "as a whole: `yield W`"),
+    "another name": (DICT + SUM + "V = W\ntf.Session().run(V)\n", "as a whole: `tf.Session().run(V)`"),
+    "the other of two names": (
+        f"W = V = {{}}\nfor n in names:\n    W[n] = {MADE}\n" + SUM + "tf.Session().run(V)\n", "`tf.Session().run(V)`"),
+    "the other of two names in pairs": (
+        f'(W, k) = (V, j) = ({{}}, 1)\nW["a"] = {A}\n' + GET + "tf.Session().run(V)\n", "bound to something else"),
+    "filled by a function, then fetched": (
+        f'def fill(into):\n    into["a"] = {A}\nW = {{}}\nfill(W)\n' + GET + "tf.Session().run(W)\n", "as a whole"),
+    "given as arguments": (
+        f"args = ({A}, [1, 2])\ne = tf.nn.embedding_lookup(*args)\n", "embedding_lookup(*args)`"),
+    "popped": (DICT + SUM + 'y = tf.gather(W.pop("a"), [1])\n', "as a whole: `y = tf.gather(W.pop("),
+    "compared": (f"W = [{A}]\ne = tf.gather(W[0], [1])\nprint(scale in W)\n", "as a whole: `print(scale in W)`"),
+    "a member in a product": (DICT + SUM + 'y = tf.matmul(e, W["a"], transpose_b=True)\n', "needs the whole"),
+    "all members in products": (
+        DICT + SUM + "for w in W.values():\n    y = tf.matmul(e, w, transpose_b=True)\n", "needs the whole"),
+    "the last of a loop in a product": (
+        DICT + SUM + "for w in W.values():\n    pass\ny = tf.matmul(e, w)\n", "needs the whole"),
+    "the same in a function": (
+        DICT + SUM + "for w in W.values():\n    pass\ndef f():\n    return tf.matmul(e, w)\n", "needs the whole"),
+    "a size of a member": (DICT + SUM + 'd = W["a"].shape[0]\n', ".shape"),
+    "ranks that differ": (f"W = [{A}, {A.replace(', 4]', ']')}]\n" + LOOPED.format(""), "their shapes differ"),
+    "an attribute that is fetched outside": (CLASS + "tf.Session().run(model.t)\n", "as a whole: `tf.Session().run("),
+    "an attribute that is set outside": (CLASS + f'model.t["a"] = {ONES}\n', "is kept there as well"),
+    "a name of the module that is got by a text": (
+        DICT + SUM + 'import sys\nV = getattr(sys.modules[__name__], "W")\ntf.Session().run(V)\n', "by its name"),
+    "one of all names of the module": (f'T = {A}\ne = tf.gather(T, [1])\nuse(globals()["T"])\n', "by its name"),
+    "an attribute that is got by its name": (CLASS + 'use(getattr(model, "t"))\n', "by its name"),
+    "a matrix where a table may be given": (
+        DEFAULT.format("=None", "table is None") + f"e = rows([1]) + rows([2], {ONES})\n", "is passed there as well"),
+    "a table or what callers give": (DEFAULT.format("", "big") + f"e = rows([1], {ONES})\n", "is passed there as well"),
+    "a table or what unseen callers give": (DEFAULT.format("", "big") + "e = call(rows)\n", "`table` is a parameter"),
+    "a decorator that is not known": (
+        f"@deco\ndef make():\n    return {A}\ne = tf.nn.embedding_lookup(make(), [1])\n", "not proven"),
+    "another axis, by its place": (f'W = {A}\ne = tf.gather(W, [1], None, "g", 1)\n', "an axis of its own"),
+    "a name or an axis": (f"W = {A}\ne = tf.gather(W, [1], None, g)\n", "cannot be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "said"), STAYS.values(), ids=STAYS)
+@pytest.mark.parametrize("assume", [False, True])
+def test_tables_in_collections_stay(code: str, said: str, assume: bool) -> None:
+    result = converted(START + code + STEP, assume=assume)
+    assert not result.changed
+    assert said in reasons(result) + "".join(reason for table in result.tables for reason in table.reasons)
+
+
+def test_l2_over_the_tables_of_a_dict_is_taken_over_their_rows() -> None:
+    result = converted(START + DICT + SUM + "loss = sum(tf.nn.l2_loss(w) for w in W.values())\n", assume=True)
+    assert "tf.nn.l2_loss(looked_up_rows(w)) for w in W.values()" in result.converted
+
+
+MAIN = TF + (
+    "import helpers\n"
+    "def build():\n"
+    "    ids, label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])\n"
+    "    {0}\n"
+    '    scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())\n'
+    "    loss = tf.reduce_mean((tf.reduce_sum(rows, 1) * scale - label) ** 2)\n"
+    "    train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+    '    return {{"ids": ids, "label": label, "loss": loss, "train_op": train_op, "rows": rows}}\n'
+)
+EACH = '{n: tf.get_variable(n + "_emb", [8, 4]) for n in ("a", "b")}'
+#: Name -> the helper's module, and the use in the other.
+MODULES = {
+    "returned": (
+        f"def make():\n    return {EACH}\n", "w = helpers.make()\n    rows = sum(tf.gather(w[n], ids) for n in w)"),
+    "of an object": (
+        f"class Store:\n    def __init__(self):\n        self.tables = {EACH}\n",
+        'store = helpers.Store()\n    rows = tf.gather(store.tables["a"], ids) * tf.gather(store.tables["b"], ids)'),
+    "read by a method": (
+        f"class Store:\n    def __init__(self):\n        self.tables = {EACH}\n"
+        "    def rows(self, n, ids):\n        return tf.gather(self.tables[n], ids)\n",
+        'store = helpers.Store()\n    rows = store.rows("a", ids) + store.rows("b", ids)'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("helpers", "uses"), MODULES.values(), ids=MODULES)
+def test_collections_of_another_module(helpers: str, uses: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"helpers.py": TF + helpers, "main.py": MAIN.format(uses)})
+    results = convert(root)
+    assert set(verdicts(results).values()) == {"applied"}, all_reasons(results)
+    same_training(root, results)
+    fetched = MAIN.format(uses + "\n    tf.Session().run({})".format("w" if "w = " in uses else "store.tables"))
+    results = convert(write(tmp_path / "q", {"helpers.py": TF + helpers, "main.py": fetched}), assume=True)
+    assert not any(one.changed for one in results.values())
+    assert "as a whole: `tf.Session().run(" in all_reasons(results)

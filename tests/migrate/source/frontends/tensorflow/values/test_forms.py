@@ -1,0 +1,242 @@
+"""Forms in which tables are made once, kept and handed on: properties, caches, pairs, dicts of dicts, partitions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.migrate.source.frontends.tensorflow.values.test_collected import DICT, MADE, START, SUM, A, B
+from tests.support.source.converting import HEAD, STEP, converted, reasons
+from tests.support.source.scripts import TRAIN, compare
+
+pytest.importorskip("tensorflow")
+
+ONES = "tf.ones([9, 4])"
+RUN = "tf.Session().run({0})\n"
+FETCH = "e = sum(tf.nn.embedding_lookup({0}, ids[n]) for n in names)\n"
+#: A class whose table is made when it is first read.
+LAZY = (
+    "class Model:\n    def __init__(self):\n        self._t = None\n    @property\n    def table(self):\n"
+    f"        if self._t is None:\n            self._t = {A}\n        return self._t\n"
+    "    def rows(self, i):\n        return tf.nn.embedding_lookup(self.table, i)\n"
+    "m = Model()\ne = m.rows([1, 2]) + m.rows([1, 1])\n"
+)
+GIVEN = LAZY.replace(f"        if self._t is None:\n            self._t = {A}\n", "").replace("None", A)
+CACHE = "cache = {{}}\ndef table(n):\n{0}" + FETCH.format("table(n)")
+TRY = CACHE.format(
+    f"    try:\n        t = cache[n]\n    except KeyError:\n        t = cache[n] = {MADE}\n    return t\n"
+)
+EARLY = CACHE.format(f"    if n in cache:\n        return cache[n]\n    cache[n] = {MADE}\n    return cache[n]\n")
+TWO = 'e = tf.nn.embedding_lookup(W["a"], [1, 2, 1]) + 2.0 * tf.nn.embedding_lookup(W["b"], [3, 8, 3])\n'
+PAIRS = f"P, e = [], 0.0\nfor n in names:\n    P.append((n, {MADE}))\n"
+EACH_PAIR = "for n, w in P:\n    e += tf.nn.embedding_lookup(w, ids[n])\n"
+NESTED = f'W = {{"user": {{"emb": {A}, "size": 9}}, "item": {{"emb": {B}}}}}\n'
+READ = 'e = tf.nn.embedding_lookup(W["user"]["emb"], [1, 2]) * tf.nn.embedding_lookup(W["item"]["emb"], [1, 1])\n'
+OF_CLASS = (
+    f'class Model:\n    W = {{"a": {A}}}\n    def rows(self):\n'
+    '        return tf.nn.embedding_lookup(self.W["a"], [1, 2])\ne = Model().rows()\n'
+)
+BESIDE = (
+    f"def make():\n    W = {{}}\n    for n in names:\n        W[n] = {MADE}\n    return W, 2.0\nW, two = make()\n" + SUM
+)
+PARTS = f"T = [{A}, {B}]\ne = tf.nn.embedding_lookup(T, [1, 2, 5])\n"
+ALIKE = (
+    'def alike(n):\n    with tf.variable_scope("emb", reuse=tf.AUTO_REUSE):\n'
+    '        return tf.get_variable("t_" + n + "_t", [9, 4], initializer=tf.ones_initializer())\n'
+    + FETCH.format("alike(n)")
+)
+UNREAD = (
+    f"def embed(i):\n    t = {A}\n    return tf.nn.embedding_lookup(t, i), t\n"
+    "e, _ = embed([1, 2])\nfor _ in range(2):\n    e *= 2.0\n"
+)
+#: Variables with a number behind their names, and what makes several of them.
+COMPUTED = '{0}:\n    W = tf.Variable(tf.ones([9, 4]), name="w_" + n)\n    tf.gather(W, [1])\n'
+#: A table as a value of its class, and one that a method makes.
+FIELD = (
+    "class M{0}:\n    t: object = {1}\n    def rows(self, i):\n        return tf.gather(self.t, i)\ne = M().rows([1])\n"
+)
+MAKER = "class M{0}:\n    def rows(self, i):\n        return tf.gather(self.make(), i)\n{1}e = M().rows([1])\n"
+MAKES = "    def make(self):\n        return {0}\n"
+#: Name -> code that makes tables and looks `e` up, and how many creations there are.
+MOVES = {
+    "a property that makes it": (LAZY, 1),
+    "a property that gives it": (GIVEN, 1),
+    "an annotated dict": (f'W: dict = {{"a": {A}, "b": {B}}}\n' + TWO, 2),
+    "a name that is declared first": (f"W: tf.Variable\nW = {A}\ne = tf.nn.embedding_lookup(W, [1])\n", 1),
+    "a dict of pairs": (f"W = dict((n, {MADE}) for n in names)\n" + SUM, 1),
+    "a dict of listed pairs": (f'W = dict([("a", {A}), ("b", {B})])\n' + TWO, 2),
+    "a method that an heir has too": (
+        MAKER.format("", MAKES.format(A)) + "class N(M):\n" + MAKES.format(B) + "e += N().rows([1])\n", 2),
+    "computed names of other texts": (
+        COMPUTED.format("for n in ('a', 'b')") + 'e = tf.gather(tf.get_variable("w_z", [9, 4]), [1])\n', 2),
+    "a value of a class": (FIELD.format("(object)", A), 1),
+    "updated": (f'W = {{}}\nW.update({{"a": {A}}}, b={B})\n' + TWO, 2),
+    "a list of pairs": (PAIRS + EACH_PAIR, 1),
+    "pairs by their places": (PAIRS + EACH_PAIR.replace("n, w", "p").replace("(w,", "(p[1],").replace("[n]", "[p[0]]"),
+                              1),
+    "a dict beside something else": (BESIDE, 1),
+    "try": (TRY, 1),
+    "two returns": (EARLY, 1),
+    "walrus": (CACHE.format(f"    if (t := cache.get(n)) is None:\n        t = cache[n] = {MADE}\n    return t\n"), 1),
+    "two dicts at once": (f"V, W = {{}}, {{}}\nfor n in names:\n    V[n] = W[n] = {MADE}\n" + SUM, 1),
+    "a dict of dicts": (NESTED + READ, 2),
+    "a dict of dicts, filled": (
+        'W = {}\nfor n in names:\n    W[n] = {}\n    W[n]["emb"] = ' + MADE + "\n" + FETCH.format('W[n]["emb"]'), 1),
+    "a dict of the class": (OF_CLASS, 1),
+    "a tuple in a tuple": (f"pair = (({A}, 3), 3)\ne = tf.nn.embedding_lookup(pair[0][0], [1])\n", 1),
+    "bound where it is looked up": (f"e = tf.gather((W := {A}), [1]) + tf.gather(W, [2])\n", 1),
+    "a default of the class": (
+        f"class M:\n    t = 0\n    def __init__(self):\n        self.t = {A}\n        self.e = tf.gather(self.t, [1])\n"
+        "e = M().e\n", 1),
+    "a method of the class": (
+        f"class Model:\n    W = {{}}\n    @classmethod\n    def get(cls, n):\n        if n not in cls.W:\n"
+        f"            cls.W[n] = {MADE}\n        return cls.W[n]\n" + FETCH.format("Model.get(n)"), 1),
+    "a name that nothing reads": (UNREAD, 1),
+    "shown": (DICT + SUM + 'import logging\nprint("%s" % W, f"{W}")\nlogging.info("tables %s", W)\n', 1),
+    "a list as partitions": (PARTS, 2),
+    "a list as partitions, appended": (
+        f"P = []\nfor n in names:\n    P.append({MADE})\ne = tf.nn.embedding_lookup(params=P, ids=[1, 2, 5])\n", 1),
+    "a copy": (f"W = {A}\nV = tf.convert_to_tensor(value=W)\n"
+        "e = tf.gather(V, [1]) + tf.gather(tf.identity(input=W), [2])\n", 1),
+    "one of each name": (ALIKE, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "tables"), MOVES.values(), ids=MOVES)
+def test_these_forms_move(code: str, tables: int) -> None:
+    result = converted(START + code + STEP)
+    assert [table.verdict.value for table in result.tables] == ["applied"] * tables, reasons(result)
+    assert not converted(result.converted).changed
+
+
+def test_what_moves_is_written_in_place() -> None:
+    text = converted(START + PARTS + "V = tf.identity(T[0])\ny = tf.gather(V, [1])\n" + STEP).converted
+    assert "e = partitioned_lookup(T, [1, 2, 5])\nV = T[0]\ny = sparse_lookup(V, [1])\n" in text
+    text = converted(START + ALIKE + STEP).converted
+    assert 'name=scoped_name("t_" + n + "_t")' in text
+
+
+def test_forms_train_as_before() -> None:
+    """One of each way: a property, a cache, pairs, a dict of dicts, partitions, a copy, variables of computed names."""
+    nested, copied = (NESTED + READ).replace("W", "N"), "Q = tf.identity(T[0])\ne = tf.gather(tf.identity(Q), 1)\n"
+    codes = (LAZY, EARLY, PAIRS + EACH_PAIR, nested, PARTS, ALIKE, copied)
+    parts = [code.replace('"a", [', f'"a{i}", [').replace('"b", [', f'"b{i}", [') for i, code in enumerate(codes)]
+    parts = [part.replace('"_emb"', f'"_emb{i}"') + "total += tf.reduce_sum(e)\n" for i, part in enumerate(parts)]
+    compare(START + "total = 0.0\n" + "".join(parts) + "loss = tf.square(total * scale - 1.0)\n" + TRAIN, tables=8)
+
+
+ELSE = f"    if big:\n        return {ONES}\n"
+#: Name -> code of which no table moves, and what is said about it.
+STAYS = {
+    "a property that is fetched": (LAZY + RUN.format("m._t"), "`tf.Session().run(m._t)`"),
+    "a property that is used whole": (LAZY + "y = tf.matmul(e, m.table, transpose_b=True)\n", "needs the whole"),
+    "a property that may give another value": (
+        LAZY.replace("        return self._t\n", f"        return self._t if big else {ONES}\n"), "as well"),
+    "a property that is overridden": (
+        LAZY.replace("m = Model()", f"class Sub(Model):\n    @property\n    def table(self):\n        return {ONES}\n"
+                                    "m = Sub()"), "not proven"),
+    "a property that is also set": (
+        LAZY.replace("    def rows", "    @table.setter\n    def table(self, v):\n        self._t = v\n    def rows"),
+        "not proven"),
+    "a declared name with another value": (
+        f"W: tf.Variable = {A}\nW = {ONES}\ne = tf.nn.embedding_lookup(W, [1])\n", "bound more than once"),
+    "a dict of pairs, one another": (f'W = dict([("a", {A}), ("b", {ONES})])\n' + SUM, "is kept there as well"),
+    "updated by another": (DICT + SUM + f'W.update({{"a": {ONES}}})\n', "is kept there as well"),
+    "a pair of another": (PAIRS + f'P.append(("z", {ONES}))\n' + EACH_PAIR, "is kept there as well"),
+    "a pair that is fetched": (PAIRS + EACH_PAIR + RUN.format("P[0]"), "as a whole: `tf.Session().run(P[0])`"),
+    "a member of a pair that is fetched": (PAIRS + EACH_PAIR + "n, w = P[0]\n" + RUN.format("w"), "run(w)`"),
+    "a dict beside something else, fetched": (BESIDE + RUN.format("W"), "as a whole: `tf.Session().run(W)`"),
+    "a cache that may give another": (TRY.replace("    return t\n", ELSE + "    return t\n"), "is returned there"),
+    "the other name of a chain": (
+        f"W = {{}}\nfor n in names:\n    V = W[n] = {MADE}\n" + SUM + RUN.format("V"), "`tf.Session().run(V)`"),
+    "a dict of dicts with another": (
+        NESTED + f'W["z"] = {{"emb": {ONES}}}\n' + FETCH.format('W[n]["emb"]'), "is kept there as well"),
+    "a dict of dicts that is fetched": (NESTED + READ + RUN.format("W"), "as a whole: `tf.Session().run(W)`"),
+    "dicts of a dict that are handed on": (
+        NESTED + READ + "for d in W.values():\n    use(d)\n", "as a whole: `use(d)`"),
+    "a dict of dicts under another name": (
+        NESTED + READ + f'for d in W.values():\n    d["emb"] = {ONES}\n', "is kept there as well"),
+    "a dict in itself": (f'W = {{"a": {A}}}\nW["x"] = W\ne = tf.gather(W["a"], [1])\n', '`W["x"] = W`'),
+    "a value of the class": (
+        f"class M:\n    t = {ONES}\n    def __init__(self):\n        if big:\n            self.t = {A}\n"
+        "        self.e = tf.gather(self.t, [1])\ne = M().e\n", "`t` is bound more than once"),
+    "a dict of the class that is set": (OF_CLASS + "Model.W = load()\n", "bound to something else"),
+    "a dict of the class that an heir has": (
+        OF_CLASS + "class Sub(Model):\n    W = load()\n", "bound to something else"),
+    "a dict of the class that is fetched": (OF_CLASS + RUN.format("Model.W"), "as a whole: `tf.Session()"),
+    "a name that is read": (UNREAD + RUN.format("_"), "`_` is bound more than once"),
+    "shown and fetched": (DICT + SUM + 'print("%s" % tf.Session().run(W))\n', "as a whole: `print("),
+    "a tuple, of which TensorFlow makes one tensor": (
+        f"P = ({A}, {B})\ne = tf.nn.embedding_lookup(P, [1])\n", "as a whole: `e = tf.nn.embedding_lookup(P"),
+    "partitions of which one is none": (PARTS.replace(B, ONES), "is kept there as well"),
+    "one partition twice": (
+        f"a = {A}\nP = [a, a]\ne = tf.nn.embedding_lookup(P, [1])\n", "as a whole: `e = tf.nn.embedding_lookup(P"),
+    "a copy that waits": (
+        f"W = {A}\nwith tf.control_dependencies([step]):\n    V = tf.identity(W)\ne = tf.gather(V, [1])\n",
+        "computed from the whole"),
+    "a copy with a name": (
+        f'W = {A}\nV = tf.identity(W, name="v")\ne = tf.gather(V, [1])\n', "computed from the whole"),
+    "names of a loop that are one as a table": (
+        'W = {n: tf.get_variable("t/" + n, [9, 4]) for n in ("a/b", "a_b")}\ne = tf.gather(W["a_b"], [1])\n',
+        "`t/a/b` and `t/a_b`: they would both be the table `t_a_b`"),
+    "chosen for training": (
+        DICT + SUM + 'L = [v for v in tf.trainable_variables() if "emb" in v.name]\n'
+        "y = tf.train.AdamOptimizer().minimize(e, var_list=L)\n", 'are chosen by `"emb" in v.name`'),
+    "another of the same name": (
+        ALIKE + 'with tf.variable_scope("emb", reuse=True):\n    y = tf.get_variable("t_a_t", [9, 4])\n',
+        '`tf.get_variable("t_a_t", [9, 4])` may be the same one'),
+    "a field of a dataclass": ("@dataclasses.dataclass\n" + FIELD.format("", A), "make `t` of class `M` a field"),
+    "a field of a base that is not seen": (FIELD.format("(typing.NamedTuple)", A), "make `t` of class `M` a field"),
+    "a field of a class that is made anew": (FIELD.format("", A) + "N = dataclass(M)\n", "`dataclass` may make `t`"),
+    "an attribute that is declared in a dataclass": (
+        "@dataclass\n" + LAZY.replace("    def __init__", "    _t: object = None\n    def __init__"),
+        "make `_t` of class"),
+    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "not proven"),
+    "a method that is another one elsewhere": (
+        MAKER.format("", "    if big:\n    " + MAKES.format(A).replace("\n ", "\n     ", 1) + MAKES.format(ONES)),
+        "not proven"),
+    "a method that gives no table in a base": (
+        "class Base:\n" + MAKES.format(ONES) + MAKER.format("(Base)", MAKES.format(A)), "is returned there as well"),
+    "a computed name and a fixed one": (
+        COMPUTED.format("for n in names") + 'e = tf.gather(tf.get_variable("w/a", [9, 4]), [1])\n', "same name"),
+    "a computed name and another one": (
+        COMPUTED.format("for n in names") + 'for n in names:\n    with tf.variable_scope("w"):\n'
+        "        e += tf.gather(tf.get_variable(n, [9, 4]), [1])\n", "may be a table of the same name"),
+    "a name under name scopes": (
+        'with tf.name_scope("s"):\n    ' + COMPUTED.format("for n in names").replace("\n ", "\n     ")
+        + 'e = tf.gather(tf.get_variable("s_w_a", [9, 4]), [1])\n', "may be a table of the same name"),
+    "a dict by another function of that name": (
+        f"def dict(p):\n    return {{k: {ONES} for k, _ in p}}\nW = dict((n, {MADE}) for n in names)\n" + SUM,
+        "not proven"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "said"), STAYS.values(), ids=STAYS)
+def test_these_forms_stay(code: str, said: str) -> None:
+    result = converted(START + code + STEP, assume=True)
+    assert not result.changed
+    assert said in reasons(result) + "".join(reason for table in result.tables for reason in table.reasons)
+
+
+ABOVE = (
+    "class Base:\n    def optimizer(self):\n        return tf.train.AdagradOptimizer(0.1)\n"
+    "class Model(Base):\n    def optimizer(self):\n        return super().optimizer()\n    def build(self):\n"
+    f"        W = {A}\n"
+    '        loss = tf.reduce_sum(tf.nn.embedding_lookup(W, [1]) * tf.get_variable("z", [4]))\n'
+    "        return self.optimizer().minimize(loss)\nop = Model().build()\n"
+)
+
+
+def test_the_twin_of_a_method_asks_that_of_the_base() -> None:
+    result = converted(HEAD + ABOVE)
+    assert "    def sparse_optimizer(self):\n        return super().sparse_optimizer()\n" in result.converted
+    assert "    def sparse_optimizer(self):\n        return adagrad.create_hash_optimizer(" in result.converted
+    assert "self.optimizer(), self.sparse_optimizer()\n" in result.converted
+    for more in ("op = Model().build()\n", "Model().optimizer().minimize(loss)\n"):  # a second optimizer of its own
+        assert not converted(HEAD + ABOVE + more, assume=True).changed
+    assert not converted(HEAD + ABOVE.replace("(Base)", "(Base, Other)"), assume=True).changed
+
+
+def test_each_entry_of_a_dict_of_dicts_is_judged_alone() -> None:
+    result = converted(START + NESTED + READ + 'W["user"].update(more)\n' + STEP, assume=True)
+    assert [table.verdict.value for table in result.tables] == ["unsupported", "applied"]
+    assert 'as a whole: `W["user"].update(more)`' in reasons(result)

@@ -1,0 +1,183 @@
+"""Tables that are passed to nested functions, methods and constructors, or returned by methods: run and compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.report.model import State
+from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+
+pytest.importorskip("tensorflow")
+
+START = (
+    "def build():\n"
+    "    ids, label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])\n"
+    '    item = tf.get_variable("item", [8, 4])\n'
+    '    scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())\n'
+)
+END = (
+    "    loss = tf.reduce_mean((tf.reduce_sum(rows, 1) * scale - label) ** 2)\n"
+    "    train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+    '    return {"ids": ids, "label": label, "loss": loss, "train_op": train_op, "rows": rows}\n'
+)
+UNIT = (
+    "    def unit(table, ids, weight):\n"
+    "        return weight * tf.nn.embedding_lookup(table, ids)\n"
+    "    rows = unit(item, ids, 1.0) + unit(item, ids[::-1], 0.1)\n"
+)
+CLASS = (
+    "class Model(object):\n"
+    "    def __init__(self):\n"
+    '        self.item = self.weights("item")\n'
+    "    def weights(self, name):\n"
+    '        table = tf.get_variable("item", [8, 4])\n'
+    "        return table\n"
+    "    def read(self, table, ids):\n"
+    "        return self.twice(ids, table=table)\n"
+    "    @staticmethod\n"
+    "    def twice(ids, table):\n"
+    "        return 2.0 * tf.nn.embedding_lookup(table, ids)\n"
+)
+OBJECT = START.replace('    item = tf.get_variable("item", [8, 4])\n', "    model = Model()\n")
+TOWER = (
+    "class Tower(object):\n"
+    "    def __init__(self, table, factor):\n"
+    "        self.table, self.factor = table, factor\n"
+    "    def rows(self, ids):\n"
+    "        return self.factor * tf.nn.embedding_lookup(self.table, ids)\n"
+    "class Half(Tower):\n"
+    "    pass\n"
+)
+USES = {
+    "nested": HEAD + START + UNIT + END,
+    "nested, in a branch": HEAD + START + "    if FLAG:\n" + UNIT.replace("\n    ", "\n        ").replace(
+        "    def", "        def", 1
+    ) + END.replace("def build", "def build") + "FLAG = True\n",
+    "nested, in another": HEAD + START + UNIT.replace(
+        "        return weight * tf.nn.embedding_lookup(table, ids)\n",
+        "        def inner(keys, of):\n            return tf.gather(of, keys)\n"
+        "        return weight * inner(ids, table)\n",
+    ) + END,
+    "methods": HEAD + CLASS + OBJECT + "    rows = model.read(model.item, ids)\n" + END,
+    "method of what made it": HEAD + CLASS.replace("    @static", "    def out(self, ids):\n"
+    "        return self.read(self.item, ids)\n    @static") + OBJECT + "    rows = model.out(ids)\n" + END,
+    "only by position": HEAD + START + UNIT.replace("(table, ids, weight)", "(table, /, ids, *, weight)").replace(
+        ", 1.0", ", weight=1.0").replace(", 0.1", ", weight=0.1") + END,
+    "default": HEAD + START + UNIT.replace("(table, ids, weight)", "(ids, weight, table=item)").replace(
+        "unit(item, ", "unit(") + END,
+    "default of some calls": HEAD + START + UNIT.replace("(table, ids, weight)", "(ids, weight, *, table=item)")
+    .replace("unit(item, ids, 1.0)", "unit(ids, 1.0)")
+    .replace("unit(item, ids[::-1], ", "unit(table=item, ids=ids, weight=")
+    + END,
+    "default that makes it": HEAD + START.replace('    item = tf.get_variable("item", [8, 4])\n', "") + UNIT.replace(
+        "(table, ids, weight)", '(ids, weight, table=tf.get_variable("item", [8, 4]))').replace("unit(item, ", "unit(")
+    + END,
+    "constructor": HEAD + TOWER + START + "    rows = Tower(item, 1.0).rows(ids)"
+    " + Half(item, 0.5).rows(ids[::-1])\n" + END,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", USES.values(), ids=USES)
+def test_a_table_that_is_passed_on_moves(text: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"main.py": text})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    same_training(root, results)
+
+
+def test_two_tables_share_a_function_and_move_together(tmp_path: Path) -> None:
+    text = (HEAD + START + UNIT + END).replace(
+        "unit(item, ids[::-1], 0.1)", 'unit(tf.get_variable("other", [8, 4]), ids, 0.1)'
+    )
+    text = text.replace('tf.get_variable("other", [8, 4])', "other").replace(
+        "    scale", '    other = tf.get_variable("other", [8, 4])\n    scale', 1
+    )
+    root = write(tmp_path / "p", {"main.py": text})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied", "other": "applied"}
+    same_training(root, results)
+    write(root, {"main.py": text.replace("    rows = ", "    tf.matmul(other, other, transpose_b=True)\n    rows = ")})
+    results = convert(root)
+    assert verdicts(results) == {"item": "unsupported", "other": "unsupported"}
+    assert not results["main.py"].changed
+
+
+CALL = "unit(item, ids[::-1], 0.1)"
+STAYS = {
+    "another value": (CALL, "unit(tf.ones([8, 4]), ids, 0.1)"),
+    "handed on": (CALL, "sum(map(unit, [item], [ids], [0.1]))"),
+    "made twice": ("    rows =", "    if FLAG:\n        def unit(table, ids, weight): return table\n    rows ="),
+    "bound again": ("    rows =", "    unit = wrap(unit)\n    rows ="),
+    "decorated": ("    def unit", "    @wrap\n    def unit"),
+    "starred": (CALL, "unit(*[item, ids, 0.1])"),
+    "default": ("(table, ids, weight):\n", "(table, ids, weight, more=item):\n        tf.norm(more, axis=1)\n"),
+    "another default": (
+        "(table, ids, weight):\n",
+        "(table, ids, weight, t=item, s=tf.ones([8, 4])):\n        tf.gather(t, ids)\n        t = s\n",
+    ),
+    "used whole": ("        return", "        tf.norm(table, axis=1)\n        return"),
+    "rebound": ("        return", "        table = table * 1.0\n        return"),
+    "in a graph loop": (CALL, "tf.map_fn(lambda one: unit(item, one, 0.1), ids, tf.float32)"),
+    "run by a graph loop": (CALL, "tf.map_fn(each, ids, tf.float32)"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), STAYS.values(), ids=STAYS)
+def test_a_table_that_may_be_passed_otherwise_stays(before: str, after: str, tmp_path: Path) -> None:
+    text = (HEAD + START + UNIT + END).replace(before, after)
+    text = text.replace("    rows =", "    def each(one):\n        return unit(item, one, 0.1)\n    rows =")
+    root = write(tmp_path / "p", {"main.py": text})
+    for assume in (False, True):
+        results = convert(root, assume=assume)
+        assert not results["main.py"].changed
+        assert verdicts(results).get("item") != "applied" and reasons(results)
+
+
+READS = "model.read(model.item, ids)"
+METHODS = {
+    "another value": (READS, f"{READS} + model.read(tf.ones([8, 4]), ids)"),
+    "an object that is not known": (READS, f"{READS} + other(model).read(tf.ones([8, 4]), ids)"),
+    "handed on": (READS, f"apply(model.read) + {READS}"),
+    "of the class": (READS, f"Model.read(model, model.item, ids) + {READS}"),
+    "by its name": (READS, f'getattr(model, "read")(model.item, ids) + {READS}'),
+    "overridden": ("def build", "class Other(Model):\n    def read(self, table, ids):\n        return ids\ndef build"),
+    "decorated": ("    def read", "    @wrap\n    def read"),
+    "foreign base": ("Model(object)", "Model(library.Base)"),
+    "replaced": ("    rows =", "    model.read = None\n    rows ="),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), METHODS.values(), ids=METHODS)
+def test_a_method_that_may_be_run_otherwise_keeps_the_table(before: str, after: str, tmp_path: Path) -> None:
+    text = USES["methods"].replace(before, after, 1)
+    root = write(tmp_path / "p", {"main.py": text.replace(HEAD, f"{HEAD}import library\n")})
+    for assume in (False, True):
+        results = convert(root, assume=assume)
+        assert not results["main.py"].changed
+        assert verdicts(results).get("item") != "applied" and reasons(results)
+
+
+CONSTRUCTORS = {
+    "another value": ("Half(item, 0.5)", "Half(tf.ones([8, 4]), 0.5)"),
+    "handed on": ("Half(item, 0.5)", "make(Half, item)"),
+    "read by others": ("Half(item, 0.5)", "show(Tower(item, 1.0).table) + Half(item, 0.5)"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), CONSTRUCTORS.values(), ids=CONSTRUCTORS)
+def test_a_constructor_that_takes_something_else_keeps_the_table(before: str, after: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"main.py": USES["constructor"].replace(before, after)})
+    results = convert(root)
+    assert not results["main.py"].changed
+    assert verdicts(results).get("item") != "applied" and reasons(results)
+
+
+def test_a_padded_and_a_plain_table_in_one_function_stay(tmp_path: Path) -> None:
+    text = (HEAD + START + UNIT + END).replace(
+        "    rows = unit(item", "    padded = tf.concat([tf.zeros([1, 4]), item[1:]], 0)\n    rows = unit(padded"
+    )
+    results = convert(write(tmp_path / "p", {"main.py": text}))
+    assert not results["main.py"].changed
+    assert not any(f.state is State.APPLIED for f in results["main.py"].findings)

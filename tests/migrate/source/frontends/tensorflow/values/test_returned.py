@@ -1,0 +1,105 @@
+"""Tables that helpers of another file return: at once, in tuples, lists and dicts, in one of two shapes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+
+pytest.importorskip("tensorflow")
+
+MAIN = HEAD + (
+    "import helpers\n"
+    "def build():\n"
+    "    ids, label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])\n"
+    "    {0}\n"
+    '    scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())\n'
+    "    loss = tf.reduce_mean((tf.reduce_sum(rows, 1) * scale - label) ** 2)\n"
+    "    train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+    '    return {{"ids": ids, "label": label, "loss": loss, "train_op": train_op, "rows": rows}}\n'
+)
+ITEM = 'tf.get_variable("item", [8, 4])'
+PAIR = f'item, bias = {ITEM}, tf.get_variable("bias", [8, 1])'
+LOOKS = "tf.nn.embedding_lookup({0}, ids) + tf.nn.embedding_lookup({1}, ids)"
+SHAPES = (
+    "def embedding(ids, *, with_table=False):\n"
+    f"    table = {ITEM}\n"
+    "    rows = tf.nn.embedding_lookup(table, ids)\n"
+    "    if with_table:\n        return rows, table\n    else:\n        return rows\n"
+)
+BOTH = "rows, item = helpers.embedding(ids, with_table=True)\n    rows += tf.nn.embedding_lookup(item, ids[::-1])"
+DICT = (
+    f'def make():\n    w = {{}}\n    w["item"] = {ITEM}\n    w["b"] = tf.get_variable("bias", [8, 1])\n    return w\n'
+    'def look(w, ids):\n    rows = tf.nn.embedding_lookup(w["item"], ids)\n'
+    '    return rows + tf.nn.embedding_lookup(w["b"], ids)\n'
+)
+NEGATED = SHAPES[: SHAPES.index("    if")] + "    if not with_table:\n        return rows\n    return rows, table\n"
+NESTED = NEGATED.replace("        return rows\n", "        if FLAG:\n            return rows\n")
+OTHER = 'helpers.look({"item": tf.ones([8, 4]), "b": tf.ones([8, 1])}, ids)'
+RETURNED = {
+    "at once": (f"def make():\n    return {ITEM}\n", "item = helpers.make()\n    rows = tf.gather(item, ids)"),
+    "used at once": (f"def make():\n    return {ITEM}\n", "rows = tf.nn.embedding_lookup(helpers.make(), ids)"),
+    "list": (f"def make():\n    {PAIR}\n    return [item, bias]\n",
+             "a, b = helpers.make()\n    rows = " + LOOKS.format("a", "b")),
+    "tuple at once": (f"def make():\n    return {ITEM}, 2.0\n",
+                      "a, b = helpers.make()\n    rows = b * tf.nn.embedding_lookup(a, ids)"),
+    "dict at once": (f'def make():\n    return {{"item": {ITEM}}}\n',
+                     'w = helpers.make()\n    rows = tf.nn.embedding_lookup(w["item"], ids)'),
+    "dict that is passed": (DICT, "w = helpers.make()\n    rows = helpers.look(w, ids)"),
+    "passed at once": ("def look(table, ids):\n    return tf.nn.embedding_lookup(table, ids)\n",
+                       f"rows = helpers.look({ITEM}, ids)"),
+    "two shapes": (SHAPES, BOTH),
+    "two shapes, without else": (SHAPES.replace("    else:\n        return", "    return"), BOTH),
+    "two shapes, the other way round": (NEGATED, BOTH),
+    "two shapes, the smaller": (SHAPES, "rows = helpers.embedding(ids)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("helpers", "uses"), RETURNED.values(), ids=RETURNED)
+def test_a_table_that_a_helper_returns_moves(helpers: str, uses: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"helpers.py": HEAD + helpers, "main.py": MAIN.format(uses)})
+    results = convert(root)
+    assert set(verdicts(results).values()) == {"applied"}, reasons(results)
+    same_training(root, results)
+
+
+FLAG = "with_table=True"
+STAYS = {
+    "whole": (SHAPES, BOTH + "\n    rows += tf.matmul(rows, tf.matmul(item, item, transpose_a=True))", "main.py:7"),
+    "flag not known": (SHAPES, BOTH.replace(FLAG, "with_table=FLAG"), "helpers.py"),
+    "flag bound again": (SHAPES.replace("    rows =", "    with_table = with_table or FLAG\n    rows ="),
+                         BOTH, "helpers.py"),
+    "not unpacked": (SHAPES, BOTH.replace("rows, item =", "pair =") + "\n    rows, item = pair", "helpers.py"),
+    "another tuple": (
+        SHAPES.replace("    if with", "    if FLAG:\n        return rows, rows\n    if with"), BOTH, "helpers.py"),
+    "may pass": (SHAPES.replace("        return rows, table\n    else:\n        return rows",
+                                "        for _ in FLAG:\n            return rows, table\n    return rows, rows"),
+                 BOTH, "helpers.py"),
+    "may go on": (NESTED, "rows = helpers.embedding(ids)", "helpers.py"),
+    "bound to something else": (SHAPES, BOTH + "\n    item = tf.ones([8, 4])", "main.py:7"),
+    "another dict is passed": (DICT, f"w = helpers.make()\n    rows = helpers.look(w, ids) + {OTHER}", "main.py:6"),
+    "handed on": (f"def make():\n    return {ITEM}\n",
+                  "item = (helpers.make or None)()\n    rows = tf.nn.embedding_lookup(item, ids)", "main.py:6"),
+    "fetched": (SHAPES, BOTH + "\n    tf.Session().run(item)", "main.py:7"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("helpers", "uses", "place"), STAYS.values(), ids=STAYS)
+@pytest.mark.parametrize("assume", [False, True])
+def test_a_table_whose_callers_are_not_clear_stays(
+    helpers: str, uses: str, place: str, assume: bool, tmp_path: Path
+) -> None:
+    files = {"helpers.py": HEAD + "FLAG = False\n" + helpers, "main.py": MAIN.format(uses) + "FLAG = True\n"}
+    results = convert(write(tmp_path / "p", files), assume=assume)
+    assert "applied" not in verdicts(results).values()
+    assert not any(one.changed for one in results.values())
+    assert place in reasons(results)
+
+
+def test_two_shapes_of_two_tables_that_move_together(tmp_path: Path) -> None:
+    """Each name is fixed where the helper is called once; with two callers the name of the variable is not."""
+    files = {"helpers.py": HEAD + SHAPES, "main.py": MAIN.format(BOTH + "\n    rows += helpers.embedding(ids)")}
+    results = convert(write(tmp_path / "p", files))
+    assert "applied" in verdicts(results).values()

@@ -1,0 +1,190 @@
+"""Lists of all variables, however a program gets hold of them: a table leaves them, so the table moves only if told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.source.projects import HEAD, convert, reasons, same_training, train, verdicts, write
+
+pytest.importorskip("tensorflow")
+MAIN = (
+    HEAD
+    + """import helper
+def build():
+    ids = tf.placeholder(tf.int64, [None])
+    label = tf.placeholder(tf.float32, [None])
+    W = tf.get_variable("w", [8, 3], initializer=tf.random_normal_initializer(stddev=0.3))
+    D = tf.get_variable("d", [3, 1], initializer=tf.random_normal_initializer(stddev=0.3))
+    e = tf.nn.embedding_lookup(W, ids)
+    loss = tf.reduce_mean(tf.square(tf.reduce_sum(tf.matmul(e, D), 1) - label)) + helper.decay(0.1)
+    train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    return dict(ids=ids, label=label, loss=loss, train_op=train_op, rows=e)
+"""
+)
+DECAY = "def decay(l2):\n    return l2 * sum(tf.nn.l2_loss(v) for v in tf.trainable_variables())\n"
+#: What the module `compat` of a project does to give its files TensorFlow.
+COMPAT = {
+    "try": "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    import tensorflow as tf\n",
+    "if": "import tensorflow\nif int(tensorflow.__version__[0]) > 1:\n    import tensorflow.compat.v1 as tf\n"
+    "else:\n    import tensorflow as tf\n",
+    "assignment": "import tensorflow\ntf = tensorflow.compat.v1\n",
+    "own name again": "import tensorflow as tf\ntf = tf.compat.v1\n",
+    "choice": "import tensorflow\ntf = tensorflow.compat.v1 if hasattr(tensorflow, 'compat') else tensorflow\n",
+    "handed on": "from base import tf\n",
+}
+BASE = COMPAT["try"]
+
+
+@pytest.mark.parametrize("text", COMPAT.values(), ids=COMPAT)
+def test_a_module_of_the_project_may_give_tensorflow(text: str, tmp_path: Path) -> None:
+    files = {"main.py": MAIN, "helper.py": "from compat import tf\n" + DECAY, "compat.py": text, "base.py": BASE}
+    root = write(tmp_path / "p", files)
+    assert "sums over all trainable variables" in reasons(convert(root))
+    done = convert(root, assume=True)
+    assert verdicts(done) == {"w": "applied"}
+    assert any(f.applicability and f.applicability.value == "changes-values" for f in done["main.py"].findings)
+    dense = DECAY.replace("tf.trainable_variables()", "tf.trainable_variables() if v.op.name != 'w'")
+    losses, rows, start = train(write(tmp_path / "dense", {**files, "helper.py": HEAD + dense}), None)
+    changed = write(tmp_path / "done", {**files, **{name: one.converted for name, one in done.items()}})
+    found, rows_after, _ = train(changed, start)
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
+    np.testing.assert_allclose(rows_after, rows, rtol=1e-4, atol=1e-6)
+
+
+def test_clipping_through_such_a_module_keeps_the_table(tmp_path: Path) -> None:
+    clip = "def decay(l2):\n    return tf.add_n([tf.reduce_sum(tf.clip_by_value(v, -l2, l2)) for v in {}])\n"
+    helper = "import compat\n" + clip.format("compat.tf.trainable_variables()").replace("tf.", "compat.tf.").replace(
+        "compat.compat.", "compat."
+    )
+    root = write(tmp_path, {"main.py": MAIN, "helper.py": helper, "compat.py": COMPAT["try"]})
+    done = convert(root, assume=True)
+    assert verdicts(done) == {"w": "unsupported"}
+    assert "uses all trainable variables" in reasons(done)
+
+
+SUM = "sum(tf.nn.l2_loss(v) for v in {})\n"
+#: How a helper gets at the list without calling the function by its name; all that follows is lifted by `--assume`.
+HANDED_ON = {
+    "a default": "def decay(l2, get=tf.trainable_variables):\n    return l2 * " + SUM.format("get()"),
+    "by another name": "from tensorflow.compat.v1 import trainable_variables as tv\ndef decay(l2, get=tv):\n"
+    "    return l2 * " + SUM.format("get()"),
+    "an attribute": "class H:\n    def __init__(self):\n        self.get = tf.trainable_variables\n"
+    "    def d(self):\n        return " + SUM.format("self.get()") + "def decay(l2):\n    return l2 * H().d()\n",
+    "an entry": "F = {'v': tf.trainable_variables}\ndef decay(l2):\n    return l2 * " + SUM.format("F['v']()"),
+    "an argument": "def every(get):\n    return list(get())\ndef decay(l2):\n    return l2 * "
+    + SUM.format("every(tf.trainable_variables)"),
+    "of a class": "class O:\n    v = staticmethod(tf.trainable_variables)\ndef decay(l2):\n    return l2 * "
+    + SUM.format("O.v()"),
+    "by a text": "def decay(l2):\n    return l2 * " + SUM.format("getattr(tf, 'trainable_variables')()"),
+    "a name of the module": "get = tf.trainable_variables\ndef decay(l2):\n    return l2 * " + SUM.format("get()"),
+}
+#: What stays whatever is assumed: the loop, or what it loops over, is not understood.
+REFUSED = {
+    "partial": "import functools\nget = functools.partial(tf.get_collection, 'trainable_variables')\n"
+    "def decay(l2):\n    return l2 * " + SUM.format("get()"),
+    "a key": "def of(key):\n    return tf.get_collection(key)\ndef decay(l2):\n    return l2 * "
+    + SUM.format("of(tf.GraphKeys.GLOBAL_VARIABLES)"),
+    "a key that is passed as a text": "def of(key):\n    return "
+    + SUM.format("tf.get_collection(key)").replace("\n", "")
+    + "\ndef decay(l2):\n    return l2 * of('variables')\n",
+    "an object": "class H:\n    def __init__(self):\n        self.tf = tf\n    def d(self):\n        return "
+    + SUM.format("self.tf.trainable_variables()").replace("tf.nn", "self.tf.nn")
+    + "def decay(l2):\n    return l2 * H().d()\n",
+    "a module made": "import importlib\nk = importlib.import_module('tensorflow.compat.v1')\ndef decay(l2):\n"
+    "    return l2 * " + SUM.format("k.trainable_variables()").replace("tf.nn", "k.nn"),
+    "all variables": "def decay(l2):\n    return l2 * " + SUM.format("tf.global_variables() if 'b' not in v.name"),
+    "their collection": "def decay(l2):\n    g = tf.get_default_graph()\n    return l2 * "
+    + SUM.format("g.get_collection(tf.GraphKeys.GLOBAL_VARIABLES) if v.trainable"),
+    "a list of them": "def decay(l2):\n    kept = []\n    for v in tf.global_variables():\n"
+    "        kept.append(v)\n    return l2 * " + SUM.format("kept"),
+}
+#: What asks all variables for names, or stores them, converts under the assumption that says so.
+STORED = {
+    "a saver": "tf.train.Saver([v for v in tf.global_variables() if 'w' in v.name])",
+    "names": "{v.name for v in tf.global_variables()}",
+    "appended": "kept = []\n    for v in tf.global_variables():\n        kept.append(v)\n    tf.train.Saver(kept)",
+}
+
+
+@pytest.mark.parametrize("helper", HANDED_ON.values(), ids=HANDED_ON)
+def test_a_list_that_is_handed_on_is_a_doubt(helper: str, tmp_path: Path) -> None:
+    root = write(tmp_path, {"main.py": MAIN, "helper.py": HEAD + helper})
+    assert verdicts(convert(root)) == {"w": "suggested"}
+    done = convert(root, assume=True)
+    assert verdicts(done) == {"w": "applied"}
+    found = [f for f in done["main.py"].findings if f.applicability and f.applicability.value == "changes-values"]
+    assert found and "a term no longer covers" in str(found[0].assumptions)
+
+
+@pytest.mark.parametrize("helper", REFUSED.values(), ids=REFUSED)
+def test_a_list_that_is_not_understood_keeps_the_table(helper: str, tmp_path: Path) -> None:
+    done = convert(write(tmp_path, {"main.py": MAIN, "helper.py": HEAD + helper}), assume=True)
+    assert verdicts(done) == {"w": "unsupported"}
+    assert "variables" in reasons(done)
+
+
+@pytest.mark.parametrize("got", ["from names import f as g", "import names\ng = [names.f][0]"])
+def test_another_name_in_another_file_is_no_way_around(got: str, tmp_path: Path) -> None:
+    names = "from tensorflow.compat.v1 import trainable_variables as f\n"
+    helper = HEAD + f"{got}\ndef decay(l2):\n    return l2 * " + SUM.format("[g][0]()")
+    root = write(tmp_path, {"main.py": MAIN, "helper.py": helper, "names.py": names})
+    assert verdicts(convert(root)) == {"w": "suggested"}
+
+
+def test_a_module_that_is_a_parameter_may_be_tensorflow(tmp_path: Path) -> None:
+    files = {"main.py": MAIN.replace("decay(0.1)", "decay(tf, 0.1)"), "helper.py": DECAY.replace("(l2)", "(tf, l2)", 1)}
+    assert verdicts(convert(write(tmp_path, files), assume=True)) == {"w": "unsupported"}
+
+
+@pytest.mark.parametrize("code", STORED.values(), ids=STORED)
+def test_what_stores_or_names_all_variables_trains_the_same(code: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"main.py": MAIN, "helper.py": HEAD + f"def decay(l2):\n    {code}\n    return l2\n"})
+    assert verdicts(convert(root)) == {"w": "suggested"}
+    done = convert(root, assume=True)
+    assert verdicts(done) == {"w": "applied"}
+    same_training(root, done)
+
+
+def test_a_name_of_a_function_that_is_only_called_is_followed(tmp_path: Path) -> None:
+    helper = HEAD + "def decay(l2):\n    get = tf.trainable_variables\n    return l2 * " + SUM.format("get()")
+    found = reasons(convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper})))
+    assert "sums over all trainable variables" in found and "hands on" not in found
+
+
+def test_variables_of_a_layer_are_no_list_of_all(tmp_path: Path) -> None:
+    helper = HEAD + (
+        "def decay(l2):\n    layer = tf.layers.Dense(2)\n    layer.build([None, 3])\n"
+        "    return l2 * sum(tf.nn.l2_loss(v) for v in layer.trainable_variables)\n"
+    )
+    root = write(tmp_path / "p", {"main.py": MAIN, "helper.py": helper})
+    done = convert(root)
+    assert verdicts(done) == {"w": "applied"}
+    same_training(root, done)
+
+
+#: Keys of collections: whether each may be one of the variables.
+KEYS = {
+    "all keys": (
+        "for key in tf.get_default_graph().get_all_collection_keys():\n        t = tf.get_collection(key)",
+        True,
+    ),
+    "a key of a caller that is not seen": ("t = tf.get_collection(l2)", True),
+    "an end that is not known": ("t = tf.get_collection(f'trainable_{l2}')", True),
+    "another start": ("t = tf.get_collection('own_%s' % l2 + 'losses')", False),
+    "a key with a name": ("KEY = 'own'\n    t = tf.get_collection(KEY)", False),
+    "the losses": ("t = tf.get_collection(tf.GraphKeys.LOSSES)", False),
+}
+
+
+@pytest.mark.parametrize(("code", "doubt"), KEYS.values(), ids=KEYS)
+def test_a_key_that_is_computed_is_a_doubt(code: str, doubt: bool, tmp_path: Path) -> None:
+    helper = HEAD + f"def decay(l2):\n    {code}\n    return 0.0\n"
+    handed = "more = [decay]\n" if "(l2)" in code else ""
+    root = write(tmp_path, {"main.py": MAIN, "helper.py": helper + handed})
+    results = convert(root)
+    assert verdicts(results) == {"w": "suggested" if doubt else "applied"}, reasons(results)
+    assert ("may list variables" in reasons(results)) is doubt
+    assert verdicts(convert(root, assume=True)) == {"w": "applied"}

@@ -1,0 +1,44 @@
+"""A table of which it is said that `--assume` converts it is converted with `--assume`: all else is said before.
+
+The examples of the rules are asked the same in test_source_rules.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.report.model import State
+from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
+
+TRAIN = "op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
+#: A doubt: there may be several processes.
+DOUBT = 'import os\nif os.environ["TF_CONFIG"]:\n    pass\n'
+SECOND = "op2 = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(e), {0})\n"
+LAYER = (
+    "import tensorflow as tf\ninputs = tf.keras.Input([2])\n"
+    "e = tf.keras.layers.Embedding(9, 4, embeddings_regularizer=tf.keras.regularizers.l2(0.1))(inputs)\n"
+    "model = tf.keras.Model(inputs, e)\nmodel.compile({0!r})\n"
+)
+#: Name -> a program of which a table needs a decision, and is kept all the same; and why.
+KEPT = {
+    "two optimizers": (DOUBT + MADE + LOOKUP + f"def a():\n    {STEP}def b():\n    {SECOND.format('')}a()\nb()\n",
+                       "a table has one state"),
+    "one name twice": (DOUBT + "with tf.variable_scope('s', reuse=tf.AUTO_REUSE):\n    " + MADE + "    " + LOOKUP
+                       + "    V = tf.get_variable('w', [9, 4])\n    f = tf.matmul(V, V, transpose_b=True)\n" + TRAIN,
+                       "made twice"),
+    "a function of tables and others": (
+        "matrix = tf.zeros([9, 4])\ndef g(x):\n    return tf.nn.embedding_lookup(x, ids)\ne = g(matrix)\n" + MADE
+        + "f = g(W)\n", "no table that moves"),
+    "a layer": (LAYER.format("rmsprop"), "no form for tables"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "why"), KEPT.values(), ids=KEPT)
+def test_what_keeps_a_table_is_said_beside_the_doubts(code: str, why: str) -> None:
+    code = code if code.startswith("import tensorflow") else HEAD + code
+    result = converted(code)
+    kept = [table for table in result.tables if table.verdict is State.UNSUPPORTED]
+    assert kept, reasons(result)
+    assert any(why in reason for table in kept for reason in table.reasons), kept
+    assert why in reasons(result)
+    assert all(table.verdict is State.UNSUPPORTED for table in converted(code, assume=True).tables)

@@ -1,0 +1,76 @@
+"""The example of the documentation is what the conversion writes, and each call of it binds to the SDK's signature."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+
+import pytest
+
+from tests.support.paths import ROOT
+
+pytest.importorskip("tensorflow")
+from migrate.targets import NAMES, target_of
+from migrate.targets.switches import Switches
+from tests.support.standins import deeprec, mx_rec, sparse_operation_kit
+from tests.support.targets.programs import MONITORED, program
+from tests.support.targets.runner import convert
+
+PAGE = ROOT / "docs" / "convert.md"
+SECTION = PAGE.read_text(encoding="utf-8").split("**One program, four targets.**")[1].split("\n## ")[0]
+BEFORE, *AFTER = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+SPOKEN = re.findall(r"with `--target (\w+)(?: --([a-z-]+) (\w+))?`", SECTION)
+#: By target: the functions of its stand-in, which have its signatures.
+SIGNATURES = {
+    "rec_sdk": mx_rec.NAMES,
+    "deeprec": [*deeprec.NAMES, deeprec.embedding_lookup],
+    "sok": [*sparse_operation_kit.NAMES],
+}
+
+
+@pytest.mark.parametrize(("spoken", "after"), [*zip(SPOKEN, AFTER, strict=True)], ids=[one[0] for one in SPOKEN])
+def test_the_example_of_the_page_is_what_is_written(spoken: tuple[str, str, str], after: str) -> None:
+    target, name, value = spoken
+    given: dict[str, object] = {name: int(value) if value.isdecimal() else value} if name else {}
+    found = convert(BEFORE, target, **given).converted
+    assert ast.dump(ast.parse(found)) == ast.dump(ast.parse(after))
+
+
+def test_the_page_shows_every_target() -> None:
+    assert [one[0] for one in SPOKEN] == list(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("target", "switches"),
+    [
+        ("rec_sdk", {}),
+        ("rec_sdk", {"cache_mode": "SSD", "admission": 2, "eviction": 60}),
+        ("rec_sdk", {"dynamic_expansion": True}),
+        ("deeprec", {"cache_mode": "SSD", "admission": 2, "eviction": "60steps"}),
+        ("sok", {"cache_mode": "HBM"}),
+    ],
+)
+def test_every_call_binds(target: str, switches: dict[str, object]) -> None:
+    optimizer = "tf.train.GradientDescentOptimizer(0.1)"
+    text = convert(program(MONITORED, optimizer), target, assume=True, **switches).converted
+    known = {one.__name__: one for one in SIGNATURES[target]}
+    bound = set()
+    for call in ast.walk(ast.parse(text)):
+        if not isinstance(call, ast.Call):
+            continue
+        name = ast.unparse(call.func).split(".")[-1]
+        if name in known:
+            keywords = {str(word.arg): word.value for word in call.keywords}
+            inspect.signature(known[name]).bind(*call.args, **keywords)
+            bound.add(name)
+    assert len(bound) >= 2, bound
+
+
+@pytest.mark.parametrize("target", NAMES)
+def test_a_target_names_what_it_has(target: str) -> None:
+    found = target_of(target)
+    assert found.name == target
+    functions = {function.of for function in found.functions.values()} | {found.wrapper}
+    functions |= {follows.module for follows in found.optimizers(Switches()).values()}
+    assert functions - {""} <= {*found.functions}

@@ -1,0 +1,271 @@
+"""Conversions to Rec SDK: whole programs, run over its façade, compared with stock TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+from migrate.errors import MigrateError
+from migrate.report.model import Applicability, State
+from tests.support.standins import mx_rec
+from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, STEP, program, run_program
+from tests.support.targets.runner import convert, words
+
+KINDS = {"session": SESSION, "monitored": MONITORED, "estimator": ESTIMATOR}
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+def trained(text: str, directory: Path, **switches: object) -> tuple[list[float], list[float]]:
+    """Return the losses of a program, and those of its conversion over the façade."""
+    result = convert(text, "rec_sdk", assume=True, **switches)
+    moved = {table.name: table.verdict for table in result.tables}
+    assert moved == {"user": State.APPLIED, "bias": State.APPLIED}, words(result)
+    want = run_program(text, directory)
+    with mx_rec.installed() as state:
+        got = run_program(result.converted, directory)
+        assert state.modified
+    assert len({round(loss, 5) for loss in want}) == 5
+    return want, got
+
+
+@each_kind
+@pytest.mark.parametrize("step", ["minimize", "clipped", "gradients"])
+def test_it_trains_as_before(kind: str, step: str, tmp_path: Path) -> None:
+    steps = {"clipped": {"step": CLIPPED}, "gradients": {"step": GRADIENTS}}
+    want, got = trained(program(kind, **steps.get(step, {})), tmp_path)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", ["tf.train.GradientDescentOptimizer(1)", "tf.train.AdagradOptimizer(1, 1)"])
+def test_rates_that_are_whole_numbers(optimizer: str, tmp_path: Path) -> None:
+    want, got = trained(program(MONITORED, optimizer), tmp_path)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@each_kind
+@pytest.mark.parametrize("step", [STEP, CLIPPED, GRADIENTS], ids=["minimize", "clipped", "gradients"])
+def test_lookups_are_merged_by_a_call(kind: str, step: str, tmp_path: Path) -> None:
+    text = program(kind, step=step)
+    result = convert(text, "rec_sdk", assume=True, multi_lookup=True)
+    assert result.converted.count("do_merge_lookup(") == 1
+    want = run_program(text, tmp_path)
+    with mx_rec.installed() as state:
+        got = run_program(result.converted, tmp_path)
+        assert state.merges == 1
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert ("do_merge_lookup(" in convert(text, "rec_sdk", assume=True).converted) == (step is GRADIENTS)
+
+
+def test_a_model_function_merges_the_lookups_of_its_mode(tmp_path: Path) -> None:
+    text = (
+        program(ESTIMATOR)
+        .split("\nclass Keep")[0]
+        .replace("network(features, labels)", "model_fn(features, labels, mode)")
+    )
+    text = text.replace("    return tf.reduce_mean((out - labels) ** 2)\n", "") + (
+        "    loss = tf.reduce_mean((out - labels) ** 2)\n    op = tf.train.AdagradOptimizer(0.1).minimize("
+        "loss, tf.train.get_or_create_global_step())\n"
+        "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=op)\n\n\n"
+        "model = tf.estimator.Estimator(model_fn)\nmodel.train(input_fn)\n"
+        'losses.append(model.evaluate(input_fn)["loss"])\n'
+    )
+    result = convert(text, "rec_sdk", assume=True, multi_lookup=True)
+    assert "do_merge_lookup(mode == tf.estimator.ModeKeys.TRAIN)" in result.converted
+    want = run_program(text, tmp_path)
+    with mx_rec.installed() as state:
+        np.testing.assert_allclose(run_program(result.converted, tmp_path), want, rtol=1e-5)
+        assert state.merges == 2
+
+
+def test_a_table_has_at_most_so_many_lookups() -> None:
+    text, looked_up = program(MONITORED), 'tf.reduce_mean(tf.gather(W, features["ids"]), [1, 2])'
+    assert looked_up in text
+    for number, verdict in ((127, State.APPLIED), (128, State.UNSUPPORTED)):
+        result = convert(text.replace(looked_up, " + ".join([looked_up] * number)), "rec_sdk", assume=True)
+        (user,) = [table for table in result.tables if table.name == "user"]
+        assert user.verdict is verdict
+        assert ("takes at most 128 lookups of one table" in words(result)) == (verdict is State.UNSUPPORTED)
+
+
+@each_kind
+@pytest.mark.parametrize("optimizer", ["tf.train.GradientDescentOptimizer(0.5)", "tf.train.AdagradOptimizer(0.3)"])
+def test_tables_that_expand_train_as_before(kind: str, optimizer: str, tmp_path: Path) -> None:
+    want, got = trained(program(kind, optimizer), tmp_path, dynamic_expansion=True)
+    np.testing.assert_allclose(got, want, rtol=1e-4)
+
+
+def test_adam_changes_values_and_needs_an_assumption(tmp_path: Path) -> None:
+    text = program(MONITORED, "tf.train.AdamOptimizer(0.05)")
+    assert convert(text, "rec_sdk").converted == text
+    result = convert(text, "rec_sdk", assume=True)
+    assert {table.applicability for table in result.tables} == {Applicability.CHANGES_VALUES}
+    assert "rows that are not in the batch are not decayed" in words(result)
+    want, got = trained(text, tmp_path)
+    np.testing.assert_allclose(got[:2], want[:2], rtol=1e-5)
+    assert not np.allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", ["tf.train.MomentumOptimizer(0.1, 0.9)", "tf.train.FtrlOptimizer(0.1)"])
+def test_an_optimizer_that_it_lacks_keeps_the_tables(optimizer: str) -> None:
+    text = program(MONITORED, optimizer)
+    assert convert(text, "rec_sdk", assume=True).converted == text
+
+
+def test_a_program_gets_its_beginning_and_its_end() -> None:
+    lines = convert(program(SESSION), "rec_sdk", assume=True).converted.splitlines()
+    start = lines.index('if __name__ == "__main__":')
+    assert lines[start + 1] == "    init(use_dynamic=True)"
+    assert lines[-1] == "    terminate_config_initializer()"
+    assert lines.index("    modify_graph_and_start_emb_cache()") < lines.index("    with tf.Session() as sess:")
+
+
+def test_a_program_on_one_line_gets_them_there(tmp_path: Path) -> None:
+    text = program(MONITORED).replace('"__main__":\n    main()\n', '"__main__": main()  # starts\n')
+    assert text != program(MONITORED)
+    last = convert(text, "rec_sdk", assume=True).converted.splitlines()[-1]
+    assert last == 'if __name__ == "__main__": init(use_dynamic=True); main(); terminate_config_initializer()  # starts'
+    want, got = trained(text, tmp_path)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_hooks_stand_in_front_of_others() -> None:
+    text = program(ESTIMATOR)
+    assert ".train(input_fn, hooks=[GraphModifierHook(), Keep()])" in convert(text, "rec_sdk", assume=True).converted
+    named = text.replace("hooks=[Keep()]", "hooks=chosen").replace("losses = []", "losses = []\nchosen = None")
+    assert "hooks=[GraphModifierHook(), *(chosen or [])]" in convert(named, "rec_sdk", assume=True).converted
+    none = text.replace(", hooks=[Keep()]", "")
+    assert "train(input_fn, hooks=[GraphModifierHook()])" in convert(none, "rec_sdk", assume=True).converted
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (('features["ids"]), 1)\n    out = ', 'fed["ids"]), 1)\n    out = '), "from a dataset"),
+        (('tf.gather(W, features["ids"])', "tf.gather(W, [1, 2])"), "from a dataset"),
+        (("tf.nn.embedding_lookup(W, features[", "tf.nn.embedding_lookup_sparse(W, features["), "no pooled lookup"),
+    ],
+)
+def test_what_it_lacks_keeps_the_table(change: tuple[str, str], says: str) -> None:
+    text = program(MONITORED)
+    assert change[0] in text
+    text = text.replace(*change).replace("losses = []", 'losses = []\nfed = {"ids": tf.placeholder(tf.int32, [8, 3])}')
+    text = text.replace('_sparse(W, features["ids"])', '_sparse(W, features["ids"], None)')
+    result = convert(text, "rec_sdk", assume=True)
+    (user,) = [table for table in result.tables if table.name == "user"]
+    assert user.verdict is State.UNSUPPORTED
+    assert says in words(result)
+
+
+def test_what_a_model_without_a_program_needs_is_said() -> None:
+    text = program(MONITORED).split("def main")[0] + (
+        "def model_fn(features, labels, mode):\n    loss = network(features, labels)\n"
+        "    train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+        "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)\n"
+    )
+    result = convert(text, "rec_sdk", assume=True)
+    assert "call `init(use_dynamic=True)` before the model is built" in words(result)
+    assert "give it `GraphModifierHook()`" in words(result)
+
+
+def test_a_lookup_is_told_whether_it_trains() -> None:
+    text = program(ESTIMATOR)
+    assert "`mode` is not at hand here" in words(convert(text, "rec_sdk"))
+    inside = text.split("\nclass Keep")[0].replace("network(features, labels)", "model_fn(features, labels, mode)")
+    inside = inside.replace("    return tf.reduce_mean((out - labels) ** 2)\n", "") + (
+        "    loss = tf.reduce_mean((out - labels) ** 2)\n    op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+        "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=op)\n\n\n"
+        "tf.estimator.Estimator(model_fn).train(input_fn)\n"
+    )
+    assert convert(inside, "rec_sdk").converted == inside
+    result = convert(inside, "rec_sdk", assume=True)
+    assert "is_train=mode == tf.estimator.ModeKeys.TRAIN, modify_graph=True" in result.converted
+    assert "evaluation reads zeros for ids that training has not seen" in words(result)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    with tf.Session() as sess:", "    with tf.Graph().as_default(), tf.Session() as sess:"),
+        ("    with tf.Session() as sess:", "    with tf.Session(graph=graph) as sess:"),
+        ("    loss = network", "    early = tf.Session()\n    loss = network"),
+        ("    iterator =", "    other = tf.data.make_one_shot_iterator(input_fn())\n    iterator ="),
+    ],
+)
+def test_a_session_whose_graph_is_not_certain_is_left_to_the_user(old: str, new: str) -> None:
+    text = program(SESSION)
+    assert old in text
+    result = convert(text.replace(old, new), "rec_sdk")
+    assert "sparse_lookup(" in result.converted
+    assert "modify_graph_and_start_emb_cache" not in result.converted
+    assert "or call modify_graph_and_start_emb_cache() before a plain one" in words(result)
+
+
+@each_kind
+def test_ids_of_an_iterator_need_no_assumption(kind: str) -> None:
+    result = convert(program(kind), "rec_sdk")
+    assert (kind is ESTIMATOR) == (result.converted == program(kind)), "which is evaluated, too"
+    assert "may not come from a dataset" not in words(result)
+
+
+def test_a_one_shot_iterator_wants_a_prefetch() -> None:
+    text = program(MONITORED)
+    assert "without `.prefetch`" not in words(convert(text, "rec_sdk"))
+    assert "without `.prefetch`" in words(convert(text.replace(".prefetch(1)", ""), "rec_sdk"))
+
+
+def test_switches_become_arguments() -> None:
+    text = program(MONITORED, "tf.train.GradientDescentOptimizer(0.1)")
+    result = convert(text, "rec_sdk", assume=True, cache_mode="SSD", admission=2, eviction=3600)
+    for part in (
+        "host_vocabulary_size=20", "ssd_vocabulary_size=20", "modify_graph=True, access_and_evict_config="
+        '{"access_threshold": 2, "eviction_threshold": 3600}', "hooks=[GraphModifierHook(), EvictHook(",
+    ):  # fmt: skip
+        assert part in result.converted, part
+    assert "ASCEND_TIMESTAMP" in words(result)
+    assert convert(program(MONITORED), "rec_sdk", assume=True, cache_mode="DDR").converted == program(MONITORED)
+
+
+@pytest.mark.parametrize(
+    "switches",
+    [
+        {"dynamic_expansion": True, "cache_mode": "DDR"},
+        {"dynamic_expansion": True, "eviction": 60, "admission": 1},
+        {"eviction": 60},
+        {"eviction": "60steps", "admission": 1},
+    ],
+)
+def test_switches_that_exclude_each_other_are_an_error(switches: dict[str, object]) -> None:
+    with pytest.raises(MigrateError, match="--target rec_sdk: "):
+        convert(program(MONITORED), "rec_sdk", **switches)
+
+
+@pytest.mark.parametrize(
+    ("initializer", "verdict"),
+    [
+        ("tf.glorot_uniform_initializer()", State.UNSUPPORTED),
+        ("tf.keras.initializers.GlorotNormal()", State.UNSUPPORTED),
+        ("tf.keras.initializers.he_normal()", State.UNSUPPORTED),
+        ("tf.random_normal_initializer(stddev=0.3)", State.APPLIED),
+        ("tf.keras.initializers.TruncatedNormal(stddev=0.3)", State.APPLIED),
+        ("INIT", State.APPLIED),
+    ],
+)
+def test_rows_that_the_host_makes_have_simple_initial_values(initializer: str, verdict: State) -> None:
+    text = program(MONITORED, "tf.train.GradientDescentOptimizer(0.1)").replace(
+        "tf.constant_initializer(0.3)", initializer
+    )
+    text = text.replace("\n\n", "\nINIT = tf.random_normal_initializer(stddev=0.3)\n\n", 1)
+    assert "create_table(" in convert(text, "rec_sdk", assume=True).converted
+    found = {table.name: table.verdict for table in convert(text, "rec_sdk", assume=True, cache_mode="DDR").tables}
+    assert found == {"user": verdict, "bias": State.APPLIED}
+
+
+@each_kind
+def test_it_is_recognised(kind: str) -> None:
+    once = convert(program(kind), "rec_sdk", assume=True).converted
+    assert once != program(kind)
+    for target in ("rec_sdk", "runtime", "deeprec"):
+        assert convert(once, target, assume=True).converted == once

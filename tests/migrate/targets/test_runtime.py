@@ -1,0 +1,86 @@
+"""Switches of the runtime: what they write is run, and what it does not have is an error or keeps the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+from migrate.errors import MigrateError
+from migrate.report.model import Applicability, State
+from tests.support.targets.programs import ESTIMATOR, MONITORED, SESSION, program, run_program
+from tests.support.targets.runner import STEPS, convert, model, run, words
+
+LOOKUP = "out = tf.nn.embedding_lookup(W, ids)"
+#: Switches that leave the values as they are while no id is rare and no row is old.
+SAME = {
+    "modify_graph": {"modify_graph": True},
+    "admission of one": {"admission": 1},
+    "eviction": {"eviction": 86400},
+    "both": {"admission": 1, "eviction": "86400s", "modify_graph": True},
+    "no effect": {"dynamic_expansion": True, "cache_mode": "DDR"},
+}
+
+
+@pytest.mark.parametrize("kind", [SESSION, MONITORED, ESTIMATOR], ids=["session", "monitored", "estimator"])
+@pytest.mark.parametrize("switches", SAME.values(), ids=SAME)
+def test_it_trains_as_before(kind: str, switches: dict[str, object], tmp_path: Path) -> None:
+    text = program(kind)
+    result = convert(text, "runtime", assume=True, **switches)
+    assert {table.verdict for table in result.tables} == {State.APPLIED}
+    np.testing.assert_allclose(run_program(result.converted, tmp_path), run_program(text, tmp_path), rtol=1e-5)
+
+
+def test_rare_ids_read_zeros() -> None:
+    text = model(LOOKUP)
+    result = convert(text, "runtime", admission=3)
+    want = run(text)
+    got = run(result.converted, {name: value for name, value in want.start.items() if name != "w"})
+    counts = np.bincount(np.random.RandomState(3).randint(20, size=(STEPS, 8)).reshape(-1), minlength=20)
+    assert set(np.flatnonzero(np.any(got.rows["w"] != 0, axis=1))) == set(np.flatnonzero(counts >= 3))
+    assert 0 < np.sum(counts >= 3) < 20
+    (table,) = [table for table in result.tables if table.name == "w"]
+    assert (table.verdict, table.applicability) == (State.APPLIED, Applicability.CHANGES_VALUES)
+    assert "fewer than 3 times read zeros" in words(result)
+
+
+def test_hooks_are_given_where_the_source_takes_them() -> None:
+    found = convert(program(MONITORED), "runtime", modify_graph=True, eviction=60).converted
+    assert "hooks=[GraphModifierHook(), EvictHook(evict_enable=True, evict_time_interval=60)]" in found
+    assert "from rewriter import GraphModifierHook\n" in found
+    result = convert(program(SESSION), "runtime", eviction=60)
+    assert "give it `EvictHook(evict_enable=True, evict_time_interval=60)`" in words(result)
+
+
+@pytest.mark.parametrize(
+    ("switches", "says"),
+    [
+        ({"cache_mode": "SSD"}, "no SSD tier"),
+        ({"cache_mode": "HBM"}, "host memory"),
+        ({"eviction": "60steps"}, "in seconds"),
+        ({"multi_lookup": True}, "any number of times"),
+        ({"cache_mode": "ddr"}, "HBM, DDR or SSD"),
+        ({"admission": 0}, "from 1"),
+        ({"admission": True}, "from 1"),
+        ({"eviction": "soon"}, "seconds, as 86400"),
+        ({"modify_graph": "yes"}, "true or false"),
+    ],
+)
+def test_a_switch_that_it_lacks_or_that_says_nothing_is_an_error(switches: dict[str, object], says: str) -> None:
+    with pytest.raises(MigrateError, match=says):
+        convert(model(LOOKUP), "runtime", **switches)
+
+
+def test_a_pooled_lookup_counts_no_ids() -> None:
+    text = model("out = tf.nn.embedding_lookup_sparse(W, sparse, None)")
+    result = convert(text, "runtime", admission=2)
+    assert result.converted == text
+    assert "the runtime has no pooled lookup with --admission" in words(result)
+    assert convert(text, "runtime", modify_graph=True).converted.count("modify_graph=True") == 1
+
+
+def test_it_is_recognised() -> None:
+    once = convert(program(MONITORED), "runtime", modify_graph=True, admission=2).converted
+    assert convert(once, "runtime", modify_graph=True, admission=2).converted == once

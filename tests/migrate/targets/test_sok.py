@@ -1,0 +1,224 @@
+"""Conversions to SparseOperationKit, run over a stand-in with its signatures and compared with stock TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+import tensorflow as tf
+
+from migrate.errors import MigrateError
+from migrate.report.model import Applicability, State
+from tests.support.standins import sparse_operation_kit as sok
+from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
+from tests.support.targets.runner import convert, model, words
+
+KINDS = {"session": SESSION, "monitored": MONITORED, "estimator": ESTIMATOR}
+STEPS = {"minimize": {}, "clipped": {"step": CLIPPED}, "gradients": {"step": GRADIENTS}}
+#: The lookup of the programs, in other forms.
+DENSE = 'tf.reduce_sum(tf.nn.embedding_lookup(W, features["ids"]), 1)'
+SPARSE = 'sparse = tf.sparse.from_dense(tf.minimum(features["ids"] + 1, 19))\n    rows = '
+POOLED = {
+    "mean": "tf.nn.embedding_lookup_sparse(W, sparse, None)",
+    "sum": 'tf.nn.embedding_lookup_sparse(W, sp_ids=sparse, sp_weights=None, combiner="sum", name="e")',
+    "safe": 'tf.nn.safe_embedding_lookup_sparse(W, sparse, None, "sum")',
+    "weights": "tf.nn.embedding_lookup_sparse([W], sparse, tf.cast(sparse, tf.float32) * 0.1)",
+}
+
+#: A sparse matrix of a value for some ids, in columns that are not packed to the left; row 3 has none.
+WIDE = """    dense = tf.reduce_sum(tf.one_hot(features["ids"], 20), 1) * features["x"][:, :1]
+    wide = tf.sparse.from_dense(dense * tf.cast(tf.not_equal(tf.range(8), 3), tf.float32)[:, None])
+    """
+PRODUCTS = {
+    "one-hot": '    rows = tf.reduce_sum(tf.matmul(tf.one_hot(features["ids"], 20), W), 1)',
+    "tensordot": '    rows = tf.reduce_sum(tf.tensordot(tf.one_hot(features["ids"], 20), W, 1), 1)',
+    "sparse": WIDE + "rows = tf.sparse_tensor_dense_matmul(wide, W)",
+    "factorization machine": WIDE + "rows = tf.sparse.sparse_dense_matmul(wide, W) ** 2 - "
+    "tf.sparse.sparse_dense_matmul(wide, tf.square(W))",
+}
+
+
+def trained(text: str, directory: Path, moved: tuple[str, ...] = ("user", "bias")) -> None:
+    """Show that a program and its conversion over the stand-in have the same losses."""
+    result = convert(text, "sok", assume=True)
+    assert {table.name for table in result.tables if table.verdict is State.APPLIED} == {*moved}, words(result)
+    want = run_program(text, directory)
+    with sok.installed():
+        got = run_program(result.converted, directory)
+    assert len({round(loss, 5) for loss in want}) == 5
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+LISTED = """import tensorflow.compat.v1 as tf
+
+ids, losses = tf.constant([1, 2, 1], tf.int64), []
+W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5))
+V = tf.get_variable("v", [9, 1], initializer=tf.constant_initializer(0.2))
+b = tf.get_variable("b", [4], initializer=tf.constant_initializer(0.25))
+c = tf.get_variable("c", [], initializer=tf.constant_initializer(0.3))
+wide, deep = tf.nn.embedding_lookup(V, ids), tf.nn.embedding_lookup(W, ids)
+loss = tf.reduce_sum(tf.square(tf.reduce_sum(deep * b, 1) + wide[:, 0] + c - 2.0))
+P = [V, c]
+first = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=[W, b])
+with tf.control_dependencies([first]):
+    train = tf.train.GradientDescentOptimizer(0.03).minimize(loss, var_list=P)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for _ in range(5):
+        losses.append(sess.run(loss))
+        sess.run(train)
+"""
+
+
+def test_a_table_follows_the_step_that_names_it(tmp_path: Path) -> None:
+    trained(LISTED, tmp_path, ("w", "v"))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_it_trains_as_before(kind: str, step: dict[str, str], tmp_path: Path) -> None:
+    trained(program(kind, **step), tmp_path)
+
+
+@pytest.mark.parametrize("pooled", [text for name, text in POOLED.items() if name != "weights"])
+def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
+    text = program(MONITORED, "tf.train.GradientDescentOptimizer(0.5)")
+    assert DENSE in text
+    text = text.replace("rows = " + DENSE, SPARSE + pooled)
+    assert "of rows that are packed to the left" in words(convert(text, "sok"))
+    trained(text, tmp_path)
+
+
+@pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS)
+@pytest.mark.parametrize("optimizer", ["GradientDescentOptimizer(0.5)", "AdagradOptimizer(0.3)"])
+def test_products_train_as_before(product: str, optimizer: str, tmp_path: Path) -> None:
+    text = program(MONITORED, f"tf.train.{optimizer}")
+    assert DENSE in text
+    text = text.replace("    rows = " + DENSE, product)
+    assert convert(text, "sok").converted != text, "the vector moves by itself"
+    trained(text, tmp_path)
+
+
+def test_a_product_is_written_in_its_own_form() -> None:
+    text = program(MONITORED)
+    one_hot = convert(text.replace("    rows = " + DENSE, PRODUCTS["one-hot"]), "sok", assume=True)
+    assert 'sok.all2all_dense_embedding(W, tf.reshape(tf.cast(features["ids"], tf.int64), [-1]))' in one_hot.converted
+    assert "lies in [0, rows)" in words(one_hot)
+    result = convert(text.replace("    rows = " + DENSE, PRODUCTS["sparse"]), "sok")
+    assert "in the order of its rows" in words(result)
+    (user,) = [table for table in result.tables if table.name == "user"]
+    assert user.verdict is State.SUGGESTED
+
+
+def test_entries_in_another_order_fail_when_it_runs(tmp_path: Path) -> None:
+    turned = WIDE + "wide = tf.SparseTensor(wide.indices[::-1], wide.values[::-1], wide.dense_shape)\n    rows = "
+    text = program(MONITORED).replace(
+        "    rows = " + DENSE, turned.replace("    rows = ", "    rows = tf.sparse.sparse_dense_matmul(wide, W)")
+    )
+    converted = convert(text, "sok", assume=True).converted
+    with sok.installed(), pytest.raises(tf.errors.InvalidArgumentError, match="from_value_rowids"):
+        run_program(converted, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("product", "says"),
+    [
+        ("    rows = tf.reduce_sum(tf.matmul(tf.one_hot(f(features), 20), W), 1)", "needed twice"),
+        ("    rows = tf.sparse.sparse_dense_matmul(f(features), W)", "give the sparse tensor a name"),
+        (WIDE + "rows = tf.sparse.sparse_dense_matmul(wide, W, adjoint_a=True)", "adjoint"),
+    ],
+)
+def test_a_product_that_it_cannot_write_keeps_the_table(product: str, says: str) -> None:
+    text = program(MONITORED).replace("    rows = " + DENSE, product)
+    result = convert(text, "sok", assume=True)
+    (user,) = [table for table in result.tables if table.name == "user"]
+    assert user.verdict is State.UNSUPPORTED
+    assert says in words(result)
+
+
+@pytest.mark.parametrize(
+    ("pooled", "says"),
+    [
+        (POOLED["weights"], "give them names"),
+        ('tf.nn.embedding_lookup_sparse(W, sparse, None, combiner="sqrtn")', "by mean or sum alone"),
+        ("tf.nn.safe_embedding_lookup_sparse(W, sparse, None, default_id=3)", "no `default_id`"),
+        ("tf.nn.embedding_lookup_sparse(W, sparse, None, max_norm=1.0)", "no `max_norm`"),
+    ],
+)
+def test_a_pooled_lookup_that_it_lacks_keeps_the_table(pooled: str, says: str) -> None:
+    text = program(MONITORED).replace("rows = " + DENSE, SPARSE + pooled)
+    result = convert(text, "sok", assume=True)
+    (user,) = [table for table in result.tables if table.name == "user"]
+    assert user.verdict is State.UNSUPPORTED
+    assert says in words(result)
+
+
+def test_initial_values_that_it_cannot_draw_need_an_assumption() -> None:
+    text = model("out = tf.nn.embedding_lookup(W, ids)")
+    assert convert(text, "sok").converted == text
+    result = convert(text, "sok", assume=True)
+    assert 'sok.DynamicVariable(dimension=4, initializer="normal", name="w"' in result.converted
+    (table,) = [table for table in result.tables if table.name == "w"]
+    assert table.applicability is Applicability.CHANGES_VALUES
+
+
+@pytest.mark.parametrize(
+    ("given", "becomes"),
+    [
+        ("tf.zeros_initializer()", "0.0"),
+        ("tf.ones_initializer()", "1.0"),
+        ("tf.constant_initializer(-2e-3)", "-2e-3"),
+        ("tf.constant_initializer(value=5)", "5"),
+    ],
+)
+def test_constant_initial_values_are_exact(given: str, becomes: str) -> None:
+    result = convert(program(MONITORED).replace("tf.constant_initializer(0.3)", given), "sok")
+    assert f'initializer="{becomes}", name="user"' in result.converted
+    assert {table.applicability for table in result.tables} == {Applicability.EXACT}
+
+
+def test_a_program_begins_with_horovod() -> None:
+    lines = convert(program(MONITORED), "sok").converted.splitlines()
+    start = lines.index('if __name__ == "__main__":')
+    assert lines[start + 1 : start + 3] == ["    hvd.init()", "    sok.init()"]
+    assert "import horovod.tensorflow as hvd" in lines
+    assert "import sparse_operation_kit as sok" in lines
+
+
+@pytest.mark.parametrize("optimizer", ["MomentumOptimizer(0.1, 0.9)", "FtrlOptimizer(0.1)", "AdamOptimizer()"])
+def test_other_optimizers(optimizer: str) -> None:
+    text = program(MONITORED, f"tf.train.{optimizer}")
+    assert convert(text, "sok").converted == text
+    assert (convert(text, "sok", assume=True).converted != text) == optimizer.startswith("Adam")
+
+
+def test_a_value_of_all_variables_keeps_the_tables() -> None:
+    text = program(MONITORED).replace(
+        "    return tf.reduce_mean((out - labels) ** 2)",
+        "    norm = tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
+        "    return tf.reduce_mean((out - labels) ** 2) + norm",
+    )
+    assert convert(text, "sok", assume=True).converted == text
+
+
+@pytest.mark.parametrize(
+    "switches",
+    [{"admission": 2}, {"eviction": 60}, {"modify_graph": True}, {"cache_mode": "SSD"}, {"multi_lookup": True}],
+)
+def test_a_switch_that_it_lacks_is_an_error(switches: dict[str, object]) -> None:
+    with pytest.raises(MigrateError, match="--target sok: "):
+        convert(program(MONITORED), "sok", **switches)
+
+
+def test_the_cache_mode_is_the_kind_of_the_variable() -> None:
+    assert convert(program(MONITORED), "sok", cache_mode="HBM").converted.count('var_type="hbm"') == 2
+    assert convert(program(MONITORED), "sok", cache_mode="DDR").converted.count('var_type="hybrid"') == 2
+
+
+def test_it_is_recognised() -> None:
+    once = convert(program(ESTIMATOR), "sok", assume=True).converted
+    assert convert(once, "sok", assume=True).converted == once
+    assert "sparse_operation_kit" not in convert(once, "runtime", assume=True).converted, "for the runtime it is read"

@@ -1,0 +1,218 @@
+"""A converted Paddle model against Paddle itself, and planted errors that must be found."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli.verify import verify
+from migrate.errors import MigrateError
+from migrate.report.model import Comparison
+from migrate.report.serialize import read_report
+from migrate.schema import Schema, load_schema
+from migrate.source.frontends.paddle import convert
+from migrate.source.options import Options
+from migrate.verify.paddle.pair import Pair, measure
+from migrate.verify.settings import Settings
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.paddle
+EXAMPLE = ROOT / "examples" / "mmoe"
+SETTINGS = Settings(steps=4, batches=2)
+#: a model whose kernels are drawn and whose last layer does not reach the loss
+DNN = """
+import paddle.nn as nn
+import paddle.nn.functional as F
+
+
+class Net(nn.Layer):
+    def __init__(self, size):
+        super().__init__()
+        self.first = nn.Linear(size, 8)
+        self.second = nn.Linear(8, 1, weight_attr=nn.initializer.Normal(0.0, 0.3))
+        self.unused = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return F.sigmoid(self.second(F.relu(self.first(x))))
+"""
+SCHEMA = """
+version: 1
+model: {class: Net, arguments: {size: 20}}
+input: {size: 20, dense: [[0, 3]], sparse: [{name: p, start: 3, size: 9}, {name: q, start: 12, size: 8}]}
+labels: [a]
+tasks: [{name: a, output: 0, label: a, positive: 0}]
+"""
+
+
+@pytest.fixture(scope="module")
+def mmoe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The converted example."""
+    files = {path.name: path.read_text() for path in EXAMPLE.iterdir() if path.is_file()}
+    done = convert("net.py", files.pop("net.py"), Options(load_schema(EXAMPLE / "schema.yaml")), files)
+    path = tmp_path_factory.mktemp("mmoe") / "net.py"
+    path.write_text(done.converted)
+    return path
+
+
+@pytest.fixture(scope="module")
+def pair(mmoe: Path) -> Pair:
+    """Both sides of the example, measured once."""
+    return measure(str(EXAMPLE / "net.py"), str(mmoe), load_schema(EXAMPLE / "schema.yaml"), SETTINGS)
+
+
+def failures(pair: Pair) -> list[Comparison]:
+    return [comparison for comparison in pair.comparisons() if comparison.verdict != "equal"]
+
+
+def test_the_example_is_equal_on_every_rung(pair: Pair) -> None:
+    found = list(pair.comparisons())
+    assert failures(pair) == []
+    assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "sgd", "adagrad", "adam"}
+    names = {c.name for c in found if c.stage == "gradient"}
+    assert {"expert_0.weight [table]", "expert_0.weight [dense]", "tower_1.bias", "[table] other rows"} <= names
+    assert len({c.name for c in found if c.stage == "adagrad"}) > 40
+    assert len({c.name for c in found if c.stage == "adam"}) > 40
+    assert pair.notes() == (
+        "the original is run by its trainer: create_model, create_feeds, train_forward of dygraph_model.py",
+    )
+
+
+def gradient_row(moved: dict[str, Any]) -> None:
+    moved["batches"][1]["gradients"]["table"][1][7] += 1e-3
+
+
+def stray_key(moved: dict[str, Any]) -> None:
+    moved["batches"][0]["gradients"]["table"][0][3] = 8  # the last category of a group is never drawn
+
+
+def idle_row(moved: dict[str, Any]) -> None:
+    moved["sgd"][-1]["rows"][8] += np.float32(1e-7)
+
+
+def one_step(moved: dict[str, Any]) -> None:
+    moved["adagrad"][2]["rows"][5] += np.float32(1e-3)
+
+
+def adam_step(moved: dict[str, Any]) -> None:
+    moved["adam"][3]["rows"][5] += np.float32(1e-3)
+
+
+def one_initial_bit(moved: dict[str, Any]) -> None:
+    moved["table"][4, 4] = np.nextafter(moved["table"][4, 4], np.float32(1))
+
+
+def prediction(moved: dict[str, Any]) -> None:
+    for batch in moved["batches"]:
+        batch["pred"][0] = 1 - batch["pred"][0]
+
+
+def no_gradient(moved: dict[str, Any]) -> None:
+    del moved["batches"][0]["gradients"]["tower_0.bias"]
+
+
+@pytest.mark.parametrize(
+    ("plant", "stage", "name"),
+    [
+        (gradient_row, "gradient", "weight [table]"),
+        (stray_key, "gradient", "[table] other rows"),
+        (idle_row, "sgd", "idle rows"),
+        (one_step, "adagrad", "weight [table]"),
+        (adam_step, "adam", "weight [table]"),
+        (one_initial_bit, "initial", "weight [table]"),
+        (prediction, "forward", "pred 0"),
+        (no_gradient, "gradient", "tower_0.bias"),
+    ],
+)
+def test_a_planted_error_is_found(pair: Pair, plant: Callable[[dict[str, Any]], None], stage: str, name: str) -> None:
+    broken = copy.copy(pair)
+    moved: dict[str, Any] = copy.deepcopy(dict(pair.moved))
+    plant(moved)
+    broken.moved = moved
+    found = failures(broken)
+    assert {c.stage for c in found} == {stage}
+    assert any(name in c.name for c in found)
+    assert {c.verdict for c in found} == {"differs"}
+
+
+def test_at_its_own_initial_values_the_model_proves_nothing(pair: Pair) -> None:
+    """Predictions of 0.5 and gradients of zero would make any conversion look right."""
+    constant, sides = np.full((32, 2), 0.5, np.float32), []
+    for side in (pair.single, pair.double, pair.moved):
+        batches = [
+            {**batch, "outputs": [constant] * 2, "pred": [constant[:, 0]] * 2, "gradients": {**batch["gradients"]}}
+            for batch in side["batches"]
+        ]
+        for batch in batches:
+            batch["gradients"]["tower_0.weight"] = np.zeros((16, 8))
+        sides.append({**side, "batches": batches})
+    broken = copy.copy(pair)
+    broken.single, broken.double, broken.moved = sides
+    assert {(c.stage, c.verdict) for c in failures(broken)} == {("forward", "constant"), ("gradient", "zero")}
+
+
+def test_one_sign_in_the_converted_module_turns_it_red(mmoe: Path, tmp_path: Path) -> None:
+    text = mmoe.read_text()
+    assert "+ embedding[:, self.columns]" in text
+    flipped = tmp_path / "net.py"
+    flipped.write_text(text.replace("+ embedding[:, self.columns]", "- embedding[:, self.columns]"))
+    report = tmp_path / "r.json"
+    options = ["--schema", str(EXAMPLE / "schema.yaml"), "--steps", "1", "--batches", "1", "--report", str(report)]
+    result = CliRunner().invoke(verify, [str(EXAMPLE / "net.py"), str(flipped), *options])
+    assert result.exit_code == 1, result.output
+    assert "not proven" in result.output
+    verdicts = {c.stage: c.verdict for c in read_report(str(report)).verifications[0].comparisons if c.name != "x"}
+    assert verdicts["forward"] == verdicts["loss"] == "differs"
+
+
+@pytest.fixture
+def dnn(tmp_path: Path) -> tuple[Path, Path, Schema]:
+    """A small model, its converted form and its schema."""
+    (tmp_path / "schema.yaml").write_text(SCHEMA)
+    schema = load_schema(tmp_path / "schema.yaml")
+    original, converted = tmp_path / "net.py", tmp_path / "converted.py"
+    original.write_text(DNN)
+    converted.write_text(convert("net.py", DNN, Options(schema), {}).converted)
+    return original, converted, schema
+
+
+def test_drawn_initial_values_compare_by_law(dnn: tuple[Path, Path, Schema]) -> None:
+    original, converted, schema = dnn
+    pair = measure(str(original), str(converted), schema, Settings(steps=1, batches=1))
+    assert failures(pair) == []
+    notes = {c.name: c.note for c in pair.comparisons() if c.stage == "initial"}
+    assert notes["first.weight [table]"].startswith("uniform(-0.46291, 0.46291)")  # sqrt(6 / (20 + 8))
+    assert notes["first.weight [dense]"].startswith("uniform(-0.46291, 0.46291)")
+    assert notes["second.weight"].startswith("normal(0, 0.3)")
+    assert "unused.weight" in pair.notes()[-1]
+
+
+def test_a_fan_of_the_converted_kernel_is_another_law(dnn: tuple[Path, Path, Schema]) -> None:
+    """Glorot's limit from the dense rows alone would start the model elsewhere."""
+    original, converted, schema = dnn
+    text = converted.read_text()
+    assert "fan_in + fan_out" in text
+    converted.write_text(text.replace("fan_in + fan_out", "3 + fan_out"))
+    pair = measure(str(original), str(converted), schema, Settings(steps=1, batches=1))
+    assert {c.stage for c in failures(pair)} == {"initial"}
+    assert {"first.weight [table]", "first.weight [dense]"} <= {c.name for c in failures(pair)}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import nothing_of_this_name\n", "does not import"),
+        ("import tensorflow\n", "has no `Net`"),
+    ],
+    ids=["import", "not converted"],
+)
+def test_a_converted_file_that_does_not_run(dnn: tuple[Path, Path, Schema], text: str, words: str) -> None:
+    original, converted, schema = dnn
+    converted.write_text(text)
+    with pytest.raises(MigrateError, match=words):
+        measure(str(original), str(converted), schema, Settings(steps=1, batches=1))

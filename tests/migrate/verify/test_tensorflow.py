@@ -1,0 +1,246 @@
+"""A converted training program against the original, and changes that must be found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli.verify import verify
+from migrate.errors import MigrateError
+from migrate.report.model import Comparison
+from migrate.report.serialize import read_report
+from migrate.source.frontends.tensorflow import convert
+from migrate.source.options import Options
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow.pair import Pair, follow, measure
+from tests.support.paths import ROOT
+
+EXAMPLES = ROOT / "examples" / "tensorflow"
+SETTINGS = Settings(steps=4, batches=2)
+#: everything at once: dropout, clipping, two lookups of one table, a rank-1 table, a vector of constants
+PROGRAM = """
+import numpy as np
+import tensorflow as tf
+
+
+def main():
+    ids = tf.placeholder(tf.int32, [None, 3], "ids")
+    label = tf.placeholder(tf.float32, [None], "label")
+    table = tf.get_variable("table", [40, 4], initializer=tf.constant_initializer(0.25))
+    bias = tf.get_variable("bias_of_id", [40], initializer=tf.zeros_initializer())
+    rows = tf.nn.embedding_lookup(table, ids)
+    first = tf.nn.embedding_lookup(table, ids[:, 0])
+    hidden = tf.nn.dropout(tf.reduce_sum(rows, axis=1) + first, keep_prob=0.5)
+    weight = tf.get_variable("weight", [4])
+    logit = tf.reduce_sum(hidden * weight, axis=1) + tf.reduce_sum(tf.gather(bias, ids), axis=1)
+    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logit))
+    optimizer = tf.train.OPTIMIZER
+    train = optimizer.minimize(loss, tf.train.get_or_create_global_step())
+    random = np.random.RandomState(0)
+    with tf.train.MonitoredTrainingSession(checkpoint_dir="here") as session:
+        for _ in range(8):
+            feed = {ids: random.randint(30, size=(16, 3)), label: random.randint(2, size=16)}
+            session.run([train, loss], feed)
+
+
+main()
+"""
+
+
+def converted(text: str, directory: Path) -> Path:
+    """Return the path of the converted program."""
+    directory.mkdir(exist_ok=True)
+    path = directory / "program.py"
+    path.write_text(convert("program.py", text, Options(assume=True)).converted)
+    return path
+
+
+def run(original: Path, text: str, tmp_path: Path) -> Pair:
+    """Convert and measure both."""
+    path = converted(text, tmp_path / "converted")
+    return measure(str(original), str(path), SETTINGS)
+
+
+def failures(pair: Pair) -> list[Comparison]:
+    return [comparison for comparison in pair.comparisons() if comparison.verdict != "equal"]
+
+
+@pytest.mark.parametrize("name", ["ctr_session.py", "ctr_estimator.py"])
+def test_the_examples_are_equal_on_every_rung(name: str, tmp_path: Path) -> None:
+    original = EXAMPLES / name
+    pair = run(original, original.read_text(), tmp_path)
+    found = list(pair.comparisons())
+    assert failures(pair) == []
+    assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "optimizer"}
+    assert {"global_step"} <= {c.name for c in found if c.stage == "optimizer"}
+    assert not any("float64" in note for note in pair.notes())
+
+
+def program(directory: Path, optimizer: str) -> tuple[Path, str]:
+    text = PROGRAM.replace("OPTIMIZER", optimizer)
+    path = directory / "program.py"
+    path.write_text(text)
+    return path, text
+
+
+@pytest.fixture(scope="module")
+def adagrad(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pair]:
+    """The program with Adagrad: text of the converted one, and both sides measured once."""
+    directory = tmp_path_factory.mktemp("program")
+    path, text = program(directory, "AdagradOptimizer(0.5)")
+    pair = run(path, text, directory)
+    assert {p.name for p in directory.iterdir()} == {"program.py", "converted"}, "a comparison leaves nothing behind"
+    return (directory / "converted" / "program.py").read_text(), pair
+
+
+def test_a_program_of_version_1_with_dropout(adagrad: tuple[str, Pair]) -> None:
+    _, pair = adagrad
+    assert failures(pair) == []
+    names = [c.name for c in pair.comparisons()]
+    assert {"table lookup 0", "table lookup 1", "bias_of_id lookup 0"} <= set(names)
+    assert {"table [slots]", "table [idle rows]", "bias_of_id [table]", "weight/Adagrad"} <= set(names)
+    assert pair.notes() == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "stages"),
+    [
+        ({"+ first": "- first"}, {"loss", "gradient", "optimizer"}),
+        (
+            {"constant_initializer(0.25)": "constant_initializer(0.26)", "learning_rate=0.5": "learning_rate=0.4"},
+            {"initial", "optimizer"},
+        ),
+    ],
+    ids=["sign", "initial value and rate"],
+)
+def test_a_change_in_the_converted_program_is_found(
+    adagrad: tuple[str, Pair], changes: dict[str, str], stages: set[str], tmp_path: Path
+) -> None:
+    text, pair = adagrad
+    for before, after in changes.items():
+        assert before in text
+        text = text.replace(before, after)
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    found = failures(follow(pair.first, str(path)))
+    assert {c.stage for c in found} == stages
+    assert {c.verdict for c in found} == {"differs"}
+
+
+@pytest.fixture(scope="module")
+def adam(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pair]:
+    """The program with Adam, which moves every row that ever had a gradient: converted text, both sides measured."""
+    directory = tmp_path_factory.mktemp("adam")
+    path, text = program(directory, "AdamOptimizer(0.01)")
+    pair = run(path, text, directory)
+    return (directory / "converted" / "program.py").read_text(), pair
+
+
+def test_adam_is_equal_in_rows_and_slots(adam: tuple[str, Pair]) -> None:
+    text, pair = adam
+    assert "adam.create_hash_optimizer(learning_rate=0.01)" in text
+    assert failures(pair) == []
+    assert {"table [table]", "table [slots]", "bias_of_id [slots]"} <= {c.name for c in pair.comparisons()}
+    assert pair.notes() == ()
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        "MomentumOptimizer(0.1, 0.9, use_nesterov=True)",
+        "RMSPropOptimizer(0.01, momentum=0.5)",
+        "RMSPropOptimizer(0.01, momentum=0.5, centered=True)",
+        "FtrlOptimizer(0.3, l1_regularization_strength=0.001)",
+        "AdadeltaOptimizer(1.0, epsilon=1e-3)",
+    ],
+)
+def test_other_optimizers_are_equal_in_rows_and_slots(optimizer: str, tmp_path: Path) -> None:
+    path, text = program(tmp_path, optimizer)
+    pair = run(path, text, tmp_path)
+    assert failures(pair) == []
+    assert {"table [table]", "table [slots]"} <= {c.name for c in pair.comparisons()}
+    assert pair.notes() == ()
+
+
+def test_lazy_adam_in_the_place_of_adam_changes_values_and_says_so(adam: tuple[str, Pair], tmp_path: Path) -> None:
+    text, pair = adam
+    path = tmp_path / "program.py"
+    path.write_text(text.replace("import adam", "import lazy_adam as adam"))
+    found = failures(follow(pair.first, str(path)))
+    assert {(c.stage, c.verdict) for c in found} == {("optimizer", "changes-values")}
+    rows = next(c for c in found if c.name == "table [table]")
+    assert "AdamOptimizer became lazy Adam" in rows.note
+    assert rows.max_abs > 0
+
+
+def test_verify_reports_a_change_of_values_as_work_that_remains(tmp_path: Path) -> None:
+    path, text = program(tmp_path, "AdamOptimizer(0.01)")
+    lazy = converted(text, tmp_path / "converted")
+    lazy.write_text(lazy.read_text().replace("import adam", "import lazy_adam as adam"))
+    report = tmp_path / "r.json"
+    result = CliRunner().invoke(verify, [str(path), str(lazy), "--steps", "3", "--report", str(report)])
+    assert result.exit_code == 1
+    assert "a step computes something else by design" in result.output
+    found = [c for c in read_report(str(report)).verifications[0].comparisons if c.verdict != "equal"]
+    assert {(c.stage, c.verdict) for c in found} == {("optimizer", "changes-values")}
+
+
+def test_a_table_that_no_step_trains_stays_equal(tmp_path: Path) -> None:
+    text = PROGRAM.replace("OPTIMIZER", "AdagradOptimizer(0.5)")
+    text = text.replace(
+        "tf.train.get_or_create_global_step())", "tf.train.get_or_create_global_step(), var_list=[weight])"
+    )
+    assert "var_list=[weight]" in text
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    pair = run(path, text, tmp_path)
+    assert failures(pair) == []
+    assert pair.notes() == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import tensorflow as tf\nx = 1\n", "no optimizer step was found"),
+        (PROGRAM.replace("OPTIMIZER", "AdagradOptimizer(0.5)").replace("range(8)", "range(2)"), "give --steps 2"),
+        ("import tensorflow as tf\nraise KeyError('missing.csv')\n", "running it fails with KeyError: 'missing.csv'"),
+    ],
+    ids=["no optimizer", "few steps", "fails"],
+)
+def test_a_program_that_cannot_be_measured(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    with pytest.raises(MigrateError, match=words):
+        measure(str(path), str(path), SETTINGS)
+
+
+def test_values_drawn_without_a_seed_are_the_same_in_both_programs(tmp_path: Path) -> None:
+    drawn = [
+        f"{one}.normal(size=(4, 1))" for one in ("np.random", "np.random.default_rng()", "np.random.RandomState()")
+    ]
+    layers = "".join(f'out += rows @ tf.Variable(({one}).astype("f"), name="k{i}")\n' for i, one in enumerate(drawn))
+    text = f"""
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+ids = tf.placeholder(tf.int64, [None])
+rows = tf.nn.embedding_lookup(tf.get_variable("W", [50, 4]), ids)
+out = tf.zeros([])
+{layers}train = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_mean(out**2))
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for _ in range(8):
+        session.run(train, {{ids: np.random.randint(0, 50, 8)}})
+"""
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    assert failures(run(path, text, tmp_path)) == []
+
+
+def test_a_program_without_tables_is_not_a_conversion(adagrad: tuple[str, Pair], tmp_path: Path) -> None:
+    path, _ = program(tmp_path, "AdagradOptimizer(0.5)")
+    with pytest.raises(MigrateError, match="creates no table"):
+        follow(adagrad[1].first, str(path))

@@ -1,0 +1,87 @@
+"""Models in the many forms that people write: what moves, and that it trains to the numbers of the stock model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from tests.support.rewriter.compare import DIM, ROWS, assert_same, head, loss_of, variable
+
+v1 = tf.compat.v1
+
+
+def _flat(rows: Any) -> Any:
+    return tf.reshape(rows, [-1, 3 * DIM])
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("pooled", [True, False], ids=["pooled", "dense"])
+@pytest.mark.parametrize("strategy", ["mod", "div"])
+def test_the_parts_of_a_partitioned_variable_are_one_table(strategy: str, pooled: bool, use_resource: bool) -> None:
+    def build(features: Any, labels: Any) -> Any:
+        with v1.variable_scope("model", partitioner=v1.fixed_size_partitioner(3)):
+            table = variable(use_resource=use_resource)
+        if pooled:
+            hidden = v1.nn.embedding_lookup_sparse(table, features["tags"], None, strategy, combiner="mean")
+        else:
+            hidden = _flat(v1.nn.embedding_lookup(table, features["ids"], strategy))
+        return head(hidden, labels, v1.train.AdamOptimizer(0.01) if pooled else v1.train.AdagradOptimizer(0.1))
+
+    assert_same(build, "model/user")
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_several_lookups_of_a_table_and_ids_that_feed_two(use_resource: bool) -> None:
+    def build(features: Any, labels: Any) -> Any:
+        one, two = variable("one", use_resource), variable("two", use_resource)
+        rows = [_flat(v1.nn.embedding_lookup(table, features["ids"])) for table in (one, two)]
+        pooled = v1.nn.embedding_lookup_sparse(one, features["tags"], None, combiner="sum")
+        return head(tf.concat([*rows, pooled], 1), labels, v1.train.AdamOptimizer(0.01))
+
+    plan = assert_same(build, "one", "two")
+    assert [len(table.lookups) for table in plan.tables] == [2, 1]
+
+
+def test_a_table_that_is_not_trained() -> None:
+    def build(features: Any, labels: Any) -> Any:
+        rows = [_flat(v1.nn.embedding_lookup(variable(name, trainable=name == "a"), features["ids"])) for name in "ab"]
+        return head(tf.concat(rows, 1), labels, v1.train.AdagradOptimizer(0.1))
+
+    plan = assert_same(build, "a", "b")
+    assert [len(table.updates) for table in plan.tables] == [1, 0]
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_clipping_by_global_norm_and_a_rate_that_decays(use_resource: bool) -> None:
+    def build(features: Any, labels: Any) -> Any:
+        loss = loss_of(_flat(v1.nn.embedding_lookup(variable(use_resource=use_resource), features["ids"])), labels)
+        step = v1.train.get_or_create_global_step()
+        optimizer = v1.train.AdamOptimizer(v1.train.exponential_decay(0.02, step, 5, 0.8))
+        gradients, variables = zip(*optimizer.compute_gradients(loss), strict=True)
+        clipped, _ = tf.clip_by_global_norm(gradients, 0.1)
+        return loss, optimizer.apply_gradients(zip(clipped, variables, strict=True), step)
+
+    assert_same(build, "user")
+
+
+def test_two_optimizers_in_a_group() -> None:
+    def build(features: Any, labels: Any) -> Any:
+        table = variable()
+        loss = loss_of(_flat(v1.nn.embedding_lookup(table, features["ids"])), labels)
+        dense = [one for one in v1.trainable_variables() if one is not table]
+        wide = v1.train.FtrlOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step(), [table])
+        return loss, tf.group(wide, v1.train.AdagradOptimizer(0.1).minimize(loss, var_list=dense))
+
+    plan = assert_same(build, "user")
+    assert plan.tables[0].updates[0].rule == "ftrl"
+
+
+@pytest.mark.skipif(not hasattr(v1.keras.layers, "Embedding"), reason="Keras 3 has no layers for v1 graphs")
+def test_a_keras_layer_in_a_graph() -> None:
+    def build(features: Any, labels: Any) -> Any:
+        layer = v1.keras.layers.Embedding(ROWS, DIM, v1.random_normal_initializer(stddev=0.3), name="layer")
+        return head(_flat(layer(features["ids"])), labels, v1.train.AdagradOptimizer(0.1))
+
+    assert_same(build, "layer/embeddings")

@@ -1,0 +1,117 @@
+"""The proof of graphs in files: what they fetch, and feeds that are made up for their placeholders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from rewriter import rewrite
+from rewriter.proof import Proof
+from rewriter.proof.in_files import prove_meta_graph
+from tests.support.rewriter.compare import DIM, Inputs, head, variable
+from tests.support.rewriter.faults import op_of_table, read
+from tests.support.rewriter.models import build as small
+
+v1 = tf.compat.v1
+
+
+def _proof(build: Callable[[], Any], break_it: Callable[[tf.Graph], None] | None = None, steps: int = 4) -> Proof:
+    """Prove the rewrite of a graph of which only a MetaGraphDef is left."""
+    with tf.Graph().as_default():
+        build()
+        meta = v1.train.export_meta_graph()
+    with tf.Graph().as_default() as graph:
+        v1.train.import_meta_graph(meta)
+        plan = rewrite(graph)
+        assert plan.tables, plan.summary()
+        if break_it:
+            break_it(graph)
+        moved = v1.train.export_meta_graph()
+    return prove_meta_graph(meta, moved, plan, steps)
+
+
+def _inputs(build: Callable[[Any, Any], Any]) -> Callable[[], Any]:
+    def whole() -> Any:
+        inputs = Inputs.make()
+        return build(inputs.features, inputs.labels)
+
+    return whole
+
+
+def _items(proof: Proof) -> dict[str, tuple[str, ...]]:
+    return {one.kind: one.items for one in proof.compared}
+
+
+def test_a_train_op_and_its_placeholders() -> None:
+    proof = _proof(lambda: small("adam"))
+    assert proof.ok, proof.summary()
+    assert _items(proof)["losses"] == ("Mean:0",)
+    assert _items(proof)["updated ids"] == ("model/user",)
+
+
+def test_sparse_placeholders_and_several_tables() -> None:
+    def build(features: Any, labels: Any) -> Any:
+        pooled = [
+            v1.nn.embedding_lookup_sparse(variable(name), features[name], weights, combiner="mean")
+            for name, weights in (("tags", features["weights"]), ("more", None))
+        ]
+        rows = tf.reshape(v1.nn.embedding_lookup(variable("third"), features["ids"] % 7), [-1, 3 * DIM])
+        return head(tf.concat([*pooled, rows], 1), labels, v1.train.AdagradOptimizer(0.1))
+
+    proof = _proof(_inputs(build))
+    assert proof.ok, proof.summary()
+    assert len(_items(proof)["ids"]) == 3
+
+
+def test_a_graph_without_collections_runs_to_its_ends() -> None:
+    def build() -> None:
+        ids = v1.placeholder(tf.int32, [None], "ids")
+        keep = v1.placeholder(tf.float32, [], "keep")
+        train = v1.placeholder(tf.bool, [], "train")
+        rows = v1.nn.embedding_lookup(variable(), ids)
+        tf.reduce_sum(tf.where(train, keep * rows, rows), name="score")
+        v1.train.Saver()
+
+    proof = _proof(build)
+    assert proof.ok, proof.summary()
+    assert "rows looked up" in _items(proof)
+    assert proof.notes == ()
+
+
+def test_a_fault_is_found() -> None:
+    def break_it(graph: tf.Graph) -> None:
+        read(op_of_table(graph, "model/user", "RecApply"), 2, lambda values: values * 0.5)
+
+    proof = _proof(lambda: small("adagrad"), break_it)
+    assert proof.difference is not None
+    assert proof.difference.table == "model/user"
+    assert proof.difference.source is None
+
+
+def test_strings_cannot_be_made_up() -> None:
+    def build() -> None:
+        words = v1.placeholder(tf.string, [None], "words")
+        tf.reduce_sum(v1.nn.embedding_lookup(variable(), tf.strings.to_hash_bucket_fast(words, 60)))
+
+    with pytest.raises(ValueError, match="nobody can guess the string values of the placeholder `words`: give Graph"):
+        _proof(build)
+
+
+def test_a_placeholder_without_a_shape() -> None:
+    def build() -> None:
+        tf.reduce_sum(v1.nn.embedding_lookup(variable(), v1.placeholder(tf.int64, None, "ids")))
+
+    with pytest.raises(ValueError, match="the placeholder `ids` has no static shape to make values of"):
+        _proof(build)
+
+
+def test_data_of_an_iterator_is_not_in_a_file() -> None:
+    def build() -> None:
+        ids = v1.data.make_one_shot_iterator(tf.data.Dataset.range(60).batch(3)).get_next()
+        tf.reduce_sum(v1.nn.embedding_lookup(variable(), ids))
+
+    with pytest.raises(ValueError, match="`IteratorGetNext` gives data that the file does not have"):
+        _proof(build)

@@ -1,0 +1,129 @@
+"""`GraphModifierHook(verify=N)`: proves by what a session did, and leaves the session as it is."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rewriter import GraphModifierHook, rewrite
+from rewriter.checks import RewriteError
+from rewriter.graph import GraphView
+from rewriter.plan import Plan
+from tests.support.rewriter.compare import BATCH, DIM, head, variable
+from tests.support.rewriter.faults import op_of_table, read
+from tests.support.rewriter.models import batches, build
+
+v1 = tf.compat.v1
+
+
+def _fed(hook: GraphModifierHook, steps: int = 8, also: Any = ()) -> list[float]:
+    """Train the small model by feeds, with the hook."""
+    with tf.Graph().as_default():
+        ids, labels, loss, step = build("adam")
+        losses = []
+        with v1.train.MonitoredSession(hooks=[hook, *also]) as session:
+            for one, two in batches(steps):
+                losses.append(session.run({"loss": loss, "more": [step, "Tanh:0"]}, {ids: one, labels: two})["loss"])
+        return [float(one) for one in losses]
+
+
+def _input(steps: int = 30) -> Any:
+    random = np.random.default_rng(1)
+    words = np.array([f"user_{random.integers(0, 60)}" for _ in range(steps * BATCH * 3)]).reshape(-1, 3)
+    labels = random.normal(size=(len(words), 1)).astype(np.float32)
+    return tf.data.Dataset.from_tensor_slices(({"words": words}, labels)).shuffle(100).batch(BATCH)
+
+
+def _model(words: Any, labels: Any) -> tuple[Any, Any]:
+    numbers = tf.strings.to_number(tf.strings.substr(words, 5, 10), tf.int64)
+    rows = v1.nn.embedding_lookup(variable(), numbers)
+    return head(tf.reshape(rows, [-1, 3 * DIM]), labels, v1.train.AdagradOptimizer(0.1))
+
+
+def test_the_training_is_the_same_with_and_without_a_proof(caplog: pytest.LogCaptureFixture) -> None:
+    plain = _fed(GraphModifierHook())
+    hook = GraphModifierHook(verify=3)
+    with caplog.at_level(logging.INFO, "rewriter"):
+        assert _fed(hook) == plain
+    assert hook.proof is not None
+    assert hook.proof.ok
+    assert hook.proof.steps == 3
+    assert "the rewritten graph computes the same over 3 steps" in caplog.text
+    assert "fetched tensors" in {one.kind for one in hook.proof.compared}
+
+
+def test_fewer_steps_than_asked_for_are_proved_at_the_end() -> None:
+    hook = GraphModifierHook(verify=50)
+    _fed(hook, steps=4)
+    assert hook.proof is not None
+    assert hook.proof.ok
+    assert hook.proof.steps == 4
+
+
+def test_ids_that_datasets_compute_are_compared_batch_by_batch() -> None:
+    found = {}
+    for verify in (0, 5):
+        hook = GraphModifierHook(verify=verify)
+        with tf.Graph().as_default():
+            v1.set_random_seed(4)
+            features, labels = v1.data.make_one_shot_iterator(_input()).get_next()
+            loss, step = _model(features["words"], labels)
+            with v1.train.MonitoredSession(hooks=[hook]) as session:
+                found[verify] = [float(session.run([loss, step])[0]) for _ in range(10)]
+        assert len(hook.pipeline.moved) == 1
+    assert found[5] == found[0]
+    assert hook.proof is not None
+    assert hook.proof.ok, hook.proof.summary()
+    assert hook.proof.compared[1].kind == "ids"
+    assert hook.proof.compared[1].times == 5
+
+
+def test_a_difference_is_an_error_in_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(graph: tf.Graph, tables: Any) -> tuple[Plan, GraphView]:
+        plan = rewrite(graph, tables)
+        read(op_of_table(graph, "model/user", "RecApply"), 2, lambda values: values * 0.5)
+        return plan, GraphView.of(graph)
+
+    monkeypatch.setattr("rewriter.hook.rewrite_and_view", broken)
+    hook = GraphModifierHook(verify=2)
+    with pytest.raises(RewriteError, match=r"`Adam/update_model/user/.*table `model/user`.*rewriter_models.py:\d+ in"):
+        _fed(hook)
+    assert hook.proof is not None
+    assert hook.proof.difference is not None
+    assert hook.proof.difference.table == "model/user"
+
+
+def test_what_cannot_be_proved_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    hook = GraphModifierHook(verify=2)
+    with tf.Graph().as_default():
+        v1.get_variable("alone", [3, 2])
+        v1.train.get_or_create_global_step()
+        with v1.train.MonitoredSession(hooks=[hook]) as session:
+            session.run(v1.train.get_global_step())
+    assert hook.proof is None
+    assert "the rewrite is not proved: nothing moved" in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+def test_an_estimator(tmp_path: Path) -> None:
+    def model(features: Any, labels: Any, mode: str) -> Any:
+        loss, step = _model(features["words"], labels)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step if mode == "train" else None)
+
+    losses = []
+    for verify in (0, 4):
+        config = tf.estimator.RunConfig(tf_random_seed=1)
+        estimator = tf.estimator.Estimator(model, model_dir=str(tmp_path / str(verify)), config=config)
+        proofs = []
+        for run in (estimator.train, estimator.evaluate):
+            hook = GraphModifierHook(verify=verify)
+            done = run(_input, hooks=[hook], steps=10)
+            proofs.append(hook.proof)
+        losses.append(done["loss"])
+    assert losses[0] == losses[1]
+    assert all(proof is not None and proof.ok and proof.steps == 4 for proof in proofs)

@@ -1,0 +1,160 @@
+"""Reading checkpoints without a graph: damage is found and named, and tables go to numpy files and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime import checkpoint
+from runtime.checkpoint.bundle import Bundle, write_bundle
+from runtime.optimizers import lazy_adam
+from tests.support.runtime.tables import make_table, session
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> str:
+    """A checkpoint of the table `user`, trained by LazyAdam, with 300 rows; the folder's state names it."""
+    with tf.Graph().as_default():
+        table = make_table()
+        rows = runtime.sparse_lookup(table, np.arange(300))
+        train = lazy_adam.create_hash_optimizer(0.1).minimize(tf.reduce_sum(tf.sin(rows)))
+        with session() as opened:
+            opened.run(train)
+            return str(v1.train.Saver().save(opened, str(tmp_path / "model"), global_step=1))
+
+
+def _flip(file: Path, at: int) -> None:
+    data = bytearray(file.read_bytes())
+    data[at] ^= 4
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("at", [0, 700, -1])
+def test_a_changed_data_file_is_named(saved: str, at: int) -> None:
+    checkpoint.check(saved)
+    _flip(Path(saved + ".data-00000-of-00001"), at)
+    with pytest.raises(checkpoint.CheckpointError, match=r"model-1\.data-00000-of-00001 is damaged at the tensor `"):
+        checkpoint.check(saved)
+
+
+@pytest.mark.parametrize("size", [0, 100, -1])
+def test_a_data_file_cut_short_is_named(saved: str, size: int) -> None:
+    file = Path(saved + ".data-00000-of-00001")
+    file.write_bytes(file.read_bytes()[:size])
+    with pytest.raises(checkpoint.CheckpointError, match=r"model-1\.data-00000-of-00001 is damaged at the tensor `"):
+        checkpoint.check(saved)
+
+
+def test_a_missing_data_file_is_named(saved: str) -> None:
+    Path(saved + ".data-00000-of-00001").unlink()
+    with pytest.raises(checkpoint.CheckpointError, match=r"model-1\.data-00000-of-00001 is damaged"):
+        checkpoint.check(saved)
+
+
+@pytest.mark.parametrize("size", [0, 60, -1])
+def test_an_index_cut_short_is_named(saved: str, size: int) -> None:
+    file = Path(saved + ".index")
+    file.write_bytes(file.read_bytes()[:size])
+    with pytest.raises(checkpoint.CheckpointError, match=r"model-1\.index is damaged"):
+        checkpoint.check(saved)
+
+
+def test_no_changed_byte_of_an_index_is_read_as_other_data(saved: str) -> None:
+    whole = Bundle(saved)
+    wanted = {name: whole.read(name).tobytes() for name in whole.shapes}
+    content, found = Path(saved + ".index").read_bytes(), 0
+    for at in range(0, len(content), 3):
+        file = Path(saved + ".index")
+        file.write_bytes(content)
+        _flip(file, at)
+        try:
+            bundle = Bundle(saved)
+            assert {name: bundle.read(name).tobytes() for name in bundle.shapes} == wanted  # an unused byte
+        except checkpoint.CheckpointError as error:
+            found += "model-1.index is damaged" in str(error)
+    assert found > len(content) // 6
+
+
+def test_the_newest_whole_checkpoint_is_found(tmp_path: Path) -> None:
+    assert checkpoint.latest_complete(tmp_path) is None
+    for step in range(3):
+        write_bundle(tmp_path / f"model-{step}", {"a": np.arange(10.0)})
+    _flip(tmp_path / "model-2.data-00000-of-00001", 3)
+    assert checkpoint.latest_complete(tmp_path) == str(tmp_path / "model-1")
+
+
+def test_a_wrong_name_lists_near_ones(saved: str) -> None:
+    with pytest.raises(checkpoint.CheckpointError, match=r"no tensor `user_keys`: near names are user-keys"):
+        Bundle(saved).read("user_keys")
+    with pytest.raises(checkpoint.CheckpointError, match=r"no rows of a table `item`: its tables are user$"):
+        checkpoint.export_numpy(saved, Path(saved).parent / "out", ["item"])
+    with pytest.raises(checkpoint.CheckpointError, match=r"nothing\.index is not there"):
+        Bundle(Path(saved).parent / "nothing")
+
+
+def test_tables_go_to_numpy_files_and_back(saved: str, tmp_path: Path) -> None:
+    (folder,) = checkpoint.export_numpy(saved, tmp_path / "out")
+    names = sorted(file.name for file in folder.iterdir())
+    assert names == ["keys.npy", "meta.json", "slots_m.npy", "slots_v.npy", "values.npy"]
+    reader = tf.train.load_checkpoint(saved)
+    np.testing.assert_array_equal(np.load(folder / "keys.npy"), reader.get_tensor("user-keys"))
+    np.testing.assert_array_equal(np.load(folder / "slots_v.npy"), reader.get_tensor("user-slots")[:, 4:])
+    facts = json.loads((folder / "meta.json").read_text())
+    assert (facts["optimizer"], facts["dim"], facts["rows"]) == ("lazy_adam", 4, 300)
+    for mmap in (False, True):
+        rows = checkpoint.read_numpy(folder, mmap)
+        for part in ("keys", "values", "slots", "meta"):
+            np.testing.assert_array_equal(getattr(rows, part), reader.get_tensor(f"user-{part}"))
+
+
+def test_the_latest_checkpoint_of_a_directory_is_exported_and_a_folder_never_overwritten(
+    saved: str, tmp_path: Path
+) -> None:
+    checkpoint.export_numpy(tmp_path, tmp_path / "out", ["user"])
+    with pytest.raises(FileExistsError, match="user exists already: remove it"):
+        checkpoint.export_numpy(tmp_path, tmp_path / "out")
+
+
+def test_a_live_table_is_exported_without_slots(graph: tf.Graph, tmp_path: Path) -> None:
+    table = make_table()
+    more = table.import_rows([5, 2**62], np.arange(8.0).reshape(2, 4))
+    with pytest.raises(ValueError, match="`user` lives in a session: give `session=`"):
+        checkpoint.export_numpy(table, tmp_path)
+    with session() as opened:
+        opened.run(more)
+        checkpoint.export_numpy([table], tmp_path / "first", session=opened)
+        graph.finalize()
+        checkpoint.export_numpy(table, tmp_path / "second", session=opened)
+    rows = checkpoint.read_numpy(tmp_path / "second" / "user")
+    assert sorted(rows.keys.tolist()) == [5, 2**62] and rows.slots.shape == (2, 0)
+    np.testing.assert_array_equal(rows.values[np.argsort(rows.keys)], np.arange(8.0).reshape(2, 4))
+
+
+@pytest.mark.parametrize("name", ["keys.npy", "slots_m.npy", "meta.json"])
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_a_damaged_numpy_file_is_named(saved: str, tmp_path: Path, name: str, damage: str) -> None:
+    (folder,) = checkpoint.export_numpy(saved, tmp_path / "out")
+    file = folder / name
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(checkpoint.CheckpointError, match=rf"{name} is missing or damaged"):
+        checkpoint.read_numpy(folder)
+
+
+def test_a_failed_export_leaves_nothing(saved: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(OSError, match="disk full"):
+        checkpoint.export_numpy(saved, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []

@@ -1,0 +1,158 @@
+"""Checkpoints of the v1 Saver: every way to list the variables carries the rows, and restore replaces them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime.optimizers import adagrad, lazy_adam
+from tests.support.runtime.tables import make_table, rows_of, session
+
+v1 = tf.compat.v1
+pytestmark = pytest.mark.usefixtures("graph")
+
+
+def _snapshot(opened: Any, table: runtime.Table) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Return keys in order with the values and slots of each."""
+    keys, values, slots, _ = opened.run(table.snapshot())
+    order = np.argsort(keys)
+    return keys[order].tolist(), values[order], slots[order]
+
+
+def _same(one: Any, other: Any) -> None:
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+_SAVERS: dict[str, Callable[[runtime.Table], v1.train.Saver]] = {
+    "default": lambda table: v1.train.Saver(),
+    "sharded": lambda table: v1.train.Saver(sharded=True),
+    "global variables": lambda table: v1.train.Saver(v1.global_variables()),
+    "dense and sparse": lambda table: v1.train.Saver([*v1.trainable_variables(), table.variable]),
+    "anchor": lambda table: v1.train.Saver([table.variable]),
+    "anchor in a dict": lambda table: v1.train.Saver({"user": table.variable}),
+    "reshape, sequential": lambda table: v1.train.Saver(reshape=True, restore_sequentially=True),
+}
+
+
+@pytest.mark.parametrize("kind", _SAVERS)
+def test_round_trip(kind: str, tmp_path: Path) -> None:
+    table, dense = make_table(), v1.get_variable("dense", [4])
+    train = adagrad.create_hash_optimizer(0.1).minimize(tf.reduce_sum(runtime.sparse_lookup(table, [1, 2, 2]) * dense))
+    more = runtime.sparse_lookup(table, [7, 8])
+    saver = _SAVERS[kind](table)
+    with session() as opened:
+        opened.run(train)
+        saved = _snapshot(opened, table)
+        path = saver.save(opened, str(tmp_path / "model"), global_step=3)
+        opened.run(more)
+        opened.run(train)
+        saver.restore(opened, path)
+        _same(_snapshot(opened, table), saved)
+        assert saved[0] == [1, 2]
+    with v1.Session() as opened:
+        saver.restore(opened, path)
+        assert b"user" not in opened.run(v1.report_uninitialized_variables())
+        _same(_snapshot(opened, table), saved)
+    shapes = {name: shape for name, shape in tf.train.list_variables(path) if name.startswith("user")}
+    assert shapes["user-keys"] == [2]
+    assert shapes["user-values"] == shapes["user-slots"] == [2, 4]
+
+
+def test_training_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
+    table = make_table()
+    ids = v1.placeholder(tf.int64, [None])
+    train = lazy_adam.create_hash_optimizer(0.1).minimize(tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, ids))))
+    saver = v1.train.Saver()
+    with session() as opened:
+        opened.run(train, {ids: [1, 2, 2]})
+        path = saver.save(opened, str(tmp_path / "model"))
+        opened.run(train, {ids: [2, 3]})
+        straight = _snapshot(opened, table)
+    with v1.Session() as opened:
+        saver.restore(opened, path)
+        opened.run(train, {ids: [2, 3]})
+        _same(_snapshot(opened, table), straight)
+
+
+def test_evaluation_graph_without_optimizer_restores_a_training_checkpoint(tmp_path: Path) -> None:
+    table = make_table(initializer=v1.random_normal_initializer())
+    train = lazy_adam.create_hash_optimizer(0.1).minimize(tf.reduce_sum(runtime.sparse_lookup(table, [1, 2])))
+    with session() as opened:
+        opened.run(train)
+        path = v1.train.Saver().save(opened, str(tmp_path / "model"))
+        expected = rows_of(opened, table, [1, 2, 99])
+    with tf.Graph().as_default():
+        table = make_table(initializer=v1.random_normal_initializer())
+        rows = runtime.sparse_lookup(table, [1, 2, 99], is_train=False)
+        with v1.Session() as opened:
+            v1.train.Saver().restore(opened, path)
+            np.testing.assert_array_equal(opened.run(rows), expected)  # key 99: the seed is in the checkpoint
+            assert opened.run(table.size()) == 2
+
+
+def test_empty_table(tmp_path: Path) -> None:
+    table = make_table()
+    more = runtime.sparse_lookup(table, [1])
+    saver = v1.train.Saver()
+    with session() as opened:
+        path = saver.save(opened, str(tmp_path / "model"))
+        opened.run(more)
+        saver.restore(opened, path)
+        assert opened.run(table.size()) == 0
+
+
+def test_max_to_keep(tmp_path: Path) -> None:
+    make_table()
+    saver = v1.train.Saver(max_to_keep=2)
+    with session() as opened:
+        for step in range(4):
+            saver.save(opened, str(tmp_path / "model"), global_step=step)
+    assert sorted(path.name for path in tmp_path.glob("*.index")) == ["model-2.index", "model-3.index"]
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_another_dim_fails_by_name(rows: int, tmp_path: Path) -> None:
+    look = runtime.sparse_lookup(make_table(), np.arange(rows))
+    with session() as opened:
+        opened.run(look)
+        path = v1.train.Saver().save(opened, str(tmp_path / "model"))
+    with tf.Graph().as_default(), v1.Session() as opened:
+        make_table(dim=5)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"rows of the table `user` are not 5 wide: create"):
+            v1.train.Saver().restore(opened, path)
+
+
+def test_object_based_checkpoints_hold_the_rows(tmp_path: Path) -> None:
+    table = make_table()
+    size, look_up = table.size(), runtime.sparse_lookup(table, [1, 2**60])
+    initialise = v1.global_variables_initializer()
+    with v1.Session().as_default() as opened:
+        opened.run(initialise)
+        opened.run(table.import_rows([1, 2**60], np.arange(8.0).reshape(2, 4)))
+        checkpoint = tf.train.Checkpoint(user=table.variable)
+        path = checkpoint.save(str(tmp_path / "rows"))
+        opened.run(initialise)
+        checkpoint.restore(path).assert_consumed().run_restore_ops()
+        assert opened.run(size) == 2
+        np.testing.assert_array_equal(opened.run(look_up), np.arange(8.0).reshape(2, 4))
+
+
+def test_is_save_false_keeps_the_rows_out(tmp_path: Path) -> None:
+    table = make_table(is_save=False)
+    look = runtime.sparse_lookup(table, [1, 2])
+    saver = v1.train.Saver()
+    with session() as opened:
+        opened.run(look)
+        path = saver.save(opened, str(tmp_path / "model"))
+    assert tf.train.list_variables(path) == [("user", [0, 4])]
+    with v1.Session() as opened:
+        saver.restore(opened, path)
+        assert opened.run(table.size()) == 0
+        assert opened.run(look).shape == (2, 4)

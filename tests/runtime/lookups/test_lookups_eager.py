@@ -1,0 +1,190 @@
+"""Pooled, grouped and merged lookups in eager mode and tf.function, beside stock TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime.optimizers import adagrad, lazy_adam
+from tests.support.runtime.tables import make_table
+
+ROWS = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
+IDS = tf.ragged.constant([[1, 2, 1], [], [9], [3, 3, 3, 3, 0, 5, 6, 7, 8, 1, 2], []], dtype=tf.int64)
+WEIGHTS = IDS.with_values(tf.linspace(0.5, 2.0, 15))
+
+
+def filled(name: str = "user", **settings: Any) -> runtime.Table:
+    table = make_table(name, **settings)
+    table.import_rows(np.arange(10), ROWS)
+    return table
+
+
+def values(table: runtime.Table) -> np.ndarray:
+    return np.asarray(runtime.sparse_lookup(table, np.arange(10), is_train=False))
+
+
+def eager(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+modes = pytest.mark.parametrize("mode", [eager, tf.function], ids=["eager", "function"])
+kinds = pytest.mark.parametrize("kind", ["ragged", "sparse"])
+
+
+def of_kind(ragged: tf.RaggedTensor, kind: str) -> Any:
+    return ragged if kind == "ragged" else ragged.to_sparse()
+
+
+@modes
+@kinds
+@pytest.mark.parametrize("safe", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pooled_rows_and_gradients_are_stocks(mode: Any, kind: str, safe: bool, weighted: bool) -> None:
+    name = "safe_embedding_lookup_sparse" if safe else "embedding_lookup_sparse"
+    table, variable = filled(), tf.Variable(ROWS)
+    pairs = ((getattr(runtime, name), table, table.variable), (getattr(tf.nn, name), variable, variable))
+    results = []
+    for look_up, source, trained in pairs:
+
+        @mode
+        def step(weights: tf.Tensor, look_up: Any = look_up, source: Any = source, trained: Any = trained) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(weights)
+                wanted = of_kind(IDS.with_values(weights), kind) if weighted else None
+                pooled = look_up(source, of_kind(IDS, kind), wanted, combiner="sqrtn")
+                loss = tf.reduce_sum(tf.sin(pooled))
+            slices, of_weights = tape.gradient(loss, [trained, weights])
+            dense = tf.scatter_nd(slices.indices[:, None], slices.values, [10, 4])
+            return pooled, dense, tf.zeros([0]) if of_weights is None else of_weights
+
+        results.append(step(WEIGHTS.values))
+    for ours, stock in zip(*results, strict=True):
+        assert ours.shape == stock.shape
+        np.testing.assert_allclose(ours, stock, rtol=1e-5, atol=1e-6)
+
+
+def test_a_pooled_training_loop_inside_a_function_is_stocks() -> None:
+    table, variable = filled(), tf.Variable(ROWS)
+    optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
+    state = tf.Variable(tf.fill([10, 4], 0.1))
+
+    @tf.function
+    def train(steps: tf.Tensor) -> None:
+        for step in tf.range(steps):
+            ids = IDS.with_values((IDS.values + tf.cast(step, tf.int64)) % 10)
+            with tf.GradientTape(persistent=True) as tape:
+                loss = tf.reduce_sum(runtime.embedding_lookup_sparse(table, ids, WEIGHTS) ** 2)
+                wanted = tf.reduce_sum(tf.nn.embedding_lookup_sparse(variable, ids, WEIGHTS, combiner="mean") ** 2)
+            optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+            gradient = tf.convert_to_tensor(tape.gradient(wanted, variable))
+            state.assign_add(gradient**2)
+            variable.assign_sub(0.1 * gradient / tf.sqrt(state))
+
+    train(tf.constant(7))
+    np.testing.assert_allclose(values(table), variable, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(values(table), ROWS)
+
+
+@modes
+def test_grouped_lookups_train_as_single_ones_do(mode: Any) -> None:
+    ids = [tf.constant([[1, 2], [2, 9]]), tf.constant([3, 3, 1]), tf.constant(7), tf.constant([1, 4])]
+    results = []
+    for grouped in (False, True):
+        tables = [filled(f"{name}{grouped:d}") for name in "abc"]
+        members = [*tables, tables[0]]
+        anchors = [table.variable for table in tables]
+        optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
+
+        @mode
+        def step(grouped: Any = grouped, members: Any = members, anchors: Any = anchors, by: Any = optimizer) -> None:
+            with tf.GradientTape() as tape:
+                pairs = list(zip(members, ids, strict=True))
+                rows = runtime.grouped_lookup(pairs) if grouped else [runtime.sparse_lookup(*pair) for pair in pairs]
+                loss = tf.add_n([tf.reduce_sum(one**2) for one in rows])
+            by.apply_gradients(zip(tape.gradient(loss, anchors), anchors, strict=True))
+
+        for _ in range(3):
+            step()
+        results.append([values(table) for table in tables])
+    np.testing.assert_array_equal(results[0], results[1])
+    assert all((one != ROWS).any() for one in results[0])
+
+
+@modes
+def test_serving_default_and_padding_keys(mode: Any) -> None:
+    table = filled("padded", padding_keys=[2], padding_keys_mask=True, padding_keys_len=3)
+    optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
+
+    @mode
+    def step() -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.range(4)))
+        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+
+    @mode
+    def serve() -> Any:
+        return runtime.sparse_lookup(table, tf.constant([[2, 77]]), is_train=False, serving_default_value=[1.0] * 4)
+
+    step()
+    np.testing.assert_array_equal((values(table) != ROWS).all(1), [True, True, False, True] + [False] * 6)
+    np.testing.assert_array_equal(serve(), [[ROWS[2], np.ones(4)]])
+    assert int(table.size()) == 10
+
+
+@modes
+def test_many_eager_tables_are_updated_in_one_op(mode: Callable[..., Any]) -> None:
+    together, apart = [[make_table(f"{kind}{n}", dim=n + 2) for n in range(3)] for kind in ("a", "b")]
+    ids = [tf.constant([1, n, 1], tf.int64) for n in range(3)]
+    one, each = lazy_adam.create_hash_optimizer(0.1), [lazy_adam.create_hash_optimizer(0.1) for _ in range(3)]
+
+    def step(tables: list[runtime.Table], apply: Callable[[list[Any]], Any]) -> None:
+        with tf.GradientTape() as tape:
+            rows = runtime.grouped_lookup(list(zip(tables, ids, strict=True)))
+            loss = tf.add_n([tf.reduce_sum(tf.sin(row)) for row in rows])
+        gradients = tape.gradient(loss, [table.variable for table in tables])
+        apply(list(zip(gradients, [table.variable for table in tables], strict=True)))
+
+    def all_at_once() -> None:
+        step(together, one.apply_gradients)
+
+    run = mode(all_at_once)
+    for table in together + apart:
+        rows = np.random.default_rng(table.dim).normal(size=[4, table.dim]).astype(np.float32)
+        table.import_rows(np.arange(4), rows)
+    for _ in range(3):
+        run()
+        step(apart, lambda pairs: [opt.apply_gradients([pair]) for opt, pair in zip(each, pairs, strict=True)])
+    if mode is tf.function:
+        types = [op.type for op in run.get_concrete_function().graph.get_operations()]
+        assert types.count("RecApplyGroup") == 1 and "RecApply" not in types
+    for first, second in zip(together, apart, strict=True):
+        read = [np.asarray(runtime.sparse_lookup(table, np.arange(4), is_train=False)) for table in (first, second)]
+        np.testing.assert_array_equal(*read)
+
+
+def test_an_update_of_many_tables_that_fails_changes_none_of_them() -> None:
+    tables = [make_table(f"whole{n}", dim=2) for n in range(3)]
+    tables.append(runtime.create_table(tf.int64, 2, "whole3", tf.ones_initializer(), max_bytes=20000))
+    optimizer = adagrad.create_hash_optimizer(0.5)
+    before = [np.asarray(runtime.sparse_lookup(table, [1, 2])) for table in tables]
+
+    def slices(value: float, keys: list[int]) -> tf.IndexedSlices:
+        return tf.IndexedSlices(tf.fill([len(keys), 2], value), tf.constant(keys, tf.int64))
+
+    pairs = [(slices(1.0, [1, 2]), table.variable) for table in tables]
+    spoilt = [*pairs[:2], (slices(float("nan"), [1, 2]), tables[2].variable)]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"whole2.*has a NaN.*no row was changed"):
+        optimizer.apply_gradients(spoilt)
+    too_many = [*pairs[:3], (slices(1.0, list(range(5000))), tables[3].variable)]
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"whole3.*max_bytes of 20000"):
+        optimizer.apply_gradients(too_many)
+    for table, rows in zip(tables, before, strict=True):
+        np.testing.assert_array_equal(runtime.sparse_lookup(table, [1, 2]), rows)
+    optimizer.apply_gradients(pairs)
+    for table, rows in zip(tables, before, strict=True):
+        assert np.all(np.asarray(runtime.sparse_lookup(table, [1, 2])) < rows)

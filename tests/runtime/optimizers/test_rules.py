@@ -1,0 +1,240 @@
+"""What the table optimizers accept, refuse and leave alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime.optimizers import (
+    adadelta,
+    adagrad,
+    adagrad_by_addr,
+    adagrad_decay,
+    adamw,
+    ftrl,
+    gradient_descent,
+    gradient_descent_by_addr,
+    lazy_adam,
+    lazy_adam_by_addr,
+    momentum,
+    rmsprop,
+)
+from tests.support.runtime.tables import make_table, rows_of, session
+
+pytestmark = pytest.mark.usefixtures("graph")
+
+
+@pytest.mark.parametrize(
+    ("module", "settings", "message"),
+    [
+        (adagrad, {"learning_rate": "1"}, "`learning_rate` is not float"),
+        (adagrad, {"learning_rate": -0.1}, "is less than 0"),
+        (adagrad, {"learning_rate": 10.1}, "is bigger than 10"),
+        (adagrad, {"initial_accumulator_value": -0.1}, "is less than 0"),
+        (adagrad, {"initial_accumulator_value": 1.1}, "is bigger than 1"),
+        (adagrad, {"epsilon": -1.0}, "is less than 0"),
+        (adagrad, {"initial_accumulator_value": 0.0}, "a gradient of 0 would make a row NaN: .* above 0"),
+        (adagrad, {"initial_accumulator_value": 0, "epsilon": 1e-60}, "a gradient of 0 would make a row NaN"),
+        (adagrad, {"use_locking": 1}, "Invalid parameter type of para `use_locking`"),
+        (adagrad, {"name": ""}, "length is less than 1"),
+        (adagrad, {"name": "n" * 201}, "length is bigger than 200"),
+        (gradient_descent, {"learning_rate": None}, "`learning_rate` is not float"),
+        (gradient_descent, {"learning_rate": 0.1, "weight_decay": 1.0}, "is bigger than 0.01"),
+        (gradient_descent, {"learning_rate": 0.1, "nonfinite": "drop"}, "must be one of"),
+        (gradient_descent, {"learning_rate": 0.1, "use_fusion_optim": 1}, "Invalid parameter type"),
+        (lazy_adam, {"beta1": -0.1}, "`beta1` is less than"),
+        (lazy_adam, {"beta1": 1.0}, "`beta1` is bigger than"),
+        (lazy_adam, {"beta1": "a"}, "`beta1` is not float"),
+        (lazy_adam, {"beta2": 1.1}, "`beta2` is bigger than 1"),
+        (lazy_adam, {"epsilon": 0.0}, "`epsilon` is less than"),
+        (lazy_adam, {"epsilon": 1.5}, "`epsilon` is bigger than 1"),
+        (adamw, {"weight_decay": 1.5}, "`weight_decay` is bigger than 1"),
+        (adamw, {"beta1": 1.0}, "`beta1` is bigger than"),
+        (momentum, {"learning_rate": 0.1, "momentum": 1.5}, "`momentum` is bigger than 1"),
+        (momentum, {"learning_rate": 0.1, "use_nesterov": 1}, "type of para `use_nesterov`"),
+        (rmsprop, {"learning_rate": 0.1, "decay": -0.1}, "`decay` is less than 0"),
+        (rmsprop, {"learning_rate": 0.1, "centered": None}, "type of para `centered`"),
+        (adadelta, {"rho": 2.0}, "`rho` is bigger than 1"),
+        (adagrad_decay, {"learning_rate": 0.1, "global_step": 5}, "`global_step` must be an integer scalar"),
+        (ftrl, {"learning_rate": 0.0}, "`learning_rate` is less than or equal to 0: .* FTRL divides by it"),
+        (ftrl, {"learning_rate": 0.1, "learning_rate_power": 0.1}, "`learning_rate_power` is bigger than 0"),
+        (ftrl, {"learning_rate": 0.1, "initial_accumulator_value": 0.0}, "is less than or equal to 0"),
+        (ftrl, {"learning_rate": 0.1, "l1_regularization_strength": -1.0}, "is less than 0"),
+        (ftrl, {"learning_rate": 0.1, "l2_shrinkage_regularization_strength": 10001.0}, "is bigger than 10000"),
+        (ftrl, {"learning_rate": 0.1, "linear_name": ""}, "length is less than 1"),
+        (momentum, {"learning_rate": 0.1, "nonfinite": "ignore"}, "`nonfinite` must be one of"),
+    ],
+)
+def test_refuses(module: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        module.create_hash_optimizer(**settings)
+
+
+@pytest.mark.parametrize(
+    ("module", "settings", "message"),
+    [
+        (lazy_adam_by_addr, {"beta2": 1.1}, "`beta2` is bigger than 1"),
+        (adagrad_by_addr, {"initial_accumulator_value": 0.0}, "is less than or equal to 0"),
+        (gradient_descent_by_addr, {"learning_rate": 0.1, "weight_decay": 1.1}, "`weight_decay` is bigger than 1"),
+    ],
+)
+def test_optimizers_by_address_refuse_under_both_names(module: Any, settings: dict[str, Any], message: str) -> None:
+    assert module.create_hash_optimizer_by_addr is module.create_hash_optimizer_by_address
+    with pytest.raises(ValueError, match=message):
+        module.create_hash_optimizer_by_addr(**settings)
+
+
+def test_two_optimizers_on_two_tables_with_clipped_slices() -> None:
+    tables = [make_table("user"), make_table("item")]
+    loss = sum(tf.reduce_sum(runtime.sparse_lookup(table, [1, 2, 1])) for table in tables)
+    trains = []
+    for table, optimizer in zip(
+        tables,
+        (momentum.create_hash_optimizer(0.5), gradient_descent.create_hash_optimizer(tf.constant(0.25))),
+        strict=True,
+    ):
+        ((gradient, anchor),) = optimizer.compute_gradients(loss, [table.variable])
+        clipped = tf.IndexedSlices(tf.clip_by_value(gradient.values, -0.5, 0.5), gradient.indices)
+        trains.append(optimizer.apply_gradients([(clipped, anchor)]))
+    with session() as opened:
+        before = [rows_of(opened, table, [1, 2]) for table in tables]
+        opened.run(trains)
+        opened.run(trains)
+        after = [rows_of(opened, table, [1, 2]) for table in tables]
+    # Key 1 has the gradient 0.5 + 0.5, key 2 has 0.5; momentum's second step adds 0.9 of the first.
+    moved = np.array([[1.0], [0.5]]) * np.ones([1, 4])
+    np.testing.assert_allclose(before[0] - after[0], 0.5 * (1 + 1.9) * moved, rtol=1e-5)
+    np.testing.assert_allclose(before[1] - after[1], 0.25 * 2 * moved, rtol=1e-5)
+
+
+def test_nonfinite_gradients_stop_a_step_or_skip_their_rows() -> None:
+    table = make_table()
+    factor = tf.compat.v1.placeholder(tf.float32, [2, 1])
+    loss = tf.reduce_sum(runtime.sparse_lookup(table, [1, 2]) * factor)
+    stop = gradient_descent.create_hash_optimizer(1).minimize(loss)
+    skip = gradient_descent.create_hash_optimizer(1, nonfinite="skip").minimize(loss)
+    with session() as opened:
+        before = rows_of(opened, table, [1, 2])
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"gradient for key 2 of table 'user'.*nonfinite='skip'"
+        ):
+            opened.run(stop, {factor: [[1.0], [np.inf]]})
+        np.testing.assert_array_equal(rows_of(opened, table, [1, 2]), before)
+        opened.run(skip, {factor: [[1.0], [np.inf]]})
+        np.testing.assert_array_equal(rows_of(opened, table, [1, 2]), before - np.float32([[1.0], [0.0]]))
+
+
+def test_a_schedule_without_any_step_counts_its_own() -> None:
+    schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([0, 1], [1.0, 0.5, 0.25])
+    table, optimizer = make_table(), gradient_descent.create_hash_optimizer(schedule)
+    train = optimizer.minimize(tf.reduce_sum(runtime.sparse_lookup(table, [1])))
+    with session() as opened:
+        rows = [rows_of(opened, table, [1])]
+        for _ in range(3):
+            opened.run(train)
+            rows.append(rows_of(opened, table, [1]))
+    np.testing.assert_allclose(-np.diff(rows, axis=0)[:, 0, 0], [1.0, 0.5, 0.25], rtol=1e-5)
+
+
+@pytest.mark.parametrize("value", [lambda: tf.constant([0.1, 0.2]), lambda: tf.constant("0.1"), lambda: True])
+def test_a_learning_rate_that_is_no_real_scalar_is_refused_while_the_graph_is_built(value: Any) -> None:
+    loss = tf.reduce_sum(runtime.sparse_lookup(make_table(), [1]))
+    for rate in (value, value()):
+        with pytest.raises(ValueError, match="`learning_rate`"):
+            gradient_descent.create_hash_optimizer(rate).minimize(loss)
+
+
+@pytest.mark.parametrize("name", ["GradientDescent", "Adagrad", "Adam", "Momentum", "RMSProp", "Ftrl"])
+def test_stock_optimizers_refuse_a_table_at_construction(name: str) -> None:
+    table = make_table()
+    loss = tf.reduce_sum(runtime.sparse_lookup(table, [1]))
+    settings = {"momentum": 0.9} if name == "Momentum" else {}
+    stock = getattr(tf.compat.v1.train, name + "Optimizer")(learning_rate=0.1, **settings)
+    with pytest.raises(TypeError, match=r"stock optimizer cannot update the table `user`: .*create_hash_optimizer"):
+        stock.minimize(loss, var_list=[table.variable])
+
+
+def test_a_dense_variable_is_refused_by_name() -> None:
+    dense = tf.compat.v1.get_variable("dense", [2])
+    loss = tf.reduce_sum(runtime.sparse_lookup(make_table(), [1])) + tf.reduce_sum(dense)
+    with pytest.raises(ValueError, match="`dense:0` is none: apply its gradient with the dense optimizer"):
+        adagrad.create_hash_optimizer().minimize(loss, var_list=[dense])
+
+
+def test_a_dense_gradient_is_refused() -> None:
+    table = make_table()
+    with pytest.raises(ValueError, match=r"`user` is no longer tf.IndexedSlices"):
+        adagrad.create_hash_optimizer().apply_gradients([(tf.zeros([0, 4]), table.variable)])
+
+
+def test_nothing_to_train_is_an_error() -> None:
+    with pytest.raises(ValueError, match="the graph has no table"):
+        adagrad.create_hash_optimizer().minimize(tf.constant(1.0))
+    make_table()
+    with pytest.raises(ValueError, match="No gradients provided"):
+        adagrad.create_hash_optimizer().minimize(tf.constant(1.0))
+
+
+@pytest.mark.parametrize("module", [gradient_descent, adagrad, lazy_adam])
+def test_minimize_trains_every_table_and_only_tables(module: Any) -> None:
+    tables = [make_table("user"), make_table("item", dim=3), make_table("unused")]
+    dense = tf.compat.v1.get_variable("dense", initializer=[2.0, 3.0])
+    loss = sum(tf.reduce_sum(runtime.sparse_lookup(table, [1, 1])) for table in tables[:2]) * tf.reduce_sum(dense)
+    train = module.create_hash_optimizer(learning_rate=1).minimize(loss)
+    assert isinstance(train, tf.Operation)
+    assert tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.TRAIN_OP) == [train]
+    with session() as opened:
+        before = [rows_of(opened, table, [1]) for table in tables]
+        opened.run(train)
+        after = [rows_of(opened, table, [1]) for table in tables]
+        assert [bool((new < old).all()) for old, new in zip(before, after, strict=True)] == [True, True, False]
+        assert opened.run(dense).tolist() == [2.0, 3.0]
+
+
+def test_two_kinds_of_optimizer_on_one_table_fail_by_name() -> None:
+    table = make_table()
+    loss = tf.reduce_sum(runtime.sparse_lookup(table, [1]))
+    first = adagrad.create_hash_optimizer().minimize(loss)
+    second = lazy_adam.create_hash_optimizer().minimize(loss)
+    with session() as opened:
+        opened.run(first)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"user.*adagrad.*lazy.?adam|user.*lazy.?adam.*adagrad"
+        ):
+            opened.run(second)
+
+
+def test_a_second_optimizer_does_not_rename_the_beta_powers() -> None:
+    loss = tf.reduce_sum(runtime.sparse_lookup(make_table(), [1]) * tf.compat.v1.get_variable("dense", [4]))
+    tf.compat.v1.train.AdamOptimizer().minimize(loss)
+    optimizer = lazy_adam.create_hash_optimizer()
+    optimizer.minimize(loss)
+    assert [variable.name for variable in optimizer.variables()] == ["LazyAdam/beta1_power:0", "LazyAdam/beta2_power:0"]
+
+
+def _after_three_steps(module: Any, inside_cond: bool) -> np.ndarray:
+    with tf.Graph().as_default():
+        table, optimizer = make_table(), module.create_hash_optimizer(0.1)
+        pairs = optimizer.compute_gradients(tf.reduce_sum(runtime.sparse_lookup(table, [1, 2, 1]) ** 2))
+        go = tf.compat.v1.placeholder_with_default(True, [])
+
+        def update() -> tf.Operation:
+            return tf.group(optimizer.apply_gradients(pairs))
+
+        train = tf.cond(go, update, tf.no_op) if inside_cond else update()
+        with session() as opened:
+            for _ in range(3):
+                opened.run(train)
+            if inside_cond:
+                opened.run(train, {go: False})
+            return rows_of(opened, table, [1, 2])
+
+
+@pytest.mark.parametrize("module", [adagrad, lazy_adam])
+def test_an_update_inside_cond_is_the_update_outside(module: Any) -> None:
+    inside, outside = (_after_three_steps(module, inside_cond) for inside_cond in (True, False))
+    np.testing.assert_array_equal(inside, outside)

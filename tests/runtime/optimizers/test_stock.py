@@ -1,0 +1,170 @@
+"""Table optimizers against the stock v1 optimizers on a variable; LazyAdam against numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime.optimizers import adadelta, adagrad, ftrl, gradient_descent, lazy_adam, momentum, rmsprop
+from tests.support.runtime.tables import make_table, rows_of, session
+
+pytestmark = pytest.mark.usefixtures("graph")
+
+_ROWS, _STEPS = 20, 30
+_BATCHES = np.random.default_rng(0).zipf(1.3, size=(_STEPS, 8, 3)) % _ROWS
+
+
+def _loss(look: Callable[[Any], tf.Tensor], ids: tf.Tensor) -> tf.Tensor:
+    """A loss with duplicate ids, of two lookups."""
+    rows = look(ids)
+    return tf.reduce_mean(tf.reduce_sum(tf.cos(rows) * 3.0, axis=[1, 2])) + tf.reduce_sum(look(ids[:, 0]) ** 2)
+
+
+def _train(train_ops: list[Any], ids: tf.Tensor, opened: tf.compat.v1.Session) -> None:
+    """Run the ops one after another for each batch: what counts the global step must not meet a schedule's read."""
+    for batch in _BATCHES:
+        for train_op in train_ops:
+            opened.run(train_op, {ids: batch})
+
+
+def _against_stock(ours: Any, stock: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Train a table and a variable from the same weights; return the rows of both."""
+    table = make_table(init_param=0.1)
+    with session() as opened:
+        initial = rows_of(opened, table, range(_ROWS))
+    weights = tf.compat.v1.get_variable("weights", initializer=initial)
+    ids = tf.compat.v1.placeholder(tf.int64, [None, 3])
+    step = tf.compat.v1.train.get_or_create_global_step()
+    moved = ours(step).minimize(_loss(lambda keys: runtime.sparse_lookup(table, keys), ids), global_step=step)
+    reference = stock(step).minimize(_loss(lambda keys: tf.nn.embedding_lookup(weights, keys), ids), var_list=[weights])
+    with session() as opened:
+        _train([reference, moved], ids, opened)
+        assert opened.run(step) == _STEPS
+        return rows_of(opened, table, range(_ROWS)), opened.run(weights)
+
+
+def _schedule(step: tf.Variable) -> tf.Tensor:
+    return tf.compat.v1.train.exponential_decay(0.5, step, 5, 0.7)
+
+
+@pytest.mark.parametrize("rate", [lambda step: 0.05, _schedule, lambda step: lambda: 0.05])
+def test_gradient_descent(rate: Any) -> None:
+    ours, stock = _against_stock(
+        lambda step: gradient_descent.create_hash_optimizer(rate(step)),
+        lambda step: tf.compat.v1.train.GradientDescentOptimizer(rate(step)),
+    )
+    np.testing.assert_allclose(ours, stock, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("start", [0.1, 0.9])
+@pytest.mark.parametrize("rate", [lambda step: 0.1, _schedule])
+def test_adagrad(rate: Any, start: float) -> None:
+    ours, stock = _against_stock(
+        lambda step: adagrad.create_hash_optimizer(rate(step), initial_accumulator_value=start),
+        lambda step: tf.compat.v1.train.AdagradOptimizer(rate(step), initial_accumulator_value=start),
+    )
+    np.testing.assert_allclose(ours, stock, rtol=1e-5, atol=1e-6)
+
+
+_FTRL = {"initial_accumulator_value": 0.2, "l1_regularization_strength": 0.3, "l2_regularization_strength": 0.05}
+
+
+@pytest.mark.parametrize("rate", [lambda step: 0.05, _schedule], ids=["constant", "schedule"])
+@pytest.mark.parametrize(
+    ("module", "stock", "settings"),
+    [
+        (momentum, "Momentum", {"momentum": 0.9}),
+        (momentum, "Momentum", {"momentum": 0.8, "use_nesterov": True}),
+        (rmsprop, "RMSProp", {}),
+        (rmsprop, "RMSProp", {"decay": 0.8, "momentum": 0.5, "epsilon": 1e-3}),
+        (rmsprop, "RMSProp", {"decay": 0.8, "momentum": 0.5, "epsilon": 1e-2, "centered": True}),
+        (ftrl, "Ftrl", {}),
+        (ftrl, "Ftrl", _FTRL),
+        (ftrl, "Ftrl", {**_FTRL, "l2_shrinkage_regularization_strength": 0.02}),
+        (ftrl, "Ftrl", {**_FTRL, "learning_rate_power": -0.7, "beta": 0.1}),
+        (ftrl, "Ftrl", {"learning_rate_power": 0.0}),
+        (adadelta, "Adadelta", {}),
+        (adadelta, "Adadelta", {"rho": 0.8, "epsilon": 1e-4}),
+    ],
+)
+def test_the_other_rules(module: Any, stock: str, settings: dict[str, Any], rate: Any) -> None:
+    ours, wanted = _against_stock(
+        lambda step: module.create_hash_optimizer(rate(step), **settings),
+        lambda step: getattr(tf.compat.v1.train, stock + "Optimizer")(rate(step), **settings),
+    )
+    np.testing.assert_allclose(ours, wanted, rtol=2e-5, atol=2e-6)
+
+
+def test_a_keras_schedule_is_asked_for_the_global_step() -> None:
+    schedule = tf.keras.optimizers.schedules.ExponentialDecay(0.5, 5, 0.7)
+    ours, stock = _against_stock(
+        lambda step: momentum.create_hash_optimizer(schedule),
+        lambda step: tf.compat.v1.train.MomentumOptimizer(_schedule(step), 0.9),
+    )
+    np.testing.assert_allclose(ours, stock, rtol=2e-5, atol=2e-6)
+
+
+def test_a_wrong_accumulator_would_be_seen() -> None:
+    ours, stock = _against_stock(
+        lambda step: adagrad.create_hash_optimizer(0.1), lambda step: tf.compat.v1.train.AdagradOptimizer(0.1)
+    )
+    assert np.abs(ours - stock).max() > 1e-3
+
+
+def test_adagrad_epsilon() -> None:
+    table = make_table(dim=1, initializer=tf.constant_initializer(1.0))
+    optimizer = adagrad.create_hash_optimizer(0.5, initial_accumulator_value=0.0, epsilon=0.25)
+    train = optimizer.minimize(2.0 * tf.reduce_sum(runtime.sparse_lookup(table, [3])))
+    with session() as opened:
+        opened.run(train)
+        np.testing.assert_allclose(rows_of(opened, table, [3]), [[1.0 - 0.5 * 2.0 / (2.0 + 0.25)]], rtol=1e-6)
+
+
+def test_lazy_adam() -> None:
+    table = make_table()
+    ids = tf.compat.v1.placeholder(tf.int64, [None, 3])
+    loss = _loss(lambda keys: runtime.sparse_lookup(table, keys), ids)
+    (gradient,) = tf.gradients(loss, table.variable)
+    dense = tf.math.unsorted_segment_sum(gradient.values, gradient.indices, _ROWS)
+    optimizer = lazy_adam.create_hash_optimizer(0.02, beta1=0.8, beta2=0.95, epsilon=1e-6)
+    train = optimizer.apply_gradients([(gradient, table.variable)])
+    with session() as opened:
+        w = rows_of(opened, table, range(_ROWS)).astype(np.float64)
+        m, v = np.zeros_like(w), np.zeros_like(w)
+        for t, batch in enumerate(_BATCHES, start=1):
+            g = opened.run([dense, train], {ids: batch})[0].astype(np.float64)
+            hit = np.unique(batch)
+            m[hit] = 0.8 * m[hit] + 0.2 * g[hit]
+            v[hit] = 0.95 * v[hit] + 0.05 * g[hit] ** 2
+            w[hit] -= 0.02 * np.sqrt(1 - 0.95**t) / (1 - 0.8**t) * m[hit] / (np.sqrt(v[hit]) + 1e-6)
+        np.testing.assert_allclose(rows_of(opened, table, range(_ROWS)), w, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(opened.run(optimizer.variables()), [0.8**31, 0.95**31], rtol=1e-4)
+
+
+def test_clipped_gradients_beside_a_dense_optimizer() -> None:
+    """The form of converted code: one compute_gradients, two apply_gradients."""
+    table = make_table(init_param=0.1)
+    dense = tf.compat.v1.get_variable("dense", initializer=np.ones((4, 1), np.float32))
+    ids = tf.compat.v1.placeholder(tf.int64, [None, 3])
+    loss = tf.reduce_sum(tf.matmul(tf.reduce_sum(runtime.sparse_lookup(table, ids), 1), dense) ** 2)
+    dense_vars, sparse_vars = runtime.get_dense_and_sparse_variable()
+    stock = tf.compat.v1.train.GradientDescentOptimizer(0.1)
+    pairs = stock.compute_gradients(loss, dense_vars + sparse_vars)
+    clipped, norm = tf.clip_by_global_norm([gradient for gradient, _ in pairs], 0.5)
+    pairs = list(zip(clipped, dense_vars + sparse_vars, strict=True))
+    step = tf.compat.v1.train.get_or_create_global_step()
+    train = tf.group(
+        stock.apply_gradients(pairs[: len(dense_vars)], step),
+        gradient_descent.create_hash_optimizer(0.1).apply_gradients(pairs[len(dense_vars) :]),
+    )
+    with session() as opened:
+        first = opened.run([loss, norm], {ids: _BATCHES[0]})
+        assert first[1] > 0.5
+        _train([train], ids, opened)
+        assert opened.run(loss, {ids: _BATCHES[0]}) < first[0]
+        assert opened.run(step) == _STEPS
