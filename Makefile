@@ -91,8 +91,8 @@ $(TF221)/.locked: constraints/tf221.txt
 test-tf221: setup $(TF221)/.locked
 	@echo "==> native, runtime, rewriter and property tests, and proofs of Keras 3, on TensorFlow 2.21 with $$(sha256sum $(NATIVE) | cut -c1-12) (the library tested above)"
 	@PYTHONPATH=$(CURDIR) $(TF221)/bin/python $(PYTEST) --hypothesis-profile=quick --most=1 -m "not one_version" \
-	  tests/native/test_ops*.py tests/runtime tests/rewriter tests/property/test_*sequences.py tests/property/test_bad_input.py \
-	  tests/migrate/verify/test_verify_keras_3.py
+	  tests/runtime tests/rewriter tests/property/test_*sequences.py tests/property/test_bad_input.py \
+	  tests/migrate/verify/test_keras_3.py
 
 # `pip install .` as a user does it: an isolated build, a non-editable install, run from another directory.
 wheel-test: setup
@@ -122,10 +122,10 @@ bench: setup
 	@$(BIN)/python -m benchmarks.engine --keys 1000000,10000000
 
 matrix: horovod
-	@$(BIN)/python tests/runtime/tier_matrix.py 1000
-	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python tests/runtime/compat/mx_rec_matrix.py
-	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python tests/runtime/compat/sok_matrix.py
-	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python tests/migrate/project/project_matrix.py
+	@$(BIN)/python -m tests.soak.tiers_matrix 1000
+	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python -m tests.soak.rec_sdk_matrix
+	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python -m tests.soak.sok_matrix
+	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python -m tests.soak.projects_matrix
 
 clean:
 	rm -rf $(VENV) $(TF221) build dist *.egg-info $(NATIVE) demo-output

@@ -1,19 +1,27 @@
 """Which cases of a test are run: by default the diagonal of its lists of parameters; each value has its turn.
 
-Until when: where time is up, what is left is skipped and counted, so that a slow machine tells what it found. And a
-guard: a test that leaves TensorFlow in another mode than it found it fails, not those that come after it.
+Until when: where time is up, what is left is skipped and counted, so that a slow machine tells what it found. A test
+that takes longer than setup.cfg allows fails with the stacks of all threads; one that cannot even be interrupted ends
+its process. And a guard: a test that leaves TensorFlow in another mode than it found it fails, not those after it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import prod
+from pathlib import Path
 
 import pytest
 
+pytest.register_assert_rewrite("tests.support")
+# Programs that tests start import `tests.support`, too.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+)
 _TIME_IS_UP = "their time was up (--until)"
 
 

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.support import forking
-
-HERE = Path(__file__).parent
+from tests.support.property import replay
 
 
 def _replay(folder: Path, threads: int, mode: str) -> list[str]:

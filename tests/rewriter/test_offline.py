@@ -18,6 +18,7 @@ from rewriter.graph import GraphView
 from rewriter.named import variable_in
 from rewriter.offline import Rewritten, rewrite_graph_def, rewrite_meta_graph
 from tests.support import forking
+from tests.support.rewriter import offline_run
 from tests.support.rewriter.compare import head, variable
 
 v1 = tf.compat.v1

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.project.build import ProjectOptions, write_project
+from tests.support.paths import ROOT
 from tests.support.project_programs import EXAMPLE, opened, trained
 
 SOURCES = ROOT / "tests" / "migrate" / "project" / "sources"

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.compat import mx_rec
-from tests.runtime.compat.mx_rec.test_programs import PROGRAM, losses_of, stock_losses
+from tests.support.compat.mx_rec_stock import PROGRAM, losses_of, stock_losses
 from tests.support.paths import ROOT
 
 FLAGS = ("DYNAMIC", "MODIFY_GRAPH", "DYNAMIC_EXPANSION", "MULTI_LOOKUP", "FAAE")

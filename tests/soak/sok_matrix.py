@@ -10,9 +10,8 @@ import importlib.util
 import tempfile
 from pathlib import Path
 
-from tests.runtime.compat.sok.test_layers_ranks import compare
-from tests.runtime.compat.sok.test_ranks import check, run, write_given
 from tests.support.compat import sok_layers_worker, sok_worker
+from tests.support.compat.sok_runs import check, compare, run, write_given
 
 _STEPS = 200
 #: Which engine runs programs of which kind.

@@ -1,6 +1,6 @@
 """Every storage, policy, compacting thread and optimizer: random training steps give the bits of memory alone.
 
-`python tests/runtime/tier_matrix.py [STEPS]` prints a table; `make matrix` runs it with 1,000 steps. Exit status 1 when
+`python -m tests.soak.tiers_matrix [STEPS]` prints a table; `make matrix` runs it with 1,000 steps. Exit status 1 when
 one combination differs.
 """
 

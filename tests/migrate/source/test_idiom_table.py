@@ -22,7 +22,7 @@ MOVING = [pytest.param(one, id=one.id) for one in idioms() if one.converts and o
 
 def test_the_page_is_fresh() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), (
-        "run: python tests/migrate/source/idiom_table.py > docs/idioms.md"
+        "run: python -m tests.support.source.idiom_table > docs/idioms.md"
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+from tests.support.paths import ROOT
 from tests.support.runtime import killed_saver
 
 pytestmark = pytest.mark.one_version
@@ -26,12 +27,11 @@ LIVES = 12
 @pytest.fixture
 def parent() -> Iterator[Any]:
     """The process that forks savers."""
-    here = Path(__file__).parent
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([*sys.path, str(here.parents[1])]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
         "OPENBLAS_NUM_THREADS": "1",
     }
-    command = [sys.executable, str(here / "killed_saver.py")]
+    command = [sys.executable, killed_saver.__file__]
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True, env=environment) as process:
         yield process
         process.stdin.close()

@@ -11,8 +11,10 @@ import pytest
 import tensorflow as tf
 
 from runtime.native import ops
-from tests.runtime.native.test_native import CXX, HERE, NATIVE
 from tests.support.raw_table import RawTable, update
+from tests.support.sanitized import CXX, HERE, NATIVE
+
+pytestmark = pytest.mark.one_version
 
 v1 = tf.compat.v1
 _PARTS = ("keys", "values", "slots", "meta")
@@ -85,4 +87,4 @@ def test_mutated_rows_are_taken_or_refused(reader: Any, rule: str) -> None:
 
 def test_the_entry_for_libfuzzer_compiles() -> None:
     flags = ["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", str(NATIVE), "-I", str(HERE)]
-    subprocess.run([*CXX, *flags, str(HERE / "checkpoint_libfuzzer.cpp")], check=True)
+    subprocess.run([*CXX, *flags, str(HERE / "checkpoint" / "checkpoint_libfuzzer.cpp")], check=True)

@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from runtime.native import ops
 
+pytestmark = pytest.mark.one_version
+
 RANKS = 3
 WIDTHS = [2, 3, 1]
 OWNERS = [-1, -2, 1]

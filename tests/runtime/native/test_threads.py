@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.one_version
+
 SCRIPT = """
 import sys
 import tensorflow.compat.v1 as tf

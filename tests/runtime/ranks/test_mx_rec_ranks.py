@@ -22,10 +22,10 @@ from runtime import ranks
 from runtime.compat import mx_rec
 from runtime.ranks import starting
 from runtime.ranks.engine import Alone
+from tests.support.compat.mx_rec_stock import ESTIMATOR, PROGRAM, losses_of, stock_estimator, stock_losses
 from tests.support.ranks import thread_ranks
 
 v1 = tf.compat.v1
-DEMO = Path(__file__).parents[1] / "compat" / "mx_rec_demo.py"
 KEYS, STEPS, RATE = 9, 3, 0.5
 #: What launchers say to rank 1 of 2.
 LAUNCHED = [
@@ -316,24 +316,21 @@ def _numbers(environment: dict[str, str], *command: str) -> list[list[float]]:
 def test_demos_compute_over_horovod_what_stock_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.syspath_prepend(str(DEMO.parent))
-    from tests.runtime.compat.mx_rec import test_programs as programs
-
     switches = ("USE_DYNAMIC_EXPANSION", "USE_MULTI_LOOKUP", "USE_MODIFY_GRAPH", "USE_DYNAMIC", "USE_DP")
     environment, saved = dict.fromkeys(switches, "1"), str(tmp_path / "model.ckpt")
     facade = ("-m", "runtime.compat.mx_rec")
-    started = ("-m", "horovod.runner.launch", "-np", "2", sys.executable, *facade, str(DEMO))
+    started = ("-m", "horovod.runner.launch", "-np", "2", sys.executable, *facade, str(PROGRAM))
     for losses in _numbers({**environment, "SAVE_PATH": saved}, *started):
-        np.testing.assert_allclose(losses, programs.stock_losses(multi=True), rtol=1e-5)
+        np.testing.assert_allclose(losses, stock_losses(multi=True), rtol=1e-5)
     for name, value in {**environment, "LOAD_PATH": saved}.items():
         monkeypatch.setenv(name, value)
     mx_rec.install()
     try:
         with tf.Graph().as_default():
-            exec(compile(DEMO.read_bytes(), str(DEMO), "exec"), {"__name__": "__main__"})
+            exec(compile(PROGRAM.read_bytes(), str(PROGRAM), "exec"), {"__name__": "__main__"})
     finally:
         mx_rec.uninstall()
-    np.testing.assert_allclose(programs.losses_of(capsys.readouterr().out), losses[-2:], rtol=1e-5)
-    estimator = ("-m", "runtime.launch", "-n", "2", "--engine", "horovod", *facade, str(programs.ESTIMATOR))
+    np.testing.assert_allclose(losses_of(capsys.readouterr().out), losses[-2:], rtol=1e-5)
+    estimator = ("-m", "runtime.launch", "-n", "2", "--engine", "horovod", *facade, str(ESTIMATOR))
     for losses in _numbers({"USE_MODIFY_GRAPH": "0"}, *estimator, str(tmp_path / "estimator")):
-        np.testing.assert_allclose(losses, programs._stock_estimator()[0], rtol=1e-5)
+        np.testing.assert_allclose(losses, stock_estimator()[0], rtol=1e-5)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from migrate.schema import Schema, parse_schema
+from tests.support.paths import ROOT
 
 HERE = ROOT / "tests" / "migrate" / "source" / "frontends" / "paddle"
-EXAMPLE = HERE.parents[2] / "examples" / "mmoe"
+EXAMPLE = ROOT / "examples" / "mmoe"
 
 
 def source(name: str) -> str:

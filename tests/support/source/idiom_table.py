@@ -1,4 +1,4 @@
-"""The idioms of embedding tables, each with an example: `python idiom_table.py` prints docs/idioms.md.
+"""The idioms of embedding tables, by examples; `python -m tests.support.source.idiom_table` prints docs/idioms.md.
 
 An example is a file below `idioms/`, or a directory with a `model.py`. The docstring at its head says what it is:
 the idiom, then lines `key: value`.
@@ -55,7 +55,7 @@ APPLICABILITY = {
 }
 HEAD = """# Idioms
 
-<!-- Written by `python tests/migrate/source/idiom_table.py`; a test compares it with the examples. -->
+<!-- Written by `python -m tests.support.source.idiom_table`; a test compares it with the examples. -->
 
 The ways in which public recommendation code makes and reads embedding tables, each by an example that was written for
 this project. What converts is converted, **run** and compared with its original by the tests. Both start from the same

@@ -6,62 +6,22 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from runtime.compat import mx_rec
+from tests.support.compat.mx_rec_stock import (
+    ESTIMATOR,
+    PROGRAM,
+    losses_of,
+    samples_of_the_demo,
+    stock_estimator,
+    stock_losses,
+    v1,
+)
 from tests.support.paths import ROOT
-
-PROGRAM = Path(__file__).with_name("mx_rec_demo.py")
-ESTIMATOR = Path(__file__).with_name("mx_rec_estimator_demo.py")
-v1 = tf.compat.v1
-
-
-def _samples() -> dict[str, Any]:
-    random = np.random.RandomState(3)
-    users, items = random.randint(20, size=(40, 3)), random.randint(10, size=(40, 2))
-    return {"user": users, "item": items, "label": random.rand(40).astype(np.float32)}
-
-
-def stock_losses(multi: bool) -> list[float]:
-    """The losses of the same model and data with variables of TensorFlow."""
-    samples = _samples()
-    evaluated = {key: value[::-1][:16] for key, value in samples.items()}
-    with tf.Graph().as_default(), v1.Session() as session:
-        batch = {
-            name: v1.placeholder(tf.int64 if name != "label" else tf.float32, [8, *value.shape[1:]])
-            for name, value in samples.items()
-        }
-        tables = {
-            name: v1.get_variable(name, [20, dim], initializer=v1.constant_initializer(0.3))
-            for name, dim in (("user", 4), ("item", 2))
-        }
-        kernel = v1.get_variable("kernel", [6, 1], initializer=v1.constant_initializer(0.2))
-        found = [tf.reduce_sum(tf.nn.embedding_lookup(tables[name], batch[name]), 1) for name in tables]
-        found[0] *= 2.0 if multi else 1.0
-        loss = tf.reduce_mean((tf.squeeze(tf.matmul(tf.concat(found, 1), kernel), 1) - batch["label"]) ** 2)
-        train = [
-            v1.train.GradientDescentOptimizer(0.1).minimize(loss, var_list=[kernel]),
-            v1.train.AdagradOptimizer(0.1, 0.1).minimize(loss, var_list=list(tables.values())),
-        ]
-        session.run(v1.global_variables_initializer())
-
-        def losses(rows: dict[str, Any], fetches: list[Any]) -> list[float]:
-            feeds = (
-                {batch[name]: value[start : start + 8] for name, value in rows.items()}
-                for start in range(0, len(rows["label"]), 8)
-            )
-            return [float(session.run(fetches, feed)[0]) for feed in feeds]
-
-        return losses(samples, [loss, *train]) + losses(evaluated, [loss])
-
-
-def losses_of(printed: str) -> list[float]:
-    return [float(line.split()[1]) for line in printed.splitlines() if line.startswith("loss ")]
-
 
 COMBINATIONS = {
     "static": {},
@@ -95,34 +55,16 @@ def test_the_program_has_the_losses_of_stock(
     want = stock_losses("USE_MULTI_LOOKUP" in switches)
     assert len({round(loss, 5) for loss in want}) == 7
     np.testing.assert_allclose(losses_of(printed), want, rtol=1e-5)
-    samples = _samples()
+    samples = samples_of_the_demo()
     assert f"sizes {len(np.unique(samples['user']))} {len(np.unique(samples['item']))}" in printed
 
 
 def test_the_documentation_has_the_table_of_all_switches() -> None:
-    import mx_rec_matrix as matrix
+    from tests.soak import rec_sdk_matrix as matrix
 
     assert (
         matrix.table([(one, matrix.expected(one)) for one in matrix.combinations()]) in matrix.DOCUMENTATION.read_text()
     )
-
-
-def _stock_estimator() -> tuple[list[float], list[float]]:
-    """The losses of the Estimator's model, the last one of evaluation, and what it predicts."""
-    random = np.random.RandomState(3)
-    ids, labels = random.randint(9, size=(32, 3)), random.rand(32).astype(np.float32)
-    with tf.Graph().as_default(), v1.Session() as session:
-        keys, wanted = v1.placeholder(tf.int64, [None, 3]), v1.placeholder(tf.float32, [None])
-        table = v1.get_variable("user", [9, 4], initializer=v1.constant_initializer(0.3))
-        kernel = v1.get_variable("kernel", [4, 1], initializer=v1.constant_initializer(0.2))
-        out = tf.squeeze(tf.matmul(tf.reduce_sum(tf.nn.embedding_lookup(table, keys), 1), kernel), 1)
-        loss = tf.reduce_mean((out - wanted) ** 2)
-        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
-        session.run(v1.global_variables_initializer())
-        feeds = [{keys: ids[at : at + 8], wanted: labels[at : at + 8]} for at in range(0, 32, 8)]
-        losses = [session.run([loss, train], feed)[0] for feed in feeds]
-        predicted = session.run([loss, out], {keys: ids, wanted: labels})
-        return [*losses, predicted[0]], predicted[1].tolist()
 
 
 @pytest.mark.skipif("estimator" not in dir(v1), reason="this TensorFlow has no tf.estimator")
@@ -138,7 +80,7 @@ def test_the_estimator_has_the_numbers_of_stock(
     finally:
         mx_rec.uninstall()
     printed = capsys.readouterr().out
-    losses, predicted = _stock_estimator()
+    losses, predicted = stock_estimator()
     np.testing.assert_allclose(losses_of(printed), losses, rtol=1e-5)
     found = [float(text) for line in printed.splitlines() if line.startswith("out ") for text in line.split()[1:]]
     np.testing.assert_allclose(found, predicted, rtol=1e-5)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from migrate.report.model import Applicability, State
-from tests.migrate.source.frontends.tensorflow.tables.test_numbers import MODEL, SGD, losses, model
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
 from tests.support.source.projects import convert, verdicts, write
 from tests.support.source.projects import reasons as reasons_of
+from tests.support.source.trained import MODEL, SGD, losses, model
 
 pytest.importorskip("tensorflow")
 TABLES = {"user": "user", "item_table": "item/table", "item_bias": "item/bias"}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from migrate.report.model import Applicability, State
-from tests.migrate.source.frontends.tensorflow.tables.test_numbers import losses, model
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
+from tests.support.source.trained import losses, model
 
 pytest.importorskip("tensorflow")
 USER = "tf.concat([tf.reshape(user, [-1]), user[:, 0]], 0)"

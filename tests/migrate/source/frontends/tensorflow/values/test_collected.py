@@ -7,26 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.source.collections_of_tables import DICT, LIST, MADE, START, SUM, A, B
 from tests.support.source.converting import STEP, converted, reasons
 from tests.support.source.projects import HEAD as TF
 from tests.support.source.projects import convert, same_training, verdicts, write
 from tests.support.source.projects import reasons as all_reasons
-from tests.support.source.scripts import HEAD, TRAIN, compare
+from tests.support.source.scripts import TRAIN, compare
 
 pytest.importorskip("tensorflow")
 
-NAMES = 'names, sizes = ["a", "b"], {"a": 9, "b": 7}\nids = {"a": [1, 2, 1], "b": [0, 6, 6]}\n'
-START = (
-    HEAD + NAMES + 'scale = tf.get_variable("scale", [], initializer=tf.constant_initializer(0.5))\n'
-    "look = tf.nn.embedding_lookup\n"
-)
-MADE = 'tf.get_variable(n + "_emb", [sizes[n], 4], initializer=tf.constant_initializer(0.25))'
-A, B = (
-    f'tf.get_variable("{n}", [9, 4], initializer=tf.constant_initializer({v}))' for n, v in (("a", 0.5), ("b", 0.2))
-)
-DICT = f"W = {{n: {MADE} for n in names}}\n"
-LIST = f"W = [{MADE} for n in names]\n"
-SUM = "e = sum(tf.nn.embedding_lookup(W[n], ids[n]) for n in names)\n"
 PAIRS = "for w, i in zip(W, ids.values()):\n    e += tf.nn.embedding_lookup(w, i)\n"
 TWO = "e = tf.nn.embedding_lookup({0}, [1, 2, 1]) + 2.0 * tf.nn.embedding_lookup({1}, [3, 8, 3])\n"
 METHOD = "    def look(self, n):\n        return tf.nn.embedding_lookup(self.tables[n], ids[n])\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.migrate.source.frontends.tensorflow.values.test_collected import DICT, LIST, MADE, START, SUM, A, B
+from tests.support.source.collections_of_tables import DICT, LIST, MADE, START, SUM, A, B
 from tests.support.source.converting import STEP, converted, reasons
 from tests.support.source.scripts import TRAIN, compare
 
