@@ -4,6 +4,8 @@ VENV   := .venv
 TF221  := .venv-tf221
 BIN    := $(VENV)/bin
 # Python compiles what is imported; pip would compile all of TensorFlow.
+# What it compiled is kept: where images forbid it, each import of TensorFlow takes three times as long, and tests make hundreds.
+export PYTHONDONTWRITEBYTECODE :=
 PIP    := pip install --quiet --no-compile --disable-pip-version-check
 # One process for each core: most tests keep one busy. At most four, as each holds a TensorFlow. A file's tests share one process and
 # its fixtures; files start in the order given. A process that dies fails its test and is not replaced: pytest-xdist 3.8 then hangs.
