@@ -22,6 +22,8 @@ pytest.register_assert_rewrite("tests.support")
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
 )
+# The thread pool of TensorFlow 2.15's oneDNN dies at random in batch matmuls (migrate/verify/workers.py has the trace).
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 _TIME_IS_UP = "their time was up (--until)"
 
 

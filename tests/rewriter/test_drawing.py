@@ -42,7 +42,7 @@ def test_it_has_each_box_with_name_type_source_and_state(region: Region) -> None
         assert lines[:2] == [box.ops[0].removeprefix("+"), box.type]
         if box.state != ADDED:
             assert box.source in lines
-            assert box.source.startswith("tests/rewriter/trace_models.py:")
+            assert box.source.startswith("tests/support/rewriter/traced.py:")
 
 
 def test_each_arrow_is_there_in_its_style(region: Region) -> None:

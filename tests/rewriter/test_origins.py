@@ -15,7 +15,7 @@ from tests.support.rewriter import traced as trace_models
 from tests.support.rewriter.traced import line_of
 
 v1 = tf.compat.v1
-FILE = "tests/rewriter/trace_models.py"
+FILE = "tests/support/rewriter/traced.py"
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ v1 = tf.compat.v1
 
 
 def of(mark: str, function: str) -> str:
-    return f"tests/rewriter/trace_models.py:{line_of(mark)} in {function}"
+    return f"tests/support/rewriter/traced.py:{line_of(mark)} in {function}"
 
 
 @pytest.fixture(autouse=True)

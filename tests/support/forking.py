@@ -25,9 +25,6 @@ _FORKING.set_forkserver_preload(
         *(f"migrate.verify.{name}" for name in ("tensorflow.original", "tensorflow.converted", "keras.side")),
     ]
 )
-#: As for the workers of `migrate verify`, where the reason stands: whichever test is the first makes the process that
-#: is forked.
-_SAFE = {"TF_ENABLE_ONEDNN_OPTS": "0"}
 #: The environment is the whole process', and threads may start programs at once.
 _STARTING = threading.Lock()
 
@@ -42,7 +39,7 @@ def exit_code(
 ) -> int:
     """Call a function of a module in a new process, with its output in files; return the process' exit code."""
     into = (str(out), str(errors))
-    given = {**_SAFE, **environment}
+    given = dict(environment)
     process = _FORKING.Process(target=_process, args=(call, arguments, into, given, directory or Path.cwd()))
     with _STARTING, mock.patch.dict(os.environ, given):  # the process that is forked has it from its start
         process.start()

@@ -56,7 +56,7 @@ def test_a_table_and_a_refusal_are_findings_each(both: tuple[Report, Report]) ->
     assert "saved and restored by 2 ops of Savers" in moved.reason
     assert (refused.table, refused.state, refused.drawing) == ("item", State.UNSUPPORTED, None)
     assert "MatMul `scores` uses it whole; the way there: `item` → " in refused.reason
-    assert refused.location.path.endswith("test_report_graph.py")
+    assert refused.location.path.endswith("report/test_graph.py")
     assert refused.location.scope == "recorded"
     assert [(table.name, table.rows, table.dim) for table in both[1].tables] == [
         ("user", "100", "8"),

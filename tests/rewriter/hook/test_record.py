@@ -46,7 +46,7 @@ def test_ids_that_stay_in_the_graph_are_there_with_the_line(
     assert ids["staying"][0]["table"] == "plain"
     lines = Path(__file__).read_text().splitlines()
     line = next(number for number, text in enumerate(lines, 1) if text.endswith("# fed"))
-    assert ids["staying"][0]["source"].startswith(f"tests/rewriter/test_record.py:{line} in test_ids")
+    assert ids["staying"][0]["source"].startswith(f"tests/rewriter/hook/test_record.py:{line} in test_ids")
 
 
 def test_an_estimator_records_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -64,9 +64,9 @@ def test_an_estimator_records_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         lambda: tf.data.Dataset.from_tensors(np.array([1, 2])), hooks=[hook], steps=1
     )
     (table,) = json.loads((tmp_path / "graph.json").read_text())["plan"]["tables"]
-    line = f"tests/rewriter/trace_models.py:{trace_models.line_of('plain lookup')} in _looked_up"
+    line = f"tests/support/rewriter/traced.py:{trace_models.line_of('plain lookup')} in _looked_up"
     assert table["lookups"][0]["source"] == line
-    assert table["updates"][0]["source"].startswith("tests/rewriter/test_record.py:")
+    assert table["updates"][0]["source"].startswith("tests/rewriter/hook/test_record.py:")
 
 
 @pytest.mark.parametrize(("name", "said"), [("graph.html", "is JSON"), ("none/graph.json", "does not exist")])

@@ -159,7 +159,7 @@ def test_a_dataset_that_computes_other_ids() -> None:
     assert found is not None
     assert (found.kind, found.step, found.tensor, found.table) == ("ids", 6, "modulo:0", "user")
     assert found.reason.startswith("the dataset computes it as `recmigrate/ids/IteratorGetNext:1`: it is 0 at [0]")
-    assert "test_proof_faults.py" in str(found.source)
+    assert "proof/test_faults.py" in str(found.source)
 
 
 def _is_fifty(node: Any) -> bool:

@@ -91,7 +91,7 @@ def test_a_difference_is_an_error_in_the_session(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("rewriter.hook.rewrite_and_view", broken)
     hook = GraphModifierHook(verify=2)
-    with pytest.raises(RewriteError, match=r"`Adam/update_model/user/.*table `model/user`.*rewriter_models.py:\d+ in"):
+    with pytest.raises(RewriteError, match=r"`Adam/update_model/user/.*table `model/user`.*models.py:\d+ in"):
         _fed(hook)
     assert hook.proof is not None
     assert hook.proof.difference is not None

@@ -25,16 +25,23 @@ LIVES = 12
 
 
 @pytest.fixture
-def parent() -> Iterator[Any]:
-    """The process that forks savers."""
+def parent(tmp_path: Path) -> Iterator[Any]:
+    """The process that forks savers; it ends with the test, and the saver that then lives with it."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
         "OPENBLAS_NUM_THREADS": "1",
     }
     command = [sys.executable, killed_saver.__file__]
-    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True, env=environment) as process:
-        yield process
-        process.stdin.close()
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    # A pipe that nobody reads fills, and who writes to it waits for ever.
+    with (
+        (tmp_path / "errors").open("w") as errors,
+        subprocess.Popen(command, **pipes, stderr=errors, env=environment, start_new_session=True) as process,
+    ):
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _one_life(parent: Any, directory: Path, life: int, saves: int, seconds: float) -> None:
@@ -44,7 +51,7 @@ def _one_life(parent: Any, directory: Path, life: int, saves: int, seconds: floa
     parent.stdin.write(f"{directory} {life}\n")
     parent.stdin.flush()
     answer = parent.stdout.readline()
-    assert answer, parent.stderr.read()
+    assert answer, (directory / "errors").read_text()
     for _ in range(saves):
         began = time.monotonic()
         while not (index.exists() and index.stat().st_mtime_ns != seen):
@@ -53,7 +60,7 @@ def _one_life(parent: Any, directory: Path, life: int, saves: int, seconds: floa
         seen = index.stat().st_mtime_ns
     time.sleep(seconds)
     os.kill(int(answer), signal.SIGKILL)
-    assert parent.stdout.readline() == "dead\n", parent.stderr.read()
+    assert parent.stdout.readline() == "dead\n", (directory / "errors").read_text()
 
 
 def test_the_latest_checkpoint_is_whole_after_every_kill(parent: Any, graph: tf.Graph, tmp_path: Path) -> None:

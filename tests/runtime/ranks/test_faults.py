@@ -16,6 +16,7 @@ import pytest
 
 from runtime import launch
 from runtime.ranks.checkpoint import latest
+from tests.support import programs
 from tests.support.paths import ROOT
 from tests.support.ranks import fault_worker
 
@@ -33,7 +34,7 @@ def _launched(engine: str, out: Path, *faults: str) -> subprocess.CompletedProce
     program = [fault_worker.__file__, str(out), str(_TIMEOUT), *faults]
     command = [sys.executable, str(_LAUNCHER), "-n", "2", "--engine", engine, "--grace", "2", *program]
     begun = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = programs.run(command)
     assert time.monotonic() - begun < 120
     assert not list(out.parent.glob("*.reached-*"))
     return done
@@ -92,9 +93,14 @@ def test_a_survivor_without_a_launcher_names_the_rank_that_was_killed_in_an_exch
         command = [sys.executable, fault_worker.__file__, str(out), str(_TIMEOUT), "5:killed_inside"]
         with own.open("w") as file:
             running.append(subprocess.Popen(command, stderr=file, env={**os.environ, "TF_CONFIG": config}))
-    assert running[1].wait(120) == -signal.SIGKILL, errors[1].read_text()
-    begun = time.monotonic()
-    assert running[0].wait(120) == 1, errors[0].read_text()
+    try:
+        assert running[1].wait(120) == -signal.SIGKILL, errors[1].read_text()
+        begun = time.monotonic()
+        assert running[0].wait(120) == 1, errors[0].read_text()
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
     assert time.monotonic() - begun < 5 * _TIMEOUT  # the timeout, and asking who is gone on a busy machine
     assert "runtime.ranks: rank 1 does not answer rank 0" in errors[0].read_text()
     _assert_goes_on(out, 4)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support import programs
 from tests.support.paths import ROOT
 from tests.support.ranks import graph_worker
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def _run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = programs.run(command)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stderr
 

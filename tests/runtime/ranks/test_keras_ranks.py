@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import tensorflow as tf
 from runtime import ranks
 from runtime.keras import DistributedOptimizer, Embedding, MetricAverageCallback
 from runtime.ranks import checkpoint
+from tests.support import programs
 from tests.support.ranks import keras_worker, thread_ranks
 
 
@@ -24,7 +24,7 @@ def test_two_ranks_fit_as_one_process(tmp_path: Path) -> None:
     engine = "collectives" if importlib.util.find_spec("horovod") is None else "horovod"
     program = [keras_worker.__file__, str(tmp_path / "run")]
     command = [sys.executable, "-m", "runtime.launch", "-n", "2", "--engine", engine, *program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = programs.run(command)
     assert done.returncode == 0, done.stderr[-4000:]
     want = keras_worker.stock()
     for rank in range(2):

@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from runtime import ranks
 from runtime.compat import mx_rec
 from runtime.ranks import starting
 from runtime.ranks.engine import Alone
+from tests.support import programs
 from tests.support.compat.mx_rec_stock import ESTIMATOR, PROGRAM, losses_of, stock_estimator, stock_losses
 from tests.support.ranks import thread_ranks
 
@@ -302,7 +302,7 @@ def test_what_ranks_would_not_do_together_is_refused(sdk: Any, monkeypatch: pyte
 def _numbers(environment: dict[str, str], *command: str) -> list[list[float]]:
     """Run a command; return the losses that each of two ranks prints."""
     launched = [sys.executable, *command]
-    done = subprocess.run(launched, capture_output=True, text=True, timeout=300, env={**os.environ, **environment})
+    done = programs.run(launched, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr[-4000:]
     # horovodrun writes [0]<stdout>:loss where runtime.launch writes [0] loss.
     printed = [re.findall(rf"^\[{rank}\].*\bloss (\S+)", done.stdout, re.MULTILINE) for rank in range(2)]

@@ -17,6 +17,7 @@ import runtime
 from runtime import ranks
 from runtime.ranks import checkpoint
 from runtime.ranks.placements import check_placement, held_here
+from tests.support import programs
 from tests.support.ranks import rank_worker
 
 _WORKER = Path(rank_worker.__file__)
@@ -24,7 +25,7 @@ _WORKER = Path(rank_worker.__file__)
 
 def _launched(ranks: int, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "runtime.launch", "-n", str(ranks), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+    return programs.run(command, 540)
 
 
 def _trained(ranks: int, optimizer: str, first: int, last: int, out: Path) -> list[dict[str, np.ndarray]]:

@@ -28,11 +28,25 @@ pytestmark = pytest.mark.one_version
 KINDS = [kind for kind in storage_module.KINDS if kind != "dram"]
 
 
+_started: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def _end_workers() -> Iterator[None]:
+    """End the workers of a test, also where it fails before it kills them."""
+    yield
+    while _started:
+        worker = _started.pop()
+        worker.kill()
+        worker.wait()
+
+
 def _start(phase: str, kind: str, folder: Path, checkpoints: Path) -> subprocess.Popen[str]:
     command = [sys.executable, tier_worker.__file__, phase, kind, str(folder), str(checkpoints)]
     path = os.pathsep.join(str(part) for part in (Path(runtime.__file__).parents[1], os.environ.get("PYTHONPATH", "")))
     environment = {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""}
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    _started.append(worker)
     assert worker.stdout is not None and worker.stdout.readline() == "busy\n"
     return worker
 

@@ -73,4 +73,4 @@ def line(marker: str) -> str:
     """Return the place of a marked line of the model, as a proof names it."""
     lines = Path(__file__).read_text().splitlines()
     number = next(i for i, text in enumerate(lines, 1) if text.endswith(f"# line: {marker}"))
-    return f"tests/rewriter/rewriter_faults.py:{number} in build"
+    return f"tests/support/rewriter/faults.py:{number} in build"
