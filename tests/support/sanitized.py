@@ -1,4 +1,4 @@
-"""The engine with its C++ tests as one program, compiled under a sanitizer, warnings as errors."""
+"""The engine with its C++ tests as one program, compiled under sanitizers or none, warnings as errors."""
 
 from __future__ import annotations
 
@@ -24,15 +24,21 @@ BUILT = ROOT / "build" / "sanitized"
 CXX = shlex.split(os.environ.get("CXX", "g++"))
 
 FLAGS = shlex.split(
-    "-std=c++17 -O1 -g1 -pthread -ffp-contract=off -fno-math-errno -fno-sanitize-recover=all"
+    "-std=c++17 -pthread -ffp-contract=off -fno-math-errno"
     " -Wall -Wextra -Wconversion -Wshadow -Werror"
 )
 
 
 def build(sanitizers: str, tests: Sequence[Path]) -> Path:
-    """Return a program of the engine and `tests` (one translation unit); what was compiled before is not again."""
+    """Return a program of the engine and `tests` (one translation unit); what was compiled before is not again.
+
+    Args:
+        sanitizers: of the compiler's `-fsanitize`; none where it is "".
+        tests: the files of tests.
+    """
     BUILT.mkdir(parents=True, exist_ok=True)
-    common = [*CXX, *FLAGS, f"-fsanitize={sanitizers}", "-I", str(NATIVE), "-I", str(HERE), "-I", str(HERE / "tiers")]
+    flags = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all", "-O1", "-g1"] if sanitizers else ["-O1", "-g0"]
+    common = [*CXX, *FLAGS, *flags, "-I", str(NATIVE), "-I", str(HERE), "-I", str(HERE / "tiers")]
     headers = sorted([*NATIVE.rglob("*.h"), *HERE.rglob("*.h")])
     texts = [" ".join(common).encode(), _compiler(), *(one.read_bytes() for one in headers)]
 

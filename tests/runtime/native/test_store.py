@@ -1,4 +1,4 @@
-"""Compiles the engine with its C++ tests under the sanitizers, warnings as errors, and runs them."""
+"""The engine's C++ tests, warnings as errors: as they are, and (`make soak`) under the sanitizers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from tests.support.sanitized import HERE, build, run
 pytestmark = pytest.mark.one_version
 
 
-def test_engine_under_address_and_undefined_behaviour_sanitizers() -> None:
-    program = build("address,undefined", sorted(HERE.rglob("*_test.cc")))
-    assert ", 0 failed" in run(program)
+def test_the_engine() -> None:
+    assert ", 0 failed" in run(build("", sorted(HERE.rglob("*_test.cc"))))
 
 
+@pytest.mark.soak
+def test_the_engine_under_address_and_undefined_behaviour_sanitizers() -> None:
+    assert ", 0 failed" in run(build("address,undefined", sorted(HERE.rglob("*_test.cc"))))
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("part", ["threads", "parallel"])
-def test_engine_under_thread_sanitizer(thread_program: Path, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_under_thread_sanitizer(thread_program: Path, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_SSDHASH_ASYNC_COMPACTION", "1")
     assert ", 0 failed" in run(thread_program, part)
 
@@ -32,5 +37,4 @@ def thread_program() -> Path:
         "tiers/tiers_threads_test.cc",
         "tiers/prefetch_test.cc",
     )
-    tests = [HERE / name for name in names]
-    return build("thread", tests)
+    return build("thread", [HERE / name for name in names])
