@@ -29,7 +29,7 @@ help:
 	@echo "                 CASES=--every-case: each combination of a test's parameters, not only the diagonal"
 	@echo "make test-tf221  the native, runtime, rewriter and property tests again on TensorFlow 2.21, same compiled library"
 	@echo "make horovod     build Horovod into the environment, for ranks in v1 sessions and Estimator; its tests run where it is there"
-	@echo "make lint types  ruff, mypy --strict"
+	@echo "make lint types  ruff, the contracts of .importlinter, mypy --strict"
 	@echo "make bench       the yardstick benchmarks (see benchmarks/README.md)"
 	@echo "make matrix      every kind of storage, policy, compaction and optimizer: 1,000 training steps give the bits of memory alone; all switches of Rec SDK, and of projects; 1 to 4 ranks of SparseOperationKit"
 	@echo "make clean       remove the environments and everything built"
@@ -110,6 +110,8 @@ wheel-test: setup
 lint: setup
 	@echo "==> ruff"
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@echo "==> import-linter"
+	@$(BIN)/lint-imports --no-logo --no-cache
 
 types: setup
 	@echo "==> mypy --strict"

@@ -5,16 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from rewriter.facts import Table, Update
 from rewriter.graph import GraphView, Tensor
+from rewriter.planned import Plan
 from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
+from rewriter.savers import SaverPart
 from rewriter.started import ASKS
-
-if TYPE_CHECKING:
-    from rewriter.plan import Plan
-    from rewriter.savers import SaverPart
 
 __all__ = ["with_regions"]
 

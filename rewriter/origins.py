@@ -12,7 +12,7 @@ from rewriter.patterns.pooled import SEGMENTS
 from rewriter.region import ADDED, Region
 
 if TYPE_CHECKING:
-    from rewriter.plan import ControlEdit, InputEdit, Plan
+    from rewriter.planned import ControlEdit, InputEdit, Plan
 
 __all__ = ["table_line", "with_rules", "with_sources"]
 

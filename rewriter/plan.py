@@ -1,80 +1,23 @@
-"""The plan: which tables move, which inputs then read something else, and what stays and why, as data."""
+"""Makes the plan: judges the variables of a graph, and lists the edits that move those that become tables."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rewriter.cutting import with_regions
-from rewriter.facts import Lookup, Refusal, Table
+from rewriter.facts import Lookup, Table
 from rewriter.graph import GraphView, Tensor, Use
-from rewriter.origins import table_line, with_rules
+from rewriter.origins import with_rules
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import is_reference, readers
 from rewriter.patterns.pooled import SEGMENTS
-from rewriter.region import Region
+from rewriter.planned import ControlEdit, InputEdit, Plan
 from rewriter.savers import SaverPart, find_savers
 from rewriter.started import asked, asked_in_place
 from rewriter.tables import find_tables
 
 __all__ = ["ControlEdit", "InputEdit", "Plan", "make_plan"]
-
-
-@dataclass(frozen=True)
-class InputEdit:
-    """The data input `use` reads the part called `by` instead of the tensor `old`; of its shape if `same_shape`.
-
-    `rule` of `table` asks for it (of several tables, separated by commas, when they share a Saver); `source` is the
-    user's line that built the op.
-    """
-
-    use: Use
-    old: str
-    by: str
-    same_shape: bool = True
-    rule: str = ""
-    table: str = ""
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class ControlEdit:
-    """`op` waits for the part called `by` instead of the ops `old`; the rest is as in InputEdit."""
-
-    op: str
-    old: tuple[str, ...]
-    by: str
-    rule: str = ""
-    table: str = ""
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a rewrite does. Parts, the ops that it adds, are called `<table>/lookup/<n>`, `<table>/update/<n>`, …
-
-    `inlined` are the outputs of calls of functions, whose lookups were inlined first, and the tensors in their place.
-    """
-
-    tables: tuple[Table, ...]
-    refusals: tuple[Refusal, ...]
-    inputs: tuple[InputEdit, ...]
-    controls: tuple[ControlEdit, ...]
-    savers: tuple[SaverPart, ...] = ()
-    regions: tuple[Region, ...] = ()
-    inlined: tuple[tuple[str, str], ...] = ()
-
-    def to_json(self) -> str:
-        """Return the plan as JSON."""
-        return json.dumps(dataclasses.asdict(self), indent=2, default=str)
-
-    def summary(self) -> str:
-        """Return what moves and what stays, a line each."""
-        moved = [table_line(table) for table in self.tables]
-        return "\n".join([*moved, *map(str, self.refusals)])
 
 
 def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()) -> Plan:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from rewriter._tensorflow import parts_of
 from rewriter.facts import Table
 from rewriter.graph import GraphView, Use
+from rewriter.planned import ControlEdit, InputEdit
 from runtime.table import Table as RuntimeTable
-
-if TYPE_CHECKING:
-    from rewriter.plan import ControlEdit, InputEdit
 
 __all__ = ["ASKS", "asked", "asked_in_place", "started_parts"]
 
@@ -29,8 +26,6 @@ def asked_in_place(view: GraphView, table: Table) -> Iterator[Use]:
 
 def asked(view: GraphView, table: Table) -> tuple[list[InputEdit], list[ControlEdit]]:
     """Return the edits by which these ask whether the table was filled instead."""
-    from rewriter.plan import ControlEdit, InputEdit
-
     inputs, controls = [], []
     for use in asked_in_place(view, table):
         part = f"{table.name}/started/{view.type(use.op)}"

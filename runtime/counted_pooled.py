@@ -11,8 +11,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow, grouped_pooled, pooled, ranks
+from runtime import _tensorflow, pooled_ops, ranks
 from runtime.counted import CountedTable, lookup_all, with_int_keys
+from runtime.pooled_requests import Pooling, plain, safe, safe_settings, with_every_row
 from runtime.ranks.messages import Bags
 from runtime.ranks.pooling import Pooled, divided
 
@@ -29,9 +30,9 @@ def lookup_sparse(
     """Return what `runtime.embedding_lookup_sparse` does, but leave the tables as they are; negative ids are keys."""
     table, ids = tables[0], with_int_keys(ids)
     if len(tables) == 1 and not table.rules.tracks:
-        return pooled.fused(table, ids, weights, combiner, max_norm, name, False, negative_keys=True)
+        return pooled_ops.fused(table, ids, weights, combiner, max_norm, name, False, negative_keys=True)
     with tf.name_scope(name or "embedding_lookup_sparse"), tf.device("/device:CPU:0"):
-        return _combined(tables, pooled.plain(table, ids, weights, combiner, max_norm), None, None)
+        return _combined(tables, plain(table, ids, weights, combiner, max_norm), None, None)
 
 
 @_tensorflow.as_written
@@ -47,10 +48,10 @@ def safe_lookup_sparse(
     """Return what `runtime.safe_embedding_lookup_sparse` does, but leave the tables as they are."""
     table, ids = tables[0], with_int_keys(ids)
     if len(tables) == 1 and not table.rules.tracks:
-        return pooled.fused_safe(table, ids, weights, combiner, default_id, max_norm, name, False)
-    settings = pooled.safe_settings(default_id)
+        return pooled_ops.fused_safe(table, ids, weights, combiner, default_id, max_norm, name, False)
+    settings = safe_settings(default_id)
     with tf.name_scope(name or "safe_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
-        one = pooled.safe(table, ids, weights, combiner, max_norm)
+        one = safe(table, ids, weights, combiner, max_norm)
         return _combined(tables, one, one.rows, settings["default_id"] if settings["fill_empty"] else None)
 
 
@@ -66,26 +67,22 @@ def lookup_sparse_all(
         checked = []
         for tables, ids, weights, combiner in lookups:
             ids = with_int_keys(ids)
-            checked.append(
-                (tables, grouped_pooled.every_row(pooled.plain(tables[0], ids, weights, combiner, None), ids))
-            )
+            checked.append((tables, with_every_row(plain(tables[0], ids, weights, combiner, None), ids)))
         fused = [ranks.size() == 1 and len(tables) == 1 and not tables[0].rules.tracks for tables, _ in checked]
         together = [one for (_, one), own in zip(checked, fused, strict=True) if own]
         apart = [(tables, one) for (tables, one), own in zip(checked, fused, strict=True) if not own]
-        found = iter(
-            grouped_pooled.looked_up(together, False, True, False, {"negative_keys": True}) if together else []
-        )
+        found = iter(pooled_ops.looked_up(together, False, True, False, {"negative_keys": True}) if together else [])
         others = iter(_all_combined([(tables, one, one.rows, False, None) for tables, one in apart]))
         return [next(found if own else others) for own in fused]
 
 
 #: A lookup: its tables, how it pools, how many rows it has (None: up to the last one with an id), whether it prunes as
 #: the safe form does, and the id whose row an empty one gets.
-_Lookup = tuple[Sequence[CountedTable], pooled.Pooling, tf.Tensor | None, bool, int | None]
+_Lookup = tuple[Sequence[CountedTable], Pooling, tf.Tensor | None, bool, int | None]
 
 
 def _combined(
-    tables: Sequence[CountedTable], one: pooled.Pooling, rows: tf.Tensor | None, default_id: int | None
+    tables: Sequence[CountedTable], one: Pooling, rows: tf.Tensor | None, default_id: int | None
 ) -> tf.Tensor:
     """Look every id up and combine; with a number of `rows` it is the safe form."""
     return _all_combined([(tables, one, rows, rows is not None, default_id)])[0]
@@ -100,7 +97,7 @@ def _all_combined(lookups: Sequence[_Lookup]) -> list[tf.Tensor]:
 
 
 def _waiting(
-    tables: Sequence[CountedTable], one: pooled.Pooling, rows: tf.Tensor | None, prune: bool, default_id: int | None
+    tables: Sequence[CountedTable], one: Pooling, rows: tf.Tensor | None, prune: bool, default_id: int | None
 ) -> Pooled:
     """Return the ids [n] whose rows a lookup takes, and what combines their rows, or their sums over ranks."""
     bags = one.bags

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, native, pooled, ranks
-from runtime.grouped import grouped_rows
-from runtime.pooled import Pooling
+from runtime import _checks, _ids, _tensorflow, pooled
+from runtime.pooled_ops import looked_up
+from runtime.pooled_requests import Pooling, plain, rows_of, safe, safe_settings, with_every_row
 from runtime.table import Table
 
 
@@ -48,7 +47,7 @@ def grouped_embedding_lookup_sparse(
     """
     _named(name)
     settings = {"negative_keys": _checks.boolean("negative_keys", negative_keys)}
-    check = _plain_with_every_row if _checks.boolean("every_row", every_row) else pooled.plain
+    check = _plain_with_every_row if _checks.boolean("every_row", every_row) else plain
 
     def alone(*given: Any) -> tf.Tensor:
         found = pooled.embedding_lookup_sparse(*given, is_grad=is_grad)
@@ -80,14 +79,14 @@ def grouped_safe_embedding_lookup_sparse(
         TypeError: ids or weights that are neither sparse nor ragged.
     """
     _named(name)
-    settings = pooled.safe_settings(default_id)
+    settings = safe_settings(default_id)
 
     def alone(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> tf.Tensor:
         given = (table, ids, weights, combiner, default_id, max_norm)
         return pooled.safe_embedding_lookup_sparse(*given, is_grad=is_grad)
 
     with tf.name_scope(name or "grouped_embedding_lookup"), tf.device("/device:CPU:0"):
-        requests = _requests(pooled.safe, alone, lookups, combiner, max_norm)
+        requests = _requests(safe, alone, lookups, combiner, max_norm)
         return _run(requests, is_train, is_grad, modify_graph, settings)
 
 
@@ -97,22 +96,12 @@ def _named(name: Any) -> None:
 
 
 def _plain_with_every_row(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:
-    return every_row(pooled.plain(table, ids, weights, combiner, max_norm), ids)
-
-
-def every_row(one: Pooling, ids: tf.SparseTensor | tf.RaggedTensor) -> Pooling:
-    """Return the lookup with as many rows as its ids have, those without an id at the end too."""
-    return dataclasses.replace(one, rows=_rows(ids))
-
-
-def _rows(ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:
-    """Return how many rows the ids have, int64."""
-    return ids.nrows(out_type=tf.int64) if isinstance(ids, tf.RaggedTensor) else tf.cast(ids.dense_shape[0], tf.int64)
+    return with_every_row(plain(table, ids, weights, combiner, max_norm), ids)
 
 
 def _padded(found: tf.Tensor, ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:
     """Return the rows that were found, and zeros for those behind the last one that has an id."""
-    return tf.pad(found, [[0, _rows(ids) - tf.shape(found, tf.int64)[0]], [0, 0]])
+    return tf.pad(found, [[0, rows_of(ids) - tf.shape(found, tf.int64)[0]], [0, 0]])
 
 
 def _requests(
@@ -154,49 +143,3 @@ def _run(
         found = iter(_run([*requests], is_train, is_grad, modify_graph, settings) if requests else [])
         return [next(found) if isinstance(one, Pooling) else one for one in lookups]
     return looked_up(requests, is_train, is_grad, modify_graph, settings)
-
-
-def looked_up(
-    requests: Sequence[Pooling], is_train: Any, is_grad: bool, modify_graph: bool | None, settings: dict[str, Any]
-) -> list[tf.Tensor]:
-    """Return the result of each lookup, all from one op, and with several ranks from one exchange."""
-    members = [one.table for one in requests]
-    bags = [one.bags for one in requests]
-    _ids.refuse_expanding(members, is_train, is_grad)
-    trains = _ids.with_gradient(members, is_grad)
-
-    if ranks.size() > 1:
-
-        def together(keys: list[tf.Tensor]) -> list[tf.Tensor]:
-            with _ids.movable(members, modify_graph):
-                return grouped_rows(members, keys, is_train)
-
-        outputs = pooled.shared_pooled(requests, None, together, settings)
-        return [one.finished(own, trains) for one, own in zip(requests, outputs, strict=True)]
-
-    def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
-        anchors = {table: table.variable.tensor() for table in members}
-        outputs = op(
-            [table.handle for table in members],
-            [anchors[table] for table in members],
-            [tf.cast(bag.keys, tf.int64) for bag in bags],
-            [bag.layout for bag in bags],
-            [bag.weights for bag in bags],
-            [one.rows for one in requests],
-            [one.max_norm for one in requests],
-            combiners=[one.combiner for one in requests],
-            splits=[bag.splits for bag in bags],
-            weighted=[bag.weighted for bag in bags],
-            **settings,
-        )
-        _ids.recorded(anchors, outputs[0])
-        return outputs
-
-    ops = native.ops()
-    with _ids.movable(members, modify_graph):
-        outputs = _ids.either(
-            is_train,
-            lambda: run(ops.rec_pooled_lookup_or_insert_group),
-            lambda: run(ops.rec_pooled_lookup_group),
-        )
-    return [one.finished(output, trains) for one, output in zip(requests, outputs, strict=True)]

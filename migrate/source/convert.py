@@ -81,9 +81,9 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
 
 def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
     if kind == "tensorflow" or (kind == "other" and options.project is not None):
-        from migrate.source.frontends import tensorflow
+        from migrate.source.frontends.tensorflow import one_file
 
-        return tensorflow.convert(path, text, options, kind)
+        return one_file.convert(path, text, options, kind)
     if kind == "paddle":
         from migrate.source.frontends import paddle
 

@@ -16,6 +16,10 @@ from migrate.source.options import Options
 from migrate.source.result import SourceResult
 
 WORTH_A_PROCESS = 4  #: fewer files are done sooner than processes start
+_FRONT_ENDS = {
+    "tensorflow": "migrate.source.frontends.tensorflow.one_file",
+    "paddle": "migrate.source.frontends.paddle",
+}
 
 #: what one file gave: the result and the bytes to write, or the user's mistake that a frontend met
 Outcome = tuple[SourceResult, bytes] | MigrateError
@@ -37,9 +41,9 @@ def convert_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Outcome
     if jobs <= 1 or len(tasks) < WORTH_A_PROCESS or "fork" not in multiprocessing.get_all_start_methods():
         yield from ((index, convert_one(task)) for index, task in enumerate(tasks))
         return
-    for name in ("tensorflow", "paddle"):
+    for name, module in _FRONT_ENDS.items():
         if any(name.encode() in task.data for task in tasks):  # loaded once here instead of in every process
-            importlib.import_module(f"migrate.source.frontends.{name}")
+            importlib.import_module(module)
     if tasks[0].options.project is not None:
         tasks[0].options.project.share()
     pool = _Pool(tasks)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.variables import full_names
+from runtime.update_rules import UPDATE_RULES
 
 __all__ = [
     "DELTA_JOINT",
@@ -35,34 +36,6 @@ _DELTA_JOINTS = (DELTA_JOINT, "/rows/.ATTRIBUTES/delta_")
 
 # How the Saver, tf.train.Checkpoint in a graph and in eager mode join a table's name with a part.
 _JOINTS = ("-", "/rows/.ATTRIBUTES/", "/.ATTRIBUTES/")
-
-# By optimizer kind, whose numbers are stored in checkpoints: its name and those of its slots, in the order of a row.
-_OPTIMIZERS: dict[int, tuple[str, tuple[str, ...]]] = {
-    0: ("none", ()),
-    1: ("sgd", ()),
-    2: ("adagrad", ("accumulator",)),
-    3: ("lazy_adam", ("m", "v")),
-    4: ("momentum", ("momentum",)),
-    5: ("adagrad_decay", ("accumulator", "accumulator_decay_power")),
-    6: ("lazy_adamw", ("m", "v")),
-    7: ("rmsprop", ("rms", "momentum")),
-    8: ("rmsprop_centered", ("rms", "momentum", "mg")),
-    9: ("ftrl", ("accumulator", "linear")),
-    10: ("group_ftrl", ("accumulator", "linear")),
-    11: ("adadelta", ("accum", "accum_update")),
-    12: ("adam", ("m", "v")),
-    13: ("keras_adam", ("m", "v")),
-    14: ("keras_adamw", ("m", "v")),
-    15: ("keras_momentum", ("momentum",)),
-    16: ("adagrad_inside", ("accumulator",)),
-    17: ("adam_scaled", ("m", "v")),
-    18: ("adamax", ("m", "v")),
-}
-
-
-def rule_names() -> list[str]:
-    """Return the names of all update rules, by their numbers from 0 on."""
-    return [_OPTIMIZERS[number][0] for number in range(len(_OPTIMIZERS))]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +83,7 @@ class TableRows:
     @property
     def optimizer(self) -> str:
         """The optimizer that the slots belong to; `none` before the first update."""
-        return _OPTIMIZERS.get(int(self.meta[4]), (f"kind_{self.meta[4]}", ()))[0]
+        return UPDATE_RULES.get(int(self.meta[4]), (f"kind_{self.meta[4]}", ()))[0]
 
     def slot(self, number: int) -> NDArray[np.float32]:
         """Return slot `number` of all rows, [n, dim]."""
@@ -127,20 +100,20 @@ def optimizer_kind(name: str) -> int:
     Raises:
         ValueError: unknown; the message lists the known ones.
     """
-    for kind, (known, _) in _OPTIMIZERS.items():
+    for kind, (known, _) in UPDATE_RULES.items():
         if known == name:
             return kind
-    raise ValueError(f"`optimizer` is one of {', '.join(known for known, _ in _OPTIMIZERS.values())}: got {name!r}")
+    raise ValueError(f"`optimizer` is one of {', '.join(known for known, _ in UPDATE_RULES.values())}: got {name!r}")
 
 
 def optimizer_slots(name: str) -> tuple[str, ...]:
     """Return the slots of an optimizer, in the order of a row."""
-    return _OPTIMIZERS[optimizer_kind(name)][1]
+    return UPDATE_RULES[optimizer_kind(name)][1]
 
 
 def slot_names(rows: TableRows) -> tuple[str, ...]:
     """Return a name for each slot of `rows`, in their order."""
-    known = _OPTIMIZERS.get(int(rows.meta[4]), ("", ()))[1]
+    known = UPDATE_RULES.get(int(rows.meta[4]), ("", ()))[1]
     return known if len(known) == rows.slot_count else tuple(f"{number}" for number in range(rows.slot_count))
 
 

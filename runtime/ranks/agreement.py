@@ -15,6 +15,7 @@ import tensorflow as tf
 from runtime import native
 from runtime.anchor import checked
 from runtime.ranks.engine import Engine
+from runtime.update_rules import rule_names
 
 #: Rates are compared by the logarithms of their sums, in steps of a 256th: one step is what rounding may come to.
 _RATES = 1 << 16
@@ -67,7 +68,7 @@ class Agreement:
         others = tf.not_equal(marks, tf.constant(self.mark, marks.dtype))
         same = tf.logical_not(tf.reduce_any(others))
         alike = tf.logical_or(_alike(trained), tf.logical_not(same))
-        rules = tf.gather(tf.constant(_rules()), self._kinds)
+        rules = tf.gather(tf.constant(rule_names()), self._kinds)
         return [
             checked(same, self._other_lookups(), tf.where(others)[:, 0]),
             tf.raw_ops.Assert(condition=alike, data=[self._other_optimizers(), rules, self._rates], summarize=100),
@@ -80,7 +81,7 @@ class Agreement:
         known = trained[trained > 0]
         if len(known) and not (np.ptp(known // _RATES) == 0 and np.ptp(known % _RATES) <= _NEAR):
             pairs = zip(self._kinds.numpy(), self._rates.numpy(), strict=True)
-            own = [f"{_rules()[kind]} {rate:g}" for kind, rate in pairs]
+            own = [f"{rule_names()[kind]} {rate:g}" for kind, rate in pairs]
             raise tf.errors.InvalidArgumentError(None, None, f"{self._other_optimizers()} {', '.join(own)}")
 
     def _other_lookups(self) -> str:
@@ -94,13 +95,6 @@ class Agreement:
             f"the optimizer of {', '.join(self._texts)} differs between ranks, by its rule or its learning rate: give "
             f"every rank the same one; rank {self._rank} has trained by"
         )
-
-
-def _rules() -> list[str]:
-    """Return the names of the rules by their numbers."""
-    from runtime.checkpoint.rows import rule_names  # which imports what exchanges
-
-    return rule_names()
 
 
 def _text(name: str, placement: str, dim: int | None) -> str:

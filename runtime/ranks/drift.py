@@ -16,7 +16,7 @@ import tensorflow as tf
 from runtime import _tensorflow
 from runtime.ranks.engine import RanksError
 from runtime.ranks.gradients import of_table
-from runtime.ranks.starting import size
+from runtime.ranks.starting import size, when_connected
 
 __all__ = ["refuse_drift", "watch", "watch_keras"]
 
@@ -124,3 +124,4 @@ def _is_setting(op: tf.Operation) -> bool:
 
 
 watch(tf.compat.v1.train.Optimizer, "apply_gradients")
+when_connected(watch_keras)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 
 import tensorflow as tf
@@ -17,6 +17,7 @@ _current: list[Engine] = [Alone()]
 _together: list[bool] = []
 _in_branches: dict[str, None] = {}
 _hooks = [sys.excepthook]
+_when_connected: list[Callable[[], None]] = []
 
 
 def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
@@ -43,13 +44,17 @@ def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
         return _current[0]
     _current[0] = _made(chosen, timeout_seconds)
     if _current[0].size > 1:
-        from runtime.ranks import drift
-
-        drift.watch_keras()
+        for act in _when_connected:
+            act()
     if sys.excepthook is not _with_missing_ranks:
         _hooks.append(sys.excepthook)
         sys.excepthook = _with_missing_ranks
     return _current[0]
+
+
+def when_connected(act: Callable[[], None]) -> None:
+    """Let `start` call `act` once there are other ranks: for modules that ask this one, and that it cannot import."""
+    _when_connected.append(act)
 
 
 def stop() -> None:

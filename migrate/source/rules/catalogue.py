@@ -9,9 +9,6 @@ PACKAGES = ("migrate.source.rules.tensorflow", "migrate.source.rules.paddle", "m
 
 def catalogue() -> list[Rule]:
     """Return every rule, by id."""
-    # The frontend imports its rules and they import its parts: it must come first.
-    import migrate.source.frontends.tensorflow  # noqa: F401
-
     for package in PACKAGES:
         load(package)
     return sorted(rules(Rule), key=lambda rule: rule.id)

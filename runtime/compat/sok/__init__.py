@@ -5,6 +5,7 @@ from __future__ import annotations
 from runtime.compat.sok.dumping import dump, load
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.compat.sok.increments import incremental_model_dump
+from runtime.compat.sok.installing import install, uninstall
 from runtime.compat.sok.keras_adam import Adam
 from runtime.compat.sok.layers import (
     All2AllDenseEmbedding,
@@ -49,17 +50,3 @@ __all__ = [
     "split_embedding_variable_from_others",
     "uninstall",
 ]
-
-
-def install() -> None:
-    """Make `sparse_operation_kit` importable; see `runtime.compat.sok.installing`."""
-    from runtime.compat.sok import installing
-
-    installing.install()
-
-
-def uninstall() -> None:
-    """Take back what `install` did."""
-    from runtime.compat.sok import installing
-
-    installing.uninstall()

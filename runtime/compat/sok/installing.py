@@ -8,9 +8,24 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import ranks
-from runtime.compat import sok
 from runtime.compat.changes import Changes
 from runtime.compat.sok import horovod, layers, starting
+from runtime.compat.sok.dumping import dump, load
+from runtime.compat.sok.dynamic import DynamicVariable
+from runtime.compat.sok.increments import incremental_model_dump
+from runtime.compat.sok.keras_adam import Adam
+from runtime.compat.sok.layers import (
+    All2AllDenseEmbedding,
+    DistributedEmbedding,
+    TFDistributedEmbedding,
+    get_embedding,
+)
+from runtime.compat.sok.lookups import all2all_dense_embedding, lookup_sparse, sparse_read_and_evict
+from runtime.compat.sok.optimizers import SGD, LazyAdamOptimizer, OptimizerScope, OptimizerWrapper
+from runtime.compat.sok.saver import Saver
+from runtime.compat.sok.starting import Init, init
+from runtime.compat.sok.static import DistributedVariable, LocalizedVariable, Variable
+from runtime.compat.sok.variables import assign, export, filter_variables, split_embedding_variable_from_others
 from runtime.ranks.starting import started_for
 
 __all__ = ["CONTENTS", "install", "uninstall"]
@@ -19,42 +34,42 @@ _PACKAGE = "sparse_operation_kit"
 _changes: Changes | None = None
 
 
-def _names(*names: str) -> dict[str, Any]:
-    return {name: getattr(sok, name) for name in names}
+def _by_name(*contents: Any) -> dict[str, Any]:
+    return {one.__name__: one for one in contents}
 
 
-_LAYERS = ("DistributedEmbedding", "All2AllDenseEmbedding", "TFDistributedEmbedding", "get_embedding")
-_VARIABLES = ("Variable", "DistributedVariable", "LocalizedVariable")
-_FILES = ("dump", "load", "incremental_model_dump")
-_LOOKUPS = ("lookup_sparse", "all2all_dense_embedding", "sparse_read_and_evict")
+_LAYERS = (DistributedEmbedding, All2AllDenseEmbedding, TFDistributedEmbedding, get_embedding)
+_VARIABLES = (Variable, DistributedVariable, LocalizedVariable)
+_FILES = (dump, load, incremental_model_dump)
+_LOOKUPS = (lookup_sparse, all2all_dense_embedding, sparse_read_and_evict)
 _SECOND = (
-    *("init", "filter_variables", "DynamicVariable", "assign", "export", "OptimizerWrapper", "SGD"),
+    *(init, filter_variables, DynamicVariable, assign, export, OptimizerWrapper, SGD),
     *(*_VARIABLES, *_LOOKUPS, *_FILES),
 )
-_FIRST = ("Init", "OptimizerScope", "Saver", "split_embedding_variable_from_others", *_LAYERS)
+_FIRST = (Init, OptimizerScope, Saver, split_embedding_variable_from_others, *_LAYERS)
 #: Modules below the package, and what programs import from them.
-_MODULES: dict[str, tuple[str, ...]] = {
+_MODULES: dict[str, tuple[Any, ...]] = {
     "": (*_FIRST, *_SECOND),
     # 1.x
-    "core.initialize": ("Init",),
-    "core.context_scope": ("OptimizerScope",),
-    "embeddings.distributed_embedding": ("DistributedEmbedding",),
-    "embeddings.all2all_dense_embedding": ("All2AllDenseEmbedding",),
-    "embeddings.tf_distributed_embedding": ("TFDistributedEmbedding",),
-    "embeddings.get_embedding_op": ("get_embedding",),
+    "core.initialize": (Init,),
+    "core.context_scope": (OptimizerScope,),
+    "embeddings.distributed_embedding": (DistributedEmbedding,),
+    "embeddings.all2all_dense_embedding": (All2AllDenseEmbedding,),
+    "embeddings.tf_distributed_embedding": (TFDistributedEmbedding,),
+    "embeddings.get_embedding_op": (get_embedding,),
     "embeddings": _LAYERS,
-    "optimizers": ("Adam", "LazyAdamOptimizer", "split_embedding_variable_from_others"),
-    "optimizers.utils": ("split_embedding_variable_from_others",),
-    "saver.Saver": ("Saver",),
-    "tf.keras.optimizers": ("Adam", "LazyAdamOptimizer"),
-    "tf.keras.optimizers.adam": ("Adam",),
-    "tf.keras.optimizers.lazy_adam": ("LazyAdamOptimizer",),
+    "optimizers": (Adam, LazyAdamOptimizer, split_embedding_variable_from_others),
+    "optimizers.utils": (split_embedding_variable_from_others,),
+    "saver.Saver": (Saver,),
+    "tf.keras.optimizers": (Adam, LazyAdamOptimizer),
+    "tf.keras.optimizers.adam": (Adam,),
+    "tf.keras.optimizers.lazy_adam": (LazyAdamOptimizer,),
     # 2.x, and its name as long as it was an experiment
     "experiment": _SECOND,
     "distributed_variable": _VARIABLES,
-    "dynamic_variable": ("DynamicVariable", "assign", "export"),
+    "dynamic_variable": (DynamicVariable, assign, export),
     "lookup": _LOOKUPS,
-    "optimizer": ("OptimizerWrapper", "SGD"),
+    "optimizer": (OptimizerWrapper, SGD),
     "dump_load": _FILES,
 }
 _TOP: dict[str, Any] = {
@@ -72,8 +87,8 @@ _SMALL: dict[str, dict[str, Any]] = {
     },
 }
 CONTENTS = {
-    ".".join(filter(None, (_PACKAGE, module))): _names(*names) | ({} if module else _TOP)
-    for module, names in _MODULES.items()
+    ".".join(filter(None, (_PACKAGE, module))): _by_name(*contents) | ({} if module else _TOP)
+    for module, contents in _MODULES.items()
 } | {f"{_PACKAGE}.{module}": contents for module, contents in _SMALL.items()}
 
 

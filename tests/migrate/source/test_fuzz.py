@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from migrate.report.model import State
 from migrate.source.checks import check_unchanged
 from migrate.source.convert import convert_bytes
-from migrate.source.frontends import tensorflow  # noqa: F401 - loads the rules
+from migrate.source.frontends.tensorflow import registered  # noqa: F401 - loads the rules
 from migrate.source.options import Options
 from migrate.source.rules import Rule, rules
 

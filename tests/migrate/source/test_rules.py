@@ -10,7 +10,7 @@ import pytest
 import migrate.source.rules.tensorflow as package
 from migrate.report.model import Applicability, State
 from migrate.source.convert import convert_text
-from migrate.source.frontends import tensorflow  # noqa: F401 - loads the rules
+from migrate.source.frontends.tensorflow import registered  # noqa: F401 - loads the rules
 from migrate.source.rules import Example, Rule, register, rules
 from migrate.source.rules.examples import options_of, problem_of
 

@@ -11,7 +11,7 @@ from migrate.cli.verify import verify
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison
 from migrate.report.serialize import read_report
-from migrate.source.frontends.tensorflow import convert
+from migrate.source.frontends.tensorflow.one_file import convert
 from migrate.source.options import Options
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, follow, measure

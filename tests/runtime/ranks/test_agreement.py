@@ -11,10 +11,10 @@ import tensorflow as tf
 
 import runtime
 from runtime import ranks
-from runtime.checkpoint import rows as checkpointed
 from runtime.compat import sok
 from runtime.optimizers import adagrad, adam, gradient_descent
 from runtime.ranks import agreement
+from runtime.update_rules import rule_names
 from tests.support.ranks import thread_ranks
 
 _v1: Any = tf.compat.v1
@@ -103,7 +103,7 @@ def test_marks_by_number() -> None:
         assert bool(agreement._alike(tf.constant(places))) is alike
     assert not agreement._alike(tf.constant([65536 + 7, 131072 + 7]))
     assert agreement._alike(tf.constant([65536 + 7, 0, 65536 + 7]))
-    assert checkpointed.rule_names()[13] == "keras_adam"
+    assert rule_names()[13] == "keras_adam"
 
 
 def test_sok_takes_row_splits_of_int32() -> None:

@@ -9,7 +9,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, foreign_symbols
 from migrate.source.frontends.tensorflow.names import TfNames
-from migrate.source.rules import rules
+from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.tree import Tree
 
 

@@ -15,7 +15,13 @@ from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import ancestors, class_named
-from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
+from migrate.source.frontends.tensorflow.values import (
+    assigned_value,
+    is_target,
+    local_names,
+    scope_of_name,
+    value_elsewhere,
+)
 from migrate.source.frontends.tensorflow.variable_scopes import call_sites
 from migrate.source.syntax import children
 from migrate.source.tree import Tree
@@ -192,7 +198,7 @@ class _Search:
                 self.follow(value, runner, called=called)
             elif isinstance(param := self.tree.parent(target), cst.Param):
                 self._given(param, runner)
-        elsewhere = self.tree.value_elsewhere(node)
+        elsewhere = value_elsewhere(self.tree, node)
         if elsewhere is not None:
             self.follow(elsewhere, runner, called=called)
 

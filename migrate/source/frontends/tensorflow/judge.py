@@ -27,6 +27,7 @@ from migrate.source.frontends.tensorflow.name_clashes import check_computed_name
 from migrate.source.frontends.tensorflow.named_reads import check_named_reads
 from migrate.source.frontends.tensorflow.on_target import check_step, check_target
 from migrate.source.frontends.tensorflow.once_a_graph import made_once_a_graph
+from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
@@ -44,7 +45,6 @@ from migrate.source.frontends.tensorflow.variable_mentions import handed_on
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
 from migrate.source.places import is_file
-from migrate.source.rules import rules
 from migrate.targets import MAKERS
 
 #: What converted files import from the runtime.

@@ -19,6 +19,7 @@ from migrate.source.frontends.tensorflow.values import (
     only_declares,
     scope_of_name,
     self_class,
+    value_elsewhere,
 )
 
 DEPTH = 8
@@ -53,7 +54,7 @@ def _steps(file: File, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]
         yield node
         return
     known = [value for value in values if value is not None] + [one for result in results for one in result or ()]
-    yield from known or [file.tree.value_elsewhere(node) or node]
+    yield from known or [value_elsewhere(file.tree, node) or node]
 
 
 def _value(file: File, target: cst.BaseExpression) -> cst.BaseExpression | None:

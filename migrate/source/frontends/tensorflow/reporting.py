@@ -17,9 +17,9 @@ from migrate.source.frontends.tensorflow.lost import left_alone, namesakes, of_l
 from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.partitions import OTHER_ORDER
 from migrate.source.frontends.tensorflow.plan import Plan
+from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.frontends.tensorflow.training_facts import owner
 from migrate.source.frontends.tensorflow.variable_scopes import call_sites
-from migrate.source.rules import rules
 
 #: More statements than this that stop tables of other files alike are one finding.
 MANY = 3

@@ -24,13 +24,13 @@ from migrate.source.frontends.tensorflow.partitions import check_parts
 from migrate.source.frontends.tensorflow.passing import given_for
 from migrate.source.frontends.tensorflow.possible import replaces_none
 from migrate.source.frontends.tensorflow.references import Mentions, mentions, value_mentions
+from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.reuse import may_reuse
 from migrate.source.frontends.tensorflow.scoped import NUMBERED, check_scope
 from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value, is_defined, only_declares
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop, runs
-from migrate.source.rules import rules
 
 
 def find_tables(file: File) -> list[Table]:

@@ -127,7 +127,7 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
     if isinstance(node, cst.Name):
         scope = scope_of_name(tree, node)
         if not isinstance(scope, FunctionScope | GlobalScope):
-            return tree.value_elsewhere(node)
+            return value_elsewhere(tree, node)
         targets = [n for n in local_names(tree, node.value, scope) if is_target(tree, n)]
         if targets and is_defined(tree, node):
             return None
@@ -137,9 +137,15 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
         if targets and _is_set_elsewhere(tree, node.attr.value, cls):
             return None
     if not targets:
-        return tree.value_elsewhere(node)
+        return value_elsewhere(tree, node)
     values = [assigned_value(tree, target) for target in targets if not only_declares(tree, target)]
     return values[0] if len(values) == 1 else None
+
+
+def value_elsewhere(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return the one value ever given to a name of another file."""
+    found = tree.bound_elsewhere(node)
+    return single_value(*found) if found is not None else None
 
 
 def reaching(tree: Tree, targets: list[cst.Name], use: cst.Name) -> cst.Name | None:

@@ -18,6 +18,7 @@ from migrate.source.frontends.paddle.training.things import (
     Computed,
     Fed,
     Loss,
+    LossCall,
     Made,
     Metrics,
     Model,
@@ -145,8 +146,6 @@ def _own_method(at: Follower, node: ast.Call, name: str, positional: list[Value]
 def _loss(
     at: Follower, node: ast.Call, function: Function, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
-    from migrate.source.frontends.paddle.training.follower import LossCall
-
     names = [item.arg for item in function.node.args.args][1:]
     spelled = {name: ast.unparse(item) for name, item in zip(names, node.args, strict=False)}
     spelled |= {item.arg or "**": ast.unparse(item.value) for item in node.keywords}

@@ -16,9 +16,11 @@ from migrate.source.frontends.paddle.training.things import (
     Fed,
     Feeds,
     Loss,
+    LossCall,
     Many,
     Metrics,
     Parameters,
+    Returned,
     Trainer,
     is_metrics,
     is_plain,
@@ -29,24 +31,6 @@ from migrate.source.frontends.paddle.values import Api, Class, Function, Instanc
 MOST_TURNS = 1000
 MOST_CALLS = 200
 DEEPEST = 20
-
-
-class Returned(Exception):
-    """A `return` statement; it carries the value."""
-
-    def __init__(self, value: Value, node: ast.AST) -> None:
-        super().__init__()
-        self.value, self.node = value, node
-
-
-@dataclass(frozen=True)
-class LossCall:
-    """A call of `create_loss`: its arguments by parameter, and how the call spells them."""
-
-    made: Loss
-    arguments: dict[str, Value]
-    spelled: dict[str, str]
-    node: ast.AST
 
 
 @dataclass

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from migrate.source.frontends.paddle.interpreter import Frame, Interpreter
 from migrate.source.frontends.paddle.lasting import Lasting
-from migrate.source.frontends.paddle.training.follower import Follower, LossCall
+from migrate.source.frontends.paddle.training.follower import Follower
 from migrate.source.frontends.paddle.training.optimizer import Optimizer, optimizer_of
-from migrate.source.frontends.paddle.training.things import BATCH, METRICS, MODEL, Computed, Fed, Output
+from migrate.source.frontends.paddle.training.things import BATCH, METRICS, MODEL, Computed, Fed, LossCall, Output
 from migrate.source.frontends.paddle.values import Class, Config, Module, Stop, Value
 
 CREATE_MODEL, CREATE_OPTIMIZER = "create_model", "create_optimizer"

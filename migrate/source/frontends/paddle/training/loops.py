@@ -15,6 +15,7 @@ from migrate.source.frontends.paddle.training.things import (
     Feeds,
     Many,
     Metrics,
+    Returned,
     is_metrics,
     is_plain,
 )
@@ -40,8 +41,6 @@ def unsure(at: Follower) -> Iterator[None]:
 
 def repeat(at: Follower, node: ast.For, items: Many | Metrics) -> None:
     """Follow the body of a loop with an unknown number of turns; what it binds is computed afterwards."""
-    from migrate.source.frontends.paddle.training.follower import Returned
-
     bound = {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
     for _ in range(2):  # the second turn sees what the first one has bound
         before = dict(at.names)

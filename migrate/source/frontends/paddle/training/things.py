@@ -72,6 +72,16 @@ class Loss:
     """What `create_loss` returns, unchanged."""
 
 
+@dataclass(frozen=True)
+class LossCall:
+    """A call of `create_loss`: its arguments by parameter, and how the call spells them."""
+
+    made: Loss
+    arguments: dict[str, Value]
+    spelled: dict[str, str]
+    node: ast.AST
+
+
 @dataclass(frozen=True, eq=False)
 class Computed:
     """Anything made of others; `origins` are the things above that it depends on, `node` the first change to them."""
@@ -87,6 +97,14 @@ class Made(Computed):
 
     name: str = ""
     arguments: dict[str, Value] = field(default_factory=dict)
+
+
+class Returned(Exception):
+    """A `return` statement; it carries the value."""
+
+    def __init__(self, value: Value, node: ast.AST) -> None:
+        super().__init__()
+        self.value, self.node = value, node
 
 
 THINGS = (Model, Parameters, Batch, Fed, Feeds, Output, Loss)

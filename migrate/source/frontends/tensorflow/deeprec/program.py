@@ -25,10 +25,10 @@ from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.names import ROOTS
 from migrate.source.frontends.tensorflow.placing import without_line, without_names
+from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.frontends.tensorflow.values import is_variable
 from migrate.source.frontends.tensorflow.version_1 import import_version_1, plain_imports
 from migrate.source.places import is_file
-from migrate.source.rules import rules
 
 ONE_PROCESS = "the program runs as one process"
 #: What only DeepRec's TensorFlow has, however it is spelled.

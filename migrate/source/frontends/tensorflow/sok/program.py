@@ -11,6 +11,7 @@ from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.kinds import FileRule
 from migrate.source.frontends.tensorflow.placing import line_before, without_line
+from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.frontends.tensorflow.sok.horovod import Horovod, is_horovod
 from migrate.source.frontends.tensorflow.sok.spelling import builds_graph, tensorflow
 from migrate.source.frontends.tensorflow.sok.symbols import (
@@ -24,7 +25,6 @@ from migrate.source.frontends.tensorflow.sok.symbols import (
 )
 from migrate.source.frontends.tensorflow.sok.version_1 import read_version
 from migrate.source.places import is_file
-from migrate.source.rules import rules
 
 _READ = {
     "Variable", "DynamicVariable", "DistributedEmbedding", "All2AllDenseEmbedding", "lookup_sparse",

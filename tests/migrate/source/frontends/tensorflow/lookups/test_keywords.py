@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pytest
 
 from migrate.report.model import State
-from migrate.source.frontends import tensorflow
+from migrate.source.frontends.tensorflow.one_file import convert
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 from tests.support.source.keyword_programs import PROGRAMS, V2, Program
@@ -117,7 +117,7 @@ def test_no_star_is_swallowed(symbol: str) -> None:
 
 
 def _converted(text: str) -> SourceResult:
-    result = tensorflow.convert("model.py", text, OPTIONS)
+    result = convert("model.py", text, OPTIONS)
     assert not [f for f in result.findings if f.state is State.FAILED], result.findings
     ast.parse(result.converted)
     return result

@@ -1,0 +1,76 @@
+"""Converts one TensorFlow file, or takes what became of it where it was judged together with others."""
+
+from __future__ import annotations
+
+import re
+
+from migrate.source.chosen import chosen
+from migrate.source.comments import read_comments
+from migrate.source.edits import edited_file
+from migrate.source.frontends.tensorflow.cross_file import Conversions
+from migrate.source.frontends.tensorflow.half_converted import half_converted
+from migrate.source.frontends.tensorflow.judge import judge
+from migrate.source.frontends.tensorflow.layer_files import layers_alone
+from migrate.source.frontends.tensorflow.other_sdks import written_for_another
+from migrate.source.frontends.tensorflow.plan import Planner
+from migrate.source.frontends.tensorflow.reading import read_file
+from migrate.source.frontends.tensorflow.reporting import report
+from migrate.source.links import FileLink
+from migrate.source.options import Options
+from migrate.source.project import Project
+from migrate.source.result import SourceResult
+from migrate.source.rules.local import rules_of
+from migrate.source.text import UnreadableSource
+from migrate.source.tree import Tree
+
+#: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.
+RELEVANT = re.compile(
+    r"embed|Embedding|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul|Classifier|Regressor"
+    r"|sparse_operation_kit|CounterFilter|CBFFilter|GlobalStepEvict|L2WeightEvict|StorageOption"
+    r"|import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b"
+)
+
+
+def convert(path: str, text: str, options: Options, framework: str = "tensorflow") -> SourceResult:
+    """Convert one file; `path` is how it is reported. Raises UnreadableSource when the text cannot be kept.
+
+    A file of a project that does not import TensorFlow itself (`framework` is `other`) is one that may use tables.
+    """
+    known = _conversions(options.project) if options.project is not None and path in options.project.files else None
+    together = known.of(path, text, options) if known is not None else None
+    if together is not None:
+        return together
+    layers = known.layers(path, text, options) if known is not None else None
+    parted = half_converted(path, text, options.project)
+    relevant = RELEVANT.search(text) or rules_of(options.rule_files)
+    if not relevant or framework != "tensorflow":
+        comments = read_comments(text)
+        comments.adopt(layers.comments if layers is not None else comments)
+        found = [*parted, *(layers.findings if layers is not None else ())]
+        return SourceResult(path, framework, text, text, chosen(path, found, options, comments))
+    tree = (known.parsed(path, text) if known is not None else None) or Tree(path, text, _link(path, options))
+    if tree.code != text:
+        raise UnreadableSource("its line ends cannot be kept (a bare carriage return?)")
+    file = read_file(tree, options)
+    judgement = judge(file, options.assume)
+    plan = Planner(file, judgement).run()
+    layers = layers or layers_alone(file, options.assume)
+    whole = written_for_another(file, options.assume)
+    converted = edited_file(text, [*plan.edits, *layers.edits, *whole.edits])
+    file.comments.adopt(layers.comments)
+    findings, tables = report(file, judgement, plan)
+    everything = chosen(path, whole.among([*findings, *parted, *layers.findings]), options, file.comments)
+    records = (*tables, *layers.records, *whole.records)
+    return SourceResult(path, "tensorflow", text, converted, everything, records)
+
+
+def _link(path: str, options: Options) -> FileLink | None:
+    """Return what the imports of a file mean in its project."""
+    known = options.project is not None and path in options.project.files
+    return FileLink(options.project, path) if options.project is not None and known else None
+
+
+def _conversions(project: Project) -> Conversions:
+    found = project.memory.setdefault("tensorflow", Conversions(project))
+    assert isinstance(found, Conversions)
+    return found
