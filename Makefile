@@ -11,27 +11,29 @@ PIP    := pip install --quiet --no-compile --disable-pip-version-check
 # its fixtures; files start in the order given. A process that dies fails its test and is not replaced: pytest-xdist 3.8 then hangs.
 # `make test WORKERS=0` runs all in pytest's own process, as a debugger needs it.
 WORKERS ?= auto
-# tests/conftest.py: of a test with several lists of parameters the diagonal is run, on 2.21 the first case.
-# `make test CASES=--every-case` runs each combination.
-CASES ?=
+# tests/conftest.py: of a test with several lists of parameters the diagonal is run, of that the first and the last case, on
+# 2.21 the first. `make test CASES=` runs the whole diagonal, `CASES=--every-case` each combination.
+CASES ?= --most=2
 PYTEST  := -m pytest $(CASES) --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --max-worker-restart=0
 NATIVE := runtime/native/librecmigrate.so
 NATIVE_SOURCES := $(wildcard runtime/native/store/*.h runtime/native/store/*.cc runtime/native/store/rules/*.h runtime/native/store/rules/*.cc runtime/native/store/tiers/*.h runtime/native/store/tiers/*.cc runtime/native/ops/*.h runtime/native/ops/*.cc)
 
-.PHONY: help setup horovod demo test test-tf221 wheel-test lint types bench matrix clean
+.PHONY: help setup horovod demo test test-tf221 wheel-test lint types bench soak sanitize clean
 
 # TensorFlow 2.15.1's oneDNN thread pool was seen to die at random in batch matmuls (migrate/verify/workers.py has the trace).
 demo: export TF_ENABLE_ONEDNN_OPTS = 0
 
 help:
 	@echo "make demo        convert, prove and train the example models; writes demo-output/report.html"
-	@echo "make test        all tests (TensorFlow 2.15.1, Paddle 2.6.2 as the oracle, native tests under sanitizers)"
-	@echo "                 CASES=--every-case: each combination of a test's parameters, not only the diagonal"
+	@echo "make test        all tests (TensorFlow 2.15.1, Paddle 2.6.2 as the oracle, native tests)"
+	@echo "                 CASES=--every-case: each combination of a test's parameters, not two of them"
 	@echo "make test-tf221  the native, runtime, rewriter and property tests again on TensorFlow 2.21, same compiled library"
 	@echo "make horovod     build Horovod into the environment, for ranks in v1 sessions and Estimator; its tests run where it is there"
 	@echo "make lint types  ruff, the contracts of .importlinter, mypy --strict"
 	@echo "make bench       the yardstick benchmarks (see benchmarks/README.md)"
-	@echo "make matrix      every kind of storage, policy, compaction and optimizer: 1,000 training steps give the bits of memory alone; all switches of Rec SDK, and of projects; 1 to 4 ranks of SparseOperationKit"
+	@echo "make soak        what is slow and seldom finds anything, before a release: sanitizers, faults, kill loops, fuzzing, each"
+	@echo "                 combination of parameters and switches; tests/soak/results.tsv says when each part passed"
+	@echo "                 PARTS=\"sanitizers fuzz\": these alone"
 	@echo "make clean       remove the environments and everything built"
 
 $(VENV)/.locked: constraints/tf215.txt
@@ -125,11 +127,13 @@ bench: setup
 	@$(BIN)/python -m benchmarks.criteo_step --optimizer adam
 	@$(BIN)/python -m benchmarks.engine --keys 1000000,10000000
 
-matrix: horovod
-	@$(BIN)/python -m tests.soak.tiers_matrix 1000
-	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python -m tests.soak.rec_sdk_matrix
-	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python -m tests.soak.sok_matrix
-	@TF_CPP_MIN_LOG_LEVEL=2 $(BIN)/python -m tests.soak.projects_matrix
+PARTS ?=
+soak: horovod
+	@$(BIN)/python -m tests.soak $(PARTS)
+
+# For CI: nothing where the same C++ files have passed.
+sanitize: setup
+	@$(BIN)/python -m tests.soak --unless-passed sanitizers
 
 clean:
 	rm -rf $(VENV) $(TF221) build dist *.egg-info $(NATIVE) demo-output

@@ -1,5 +1,6 @@
-"""Which cases of a test are run: by default the diagonal of its lists of parameters; each value has its turn.
+"""Which tests are run, and which of their cases: by default the diagonal of its lists of parameters.
 
+Those that are slow and seldom find anything are marked `soak`: `make soak` runs them, before a release.
 Until when: where time is up, what is left is skipped and counted, so that a slow machine tells what it found. A test
 that takes longer than setup.cfg allows fails with the stacks of all threads; one that cannot even be interrupted ends
 its process. And a guard: a test that leaves TensorFlow in another mode than it found it fails, not those after it.
@@ -32,11 +33,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("cases")
     group.addoption("--every-case", action="store_true", help="run each combination of a test's lists of parameters")
     group.addoption("--most", type=int, help="run at most so many of a test's cases, the first and the last included")
+    group.addoption("--soak", action="store_true", help="run the tests that `make soak` runs, and no others")
     group.addoption("--until", type=float, help="skip tests that would begin after this time, in seconds since 1970")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what was not asked for."""
+    soak = config.getoption("--soak")
+    out = [item for item in items if (item.get_closest_marker("soak") is not None) is not soak]
+    items[:] = [item for item in items if item not in out] if out else items
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         tests[item.nodeid.partition("[")[0]].append(item)
@@ -45,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = cases if config.getoption("--every-case") else diagonal(cases)
         most = None if cases[0].get_closest_marker("each_case") else config.getoption("--most")
         kept.update(chosen if most is None else spread(chosen, most))
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    config.hook.pytest_deselected(items=[*out, *(item for item in items if item not in kept)])
     items[:] = [item for item in items if item in kept]
 
 

@@ -250,6 +250,7 @@ def test_criteo_step_runs_every_system_that_is_here(tmp_path: Path, capsys: pyte
     assert set(cells(text)) == set(written["systems"])
 
 
+@pytest.mark.soak
 def test_another_optimizer_computes_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     settings = {"systems": "ours,stock,bare", "keys": "1000", "batches": "4", "repeats": "1", "optimizer": "adam"}
     arguments = [part for name, value in settings.items() for part in (f"--{name}", value)]
@@ -268,6 +269,7 @@ def test_cold_step_fills_and_measures(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out.count("###") == 3
 
 
+@pytest.mark.soak
 def test_cold_step_compares_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "cold.json"
     sizes = ["--keys", "128,256", "--dim", "8", "--ids", "uniform", "--batches", "2", "--systems", "ours,bare"]

@@ -13,6 +13,7 @@ from benchmarks import engine, engine_part
 from benchmarks.common import BenchmarkError
 
 
+@pytest.mark.soak
 def test_parts_print_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "engine.json"
     sizes = ["--keys", "1000"]

@@ -48,6 +48,7 @@ def test_bytes_of_the_layers_of_sok() -> None:
     assert sok_bytes(10, 2, 3, 4, 5) == (8 * 60 * 3 + 4 * 20 * 5 * 3, 28 * 60 * 3 // 4)
 
 
+@pytest.mark.soak
 def test_what_overlaps_is_measured_over_two_ranks(capsys: pytest.CaptureFixture[str]) -> None:
     small = {"turns": 1, "delays": 1, "samples": 8, "tables": 2, "keys": 50, "width": 4, "batches": 2, "repeats": 1}
     assert overlap.main([part for name, value in small.items() for part in (f"--{name}", str(value))]) == 0

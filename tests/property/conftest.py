@@ -1,4 +1,4 @@
-"""How many examples property tests draw; `--hypothesis-profile=quick`: a fifth, `unshrunk`: any failure as it came."""
+"""How many examples are drawn; `--hypothesis-profile=quick`: a fifth, `long`: ten times, `unshrunk`: as they came."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ settings.register_profile(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
+settings.register_profile("long", settings.get_profile("whole"), max_examples=1000)
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=20)
 settings.register_profile("unshrunk", settings.get_profile("whole"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("whole")

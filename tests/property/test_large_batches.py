@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from tests.support.property.world import Driver, world
 
 
+@pytest.mark.soak
 def test_hundreds_of_thousands_of_ids() -> None:
     rng = np.random.default_rng(5)
     made = world(3, "adagrad")

@@ -1,4 +1,4 @@
-"""Trains generated projects under each switch, alone and together; prints a table: `make matrix`.
+"""Trains generated projects under each switch, alone and together; prints a table: `make soak PARTS=projects`.
 
 Each has the losses of the plain run, step by step, up to 1e-5 of the largest.
 """

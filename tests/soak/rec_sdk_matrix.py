@@ -1,4 +1,4 @@
-"""Runs the demo program under all combinations of Rec SDK's six switches; prints a table: `make matrix`.
+"""Runs the demo program under all combinations of Rec SDK's six switches; prints a table: `make soak PARTS=rec_sdk`.
 
 A legal combination has the losses of stock TensorFlow, an illegal one the error that Rec SDK documents.
 """

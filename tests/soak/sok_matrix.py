@@ -1,4 +1,4 @@
-"""1 to 4 ranks of programs for SOK over each engine: `make matrix`; the numbers of one process of stock TensorFlow.
+"""1 to 4 ranks of programs for SOK over each engine: the numbers of stock TensorFlow (`make soak PARTS=sok`).
 
 SOK's layers of 1.x and lookups of 2.x, and DeepRec's groups, with each combiner, hashed or not, 50 steps each; and a
 program of 2.x that also dumps and loads, 200 steps.

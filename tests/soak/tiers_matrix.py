@@ -1,7 +1,7 @@
 """Every storage, policy, compacting thread and optimizer: random training steps give the bits of memory alone.
 
-`python -m tests.soak.tiers_matrix [STEPS]` prints a table; `make matrix` runs it with 1,000 steps. Exit status 1 when
-one combination differs.
+`python -m tests.soak.tiers_matrix [STEPS]` prints a table; `make soak PARTS=tiers` runs it with 1,000 steps. Exit
+status 1 when one combination differs.
 """
 
 from __future__ import annotations

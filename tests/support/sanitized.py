@@ -23,10 +23,7 @@ BUILT = ROOT / "build" / "sanitized"
 
 CXX = shlex.split(os.environ.get("CXX", "g++"))
 
-FLAGS = shlex.split(
-    "-std=c++17 -pthread -ffp-contract=off -fno-math-errno"
-    " -Wall -Wextra -Wconversion -Wshadow -Werror"
-)
+FLAGS = shlex.split("-std=c++17 -pthread -ffp-contract=off -fno-math-errno -Wall -Wextra -Wconversion -Wshadow -Werror")
 
 
 def build(sanitizers: str, tests: Sequence[Path]) -> Path:

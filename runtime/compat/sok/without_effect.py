@@ -1,6 +1,6 @@
 """Arguments that are taken and have no effect, by function and name, and why; docs/sok.md says the same.
 
-Whatever else has none is refused; tests/runtime/compat/test_sok_arguments.py compares this with the code.
+Whatever else has none is refused; tests/runtime/compat/sok/test_arguments.py compares this with the code.
 """
 
 from __future__ import annotations

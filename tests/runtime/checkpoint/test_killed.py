@@ -63,6 +63,7 @@ def _one_life(parent: Any, directory: Path, life: int, saves: int, seconds: floa
     assert parent.stdout.readline() == "dead\n", (directory / "errors").read_text()
 
 
+@pytest.mark.soak
 def test_the_latest_checkpoint_is_whole_after_every_kill(parent: Any, graph: tf.Graph, tmp_path: Path) -> None:
     model, moments = killed_saver.Model(), random.Random(3)
     reached = []

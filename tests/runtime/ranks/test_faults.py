@@ -55,6 +55,7 @@ def test_a_rank_that_is_paused_for_less_than_the_timeout_and_then_killed(engine:
     _assert_goes_on(tmp_path / "run", 4)
 
 
+@pytest.mark.soak
 @pytest.mark.one_version
 @_engines
 def test_a_rank_that_is_suspended_for_longer_is_named(engine: str, tmp_path: Path) -> None:
@@ -65,6 +66,7 @@ def test_a_rank_that_is_suspended_for_longer_is_named(engine: str, tmp_path: Pat
     _assert_goes_on(tmp_path / "run", 2)
 
 
+@pytest.mark.soak
 @pytest.mark.one_version
 @_engines
 def test_lost_connections_end_both_ranks(engine: str, tmp_path: Path) -> None:
@@ -73,6 +75,7 @@ def test_lost_connections_end_both_ranks(engine: str, tmp_path: Path) -> None:
     _assert_goes_on(tmp_path / "run", 2)
 
 
+@pytest.mark.soak
 @pytest.mark.one_version
 @_horovod
 def test_horovod_names_a_rank_that_runs_and_is_late(tmp_path: Path) -> None:
@@ -106,6 +109,7 @@ def test_a_survivor_without_a_launcher_names_the_rank_that_was_killed_in_an_exch
     _assert_goes_on(out, 4)
 
 
+@pytest.mark.soak
 @pytest.mark.one_version
 def test_collectives_say_that_a_rank_is_late(tmp_path: Path) -> None:
     done = _launched("collectives", tmp_path / "run", "3:late")

@@ -1,6 +1,6 @@
 """The documented programs as several ranks, over each engine: the numbers of stock TensorFlow in one process.
 
-A selection of what `make matrix` runs: over Horovod in v1 graphs, over TensorFlow's collectives in a tf.function.
+A selection of what `make soak PARTS=sok` runs: over Horovod in v1 graphs, over TensorFlow's collectives in functions.
 """
 
 from __future__ import annotations

@@ -1,0 +1,129 @@
+"""What is slow and seldom finds anything, run before a release: `make soak`, or `python -m tests.soak PART...`.
+
+Each part writes its line of results.tsv: when it last passed, where, how long it took, and a digest of what it tests.
+`--unless-passed` leaves out a part that has passed on the same files: CI runs the sanitizers by it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.paths import ROOT
+
+RESULTS = ROOT / "tests" / "soak" / "results.tsv"
+HEAD = ("part", "digest", "date", "minutes", "cores", "what was run")
+_PYTEST = ("-m", "pytest", "-q", "--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile", "--max-worker-restart=0")
+_NATIVE = ("runtime/native", "tests/runtime/native/store", "tests/support/sanitized.py")
+_PYTHON = ("migrate", "rewriter", "runtime", "tests")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part: what it says that it runs, commands for this Python, and the files that it depends on."""
+
+    what: str
+    commands: Sequence[Sequence[str]]
+    files: Sequence[str] = _PYTHON
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+PARTS = {
+    "sanitizers": Part(
+        "C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer",
+        [("-m", "pytest", "-q", "--soak", "-p", "no:xdist", "tests/runtime/native/test_store.py")],
+        _NATIVE,
+    ),
+    "slow": Part(
+        "the other tests that are marked soak: faults of ranks, kill loops, benchmarks",
+        [(*_PYTEST, "--soak", "--deselect", "tests/runtime/native/test_store.py", "tests")],
+    ),
+    "cases": Part(
+        "each combination of the parameters of all tests",
+        [(*_PYTEST, "--every-case", "tests")],
+    ),
+    "fuzz": Part(
+        "mutated sources and random sequences of operations, ten times as many as in `make test`",
+        [(*_PYTEST, "--hypothesis-profile=long", "tests/migrate/source/test_fuzz.py", "tests/property")],
+        environment={"MIGRATE_FUZZ": "400"},
+    ),
+    "tiers": Part("storage, policies, compaction and optimizers", [("-m", "tests.soak.tiers_matrix", "1000")]),
+    "rec_sdk": Part("all switches of Rec SDK", [("-m", "tests.soak.rec_sdk_matrix")]),
+    "sok": Part("1 to 4 ranks of SparseOperationKit", [("-m", "tests.soak.sok_matrix")]),
+    "projects": Part("all switches of projects", [("-m", "tests.soak.projects_matrix")]),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run parts; return 1 where one fails."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--unless-passed", action="store_true", help="leave out what has passed on the same files")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.parts if name not in PARTS]
+    if unknown:
+        parser.error(f"no part is called {unknown[0]}: give one of {', '.join(PARTS)}")
+    failed = []
+    for name in options.parts or PARTS:
+        part, digest = PARTS[name], digest_of(PARTS[name].files)
+        passed = results().get(name)
+        if options.unless_passed and passed and passed["digest"] == digest:
+            print(f"==> soak: {name} passed on the same files on {passed['date']}", flush=True)
+            continue
+        print(f"==> soak: {name}: {part.what}", flush=True)
+        began = time.monotonic()
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **part.environment}
+        codes = [subprocess.run([sys.executable, *one], cwd=ROOT, env=environment).returncode for one in part.commands]
+        if any(codes):
+            failed.append(name)
+        else:
+            write(name, digest, (time.monotonic() - began) / 60)
+    print(f"==> soak: failed: {', '.join(failed)}" if failed else "==> soak: all passed", flush=True)
+    return 1 if failed else 0
+
+
+def digest_of(files: Sequence[str]) -> str:
+    """Return a digest of the tracked files below these paths, by their names and contents."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--", *files], cwd=ROOT, capture_output=True, check=True).stdout
+    whole = hashlib.sha256()
+    for name in sorted(listed.decode().split("\0")[:-1]):
+        path = ROOT / name
+        if path != RESULTS and path.is_file():
+            whole.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()[:16]
+
+
+def results() -> dict[str, dict[str, str]]:
+    """Return the line of each part that has passed."""
+    if not RESULTS.exists():
+        return {}
+    with RESULTS.open(newline="") as file:
+        return {row["part"]: row for row in csv.DictReader(file, delimiter="\t")}
+
+
+def write(name: str, digest: str, minutes: float) -> None:
+    """Put a part's line into the table."""
+    rows = results()
+    date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+    values = (name, digest, date, f"{minutes:.1f}", f"{os.cpu_count()} {platform.machine()}", PARTS[name].what)
+    rows[name] = dict(zip(HEAD, values, strict=True))
+    text = Path(f"{RESULTS}.new")
+    with text.open("w", newline="") as file:
+        writer = csv.DictWriter(file, HEAD, delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows[part] for part in PARTS if part in rows)
+    text.replace(RESULTS)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
