@@ -34,7 +34,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--every-case", action="store_true", help="run each combination of a test's lists of parameters")
     group.addoption("--most", type=int, help="run at most so many of a test's cases, the first and the last included")
     group.addoption("--soak", action="store_true", help="run the tests that `make soak` runs, and no others")
+    group.addoption(
+        "--cover", nargs="?", const="", help="print which part of each package is run; to FILE, what each test runs"
+    )
     group.addoption("--until", type=float, help="skip tests that would begin after this time, in seconds since 1970")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin to count statements, where that was asked for."""
+    file = config.getoption("--cover")
+    if file is not None:
+        from tests.support import lines
+
+        lines.install()
+        config.pluginmanager.register(lines.Cover(config, file))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
