@@ -72,9 +72,10 @@ class Covered:
 
 def statement_of(mutant: Mutant) -> int:
     """Return the first line of the innermost statement that holds the change."""
-    tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
+    text = (ROOT / mutant.path).read_text(encoding="utf-8")
+    tree, line = ast.parse(text), mutant.found(text)
     spans = [(n.lineno, int(n.end_lineno or 0)) for n in ast.walk(tree) if isinstance(n, ast.stmt)]
-    return max(first for first, last in spans if first <= mutant.line <= last)
+    return max(first for first, last in spans if first <= line <= last)
 
 
 class _Changed(importlib.abc.MetaPathFinder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from tests.support.paths import ROOT
@@ -39,13 +39,17 @@ _JOINED = {ast.And: (" and ", " or "), ast.Or: (" or ", " and ")}
 
 @dataclass(frozen=True, order=True)
 class Mutant:
-    """A change: in `path`, at this line (from 1) and column (from 0, in characters), `before` becomes `after`."""
+    """A change: in the line of `path` that reads `text`, at this column (from 0), `before` becomes `after`.
+
+    Of several lines alike it is the one nearest to `line` (from 1), so that a sample outlives edits of other lines.
+    """
 
     path: str
     line: int
     column: int
     before: str
     after: str
+    text: str
 
     def applied(self, text: str) -> str:
         """Return the text of the file with the change.
@@ -54,10 +58,22 @@ class Mutant:
             ValueError: the file has another text there: the sample is of another state of it.
         """
         lines = text.splitlines(keepends=True)
-        at = sum(len(line) for line in lines[: self.line - 1]) + self.column
-        if text[at : at + len(self.before)] != self.before:
-            raise ValueError(f"{self.path}:{self.line}:{self.column} is not `{self.before}`: draw the sample anew")
-        return text[:at] + self.after + text[at + len(self.before) :]
+        number = self.found(text) - 1
+        own = lines[number]
+        at = len(own) - len(own.lstrip()) + self.column
+        lines[number] = own[:at] + self.after + own[at + len(self.before) :]
+        return "".join(lines)
+
+    def found(self, text: str) -> int:
+        """Return the number of the line, from 1.
+
+        Raises:
+            ValueError: no line of the file reads so any more.
+        """
+        alike = [number for number, line in enumerate(text.splitlines(), 1) if line.strip() == self.text]
+        if not alike:
+            raise ValueError(f"no line of {self.path} is `{self.text}`: draw the sample anew")
+        return min(alike, key=lambda number: abs(number - self.line))
 
 
 def sites(path: str) -> Iterator[Mutant]:
@@ -70,7 +86,9 @@ def sites(path: str) -> Iterator[Mutant]:
             found = text.find(before, start, _offset(lines, *last))
             if found >= 0:
                 line = text.count("\n", 0, found) + 1
-                yield Mutant(path, line, found - text.rfind("\n", 0, found) - 1, before, after)
+                own = lines[line - 1]
+                column = found - text.rfind("\n", 0, found) - 1 - (len(own) - len(own.lstrip()))
+                yield Mutant(path, line, column, before, after, own.strip())
 
 
 def sample(count: int, seed: int) -> list[Mutant]:
@@ -141,11 +159,11 @@ def _offset(lines: Sequence[str], line: int, column: int) -> int:
 def read(path: Path) -> list[Mutant]:
     """Return the sample that a file lists."""
     rows = [line.split("\t") for line in path.read_text().splitlines()[1:]]
-    return [Mutant(row[0], int(row[1]), int(row[2]), row[3], row[4]) for row in rows]
+    return [Mutant(row[0], int(row[1]), int(row[2]), row[3], row[4], row[5]) for row in rows]
 
 
 def write(mutants: Sequence[Mutant], path: Path) -> None:
     """Write a sample, one change a line."""
-    lines = ["path\tline\tcolumn\tbefore\tafter"]
-    lines += ["\t".join((one.path, str(one.line), str(one.column), one.before, one.after)) for one in mutants]
+    lines = ["path\tline\tcolumn\tbefore\tafter\ttext"]
+    lines += ["\t".join(map(str, astuple(one))) for one in mutants]
     path.write_text("\n".join(lines) + "\n")
