@@ -18,18 +18,21 @@ PYTEST  := -m pytest $(CASES) --numprocesses=$(WORKERS) --maxprocesses=4 --dist=
 NATIVE := runtime/native/librecmigrate.so
 NATIVE_SOURCES := $(wildcard runtime/native/store/*.h runtime/native/store/*.cc runtime/native/store/rules/*.h runtime/native/store/rules/*.cc runtime/native/store/tiers/*.h runtime/native/store/tiers/*.cc runtime/native/ops/*.h runtime/native/ops/*.cc)
 
-.PHONY: help setup horovod demo test test-tf221 wheel-test lint types bench soak sanitize clean
+.PHONY: help setup horovod demo check hooks test test-tf221 wheel-test lint types tidy bench soak sanitize clean
 
 # TensorFlow 2.15.1's oneDNN thread pool was seen to die at random in batch matmuls (migrate/verify/workers.py has the trace).
 demo: export TF_ENABLE_ONEDNN_OPTS = 0
 
 help:
 	@echo "make demo        convert, prove and train the example models; writes demo-output/report.html"
+	@echo "make check       what was changed, in a minute: ruff, clang-format, mypy, its tests (SINCE=main: on a branch)"
 	@echo "make test        all tests (TensorFlow 2.15.1, Paddle 2.6.2 as the oracle, native tests)"
 	@echo "                 CASES=--every-case: each combination of a test's parameters, not two of them"
 	@echo "make test-tf221  the native, runtime, rewriter and property tests again on TensorFlow 2.21, same compiled library"
 	@echo "make horovod     build Horovod into the environment, for ranks in v1 sessions and Estimator; its tests run where it is there"
-	@echo "make lint types  ruff, the contracts of .importlinter, mypy --strict"
+	@echo "make lint types  ruff, clang-format, the contracts of .importlinter, mypy --strict"
+	@echo "make hooks       git lays out files before each commit"
+	@echo "make tidy        clang-tidy over the native library, where its files are not those that passed"
 	@echo "make bench       the yardstick benchmarks (see benchmarks/README.md)"
 	@echo "make soak        what is slow and seldom finds anything, before a release: sanitizers, faults, kill loops, fuzzing, each"
 	@echo "                 combination of parameters and switches; tests/soak/results.tsv says when each part passed"
@@ -112,8 +115,28 @@ wheel-test: setup
 lint: setup
 	@echo "==> ruff"
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@echo "==> clang-format"
+	@git ls-files -z '*.h' '*.cc' | xargs -0 $(BIN)/clang-format --dry-run -Werror
 	@echo "==> import-linter"
 	@$(BIN)/lint-imports --no-logo --no-cache
+
+# What was changed, in a minute: tests/check.py. SINCE=main: all that a branch changed.
+SINCE ?=
+check: setup
+	@$(BIN)/python -m tests.check $(if $(SINCE),--since $(SINCE))
+
+$(VENV)/.tools: constraints/tools.txt $(VENV)/.locked
+	@echo "==> adding clang-tidy and pre-commit to $(VENV)"
+	@$(BIN)/$(PIP) -r constraints/tools.txt
+	@touch $@
+
+# Before each commit, git then lays out the files in it (.pre-commit-config.yaml). `.venv/bin/pre-commit uninstall` ends that.
+hooks: $(VENV)/.tools
+	@$(BIN)/pre-commit install
+
+# Bugs that clang-tidy finds in the native library, where it had other files when it last passed: minutes.
+tidy: setup $(VENV)/.tools
+	@$(BIN)/python -m tests.soak --unless-passed tidy
 
 types: setup
 	@echo "==> mypy --strict"

@@ -4,14 +4,14 @@
 // no growth, no locks, no TensorFlow. Called through ctypes by bare.py. `ahead` > 0 prefetches that many ids ahead;
 // `huge` asks for huge pages, as the runtime's table does: without them the two differ by page walks, not by work.
 
+#include <sys/mman.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <vector>
-
-#include <sys/mman.h>
 
 #ifndef BARE_DIM
 #define BARE_DIM 16
@@ -57,9 +57,13 @@ struct TableMemory {
   }
   void deallocate(T* memory, std::size_t) { std::free(memory); }
   template <typename U>
-  bool operator==(const TableMemory<U>&) const { return true; }
+  bool operator==(const TableMemory<U>&) const {
+    return true;
+  }
   template <typename U>
-  bool operator!=(const TableMemory<U>&) const { return false; }
+  bool operator!=(const TableMemory<U>&) const {
+    return false;
+  }
 };
 
 template <typename T>
@@ -78,7 +82,12 @@ struct Table {
   std::vector<float> values, sums;
 
   Table(std::int64_t keys, int slot_count, float value, float slot, int ahead_)
-      : slots(slot_count), stride(kDim * (1 + slot_count)), ahead(ahead_), limit(keys), initial_value(value), initial_slot(slot) {
+      : slots(slot_count),
+        stride(kDim * (1 + slot_count)),
+        ahead(ahead_),
+        limit(keys),
+        initial_value(value),
+        initial_slot(slot) {
     int bits = 4;
     while ((std::int64_t{1} << bits) < 2 * keys) ++bits;
     shift = 64 - bits;
@@ -208,8 +217,8 @@ int bare_forward(void* table, const std::int64_t* ids, std::int64_t n) {
 }
 
 // Writes the loss and the milliseconds of gather, loss with gradient, segment-sum with update. 0, or 1 when full.
-int bare_step(void* table, const std::int64_t* ids, std::int64_t n, float learning, float beta1, float beta2, float epsilon,
-              double* loss, double* ms) {
+int bare_step(void* table, const std::int64_t* ids, std::int64_t n, float learning, float beta1, float beta2,
+              float epsilon, double* loss, double* ms) {
   Table& t = *static_cast<Table*>(table);
   const double start = now_ms();
   if (!t.gather(ids, n)) return 1;

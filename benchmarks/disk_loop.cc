@@ -78,7 +78,8 @@ extern "C" double disk_reads_a_second(const char* path, std::int64_t span, std::
   std::atomic<long> all{0};
   std::atomic<bool> failed{false};
   const auto start = std::chrono::steady_clock::now();
-  const auto end = start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+  const auto end =
+      start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
   std::vector<std::thread> readers;
   for (int t = 0; t < threads; ++t) {
     readers.emplace_back([&, t] {

@@ -14,6 +14,7 @@ from runtime.table import Table
 
 
 @_tensorflow.as_written
+@_tensorflow.as_written
 def grouped_embedding_lookup_sparse(
     lookups: Sequence[Sequence[Any]],
     combiner: str | Sequence[str | None] | None = None,
@@ -58,6 +59,7 @@ def grouped_embedding_lookup_sparse(
         return _run(requests, is_train, is_grad, modify_graph, settings)
 
 
+@_tensorflow.as_written
 @_tensorflow.as_written
 def grouped_safe_embedding_lookup_sparse(
     lookups: Sequence[Sequence[Any]],

@@ -15,6 +15,7 @@ from runtime.table import Table
 
 
 @_tensorflow.as_written
+@_tensorflow.as_written
 def embedding_lookup_sparse(
     table: Table,
     sp_ids: Any,
@@ -76,6 +77,7 @@ def embedding_lookup_sparse(
     )
 
 
+@_tensorflow.as_written
 def safe_embedding_lookup_sparse(
     table: Table,
     sparse_ids: Any,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from runtime import _tensorflow
+
 
 class RanksError(RuntimeError):
     """Ranks cannot work together: another one is gone, or the engine does not serve this mode."""
@@ -37,6 +39,12 @@ class Engine(ABC):
     size: int
     #: A random number that all ranks share, None for one process alone.
     seed: int | None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in ("route", "routes", "all_to_all", "all_gather", "all_reduce", "barrier"):
+            if name in vars(cls):
+                setattr(cls, name, _tensorflow.as_written(vars(cls)[name]))
 
     @abstractmethod
     def route(self, counts: tf.Tensor) -> Route:

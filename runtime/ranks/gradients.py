@@ -7,12 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _checks, _tensorflow
 from runtime.ranks.starting import current
 
 _OPERATIONS = ("sum", "mean")
 
 
+@_tensorflow.as_written
 def reduced_gradients(
     grads_and_vars: Iterable[tuple[Any, Any]], operation: str = "mean", table_operation: str | None = None
 ) -> list[tuple[Any, Any]]:

@@ -208,6 +208,7 @@ def test_reference_is_the_textbooks(optimizer: str, lazy: bool) -> None:
 
 @pytest.mark.parametrize(("prefetch", "dim", "huge"), [(False, 16, True), (True, 16, False), (True, 128, True)])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.one_case
 def test_bare_loop_is_the_reference(optimizer: str, prefetch: bool, dim: int, huge: bool) -> None:
     settings = Settings(TINY.samples, TINY.fields, TINY.keys, optimizer, dim=dim, huge_pages=huge)
     bare, oracle = BareLoop(settings, prefetch), Oracle(TINY.keys, optimizer, lazy=True, dim=dim)
@@ -224,6 +225,7 @@ def test_bare_loop_refuses_a_key_too_many() -> None:
         bare.forward(np.arange(4).reshape(2, 2))
 
 
+@pytest.mark.soak
 def test_criteo_step_runs_every_system_that_is_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "criteo.json"
     arguments = [
@@ -258,6 +260,7 @@ def test_another_optimizer_computes_the_same(capsys: pytest.CaptureFixture[str])
     assert list(cells(capsys.readouterr().out)) == ["ours", "stock", "bare"]
 
 
+@pytest.mark.soak
 def test_cold_step_fills_and_measures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "cold.json"
     arguments = ["--systems", "ours,stock,bare", "--keys", "2600", "--batches", "22", "--json", str(output)]

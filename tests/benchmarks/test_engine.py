@@ -28,6 +28,7 @@ def test_parts_print_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert cold["bytes_beyond_rows"] is None and cold["reported_beyond_rows"] > 0
 
 
+@pytest.mark.soak
 def test_threads_are_those_asked_for_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECMIGRATE_NUM_THREADS", "2")
     assert engine.run_part("cold", {"keys": 1, "threads": 1})["rows"] == engine_part.BATCH
@@ -65,6 +66,7 @@ def test_missing_adam_is_said_in_a_sentence(
     assert "there is none." in capsys.readouterr().out
 
 
+@pytest.mark.soak
 def test_a_part_that_fails_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(engine.BenchmarkError, match=r"^cold failed: .*-1"):
         engine.run_part("cold", {"keys": 1, "dim": -1})

@@ -132,8 +132,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[_Place, _Place, str, str]]:
             yield _end(left), _begin(right), before, after
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield _begin(node), _begin(node.operand), "not ", ""
-    elif isinstance(node, ast.Constant) and type(node.value) in (bool, int):
-        after = str(not node.value) if type(node.value) is bool else str(node.value + 1)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
+        after = str(not node.value if isinstance(node.value, bool) else node.value + 1)
         yield _begin(node), _end(node), ast.unparse(node), after
     elif isinstance(node, ast.Continue):
         yield _begin(node), _end(node), "continue", "break"

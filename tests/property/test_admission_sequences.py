@@ -147,5 +147,6 @@ class AdmissionSequences(RuleBasedStateMachine):
     [Case(0), Case(1, rule="sgd"), Case(2), Case(3), Case(5, 8), Case(2, 32, "lazy_adam")],
     ids=lambda case: f"{case.threshold}-{case.bits}-{case.rule}",
 )
+@pytest.mark.one_case
 def test_admission_sequences(case: Case) -> None:
     run(AdmissionSequences, 12, 40, case=case)

@@ -119,5 +119,6 @@ class ExpansionSequences(RuleBasedStateMachine):
     [Case(-1, rule="adagrad"), Case(0, rule="sgd"), Case(2, rule="lazy_adam")],
     ids=lambda case: f"{case.threshold}-{case.rule}",
 )
+@pytest.mark.one_case
 def test_expansion_sequences(case: Case) -> None:
     run(ExpansionSequences, 20, 40, case=case)

@@ -154,5 +154,6 @@ def _sessions(dim: int, name: str) -> list[Any]:
 
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("dim", [1, 3, 16])
+@pytest.mark.one_case
 def test_sequences(dim: int, name: str) -> None:
     run(Sequences, 40, 25, dim=dim, rule_name=name)

@@ -113,6 +113,7 @@ def test_a_reader_that_does_not_say_that_the_variable_is_gone_is_found(graph: tf
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
+@pytest.mark.one_case
 def test_what_reads_a_table_whole_says_what_to_do_and_all_else_is_fetched(optimizer: str, use_resource: bool) -> None:
     with tf.Graph().as_default() as graph:
         ids, labels, *_ = build(optimizer, use_resource)

@@ -109,6 +109,7 @@ def test_a_signature_gives_what_it_gave_without_the_source(use_resource: bool, t
 @pytest.mark.parametrize(
     "optimizer", [lambda: v1.train.AdamOptimizer(0.01), lambda: v1.train.AdagradOptimizer(0.1)], ids=["adam", "adagrad"]
 )
+@pytest.mark.one_case
 def test_two_graphs_share_a_table_and_the_one_that_trains_goes_on(optimizer: Any, tmp_path: Path) -> None:
     source = _export(tmp_path, optimizer)
     train, serve = _signature(source, "train", 20), _signature(source)

@@ -46,6 +46,7 @@ def _plain(
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("sharded", [False, True], ids=["whole", "sharded"])
+@pytest.mark.one_case
 def test_a_saver_built_before_saves_and_restores_the_table(use_resource: bool, sharded: bool, tmp_path: Path) -> None:
     def make() -> Any:
         return v1.train.Saver(sharded=sharded)
@@ -80,6 +81,7 @@ def test_training_goes_on_from_the_model_as_it_was(optimizer: str, saver_before:
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("own_saver", [True, False])
+@pytest.mark.one_case
 def test_a_monitored_session_resumes_what_was_trained_without_the_hook(
     own_saver: bool, use_resource: bool, tmp_path: Path
 ) -> None:

@@ -6,7 +6,6 @@ import copy
 import gc
 import pickle
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import tensorflow as tf
 import runtime
 from runtime import native
 from runtime.optimizers import adagrad, gradient_descent, lazy_adam
+from tests.support import forking
 from tests.support.runtime.tables import make_table
 
 _ROWS = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
@@ -208,7 +208,7 @@ def test_checkpoint_into_a_fresh_process(trained: tuple[runtime.Table, Any], tmp
     path = tf.train.Checkpoint(table=table).save(str(tmp_path / "model"))
     slices = tf.IndexedSlices(tf.ones([1, 4]), tf.constant([3], tf.int64))
     optimizer.apply_gradients([(slices, table.variable)])
-    subprocess.run([sys.executable, "-c", _RESTORE, path, str(tmp_path / "rows.npy")], check=True)
+    subprocess.run([forking.python(), "-c", _RESTORE, path, str(tmp_path / "rows.npy")], check=True)
     np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), _values(table))
     tf.train.Checkpoint(table=table).restore(path).assert_consumed()
     assert not np.array_equal(_values(table), np.load(tmp_path / "rows.npy"))
@@ -233,7 +233,7 @@ def test_saved_model_serves_in_a_fresh_process(trained: tuple[runtime.Table, Any
         input_signature=[tf.TensorSpec([None], tf.int64)],
     )
     tf.saved_model.save(module, str(tmp_path / "export"))
-    subprocess.run([sys.executable, "-c", _SERVE, str(tmp_path / "export"), str(tmp_path / "rows.npy")], check=True)
+    subprocess.run([forking.python(), "-c", _SERVE, str(tmp_path / "export"), str(tmp_path / "rows.npy")], check=True)
     np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), _values(table))
 
 
@@ -272,6 +272,7 @@ def test_a_stock_gather_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+@pytest.mark.one_case
 def test_a_table_is_not_copied_since_its_copy_would_end_its_rows(copied: Callable[[Any], Any]) -> None:
     table = _filled()
     for part in (table, {"table": table}) if copied is not copy.copy else (table,):

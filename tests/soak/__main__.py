@@ -23,26 +23,41 @@ from tests.support.paths import ROOT
 
 RESULTS = ROOT / "tests" / "soak" / "results.tsv"
 HEAD = ("part", "digest", "date", "minutes", "cores", "what was run")
-_PYTEST = ("-m", "pytest", "-q", "--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile", "--max-worker-restart=0")
-_NATIVE = ("runtime/native", "tests/runtime/native/store", "tests/support/sanitized.py")
-_PYTHON = ("migrate", "rewriter", "runtime", "tests")
+_PYTHON = sys.executable
+_PYTEST = (
+    _PYTHON,
+    "-m",
+    "pytest",
+    "-q",
+    "--numprocesses=auto",
+    "--maxprocesses=4",
+    "--dist=loadfile",
+    "--max-worker-restart=0",
+)
+_NATIVE = ("runtime/native", "setup.py", "tests/runtime/native/store", "tests/support/sanitized.py")
+_ALL = ("migrate", "rewriter", "runtime", "tests")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part: what it says that it runs, commands for this Python, and the files that it depends on."""
+    """A part: what it says that it runs, commands, and the files that it depends on."""
 
     what: str
     commands: Sequence[Sequence[str]]
-    files: Sequence[str] = _PYTHON
+    files: Sequence[str] = _ALL
     environment: dict[str, str] = field(default_factory=dict)
 
 
 PARTS = {
     "sanitizers": Part(
         "C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer",
-        [("-m", "pytest", "-q", "--soak", "-p", "no:xdist", "tests/runtime/native/test_store.py")],
+        [(_PYTHON, "-m", "pytest", "-q", "--soak", "-p", "no:xdist", "tests/runtime/native/test_store.py")],
         _NATIVE,
+    ),
+    "tidy": Part(
+        "clang-tidy over the native library; `make tidy` installs it",
+        [(_PYTHON, "-m", "tests.soak.tidy")],
+        (*_NATIVE, ".clang-tidy"),
     ),
     "slow": Part(
         "the other tests that are marked soak: faults of ranks, kill loops, benchmarks",
@@ -53,14 +68,22 @@ PARTS = {
         [(*_PYTEST, "--every-case", "tests")],
     ),
     "fuzz": Part(
-        "mutated sources and random sequences of operations, ten times as many as in `make test`",
-        [(*_PYTEST, "--hypothesis-profile=long", "tests/migrate/source/test_fuzz.py", "tests/property")],
+        "mutated sources and random sequences of operations, ten times as many as in `make test` and more",
+        [
+            (
+                *_PYTEST,
+                "--hypothesis-profile=long",
+                "tests/migrate/source/test_fuzz.py",
+                "tests/rewriter/moving/test_random_graphs.py",
+                "tests/property",
+            )
+        ],
         environment={"MIGRATE_FUZZ": "400"},
     ),
-    "tiers": Part("storage, policies, compaction and optimizers", [("-m", "tests.soak.tiers_matrix", "1000")]),
-    "rec_sdk": Part("all switches of Rec SDK", [("-m", "tests.soak.rec_sdk_matrix")]),
-    "sok": Part("1 to 4 ranks of SparseOperationKit", [("-m", "tests.soak.sok_matrix")]),
-    "projects": Part("all switches of projects", [("-m", "tests.soak.projects_matrix")]),
+    "tiers": Part("storage, policies, compaction and optimizers", [(_PYTHON, "-m", "tests.soak.tiers_matrix", "1000")]),
+    "rec_sdk": Part("all switches of Rec SDK", [(_PYTHON, "-m", "tests.soak.rec_sdk_matrix")]),
+    "sok": Part("1 to 4 ranks of SparseOperationKit", [(_PYTHON, "-m", "tests.soak.sok_matrix")]),
+    "projects": Part("all switches of projects", [(_PYTHON, "-m", "tests.soak.projects_matrix")]),
 }
 
 
@@ -83,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"==> soak: {name}: {part.what}", flush=True)
         began = time.monotonic()
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **part.environment}
-        codes = [subprocess.run([sys.executable, *one], cwd=ROOT, env=environment).returncode for one in part.commands]
+        codes = [subprocess.run(one, cwd=ROOT, env=environment).returncode for one in part.commands]
         if any(codes):
             failed.append(name)
         else:

@@ -10,6 +10,7 @@ import ast
 import importlib.abc
 import importlib.machinery
 import json
+import os
 import sys
 import time
 import types
@@ -130,12 +131,13 @@ class Cover:
             yield
             return
         self._take()
-        began = time.monotonic()
+        began, spent = time.monotonic(), sum(os.times()[:4])
         yield
-        seconds = round(time.monotonic() - began, 3)
+        seconds, processor = round(time.monotonic() - began, 3), round(sum(os.times()[:4]) - spent, 2)
         worker = getattr(self._config, "workerinput", {}).get("workerid", "main")
         with Path(f"{self._file}.{worker}").open("a") as file:
-            file.write(json.dumps({"test": item.nodeid, "seconds": seconds, "lines": self._take()}) + "\n")
+            record = {"test": item.nodeid, "seconds": seconds, "processor": processor, "lines": self._take()}
+            file.write(json.dumps(record) + "\n")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Hand what this process found to the one that started it."""

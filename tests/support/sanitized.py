@@ -1,69 +1,72 @@
-"""The engine with its C++ tests as one program, compiled under sanitizers or none, warnings as errors."""
+"""The engine with its C++ tests as one program: that which the library is linked from, or under sanitizers."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
 import os
-import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from tests.support.paths import ROOT
 
 HERE = ROOT / "tests" / "runtime" / "native" / "store"
 
-NATIVE = ROOT / "runtime" / "native"
 
-#: What was compiled, by the content that it was compiled from; `make clean` removes it.
-BUILT = ROOT / "build" / "sanitized"
+def _setup() -> Any:
+    """Return setup.py as a module: it compiles the library."""
+    spec = importlib.util.spec_from_file_location("setup", ROOT / "setup.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
-CXX = shlex.split(os.environ.get("CXX", "g++"))
 
-FLAGS = shlex.split("-std=c++17 -pthread -ffp-contract=off -fno-math-errno -Wall -Wextra -Wconversion -Wshadow -Werror")
+setup: Any = _setup()
 
 
 def build(sanitizers: str, tests: Sequence[Path]) -> Path:
     """Return a program of the engine and `tests` (one translation unit); what was compiled before is not again.
 
     Args:
-        sanitizers: of the compiler's `-fsanitize`; none where it is "".
+        sanitizers: of the compiler's `-fsanitize`; none where it is "": the engine is then the library's.
         tests: the files of tests.
+
+    Raises:
+        AssertionError: the compiler warns.
     """
-    BUILT.mkdir(parents=True, exist_ok=True)
-    flags = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all", "-O1", "-g1"] if sanitizers else ["-O1", "-g0"]
-    common = [*CXX, *FLAGS, *flags, "-I", str(NATIVE), "-I", str(HERE), "-I", str(HERE / "tiers")]
-    headers = sorted([*NATIVE.rglob("*.h"), *HERE.rglob("*.h")])
-    texts = [" ".join(common).encode(), _compiler(), *(one.read_bytes() for one in headers)]
-
-    def object_of(source: Path, *more: Path) -> Path:
-        made = BUILT / f"{source.stem}-{_digest([*texts, *(one.read_bytes() for one in (source, *more))])}.o"
-        if not made.exists():
-            with tempfile.TemporaryDirectory(dir=BUILT) as folder:
-                subprocess.run([*common, "-c", str(source), "-o", f"{folder}/made.o"], check=True)
-                Path(folder, "made.o").rename(made)
-        return made
-
-    included = [*tests, HERE / "main.cc"]
-    joined = "".join(f'#include "{path}"\n' for path in included)
-    together = BUILT / f"tests-{_digest([joined.encode()])}.cc"
-    together.write_text(joined)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        tested = pool.submit(object_of, together, *included)
-        objects = [*pool.map(object_of, sorted((NATIVE / "store").rglob("*.cc"))), tested.result()]
-    program = BUILT / f"program-{_digest([str(one).encode() for one in objects])}"
+    optimized = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all", "-O1", "-g1"] if sanitizers else []
+    engine, tested = objects(optimized, tests)
+    linked = [*engine.values(), tested]
+    warnings = "".join(one.with_suffix(".warnings").read_text() for one in linked)
+    assert not warnings, warnings
+    program: Path = setup.OBJECTS / f"program-{_digest([str(one).encode() for one in linked])}"
     if not program.exists():
-        with tempfile.TemporaryDirectory(dir=BUILT) as folder:
-            subprocess.run([*common, *map(str, objects), "-o", f"{folder}/program"], check=True)
+        with tempfile.TemporaryDirectory(dir=setup.OBJECTS) as folder:
+            command = [*setup.compiler().split(), *optimized, "-pthread", *map(str, linked), "-o", f"{folder}/program"]
+            subprocess.run(command, check=True)
             Path(folder, "program").rename(program)
     return program
 
 
-def _compiler() -> bytes:
-    return subprocess.run([*CXX, "--version"], capture_output=True, check=True).stdout
+def objects(flags: Sequence[str] = (), tests: Sequence[Path] = ()) -> tuple[dict[str, Path], Path]:
+    """Return the object files of the engine, by their sources, and that of the tests, all where none is given."""
+    included = [*(tests or sorted(HERE.rglob("*_test.cc"))), HERE / "main.cc"]
+    digest = _digest(one.read_bytes() for one in (*included, *sorted(HERE.rglob("*.h"))))
+    together = setup.OBJECTS / f"tests-{digest}.cc"
+    together.parent.mkdir(parents=True, exist_ok=True)
+    # The text that is compiled tells apart what was compiled before: it names the digest of what it includes.
+    together.write_text("".join(f'#include "{path}"\n' for path in included) + f"// {digest}\n")
+    engine = [one for one in setup.sources() if "ops" not in one.parts]
+    with ThreadPoolExecutor(2) as pool:
+        more = [*(flags or ["-O1"]), "-I", str(HERE), "-I", str(HERE / "tiers")]
+        tested = pool.submit(setup.compiled, [together], more)
+        made = setup.compiled(engine, flags)
+        return {str(one.relative_to(ROOT)): path for one, path in zip(engine, made, strict=True)}, tested.result()[0]
 
 
 def _digest(texts: Iterable[bytes]) -> str:

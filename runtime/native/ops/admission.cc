@@ -58,13 +58,15 @@ void destroy(void* kernel) noexcept {
   delete static_cast<Kernel*>(kernel);
 }
 
-void read(Table& table, TF_OpKernelContext* context, const AdmitKernel& kernel, const Input& keys, float* out, bool* admitted) {
+void read(Table& table, TF_OpKernelContext* context, const AdmitKernel& kernel, const Input& keys, float* out,
+          bool* admitted) {
   Admission rules = kernel.rules;
   rules.now = time_of(context, 3);
   table.lookup_and_admit(keys.data<std::int64_t>(), keys.elements(), rules, out, admitted);
 }
 
-void read(Table& table, TF_OpKernelContext* /*context*/, const ReadKernel& kernel, const Input& keys, float* out, bool* admitted) {
+void read(Table& table, TF_OpKernelContext* /*context*/, const ReadKernel& kernel, const Input& keys, float* out,
+          bool* admitted) {
   table.lookup_admitted(keys.data<std::int64_t>(), keys.elements(), kernel.threshold, out, admitted);
 }
 
@@ -123,7 +125,8 @@ void register_admission_ops() {
                {"threshold: int"},
                &admitted_shape},
               {&create<ReadKernel>, &look_up<ReadKernel>, &destroy<ReadKernel>});
-  register_op({"RecSetThreshold", {"handle: int64", "threshold: int64"}, {}, {}, &no_shape}, stateless<&set_threshold>());
+  register_op({"RecSetThreshold", {"handle: int64", "threshold: int64"}, {}, {}, &no_shape},
+              stateless<&set_threshold>());
   register_op({"RecEvictUnseen", {"handle: int64", "age: int64", "now: int64"}, {"removed: int64"}, {}, &scalar_shape},
               stateless<&evict_unseen>());
   register_op({"RecEvictLight", {"handle: int64", "least: float"}, {"removed: int64"}, {}, &scalar_shape},

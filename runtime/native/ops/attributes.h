@@ -29,9 +29,8 @@ namespace recmigrate::ops {
 [[nodiscard]] inline std::string string_attribute(TF_OpKernelConstruction* construction, const char* name) {
   std::int32_t list_size = 0;
   std::int32_t bytes = 0;
-  checked([&](TF_Status* status) {
-    TF_OpKernelConstruction_GetAttrSize(construction, name, &list_size, &bytes, status);
-  });
+  checked(
+      [&](TF_Status* status) { TF_OpKernelConstruction_GetAttrSize(construction, name, &list_size, &bytes, status); });
   std::string value(static_cast<std::size_t>(bytes), '\0');
   checked([&](TF_Status* status) {
     TF_OpKernelConstruction_GetAttrString(construction, name, value.data(), value.size(), status);
@@ -39,7 +38,8 @@ namespace recmigrate::ops {
   return value;
 }
 
-[[nodiscard]] inline std::vector<std::string> strings_attribute(TF_OpKernelConstruction* construction, const char* name) {
+[[nodiscard]] inline std::vector<std::string> strings_attribute(TF_OpKernelConstruction* construction,
+                                                                const char* name) {
   std::int32_t count = 0;
   std::int32_t bytes = 0;
   checked([&](TF_Status* status) { TF_OpKernelConstruction_GetAttrSize(construction, name, &count, &bytes, status); });

@@ -54,7 +54,8 @@ std::vector<PoolingRules> PoolingRules::of_group(TF_OpKernelConstruction* constr
 }
 
 Bags::Bags(TF_OpKernelContext* context, Ports ports, int first, const PoolingRules& rules)
-    : keys_input_(context, ports[first], "keys"), weights_input_(context, ports[first + 2], "weights"),
+    : keys_input_(context, ports[first], "keys"),
+      weights_input_(context, ports[first + 2], "weights"),
       given_(keys_input_.elements()) {
   if (given_ > kMostIds) fail_limit("a batch holds at most 4294967294 ids, not " + std::to_string(given_));
   keys_input_.require_rank(1);
@@ -129,7 +130,8 @@ void Bags::read_row_numbers(const Input& layout, std::int64_t rows, bool sort) {
       fail_row("is not in [0, " + (rows >= 0 ? std::to_string(rows) : std::string("inf")) + ")", i, row);
     }
     sorted = sorted && (i == 0 || row >= numbers[(i - 1) * stride]);
-    if (!sorted && !sort) fail_row("is less than that of the id before: sort the ids by row (tf.sparse.reorder)", i, row);
+    if (!sorted && !sort)
+      fail_row("is less than that of the id before: sort the ids by row (tf.sparse.reorder)", i, row);
   }
   const std::int64_t last = given_ == 0 ? 0 : numbers[(given_ - 1) * stride] + 1;
   splits_.assign(checked_bags(rows < 0 ? last : rows) + 1, 0);

@@ -39,9 +39,9 @@ struct Ports {
 
 class Bags {
  public:
-  // Kinds of inputs from `first` on: keys Tkey [n], layout int64, weights float [n], rows int64 []: the number of bags, or -1 for
-  // one more than the last that has an id. Layout is splits, or row numbers [n] or [n, …] (of a SparseTensor's indices).
-  // Throws InvalidInput that names the input.
+  // Kinds of inputs from `first` on: keys Tkey [n], layout int64, weights float [n], rows int64 []: the number of bags,
+  // or -1 for one more than the last that has an id. Layout is splits, or row numbers [n] or [n, …] (of a
+  // SparseTensor's indices). Throws InvalidInput that names the input.
   Bags(TF_OpKernelContext* context, Ports ports, int first, const PoolingRules& rules);
 
   [[nodiscard]] std::size_t count() const noexcept { return splits_.size() - 1; }

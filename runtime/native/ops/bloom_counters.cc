@@ -20,7 +20,8 @@ std::uint64_t bytes_by(const std::int64_t* identity) noexcept {
   const std::int64_t filters = identity[1];
   const std::int64_t cells = identity[3];
   const std::int64_t bits = identity[4];
-  if (filters < 1 || filters > (1 << 16) || cells < 1 || cells > kMost || bits < 8 || bits > 64) return ~std::uint64_t{0};
+  if (filters < 1 || filters > (1 << 16) || cells < 1 || cells > kMost || bits < 8 || bits > 64)
+    return ~std::uint64_t{0};
   return static_cast<std::uint64_t>(filters) * static_cast<std::uint64_t>(cells) * static_cast<std::uint64_t>(bits / 8);
 }
 
@@ -35,8 +36,8 @@ void put_counters(TF_OpKernelContext* context, int first, const SeenKeys& seen) 
   const bool there = seen.tracked && seen.bloom.max_elements != 0;
   const std::vector<std::int64_t> identity = there ? seen.bloom.identity(kShards) : std::vector<std::int64_t>();
   const std::size_t bytes = there ? seen.counters.size() : 0;
-  const TensorPtr what = allocate_output(context, first, TF_INT64, sizeof(std::int64_t),
-                                         {static_cast<std::int64_t>(identity.size())});
+  const TensorPtr what =
+      allocate_output(context, first, TF_INT64, sizeof(std::int64_t), {static_cast<std::int64_t>(identity.size())});
   std::copy(identity.begin(), identity.end(), writable<std::int64_t>(what));
   const TensorPtr counters = allocate_output(context, first + 1, TF_UINT8, 1, {static_cast<std::int64_t>(bytes)});
   std::copy_n(seen.counters.begin(), bytes, writable<std::uint8_t>(counters));
@@ -50,7 +51,9 @@ void take_counters(TF_OpKernelContext* context, int first, const BloomConfig& co
   const Input counters(context, first + 1, "bloom_counters");
   identities.require_rank(1);
   counters.require_rank(1);
-  const auto torn = [&] { fail_invalid("the Bloom counters for " + owner + " are damaged; restore another checkpoint"); };
+  const auto torn = [&] {
+    fail_invalid("the Bloom counters for " + owner + " are damaged; restore another checkpoint");
+  };
   if (identities.elements() % kIdentity != 0) torn();
   std::vector<CountingBloom> filters(kShards, CountingBloom(config, kShards));
   const std::vector<std::int64_t> own = config.identity(kShards);
@@ -69,7 +72,8 @@ void take_counters(TF_OpKernelContext* context, int first, const BloomConfig& co
   }
   if (at != counters.elements()) torn();
   if (others) {
-    std::fprintf(stderr, "recmigrate: the checkpoint's Bloom filter of %s has other settings; its waiting keys count anew\n",
+    std::fprintf(stderr,
+                 "recmigrate: the checkpoint's Bloom filter of %s has other settings; its waiting keys count anew\n",
                  owner.c_str());
   }
   for (std::size_t i = waiting; i < seen.keys.size(); ++i) {

@@ -18,9 +18,9 @@ namespace recmigrate::ops {
 void put_counters(TF_OpKernelContext* context, int first, const SeenKeys& seen);
 
 // Reads inputs of as many parts of a variable, one after the other, into `seen`, for a table whose filters are made by
-// `config`: of several parts the largest counters, so that no key is counted too low. Keys that `seen` has without a row,
-// of number `waiting` or more, are counted in the filters instead. Filters of other settings are told of and left out.
-// Throws InvalidInput when counters are damaged.
+// `config`: of several parts the largest counters, so that no key is counted too low. Keys that `seen` has without a
+// row, of number `waiting` or more, are counted in the filters instead. Filters of other settings are told of and left
+// out. Throws InvalidInput when counters are damaged.
 void take_counters(TF_OpKernelContext* context, int first, const BloomConfig& config, const std::string& owner,
                    std::size_t waiting, SeenKeys& seen);
 

@@ -147,8 +147,9 @@ void register_counting_ops() {
               kernel<ReadKernel>());
   register_op({"RecInitialRows", {"handle: int64", "rows: float"}, {}, {"keep: bool = false"}, &no_shape},
               kernel<RowsKernel>());
-  register_op({"RecSightings", {"handle: int64", "keys: int64"}, {"counts: int64", "times: int64"}, {}, &sightings_shape},
-              stateless<&sightings>());
+  register_op(
+      {"RecSightings", {"handle: int64", "keys: int64"}, {"counts: int64", "times: int64"}, {}, &sightings_shape},
+      stateless<&sightings>());
   register_op({"RecTableWaiting", {"handle: int64"}, {"keys: int64"}, {}, &scalar_shape}, stateless<&waiting>());
 }
 

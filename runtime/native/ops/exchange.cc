@@ -1,7 +1,7 @@
 // What ranks send each other for all tables of a lookup at once: RecPartitionKeys makes the message of keys and
-// RecUnpackKeys reads those of all ranks; RecPackRows answers, and RecSpreadRows gives each id its row out of the answers,
-// or each bag the sum of its ids' rows. RecUnpackRows and RecSumRows are the gradients of these two. None keeps anything: a
-// graph may run them in any order.
+// RecUnpackKeys reads those of all ranks; RecPackRows answers, and RecSpreadRows gives each id its row out of the
+// answers, or each bag the sum of its ids' rows. RecUnpackRows and RecSumRows are the gradients of these two. None
+// keeps anything: a graph may run them in any order.
 #include <algorithm>
 #include <memory>
 
@@ -38,7 +38,8 @@ struct TablesKernel {
 
 void require_each(const char* what, std::size_t found, std::size_t tables) {
   if (found != tables) {
-    fail_invalid(std::string(what) + " has " + std::to_string(found) + " values for " + std::to_string(tables) + " tables");
+    fail_invalid(std::string(what) + " has " + std::to_string(found) + " values for " + std::to_string(tables) +
+                 " tables");
   }
 }
 
@@ -97,9 +98,7 @@ constexpr KernelFunctions made() {
   return {&create<Kernel, Make>, &compute<Kernel, Compute>, [](void* kernel) { delete static_cast<Kernel*>(kernel); }};
 }
 
-std::vector<std::int64_t> dims(std::initializer_list<std::size_t> sizes) {
-  return {sizes.begin(), sizes.end()};
-}
+std::vector<std::int64_t> dims(std::initializer_list<std::size_t> sizes) { return {sizes.begin(), sizes.end()}; }
 
 std::size_t inputs_of(TF_OpKernelContext* context) { return static_cast<std::size_t>(TF_NumInputs(context)); }
 
@@ -125,10 +124,13 @@ struct AskedInputs {
 
 void write_partition(const PartitionKernel& kernel, const exchange::Partition& partition, TF_OpKernelContext* context) {
   const TensorPtr lengths = new_ints(context, 1, kernel.ranks);
-  partition.write_lengths(writable<std::int32_t>(lengths));  // throws before the message is made where it would be too long
-  const TensorPtr message = allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), dims({partition.message_size()}));
+  partition.write_lengths(
+      writable<std::int32_t>(lengths));  // throws before the message is made where it would be too long
+  const TensorPtr message =
+      allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), dims({partition.message_size()}));
   partition.write_message(writable<std::int64_t>(message));
-  const TensorPtr counts = allocate_output(context, 2, TF_INT32, sizeof(std::int32_t), dims({kernel.ranks, kernel.owners.size()}));
+  const TensorPtr counts =
+      allocate_output(context, 2, TF_INT32, sizeof(std::int32_t), dims({kernel.ranks, kernel.owners.size()}));
   partition.write_counts(writable<std::int32_t>(counts));
 }
 
@@ -155,7 +157,8 @@ void partition_keys(const PartitionKernel& kernel, TF_OpKernelContext* context) 
     targets[i] = new_ints(context, 3 + tables + i, links);
   }
   parallel::run(tables, [&](std::size_t i) {
-    if (inputs.pooled(i)) partition.write_links(i, writable<std::int32_t>(places[i]), writable<std::int32_t>(targets[i]));
+    if (inputs.pooled(i))
+      partition.write_links(i, writable<std::int32_t>(places[i]), writable<std::int32_t>(targets[i]));
   });
 }
 
@@ -181,7 +184,8 @@ void unpack_keys(const TablesKernel& kernel, TF_OpKernelContext* context) {
 RowMessage message_of(const Input& counts, std::vector<std::size_t> widths) {
   const std::vector<std::int64_t> shape = counts.shape();
   if (shape.size() != 2 || shape[1] != static_cast<std::int64_t>(widths.size())) {
-    fail_invalid("counts have shape " + shape_text(shape) + "; it must be [ranks, " + std::to_string(widths.size()) + "]");
+    fail_invalid("counts have shape " + shape_text(shape) + "; it must be [ranks, " + std::to_string(widths.size()) +
+                 "]");
   }
   return {counts.data<std::int32_t>(), static_cast<std::size_t>(shape[0]), std::move(widths)};
 }
@@ -201,9 +205,7 @@ std::vector<Input> matrices(TF_OpKernelContext* context, std::size_t tables, std
   return all;
 }
 
-void require_rows(const Input& rows, std::size_t count, std::size_t width) {
-  rows.require_shape(dims({count, width}));
-}
+void require_rows(const Input& rows, std::size_t count, std::size_t width) { rows.require_shape(dims({count, width})); }
 
 TensorPtr new_message(TF_OpKernelContext* context, const RowMessage& layout) {
   return allocate_output(context, 0, TF_FLOAT, sizeof(float), dims({layout.floats()}));
@@ -241,9 +243,8 @@ void unpack_rows(const WidthsKernel& kernel, TF_OpKernelContext* context) {
   for (std::size_t i = 0; i < kernel.widths.size(); ++i) {
     rows.push_back(new_rows(context, i, inbox.keys_of(i), kernel.widths[i]));
   }
-  parallel::run(rows.size(), [&](std::size_t i) {
-    layout.unpack(inbox, i, message.data<float>(), writable<float>(rows[i]));
-  });
+  parallel::run(rows.size(),
+                [&](std::size_t i) { layout.unpack(inbox, i, message.data<float>(), writable<float>(rows[i])); });
 }
 
 // The inputs from `first` on, places of each table and then targets: none where each place has a row of its own.
@@ -315,37 +316,43 @@ void register_exchange_ops() {
                {"keys: N * int64", "bags: N * int64"},
                {"message: int64", "lengths: int32", "counts: int32", "places: N * int32", "targets: N * int32"},
                {"N: int >= 1", "ranks: int >= 1", "owners: list(int)", "distinct: list(bool)", "widths: list(int)"},
-               &partition_shape, false},
+               &partition_shape,
+               false},
               made<PartitionKernel, &make_partition, &partition_keys>());
   register_op({"RecUnpackKeys",
                {"message: int64", "lengths: int32"},
                {"counts: int32", "keys: N * int64"},
                {"N: int >= 1"},
-               &unknown_shape, false},
+               &unknown_shape,
+               false},
               made<TablesKernel, &make_tables, &unpack_keys>());
   register_op({"RecPackRows",
                {"rows: N * float", "asked: int64", "lengths: int32"},
                {"message: float"},
                {"N: int >= 1"},
-               &message_shape, false},
+               &message_shape,
+               false},
               stateless<&pack_rows>());
   register_op({"RecUnpackRows",
                {"message: float", "asked: int64", "lengths: int32"},
                {"rows: N * float"},
                {"N: int >= 1", "widths: list(int)"},
-               &unknown_shape, false},
+               &unknown_shape,
+               false},
               made<WidthsKernel, &make_widths, &unpack_rows>());
   register_op({"RecSpreadRows",
                {"message: float", "counts: int32", "bags: int64", "places: N * int32", "targets: N * int32"},
                {"rows: N * float"},
                {"N: int >= 1", "widths: list(int)"},
-               &unknown_shape, false},
+               &unknown_shape,
+               false},
               made<WidthsKernel, &make_widths, &spread_rows>());
   register_op({"RecSumRows",
                {"gradients: N * float", "counts: int32", "places: N * int32", "targets: N * int32"},
                {"message: float"},
                {"N: int >= 1"},
-               &message_shape, false},
+               &message_shape,
+               false},
               stateless<&sum_rows>());
 }
 

@@ -45,12 +45,9 @@ void register_expansion_ops() {
                      {"Tkey: {int32, int64} = DT_INT64"},
                      &expand_shape},
                     stateless<&expand<std::int32_t>>(), stateless<&expand<std::int64_t>>());
-  register_op({"RecLookupAt",
-               {"handle: int64", "anchor: float", "addresses: int64"},
-               {"rows: float"},
-               {},
-               &lookup_shape},
-              stateless<&lookup_at>());
+  register_op(
+      {"RecLookupAt", {"handle: int64", "anchor: float", "addresses: int64"}, {"rows: float"}, {}, &lookup_shape},
+      stateless<&lookup_at>());
 }
 
 }  // namespace recmigrate::ops

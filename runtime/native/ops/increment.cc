@@ -1,9 +1,10 @@
 // RecChangedRows: which rows of a snapshot are not those of an earlier one. It sees tensors only, no table.
+#include "store/increment.h"
+
 #include <algorithm>
 
 #include "ops/kernel.h"
 #include "ops/shapes.h"
-#include "store/increment.h"
 
 namespace recmigrate::ops {
 namespace {

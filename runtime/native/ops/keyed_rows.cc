@@ -1,5 +1,5 @@
-// RecExportRows and RecImportRows: all that is known of a table's keys as tensors of its own each, by ascending bucket and
-// key, for checkpoints that keep optimizer slots as tables beside the one of the values.
+// RecExportRows and RecImportRows: all that is known of a table's keys as tensors of its own each, by ascending bucket
+// and key, for checkpoints that keep optimizer slots as tables beside the one of the values.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -37,7 +37,8 @@ std::vector<std::size_t> in_order(const std::vector<std::int64_t>& keys) {
 }
 
 std::int64_t* ints(TF_OpKernelContext* context, int index, std::size_t count) {
-  const TensorPtr tensor = allocate_output(context, index, TF_INT64, sizeof(std::int64_t), {static_cast<std::int64_t>(count)});
+  const TensorPtr tensor =
+      allocate_output(context, index, TF_INT64, sizeof(std::int64_t), {static_cast<std::int64_t>(count)});
   return writable<std::int64_t>(tensor);
 }
 
@@ -168,7 +169,8 @@ void add_sightings(TF_OpKernelContext* context, int first, SeenKeys& seen) {
   }
 }
 
-// Where keys are among those of a table's rows. A slot has mostly the same keys in the same order; then nothing is built.
+// Where keys are among those of a table's rows. A slot has mostly the same keys in the same order; then nothing is
+// built.
 class Places {
  public:
   explicit Places(const Input& keys) noexcept : keys_(keys.data<std::int64_t>()), count_(keys.elements()) {}
@@ -203,8 +205,8 @@ void join_slot(const Input& keys, const Input& values, Places& rows, std::size_t
   }
 }
 
-// Inputs are handle, seed, keys [n], counts [n], times [n], values [n, dim], keys, counts and times of those that wait, and
-// what Bloom filters there were with their counters; then keys and values [m, dim] of each slot.
+// Inputs are handle, seed, keys [n], counts [n], times [n], values [n, dim], keys, counts and times of those that wait,
+// and what Bloom filters there were with their counters; then keys and values [m, dim] of each slot.
 void import_rows(const ImportKernel& kernel, TF_OpKernelContext* context) {
   const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
   const std::size_t dim = table->dim();

@@ -1,5 +1,5 @@
-// RecPadParts makes the parts of a message that go to several ranks equally long, for an exchange that wants them so, and
-// RecCutParts undoes it.
+// RecPadParts makes the parts of a message that go to several ranks equally long, for an exchange that wants them so,
+// and RecCutParts undoes it.
 #include <algorithm>
 #include <cstring>
 
@@ -38,17 +38,18 @@ void pad_parts(TF_OpKernelContext* context) {
   if (length < 0) fail_invalid("parts cannot have " + std::to_string(length) + " rows");
   const std::int64_t width = values.shape()[1];
   const std::size_t item = TF_DataTypeSize(values.type());
-  const TensorPtr padded = allocate_output(context, 0, values.type(), item,
-                                           {static_cast<std::int64_t>(counts.elements()), length, width});
+  const TensorPtr padded =
+      allocate_output(context, 0, values.type(), item, {static_cast<std::int64_t>(counts.elements()), length, width});
   auto* to = writable<char>(padded);
   const auto* from = values.data<char>();
   const std::size_t bytes = static_cast<std::size_t>(width) * item;
   const auto rows = static_cast<std::size_t>(values.shape()[0]);
   const std::size_t room = static_cast<std::size_t>(length) * bytes;
-  for_each_part(counts, static_cast<std::size_t>(length), rows, bytes, [&](std::size_t source, std::size_t target, std::size_t size) {
-    if (size != 0) std::memcpy(to + target, from + source, size);
-    if (size != room) std::memset(to + target + size, 0, room - size);
-  });
+  for_each_part(counts, static_cast<std::size_t>(length), rows, bytes,
+                [&](std::size_t source, std::size_t target, std::size_t size) {
+                  if (size != 0) std::memcpy(to + target, from + source, size);
+                  if (size != room) std::memset(to + target + size, 0, room - size);
+                });
 }
 
 void cut_parts(TF_OpKernelContext* context) {
@@ -81,8 +82,9 @@ constexpr auto kValues = "T: {int32, int64, float, double}";
 }  // namespace
 
 void register_parts_ops() {
-  register_op({"RecPadParts", {"values: T", "counts: int32", "length: int32"}, {"padded: T"}, {kValues}, &padded_shape, false},
-              stateless<&pad_parts>());
+  register_op(
+      {"RecPadParts", {"values: T", "counts: int32", "length: int32"}, {"padded: T"}, {kValues}, &padded_shape, false},
+      stateless<&pad_parts>());
   register_op({"RecCutParts", {"padded: T", "counts: int32"}, {"values: T"}, {kValues}, &matrix_shape, false},
               stateless<&cut_parts>());
 }

@@ -1,10 +1,11 @@
 // RecPooledLookup, RecPooledLookupOrInsert: ids in bags to one row per bag; no vector per id is ever made. The same for
 // many tables at once are RecPooledLookupGroup and RecPooledLookupOrInsertGroup.
+#include "ops/pooled.h"
+
 #include <algorithm>
 
 #include "ops/anchor.h"
 #include "ops/chains.h"
-#include "ops/pooled.h"
 #include "ops/registry.h"
 #include "ops/row_window.h"
 #include "ops/shapes.h"
@@ -56,12 +57,16 @@ void pool(const PoolingRules& rules, const Bags& bags, const RowReader& reader, 
   });
 }
 
-// One table's part of a lookup, checked and with its output. Inputs: handle, anchor, keys, layout, weights, rows, max_norm.
+// One table's part of a lookup, checked and with its output. Inputs: handle, anchor, keys, layout, weights, rows,
+// max_norm.
 class Lookup {
  public:
   Lookup(TF_OpKernelContext* context, Ports ports, const PoolingRules& rules)
-      : rules_(rules), table_(find_table(Input(context, ports[0], "handle").scalar<std::int64_t>())),
-        bags_(context, ports, 2, rules), norm_(context, ports[6], "max_norm"), max_norm_(max_norm_of(norm_)) {
+      : rules_(rules),
+        table_(find_table(Input(context, ports[0], "handle").scalar<std::int64_t>())),
+        bags_(context, ports, 2, rules),
+        norm_(context, ports[6], "max_norm"),
+        max_norm_(max_norm_of(norm_)) {
     require_anchor(Input(context, ports[1], "anchor"), *table_);
     out_ = allocate_output(context, ports[0], TF_FLOAT, sizeof(float),
                            {static_cast<std::int64_t>(bags_.count()), static_cast<std::int64_t>(table_->dim())});
@@ -108,16 +113,17 @@ void register_lookups(const char* name, const char* group_name, void (*compute)(
                       "max_norm: float"},
                      {"pooled: float"},
                      pooling_attributes({"Tkey: {int32, int64} = DT_INT64", "combiner: {'sum', 'mean', 'sqrtn'}",
-                                 "splits: bool = false", "weighted: bool = false"}),
+                                         "splits: bool = false", "weighted: bool = false"}),
                      &pooled_shape},
                     kernel, kernel);
-  register_op({group_name,
-               {"handles: N * int64", "anchors: N * float", "keys: N * int64", "layouts: N * int64",
-                "weights: N * float", "rows: N * int64", "max_norms: N * float"},
-               {"pooled: N * float"},
-               pooling_attributes({"N: int >= 1", "combiners: list(string)", "splits: list(bool)", "weighted: list(bool)"}),
-               &pooled_shape},
-              pooling_kernel<true, false>(compute));
+  register_op(
+      {group_name,
+       {"handles: N * int64", "anchors: N * float", "keys: N * int64", "layouts: N * int64", "weights: N * float",
+        "rows: N * int64", "max_norms: N * float"},
+       {"pooled: N * float"},
+       pooling_attributes({"N: int >= 1", "combiners: list(string)", "splits: list(bool)", "weighted: list(bool)"}),
+       &pooled_shape},
+      pooling_kernel<true, false>(compute));
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ std::vector<float> divided(const PoolingRules& rules, const Bags& bags, const fl
 }
 
 // Gradients of the distinct keys, before the clipping of their rows.
-void sum_by_key(const Bags& bags, const DistinctKeys& distinct, const float* grads, std::size_t dim,
-                std::int64_t* keys, float* sums) {
+void sum_by_key(const Bags& bags, const DistinctKeys& distinct, const float* grads, std::size_t dim, std::int64_t* keys,
+                float* sums) {
   const std::vector<std::uint32_t> bag_of = bags.bag_of();
   distinct.for_each_part([&](const DistinctPart& part) {
     std::copy_n(part.keys, part.distinct, keys + part.begin);
@@ -84,14 +84,18 @@ void weigh_bag(const PoolingRules& rules, const Bags& bags, std::size_t bag, Row
   }
 }
 
-// One table's part of a gradient, checked. Inputs: handle, keys, layout, weights, rows, max_norm, grads; outputs: distinct
-// keys, their gradients, and the gradients of the weights when they are asked for.
+// One table's part of a gradient, checked. Inputs: handle, keys, layout, weights, rows, max_norm, grads; outputs:
+// distinct keys, their gradients, and the gradients of the weights when they are asked for.
 class Gradient {
  public:
   Gradient(TF_OpKernelContext* context, Ports ports, const PoolingRules& rules, bool weights)
-      : rules_(rules), table_(find_table(Input(context, ports[0], "handle").scalar<std::int64_t>())),
-        bags_(context, ports, 1, rules), norm_(context, ports[5], "max_norm"), max_norm_(max_norm_of(norm_)),
-        grads_(context, ports[6], "grads"), weights_(weights ? bags_.given() : 0) {
+      : rules_(rules),
+        table_(find_table(Input(context, ports[0], "handle").scalar<std::int64_t>())),
+        bags_(context, ports, 1, rules),
+        norm_(context, ports[5], "max_norm"),
+        max_norm_(max_norm_of(norm_)),
+        grads_(context, ports[6], "grads"),
+        weights_(weights ? bags_.given() : 0) {
     grads_.require_shape({static_cast<std::int64_t>(bags_.count()), static_cast<std::int64_t>(table_->dim())});
   }
 
@@ -100,10 +104,9 @@ class Gradient {
   void allocate(TF_OpKernelContext* context, Ports ports) {
     const auto count = static_cast<std::int64_t>(distinct_->size());
     keys_ = allocate_output(context, ports[0], TF_INT64, sizeof(std::int64_t), {count});
-    sums_ = allocate_output(context, ports[1], TF_FLOAT, sizeof(float),
-                            {count, static_cast<std::int64_t>(table_->dim())});
-    weight_grads_ =
-        allocate_output(context, ports[2], TF_FLOAT, sizeof(float), {static_cast<std::int64_t>(weights_)});
+    sums_ =
+        allocate_output(context, ports[1], TF_FLOAT, sizeof(float), {count, static_cast<std::int64_t>(table_->dim())});
+    weight_grads_ = allocate_output(context, ports[2], TF_FLOAT, sizeof(float), {static_cast<std::int64_t>(weights_)});
   }
 
   void run() const {
@@ -133,7 +136,8 @@ class Gradient {
     table_->view_found(distinct_->ids(), [&](const RowReader& reader) {
       bags_.for_ranges([&](std::size_t begin, std::size_t end) {
         RowWindow rows(reader, bags_.begin(begin), bags_.begin(end), max_norm_, dim);
-        for (std::size_t bag = begin; bag < end; ++bag) weigh_bag(rules_, bags_, bag, rows, grads + bag * dim, dim, out);
+        for (std::size_t bag = begin; bag < end; ++bag)
+          weigh_bag(rules_, bags_, bag, rows, grads + bag * dim, dim, out);
       });
     });
   }
@@ -172,20 +176,21 @@ void compute_gradient(void* given, TF_OpKernelContext* context) noexcept {
 
 void register_pooled_gradients() {
   const KernelFunctions kernel = pooling_kernel<false, true>(&compute_gradient);
-  register_keyed_op({"RecPooledGradient",
-                     {"handle: int64", "keys: Tkey", "layout: int64", "weights: float", "rows: int64",
-                      "max_norm: float", "grads: float"},
-                     {"unique_keys: int64", "sums: float", "weight_grads: float"},
-                     pooling_attributes({"Tkey: {int32, int64} = DT_INT64", "combiner: {'sum', 'mean', 'sqrtn'}",
-                                 "splits: bool = false", "weighted: bool = false", "weight_gradient: bool = true"}),
-                     &pooled_gradient_shape},
-                    kernel, kernel);
+  register_keyed_op(
+      {"RecPooledGradient",
+       {"handle: int64", "keys: Tkey", "layout: int64", "weights: float", "rows: int64", "max_norm: float",
+        "grads: float"},
+       {"unique_keys: int64", "sums: float", "weight_grads: float"},
+       pooling_attributes({"Tkey: {int32, int64} = DT_INT64", "combiner: {'sum', 'mean', 'sqrtn'}",
+                           "splits: bool = false", "weighted: bool = false", "weight_gradient: bool = true"}),
+       &pooled_gradient_shape},
+      kernel, kernel);
   register_op({"RecPooledGradientGroup",
                {"handles: N * int64", "keys: N * int64", "layouts: N * int64", "weights: N * float", "rows: N * int64",
                 "max_norms: N * float", "grads: N * float"},
                {"unique_keys: N * int64", "sums: N * float", "weight_grads: N * float"},
-               pooling_attributes({"N: int >= 1", "combiners: list(string)", "splits: list(bool)", "weighted: list(bool)",
-                           "weight_gradients: list(bool)"}),
+               pooling_attributes({"N: int >= 1", "combiners: list(string)", "splits: list(bool)",
+                                   "weighted: list(bool)", "weight_gradients: list(bool)"}),
                &pooled_gradient_shape},
               pooling_kernel<true, true>(&compute_gradient));
 }

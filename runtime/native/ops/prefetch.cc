@@ -1,6 +1,6 @@
-// RecPrefetchKeys: passes keys on, and has their rows read ahead for the look-up of a later step where they lie in tiers
-// below memory. A table is named by the `instance` of the op that makes it, since a pipeline may be built before the table is
-// there, in a function that can take no handle, and may outlive it: then nothing is read.
+// RecPrefetchKeys: passes keys on, and has their rows read ahead for the look-up of a later step where they lie in
+// tiers below memory. A table is named by the `instance` of the op that makes it, since a pipeline may be built before
+// the table is there, in a function that can take no handle, and may outlive it: then nothing is read.
 #include <algorithm>
 #include <memory>
 #include <type_traits>

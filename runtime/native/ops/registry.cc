@@ -57,9 +57,10 @@ std::shared_ptr<Table> find_table(std::int64_t handle) {
   const std::shared_lock<std::shared_mutex> lock(all.mutex);
   const auto found = all.tables.find(handle);
   if (found == all.tables.end()) {
-    fail_invalid("no table has the handle " + std::to_string(handle) +
-                 "; a handle is valid only in the session whose RecTableHandle op gave it: run the init op or restore a "
-                 "checkpoint in this session");
+    fail_invalid(
+        "no table has the handle " + std::to_string(handle) +
+        "; a handle is valid only in the session whose RecTableHandle op gave it: run the init op or restore a "
+        "checkpoint in this session");
   }
   return found->second;
 }

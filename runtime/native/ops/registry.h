@@ -10,8 +10,8 @@
 
 namespace recmigrate::ops {
 
-// Makes the table findable and returns its handle, which no other table of this process ever gets. `instance` is that of
-// the op that made it: the tables that sessions make of one graph share it.
+// Makes the table findable and returns its handle, which no other table of this process ever gets. `instance` is that
+// of the op that made it: the tables that sessions make of one graph share it.
 [[nodiscard]] std::int64_t register_table(std::shared_ptr<Table> table, const std::string& instance);
 
 // Forgets the handle; running ops keep the table alive until they end.

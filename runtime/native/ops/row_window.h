@@ -12,8 +12,13 @@ class RowWindow {
  public:
   // Ids from `begin` to `end`; `max_norm` may be null.
   RowWindow(const RowReader& reader, std::size_t begin, std::size_t end, const float* max_norm, std::size_t dim)
-      : reader_(reader), filled_(begin), end_(end), max_norm_(max_norm), dim_(dim),
-        scratch_(new float[kRing * dim]), clipped_(max_norm == nullptr ? nullptr : new float[kRing * dim]) {}
+      : reader_(reader),
+        filled_(begin),
+        end_(end),
+        max_norm_(max_norm),
+        dim_(dim),
+        scratch_(new float[kRing * dim]),
+        clipped_(max_norm == nullptr ? nullptr : new float[kRing * dim]) {}
 
   // Makes the rows of ids [at, at + count) available, count <= kPiece; `at` must not go back.
   void fetch(std::size_t at, std::size_t count) {

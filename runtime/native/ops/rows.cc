@@ -49,10 +49,14 @@ void snapshot(TF_OpKernelContext* context) {
 // What `import` and `merge` take, checked against each other and the table.
 struct Rows {
   Rows(TF_OpKernelContext* context, const Table& table)
-      : keys(context, 1, "keys"), values(context, 2, "values"), slots(context, 3, "slots"), meta_input(context, 4, "meta") {
+      : keys(context, 1, "keys"),
+        values(context, 2, "values"),
+        slots(context, 3, "slots"),
+        meta_input(context, 4, "meta") {
     keys.require_rank(1);
     meta_input.require_rank(1);
-    meta = TableMeta::from_vector(meta_input.data<std::int64_t>(), meta_input.elements(), "table '" + table.name() + "'");
+    meta =
+        TableMeta::from_vector(meta_input.data<std::int64_t>(), meta_input.elements(), "table '" + table.name() + "'");
     const auto count = static_cast<std::int64_t>(keys.elements());
     const auto dim = static_cast<std::int64_t>(table.dim());
     values.require_shape({count, dim});
@@ -98,13 +102,14 @@ void remove(TF_OpKernelContext* context) {
 
 void begin(TF_OpKernelContext* context) {
   const std::shared_ptr<Table> table = table_of(context);
-  table->begin(Input(context, 1, "optimizer").scalar<std::int64_t>(), Input(context, 2, "steps").scalar<std::int64_t>());
+  table->begin(Input(context, 1, "optimizer").scalar<std::int64_t>(),
+               Input(context, 2, "steps").scalar<std::int64_t>());
 }
 
 void reset(TF_OpKernelContext* context) { table_of(context)->reset(); }
 
-// What tells one rule and its rate from others in 31 bits: 15 of a hash of the tables' rules, and 16 of the logarithm of
-// the sum of their rates, in steps of a 256th. 0 where a table was not trained yet.
+// What tells one rule and its rate from others in 31 bits: 15 of a hash of the tables' rules, and 16 of the logarithm
+// of the sum of their rates, in steps of a 256th. 0 where a table was not trained yet.
 void trained_by(TF_OpKernelContext* context) {
   const int tables = TF_NumInputs(context);
   const TensorPtr mark = allocate_output(context, 0, TF_INT32, sizeof(std::int32_t), {});

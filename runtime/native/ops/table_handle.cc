@@ -67,9 +67,7 @@ void destroy(void* kernel) noexcept {
   delete static_cast<State*>(kernel);
 }
 
-void forget_table(TF_OpKernelContext* context) {
-  unregister_table(Input(context, 0, "handle").scalar<std::int64_t>());
-}
+void forget_table(TF_OpKernelContext* context) { unregister_table(Input(context, 0, "handle").scalar<std::int64_t>()); }
 
 template <typename State>
 void register_source(const char* name) {

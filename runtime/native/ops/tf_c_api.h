@@ -13,7 +13,14 @@ struct TF_ShapeHandle;
 struct TF_ShapeInferenceContext;
 
 #ifndef RECMIGRATE_REAL_TF_TYPES
-typedef enum TF_DataType { TF_FLOAT = 1, TF_INT32 = 3, TF_UINT8 = 4, TF_INT64 = 9, TF_BOOL = 10, TF_DATA_TYPE_LAST = 0x7fffffff } TF_DataType;
+typedef enum TF_DataType {
+  TF_FLOAT = 1,
+  TF_INT32 = 3,
+  TF_UINT8 = 4,
+  TF_INT64 = 9,
+  TF_BOOL = 10,
+  TF_DATA_TYPE_LAST = 0x7fffffff
+} TF_DataType;
 typedef enum TF_Code {
   TF_OK = 0,
   TF_INVALID_ARGUMENT = 3,
@@ -34,8 +41,10 @@ typedef struct TF_OpKernelConstruction TF_OpKernelConstruction;
 typedef struct TF_OpKernelContext TF_OpKernelContext;
 #endif
 
-static_assert(TF_FLOAT == 1 && TF_INT32 == 3 && TF_UINT8 == 4 && TF_INT64 == 9 && TF_BOOL == 10, "the numbers are part of the binary interface");
-static_assert(TF_OK == 0 && TF_INVALID_ARGUMENT == 3 && TF_RESOURCE_EXHAUSTED == 8 && TF_INTERNAL == 13 && TF_DATA_LOSS == 15,
+static_assert(TF_FLOAT == 1 && TF_INT32 == 3 && TF_UINT8 == 4 && TF_INT64 == 9 && TF_BOOL == 10,
+              "the numbers are part of the binary interface");
+static_assert(TF_OK == 0 && TF_INVALID_ARGUMENT == 3 && TF_RESOURCE_EXHAUSTED == 8 && TF_INTERNAL == 13 &&
+                  TF_DATA_LOSS == 15,
               "the numbers are part of the binary interface");
 
 // Status and tensors.
@@ -60,8 +69,9 @@ extern void TF_OpDefinitionBuilderAddAttr(TF_OpDefinitionBuilder* builder, const
 extern void TF_OpDefinitionBuilderAddInput(TF_OpDefinitionBuilder* builder, const char* input_spec);
 extern void TF_OpDefinitionBuilderAddOutput(TF_OpDefinitionBuilder* builder, const char* output_spec);
 extern void TF_OpDefinitionBuilderSetIsStateful(TF_OpDefinitionBuilder* builder, bool is_stateful);
-extern void TF_OpDefinitionBuilderSetShapeInferenceFunction(
-    TF_OpDefinitionBuilder* builder, void (*shape_inference_func)(TF_ShapeInferenceContext* ctx, TF_Status* status));
+extern void TF_OpDefinitionBuilderSetShapeInferenceFunction(TF_OpDefinitionBuilder* builder,
+                                                            void (*shape_inference_func)(TF_ShapeInferenceContext* ctx,
+                                                                                         TF_Status* status));
 
 // Shape inference.
 extern TF_ShapeHandle* TF_NewShapeHandle();
@@ -94,12 +104,12 @@ extern void TF_OpKernelConstruction_GetAttrSize(TF_OpKernelConstruction* ctx, co
                                                 int32_t* total_size, TF_Status* status);
 extern void TF_OpKernelConstruction_GetAttrInt64(TF_OpKernelConstruction* ctx, const char* attr_name, int64_t* val,
                                                  TF_Status* status);
-extern void TF_OpKernelConstruction_GetAttrBool(TF_OpKernelConstruction* ctx, const char* attr_name,
-                                                unsigned char* val, TF_Status* status);
+extern void TF_OpKernelConstruction_GetAttrBool(TF_OpKernelConstruction* ctx, const char* attr_name, unsigned char* val,
+                                                TF_Status* status);
 extern void TF_OpKernelConstruction_GetAttrFloat(TF_OpKernelConstruction* ctx, const char* attr_name, float* val,
                                                  TF_Status* status);
-extern void TF_OpKernelConstruction_GetAttrInt64List(TF_OpKernelConstruction* ctx, const char* attr_name,
-                                                     int64_t* vals, int max_vals, TF_Status* status);
+extern void TF_OpKernelConstruction_GetAttrInt64List(TF_OpKernelConstruction* ctx, const char* attr_name, int64_t* vals,
+                                                     int max_vals, TF_Status* status);
 extern void TF_OpKernelConstruction_GetAttrFloatList(TF_OpKernelConstruction* ctx, const char* attr_name, float* vals,
                                                      int max_vals, TF_Status* status);
 extern void TF_OpKernelConstruction_GetAttrBoolList(TF_OpKernelConstruction* ctx, const char* attr_name,

@@ -47,10 +47,17 @@ int intra_op_threads(const unsigned char* config, std::size_t bytes) noexcept {
         if (tag >> 3 == kIntraOpField) return static_cast<int>(value);
         break;
       }
-      case 1: skipped = 8; break;
-      case 2: skipped = varint(at, end); break;
-      case 5: skipped = 4; break;
-      default: return 0;
+      case 1:
+        skipped = 8;
+        break;
+      case 2:
+        skipped = varint(at, end);
+        break;
+      case 5:
+        skipped = 4;
+        break;
+      default:
+        return 0;
     }
     at += std::min<std::uint64_t>(skipped, static_cast<std::uint64_t>(end - at));
   }

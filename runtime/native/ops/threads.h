@@ -5,8 +5,9 @@
 
 namespace recmigrate::ops {
 
-// Sets the pool to the context's intra_op_parallelism_threads, where the session was given one and RECMIGRATE_NUM_THREADS
-// is not set. The pool is one for the process: of several sessions the one whose table is used last decides.
+// Sets the pool to the context's intra_op_parallelism_threads, where the session was given one and
+// RECMIGRATE_NUM_THREADS is not set. The pool is one for the process: of several sessions the one whose table is used
+// last decides.
 void follow_session_threads(TF_OpKernelContext* context);
 
 // The number of intra_op_parallelism_threads in a serialised ConfigProto; 0 when it is not there.

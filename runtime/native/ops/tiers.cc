@@ -27,10 +27,18 @@ void tier_status(TF_OpKernelContext* context) {
       allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), {static_cast<std::int64_t>(tiers.size()), kColumns});
   auto* to = writable<std::int64_t>(output);
   for (const Table::TierStatus& tier : tiers) {
-    const std::uint64_t line[] = {static_cast<std::uint64_t>(tier.medium), tier.capacity, tier.use.rows, tier.found,
-                                  tier.use.medium_bytes, tier.use.memory_bytes, tier.use.read_rows,
-                                  tier.use.written_rows, tier.use.compactions, tier.use.moved_rows,
-                                  tier.prefetched, tier.unused};
+    const std::uint64_t line[] = {static_cast<std::uint64_t>(tier.medium),
+                                  tier.capacity,
+                                  tier.use.rows,
+                                  tier.found,
+                                  tier.use.medium_bytes,
+                                  tier.use.memory_bytes,
+                                  tier.use.read_rows,
+                                  tier.use.written_rows,
+                                  tier.use.compactions,
+                                  tier.use.moved_rows,
+                                  tier.prefetched,
+                                  tier.unused};
     static_assert(sizeof line / sizeof *line == kColumns, "a number for each column");
     for (const std::uint64_t number : line) *to++ = static_cast<std::int64_t>(number);
   }
@@ -39,7 +47,8 @@ void tier_status(TF_OpKernelContext* context) {
 }  // namespace
 
 void register_tier_ops() {
-  register_op({"RecTierOf", {"handle: int64", "keys: int64"}, {"tiers: int32"}, {}, &like_keys_shape}, stateless<&tier_of>());
+  register_op({"RecTierOf", {"handle: int64", "keys: int64"}, {"tiers: int32"}, {}, &like_keys_shape},
+              stateless<&tier_of>());
   register_op({"RecDrainTiers", {"handle: int64"}, {}, {}, &no_shape}, stateless<&drain>());
   register_op({"RecTierStatus", {"handle: int64"}, {"status: int64"}, {}, &matrix_shape}, stateless<&tier_status>());
 }

@@ -1,5 +1,5 @@
-// RecApply, RecApplyAt and RecApplyGroup: one update of the rows of some keys, of the rows at some addresses, or of many
-// tables, which must be different ones.
+// RecApply, RecApplyAt and RecApplyGroup: one update of the rows of some keys, of the rows at some addresses, or of
+// many tables, which must be different ones.
 #include "ops/update.h"
 
 #include <algorithm>
@@ -33,11 +33,12 @@ Update read_update(TF_OpKernelConstruction* construction) {
   update.kind = rule.kind;
   const std::vector<float> starts = floats_attribute(construction, "starts");
   if (starts.size() != rule.slots) {
-    fail_invalid("optimizer " + std::string(rule.name) + " has " + std::to_string(rule.slots) + " slots; `starts` has " +
-                 std::to_string(starts.size()) + " values");
+    fail_invalid("optimizer " + std::string(rule.name) + " has " + std::to_string(rule.slots) +
+                 " slots; `starts` has " + std::to_string(starts.size()) + " values");
   }
   if (!all_finite(starts.data(), starts.size())) {
-    fail_invalid("`starts` of optimizer " + std::string(rule.name) + " holds a NaN or an infinity; slots start with numbers");
+    fail_invalid("`starts` of optimizer " + std::string(rule.name) +
+                 " holds a NaN or an infinity; slots start with numbers");
   }
   std::copy(starts.begin(), starts.end(), update.starts.begin());
   const std::string nonfinite = string_attribute(construction, "on_nonfinite");

@@ -7,8 +7,8 @@
 
 namespace recmigrate::ops {
 
-// The attributes `optimizer`, `starts` and `on_nonfinite`: which rule, what the slots of new rows start with, what to do
-// about gradients that are not finite.
+// The attributes `optimizer`, `starts` and `on_nonfinite`: which rule, what the slots of new rows start with, what to
+// do about gradients that are not finite.
 [[nodiscard]] Update read_update(TF_OpKernelConstruction* construction);
 
 // The kernel's update with this step's hyper-parameters, input `index`.

@@ -8,10 +8,10 @@
 
 namespace recmigrate {
 
-// From bit 0: slot, shard, filling, generation (the rest but the sign). A place gets another generation whenever a row is
-// put there or removed, odd while it holds one, so an address of a row that is gone is found out. Each filling of a table
-// of the process, which begins when it is made, reset or restored, has a number of its own, so an address from before, or
-// of another table, is found out as well.
+// From bit 0: slot, shard, filling, generation (the rest but the sign). A place gets another generation whenever a row
+// is put there or removed, odd while it holds one, so an address of a row that is gone is found out. Each filling of a
+// table of the process, which begins when it is made, reset or restored, has a number of its own, so an address from
+// before, or of another table, is found out as well.
 inline constexpr unsigned kSlotBits = 28;
 inline constexpr unsigned kFillingBits = 12;
 inline constexpr unsigned kFillingAt = kSlotBits + kShardBits;

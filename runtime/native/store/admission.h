@@ -11,7 +11,8 @@ namespace recmigrate {
 
 // A count never wraps: what no longer fits stays at the largest number.
 [[nodiscard]] inline std::uint32_t add_saturated(std::uint32_t count, std::uint64_t more) noexcept {
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(0xffffffffU, std::min<std::uint64_t>(more, 0xffffffffU) + count));
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(0xffffffffU, std::min<std::uint64_t>(more, 0xffffffffU) + count));
 }
 
 struct Sighting {
@@ -42,8 +43,8 @@ class Sightings {
   // Forgets a key; returns false when it was not known.
   bool erase(std::uint64_t hash, std::int64_t key) noexcept;
 
-  // Forgets the keys seen longest ago, so that `more` further keys find room, or as many as there can be, and some beyond.
-  // Among keys of one time the smallest goes first.
+  // Forgets the keys seen longest ago, so that `more` further keys find room, or as many as there can be, and some
+  // beyond. Among keys of one time the smallest goes first.
   void thin(std::size_t more);
 
   // Calls visit(key, sighting) for every key, in the order of the hashes' places.

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kSegment = 16384;  // ids per task of the sort
 
-// Numbers the distinct keys of one part. Most parts repeat few keys often: the table of numbers, kept nearly empty so that
-// the first place looked at is the right one, stays in the first level of the cache.
+// Numbers the distinct keys of one part. Most parts repeat few keys often: the table of numbers, kept nearly empty so
+// that the first place looked at is the right one, stays in the first level of the cache.
 class Numbering {
  public:
   Numbering() : known_(kSmallest / kSparse + 2), taken_(kSmallest / kSparse + 2) { resize(kSmallest); }
@@ -76,7 +76,8 @@ class Numbering {
   }
 
   // Multiplication spreads well enough here: the keys of a part were chosen by a better hash.
-  [[nodiscard]] std::size_t find(const std::uint32_t* places, const std::int64_t* known, std::int64_t key) const noexcept {
+  [[nodiscard]] std::size_t find(const std::uint32_t* places, const std::int64_t* known,
+                                 std::int64_t key) const noexcept {
     std::size_t at = static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15ULL >> shift_;
     while (known[places[at]] != key) at = (at + 1) & mask_;
     return at;
@@ -146,7 +147,7 @@ Batch::Batch(IdKind kind, std::size_t count)
 
 Batch::Batch(const std::int64_t* ids, std::size_t count, IdKind kind, Division division) : Batch(kind, count) {
   static_assert(kShards <= 64, "a bit per shard");
-  division == Division::few && count <= kFew ? leave_undivided(ids) : sort(ids);
+  division == Division::few&& count <= kFew ? leave_undivided(ids) : sort(ids);
 }
 
 // All ids are part 0, in input order.
@@ -181,9 +182,7 @@ Batch Batch::distinct_only() const {
   return result;
 }
 
-std::size_t Batch::distinct() const noexcept {
-  return std::accumulate(distinct_, distinct_ + kShards, std::size_t{0});
-}
+std::size_t Batch::distinct() const noexcept { return std::accumulate(distinct_, distinct_ + kShards, std::size_t{0}); }
 
 std::size_t Batch::first_repeated() const noexcept {
   std::size_t first = count_;
@@ -234,7 +233,8 @@ void Batch::order_parts() {
   for (std::size_t part = 0; part < kShards; ++part) {
     if (ids(part) != 0) order_.push_back(static_cast<std::uint8_t>(part));
   }
-  std::sort(order_.begin(), order_.end(), [this](std::uint8_t a, std::uint8_t b) { return this->ids(a) > this->ids(b); });
+  std::sort(order_.begin(), order_.end(),
+            [this](std::uint8_t a, std::uint8_t b) { return this->ids(a) > this->ids(b); });
 }
 
 void Batch::start_numbers() { numbering_of_thread().forget(); }  // what one that ran out of memory left

@@ -44,8 +44,13 @@ std::vector<std::int64_t> BloomConfig::identity(std::size_t filters) const {
   constexpr std::int64_t kFormat = 1;
   std::int64_t rate = 0;
   std::memcpy(&rate, &false_positive_rate, sizeof rate);
-  return {kFormat, static_cast<std::int64_t>(filters), hashes_of(*this),
-          static_cast<std::int64_t>(cells_of(*this, filters)), counter_bits, max_elements, rate};
+  return {kFormat,
+          static_cast<std::int64_t>(filters),
+          hashes_of(*this),
+          static_cast<std::int64_t>(cells_of(*this, filters)),
+          counter_bits,
+          max_elements,
+          rate};
 }
 
 CountingBloom::CountingBloom(const BloomConfig& config, std::size_t parts)

@@ -19,13 +19,13 @@ struct BloomConfig {
   }
   // Throws InvalidInput that names `owner` and the entry.
   void check(const std::string& owner) const;
-  // What tells as many filters made with these from others, so that counters of theirs are not mistaken: format, filters,
-  // hashes, counters of each, bits of a counter, elements and the bits of the rate.
+  // What tells as many filters made with these from others, so that counters of theirs are not mistaken: format,
+  // filters, hashes, counters of each, bits of a counter, elements and the bits of the rate.
   [[nodiscard]] std::vector<std::int64_t> identity(std::size_t filters) const;
 };
 
-// Never counts a key too low until a counter is full, where it stays. The same calls give the same counts on any machine.
-// Not thread-safe.
+// Never counts a key too low until a counter is full, where it stays. The same calls give the same counts on any
+// machine. Not thread-safe.
 class CountingBloom {
  public:
   // Takes `parts`-th of the elements: one filter of as many that share a table. The config was checked.
@@ -40,8 +40,8 @@ class CountingBloom {
   // How often the key was seen, or more. `hash` is hash_key(key), here and below.
   [[nodiscard]] std::uint32_t count(std::uint64_t hash) const noexcept;
 
-  // Counts the key `more` times and returns the new count. Of the key's counters only those move that are too low for it:
-  // so others that share one with it are disturbed least.
+  // Counts the key `more` times and returns the new count. Of the key's counters only those move that are too low for
+  // it: so others that share one with it are disturbed least.
   std::uint32_t add(std::uint64_t hash, std::uint64_t more) noexcept;
 
   // The counters as they go into a checkpoint, and back: `bytes()` of them.

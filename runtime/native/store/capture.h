@@ -30,8 +30,8 @@ class ShardCapture {
  public:
   [[nodiscard]] bool active() const noexcept { return active_; }
 
-  // Freezes the set of rows: slots below `used` but the `free` ones. They will go to `to` from row `begin` on, in order of
-  // slots, once `start` has told where that is. Returns their number. Throws std::bad_alloc.
+  // Freezes the set of rows: slots below `used` but the `free` ones. They will go to `to` from row `begin` on, in order
+  // of slots, once `start` has told where that is. Returns their number. Throws std::bad_alloc.
   [[nodiscard]] std::size_t freeze(Slot used, const FreeSlots& free, const Rows& rows);
   // Rows go there as they are after the last of `steps`, which may be null.
   void start(const RowLayout& layout, const Destination& to, std::size_t begin,

@@ -62,7 +62,8 @@ void adam_value(const DeferredSteps& steps, const float* row, std::size_t dim, f
 }
 
 RECMIGRATE_VECTOR_CLONES
-void adam_row(const DeferredSteps& given, float* __restrict w, float* __restrict m, float* __restrict v, std::size_t dim) noexcept {
+void adam_row(const DeferredSteps& given, float* __restrict w, float* __restrict m, float* __restrict v,
+              std::size_t dim) noexcept {
   const DeferredSteps steps = given;
   for (std::size_t i = 0; i < dim; ++i) {
     w[i] = adam_moved(steps, w[i], m[i], v[i]);
@@ -124,7 +125,8 @@ bool Deferred::needs_sizes() const noexcept {
 bool Deferred::full() const noexcept { return now_ >= kMostSteps || shrinkage() < kLeastLeft; }
 
 std::size_t Deferred::bytes() const noexcept {
-  return terms_.capacity() * sizeof terms_[0] + left_.capacity() * sizeof(double) + (sizes_.capacity() + shares_.capacity()) * sizeof(float);
+  return terms_.capacity() * sizeof terms_[0] + left_.capacity() * sizeof(double) +
+         (sizes_.capacity() + shares_.capacity()) * sizeof(float);
 }
 
 void Deferred::check(const Update& update) {
@@ -207,7 +209,8 @@ void Deferred::value(const float* row, std::uint32_t from, std::size_t dim, floa
 
 void Deferred::catch_up(float* row, std::uint32_t from, std::size_t dim) const noexcept {
   if (from >= now_) return;
-  if (is_adam(kind_) && !needs_steps(row, from, dim)) return adam_row(steps_since(from), row, row + dim, row + 2 * dim, dim);
+  if (is_adam(kind_) && !needs_steps(row, from, dim))
+    return adam_row(steps_since(from), row, row + dim, row + 2 * dim, dim);
   value(row, from, dim, row);
   for (std::size_t i = dim; i < 2 * dim; ++i) row[i] *= power1_(now_ - from);
   for (std::size_t i = 2 * dim; is_adam(kind_) && i < 3 * dim; ++i) row[i] *= power2_(now_ - from);

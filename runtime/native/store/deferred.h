@@ -1,5 +1,6 @@
-// Optimizers that move every row at every step, at the cost of the rows of a batch. A step without a gradient is known in
-// advance, so a row keeps the number of the last step that it took, and takes all later ones at once when it is needed.
+// Optimizers that move every row at every step, at the cost of the rows of a batch. A step without a gradient is known
+// in advance, so a row keeps the number of the last step that it took, and takes all later ones at once when it is
+// needed.
 #pragma once
 
 #include <array>
@@ -40,14 +41,15 @@ struct DeferredSteps {
 };
 
 // The steps that a table took, and what they do to a row that has no gradient in them. Of a step it keeps 16 bytes, 8
-// more with weight decay or a scaled epsilon. Rows are value[dim], then the rule's slots. Not synchronised: `append` excludes all other calls.
+// more with weight decay or a scaled epsilon. Rows are value[dim], then the rule's slots. Not synchronised: `append`
+// excludes all other calls.
 //
 // Adam. Without gradients m and v are known: after j steps m b1^j and v b2^j. With q = 1 / sqrt(b2), r = b1 q and
 // u = epsilon / (sqrt(v) + epsilon), step j takes off  a_j m / (sqrt(v) + epsilon) * r^j / (1 + u (q^j - 1)).
 // q^j - 1 stays small as long as r^j is not negligible, so a few terms of the series in u (q^j - 1) are exact to a
-// float, and their coefficients, the sums of a_j r^j (q^j - 1)^n, are the same for all rows that took the same last step.
-// Where step j has c_j epsilon, c_j <= 1, q^j becomes c_j q^j: the same series, but for the first thousands of steps, in
-// which c_j is far from 1, only for rows whose u is small.
+// float, and their coefficients, the sums of a_j r^j (q^j - 1)^n, are the same for all rows that took the same last
+// step. Where step j has c_j epsilon, c_j <= 1, q^j becomes c_j q^j: the same series, but for the first thousands of
+// steps, in which c_j is far from 1, only for rows whose u is small.
 class Deferred {
  public:
   // Takes over the constants of the first update; `is_deferred(update.kind)`.

@@ -22,7 +22,8 @@ class LimitReached : public std::length_error {
 // they were, except those that the message names.
 class StorageFailed : public std::runtime_error {
  public:
-  explicit StorageFailed(const std::string& message, bool damaged = false) : std::runtime_error(message), damaged_(damaged) {}
+  explicit StorageFailed(const std::string& message, bool damaged = false)
+      : std::runtime_error(message), damaged_(damaged) {}
   // Whether a stored row is lost.
   [[nodiscard]] bool damaged() const noexcept { return damaged_; }
 

@@ -12,8 +12,6 @@ namespace recmigrate {
   return word ^ (word >> 31);
 }
 
-[[nodiscard]] inline std::uint64_t hash_key(std::int64_t key) noexcept {
-  return mix(static_cast<std::uint64_t>(key));
-}
+[[nodiscard]] inline std::uint64_t hash_key(std::int64_t key) noexcept { return mix(static_cast<std::uint64_t>(key)); }
 
 }  // namespace recmigrate

@@ -36,7 +36,8 @@ Inbox::Inbox(const std::int64_t* message, std::size_t size, const std::int32_t* 
       left -= part.sums->size();
     }
     if (left != 0) {
-      fail_invalid("rank " + std::to_string(rank) + " sends more keys than it says: all ranks must make the same lookups");
+      fail_invalid("rank " + std::to_string(rank) +
+                   " sends more keys than it says: all ranks must make the same lookups");
     }
     at += static_cast<std::size_t>(length);
   }
@@ -50,7 +51,8 @@ std::size_t Inbox::keys_of(std::size_t table) const noexcept {
 }
 
 void Inbox::write_keys(std::size_t table, std::int64_t* keys) const {
-  for (std::size_t i = table; i < parts_.size(); i += tables_) keys = std::copy_n(parts_[i].keys, parts_[i].count, keys);
+  for (std::size_t i = table; i < parts_.size(); i += tables_)
+    keys = std::copy_n(parts_[i].keys, parts_[i].count, keys);
 }
 
 std::vector<std::int32_t> Inbox::answers() const {

@@ -19,7 +19,8 @@ struct AskedPart {
   [[nodiscard]] std::size_t answers() const noexcept { return sums ? sums->sums() : count; }
 };
 
-// Reads what ranks have sent: `lengths` [ranks] values from each. Throws InvalidInput when counts and lengths do not fit.
+// Reads what ranks have sent: `lengths` [ranks] values from each. Throws InvalidInput when counts and lengths do not
+// fit.
 class Inbox {
  public:
   Inbox(const std::int64_t* message, std::size_t size, const std::int32_t* lengths, std::size_t ranks,

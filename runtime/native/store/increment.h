@@ -26,7 +26,8 @@ struct Changes {
 };
 
 // Compares keys and fingerprints; keys of one snapshot are distinct. Throws LimitReached beyond 2^32 - 2 rows.
-[[nodiscard]] Changes find_changes(const std::int64_t* before_keys, const std::int64_t* before, std::size_t before_count,
-                                   const std::int64_t* keys, const std::int64_t* now, std::size_t count);
+[[nodiscard]] Changes find_changes(const std::int64_t* before_keys, const std::int64_t* before,
+                                   std::size_t before_count, const std::int64_t* keys, const std::int64_t* now,
+                                   std::size_t count);
 
 }  // namespace recmigrate

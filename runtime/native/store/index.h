@@ -19,9 +19,9 @@ inline constexpr Slot kAbsent = 0xffffffffU;
 inline constexpr std::size_t kBlock = 32;
 
 // Open addressing over cache lines of five keys with their slots: a key that is where it belongs costs one miss, and an
-// absent one as well, since a line counts the keys that went past it. Only full lines are gone past, also after deletions,
-// which draw keys back: so a search always ends. Lines are in the order of the hashes, so growing is one pass over both
-// arrays. Not thread-safe.
+// absent one as well, since a line counts the keys that went past it. Only full lines are gone past, also after
+// deletions, which draw keys back: so a search always ends. Lines are in the order of the hashes, so growing is one
+// pass over both arrays. Not thread-safe.
 class Index {
  public:
   // `phase` in [0, 1) shifts the sizes at which the index grows, so that shards of one size do not all grow at once.
@@ -80,7 +80,7 @@ class Index {
   struct alignas(64) Line {
     std::int64_t keys[kWays];
     Slot slots[kWays];
-    std::uint8_t used;     // bit i: keys[i] is there
+    std::uint8_t used;  // bit i: keys[i] is there
     std::uint8_t unused;
     std::uint16_t passed;  // keys that belong here or before and lie behind
   };

@@ -36,8 +36,8 @@ class SharedMutex {
   pthread_rwlock_t lock_;
 };
 
-// A lock that is had in the order of asking: whoever takes a std::mutex again and again keeps others out for long. Meets
-// what std::lock_guard and std::unique_lock need.
+// A lock that is had in the order of asking: whoever takes a std::mutex again and again keeps others out for long.
+// Meets what std::lock_guard and std::unique_lock need.
 class FairMutex {
  public:
   FairMutex() = default;

@@ -12,8 +12,8 @@ namespace recmigrate {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// From here on a region is mapped for itself, and goes back to the system when it is freed: indexes are replaced by larger
-// ones, and in the heap the holes they leave add up to half their size.
+// From here on a region is mapped for itself, and goes back to the system when it is freed: indexes are replaced by
+// larger ones, and in the heap the holes they leave add up to half their size.
 constexpr std::size_t kMapped = std::size_t{128} << 10;
 // The first chunks of a table stay in small pages, of which only those that are touched cost memory.
 constexpr std::size_t kFirstExtent = std::size_t{16} << 20;
@@ -39,8 +39,8 @@ Region map(std::size_t bytes) {
   return Region(memory, FreeRegion{bytes});
 }
 
-// Starts on a huge page and lies in huge pages as far as it fills them; the rest of the last one would be waste. Without
-// huge pages in the kernel the advice is ignored.
+// Starts on a huge page and lies in huge pages as far as it fills them; the rest of the last one would be waste.
+// Without huge pages in the kernel the advice is ignored.
 Region map_huge(std::size_t bytes) {
   Region larger = map(bytes + kHugePage);
   char* const begin = static_cast<char*>(larger.release());

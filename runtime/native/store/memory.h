@@ -1,4 +1,5 @@
-// Memory for rows and indexes: large pieces come from the system in huge pages, so that a random access costs no page walk.
+// Memory for rows and indexes: large pieces come from the system in huge pages, so that a random access costs no page
+// walk.
 #pragma once
 
 #include <cstddef>

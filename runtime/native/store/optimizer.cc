@@ -83,8 +83,9 @@ using Fixed = std::integral_constant<std::size_t, kDim>;
 
 // With a width known to the compiler a row is a few vector registers; most of a batch is this loop.
 template <typename Dim>
-RECMIGRATE_INLINE void sum_rows_of(Dim dim, float* __restrict sums, const std::uint32_t* numbers, const float* __restrict rows,
-                 const std::uint32_t* positions, std::size_t count) noexcept {
+RECMIGRATE_INLINE void sum_rows_of(Dim dim, float* __restrict sums, const std::uint32_t* numbers,
+                                   const float* __restrict rows, const std::uint32_t* positions,
+                                   std::size_t count) noexcept {
   std::uint32_t next = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) prefetch_row(rows + positions[i + kAhead] * dim, dim);
@@ -100,8 +101,9 @@ RECMIGRATE_INLINE void sum_rows_of(Dim dim, float* __restrict sums, const std::u
 }
 
 template <typename Dim>
-RECMIGRATE_INLINE void spread_rows_of(Dim dim, float* __restrict out, const std::uint32_t* positions, const float* const* rows,
-                    const std::uint32_t* numbers, std::size_t count) noexcept {
+RECMIGRATE_INLINE void spread_rows_of(Dim dim, float* __restrict out, const std::uint32_t* positions,
+                                      const float* const* rows, const std::uint32_t* numbers,
+                                      std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) __builtin_prefetch(out + positions[i + kAhead] * dim, 1);
     std::memcpy(out + positions[i] * dim, rows[numbers[i]], dim * sizeof(float));
@@ -142,11 +144,16 @@ RECMIGRATE_VECTOR_CLONES
 void spread_rows(float* out, const std::uint32_t* positions, const float* const* rows, const std::uint32_t* numbers,
                  std::size_t count, std::size_t dim) noexcept {
   switch (dim) {
-    case 4: return spread_rows_of(Fixed<4>{}, out, positions, rows, numbers, count);
-    case 8: return spread_rows_of(Fixed<8>{}, out, positions, rows, numbers, count);
-    case 16: return spread_rows_of(Fixed<16>{}, out, positions, rows, numbers, count);
-    case 32: return spread_rows_of(Fixed<32>{}, out, positions, rows, numbers, count);
-    default: spread_rows_of(dim, out, positions, rows, numbers, count);
+    case 4:
+      return spread_rows_of(Fixed<4>{}, out, positions, rows, numbers, count);
+    case 8:
+      return spread_rows_of(Fixed<8>{}, out, positions, rows, numbers, count);
+    case 16:
+      return spread_rows_of(Fixed<16>{}, out, positions, rows, numbers, count);
+    case 32:
+      return spread_rows_of(Fixed<32>{}, out, positions, rows, numbers, count);
+    default:
+      spread_rows_of(dim, out, positions, rows, numbers, count);
   }
 }
 
@@ -154,11 +161,16 @@ RECMIGRATE_VECTOR_CLONES
 void sum_rows(float* sums, const std::uint32_t* numbers, const float* rows, const std::uint32_t* positions,
               std::size_t count, std::size_t dim) noexcept {
   switch (dim) {
-    case 4: return sum_rows_of(Fixed<4>{}, sums, numbers, rows, positions, count);
-    case 8: return sum_rows_of(Fixed<8>{}, sums, numbers, rows, positions, count);
-    case 16: return sum_rows_of(Fixed<16>{}, sums, numbers, rows, positions, count);
-    case 32: return sum_rows_of(Fixed<32>{}, sums, numbers, rows, positions, count);
-    default: sum_rows_of(dim, sums, numbers, rows, positions, count);
+    case 4:
+      return sum_rows_of(Fixed<4>{}, sums, numbers, rows, positions, count);
+    case 8:
+      return sum_rows_of(Fixed<8>{}, sums, numbers, rows, positions, count);
+    case 16:
+      return sum_rows_of(Fixed<16>{}, sums, numbers, rows, positions, count);
+    case 32:
+      return sum_rows_of(Fixed<32>{}, sums, numbers, rows, positions, count);
+    default:
+      sum_rows_of(dim, sums, numbers, rows, positions, count);
   }
 }
 

@@ -38,7 +38,8 @@ inline constexpr std::size_t kMaxHyper = 16;
 // What each slot of a new row starts with.
 using SlotStarts = std::array<float, kMaxSlots>;
 
-// What becomes of a row whose summed gradient holds a NaN or an infinity: the whole update is refused, or the row stays.
+// What becomes of a row whose summed gradient holds a NaN or an infinity: the whole update is refused, or the row
+// stays.
 enum class Nonfinite { error, skip };
 
 // One update of a table.

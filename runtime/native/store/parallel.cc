@@ -42,8 +42,8 @@ struct Job {
   std::atomic<std::size_t> helpers{0};  // threads of the pool that may still touch this job; the last touch is its end
 };
 
-// How often a thread looks for work, or for the end of it, before it sleeps: some tens of microseconds. A call follows the
-// other within an op, and waking a thread takes as long as the work.
+// How often a thread looks for work, or for the end of it, before it sleeps: some tens of microseconds. A call follows
+// the other within an op, and waking a thread takes as long as the work.
 constexpr int kSpins = 2000;
 
 inline void relax() noexcept {
@@ -110,8 +110,8 @@ class Pool {
     }
   }
 
-  // Keeps the helpers off the caller's processor. Linux was seen to wake a thread that had slept for a millisecond there,
-  // behind the caller and beside an idle processor, so that the caller did all the work alone.
+  // Keeps the helpers off the caller's processor. Linux was seen to wake a thread that had slept for a millisecond
+  // there, behind the caller and beside an idle processor, so that the caller did all the work alone.
   void make_way() noexcept {
 #if defined(__linux__)
     const int cpu = sched_getcpu();

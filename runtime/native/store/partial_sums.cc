@@ -17,7 +17,9 @@ std::size_t bytes_of_number(std::size_t keys) noexcept { return keys <= 0x100 ? 
 
 std::size_t values_of_bits(std::size_t occurrences) noexcept { return (occurrences + kBits - 1) / kBits; }
 
-bool begins_sum(const std::uint64_t* bits, std::size_t i) noexcept { return ((bits[i / kBits] >> (i % kBits)) & 1U) != 0; }
+bool begins_sum(const std::uint64_t* bits, std::size_t i) noexcept {
+  return ((bits[i / kBits] >> (i % kBits)) & 1U) != 0;
+}
 
 // A number lies among values of another type, which only memcpy may read.
 template <typename Number>
@@ -62,7 +64,8 @@ void PartialSumsWriter::add(std::size_t key, bool begins) noexcept {
 PartialSums::PartialSums(const std::int64_t* from, std::size_t room, std::size_t keys) : keys_(keys) {
   occurrences_ = room == 0 || *from < 0 ? 0 : static_cast<std::size_t>(*from);
   if (occurrences_ == 0 || occurrences_ > room * kBits || size() > room) {
-    fail_invalid("sums of " + std::to_string(keys) + " rows are asked for in " + std::to_string(room) + " values, which they do not fit");
+    fail_invalid("sums of " + std::to_string(keys) + " rows are asked for in " + std::to_string(room) +
+                 " values, which they do not fit");
   }
   bits_ = reinterpret_cast<const std::uint64_t*>(from + 1);
   numbers_ = reinterpret_cast<const unsigned char*>(from + 1 + values_of_bits(occurrences_));
@@ -71,7 +74,9 @@ PartialSums::PartialSums(const std::int64_t* from, std::size_t room, std::size_t
     sums_ += static_cast<std::size_t>(begins);
     known = known && key < keys_ && sums_ <= keys_;
   });
-  if (!known) fail_invalid("sums are asked for over others than the " + std::to_string(keys) + " rows that are named, or more of them");
+  if (!known)
+    fail_invalid("sums are asked for over others than the " + std::to_string(keys) +
+                 " rows that are named, or more of them");
 }
 
 template <typename Number, typename Body>

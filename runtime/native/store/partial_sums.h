@@ -1,7 +1,7 @@
 // Sums of rows that are made where the rows lie, as they stand in a message of keys: which rows each of them takes.
 //
-// Behind the keys that one rank asks another for stand the number of their occurrences; of each occurrence a bit, 1 where
-// it begins a sum; and of each the number of its key among those keys, in 8, 16 or 32 bits as their number needs.
+// Behind the keys that one rank asks another for stand the number of their occurrences; of each occurrence a bit, 1
+// where it begins a sum; and of each the number of its key among those keys, in 8, 16 or 32 bits as their number needs.
 #pragma once
 
 #include <cstddef>

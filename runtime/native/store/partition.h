@@ -1,10 +1,10 @@
-// The ids of many tables on their way to the ranks that hold their rows: which goes where in the one message that a rank
-// sends to all, in the order of ranks. inbox.h reads such messages, row_message.h has the rows on the way back.
+// The ids of many tables on their way to the ranks that hold their rows: which goes where in the one message that a
+// rank sends to all, in the order of ranks. inbox.h reads such messages, row_message.h has the rows on the way back.
 //
 // A message of keys is for each rank: the number of keys of each table, then the keys, table after table. Where bags of
 // ids are pooled, and sums of rows are less to send than the rows, the number n is told as ~n, and how to sum the rows
-// stands behind the keys (partial_sums.h). A message of rows is for each rank the rows, or sums, of those keys, table after
-// table, and no more. Counts are [ranks, tables] everywhere.
+// stands behind the keys (partial_sums.h). A message of rows is for each rank the rows, or sums, of those keys, table
+// after table, and no more. Counts are [ranks, tables] everywhere.
 #pragma once
 
 #include <cstddef>
@@ -47,14 +47,16 @@ class Partition {
 
  private:
   struct Sorted {
-    std::vector<std::int64_t> keys;         // by owner, and in the order of their first occurrence
-    std::vector<std::size_t> begins;        // [ranks + 1]
-    std::vector<std::size_t> answers;       // [ranks + 1], where the rows or sums that come back begin
-    std::vector<std::size_t> occurrences;   // [ranks], of the ids whose rows are summed where they lie; empty for none
+    std::vector<std::int64_t> keys;        // by owner, and in the order of their first occurrence
+    std::vector<std::size_t> begins;       // [ranks + 1]
+    std::vector<std::size_t> answers;      // [ranks + 1], where the rows or sums that come back begin
+    std::vector<std::size_t> occurrences;  // [ranks], of the ids whose rows are summed where they lie; empty for none
     std::size_t links = 0;
 
     [[nodiscard]] std::size_t keys_of(std::size_t rank) const noexcept { return begins[rank + 1] - begins[rank]; }
-    [[nodiscard]] bool summed(std::size_t rank) const noexcept { return !occurrences.empty() && occurrences[rank] != 0; }
+    [[nodiscard]] bool summed(std::size_t rank) const noexcept {
+      return !occurrences.empty() && occurrences[rank] != 0;
+    }
     [[nodiscard]] std::size_t values(std::size_t rank) const noexcept;
   };
   static Sorted sorted(const Asked& asked, std::size_t ranks);

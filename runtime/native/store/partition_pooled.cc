@@ -38,12 +38,14 @@ void each_occurrence(const Asked& asked, const std::vector<std::size_t>& begins,
 
 }  // namespace
 
-// Rows cost `width` floats on the way back and their gradients as many, and so do sums, which must be asked for besides.
+// Rows cost `width` floats on the way back and their gradients as many, and so do sums, which must be asked for
+// besides.
 void Partition::choose(const Asked& asked, std::size_t ranks, Sorted& table) {
   table.links = asked.count;
   const auto [least, most] = std::minmax_element(asked.bags, asked.bags + asked.count);
   if (asked.count != 0 && (*least < 0 || static_cast<std::size_t>(*most) > kMostBags)) {
-    fail_invalid("a bag has number " + std::to_string(*least < 0 ? *least : *most) + ": it must be from 0 to 2147483647");
+    fail_invalid("a bag has number " + std::to_string(*least < 0 ? *least : *most) +
+                 ": it must be from 0 to 2147483647");
   }
   if (asked.width == 0) return;
   std::vector<std::size_t> occurrences(ranks, 0);
@@ -86,7 +88,8 @@ void Partition::write_links(std::size_t table, std::int32_t* places, std::int32_
   const Sorted& sorted = tables_[table];
   if (sorted.occurrences.empty()) {
     std::copy_n(asked.places, asked.count, places);
-    std::transform(asked.bags, asked.bags + asked.count, bags, [](std::int64_t bag) { return static_cast<std::int32_t>(bag); });
+    std::transform(asked.bags, asked.bags + asked.count, bags,
+                   [](std::int64_t bag) { return static_cast<std::int32_t>(bag); });
     return;
   }
   std::vector<std::size_t> next = sorted.answers;

@@ -41,15 +41,24 @@ float divisor(Combiner combiner, const float* weights, std::size_t count) noexce
 RECMIGRATE_VECTOR_CLONES
 void add_rows(float* out, const float* const* rows, std::size_t count, std::size_t dim, bool more) noexcept {
   switch (count) {
-    case 1: return add_piece<1>(out, rows, dim, more);
-    case 2: return add_piece<2>(out, rows, dim, more);
-    case 3: return add_piece<3>(out, rows, dim, more);
-    case 4: return add_piece<4>(out, rows, dim, more);
-    case 5: return add_piece<5>(out, rows, dim, more);
-    case 6: return add_piece<6>(out, rows, dim, more);
-    case 7: return add_piece<7>(out, rows, dim, more);
-    case 8: return add_piece<8>(out, rows, dim, more);
-    default: return add_piece<9>(out, rows, dim, more);
+    case 1:
+      return add_piece<1>(out, rows, dim, more);
+    case 2:
+      return add_piece<2>(out, rows, dim, more);
+    case 3:
+      return add_piece<3>(out, rows, dim, more);
+    case 4:
+      return add_piece<4>(out, rows, dim, more);
+    case 5:
+      return add_piece<5>(out, rows, dim, more);
+    case 6:
+      return add_piece<6>(out, rows, dim, more);
+    case 7:
+      return add_piece<7>(out, rows, dim, more);
+    case 8:
+      return add_piece<8>(out, rows, dim, more);
+    default:
+      return add_piece<9>(out, rows, dim, more);
   }
 }
 

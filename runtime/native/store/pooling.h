@@ -16,8 +16,8 @@ enum class Combiner { sum, mean, sqrtn };
 // of their squared weights. `weights` may be null.
 [[nodiscard]] float divisor(Combiner combiner, const float* weights, std::size_t count) noexcept;
 
-// The rows of a bag are added in pieces of at most kPiece: TensorFlow's sparse segment sums take the odd ones first, then
-// eight at a time, and only the same order gives the same bits.
+// The rows of a bag are added in pieces of at most kPiece: TensorFlow's sparse segment sums take the odd ones first,
+// then eight at a time, and only the same order gives the same bits.
 inline constexpr std::size_t kPiece = 9;
 [[nodiscard]] inline std::size_t first_piece(std::size_t count) noexcept {
   return count <= 1 ? count : count % 8 < 2 ? 8 + count % 8 : count % 8;

@@ -71,9 +71,8 @@ std::vector<std::int64_t> distinct(const std::int64_t* ids, std::size_t count) {
   Kept& all = kept();
   if (all.count != 0) {
     const std::lock_guard<std::mutex> lock(all.mutex);
-    const auto found = std::find_if(all.batches.rbegin(), all.batches.rend(), [&](const Prepared& one) {
-      return is_of(one, ids, count);
-    });
+    const auto found = std::find_if(all.batches.rbegin(), all.batches.rend(),
+                                    [&](const Prepared& one) { return is_of(one, ids, count); });
     if (found != all.batches.rend()) return distinct_keys(found->batch);
   }
   return distinct_keys(Batch(ids, count, IdKind::key, [](Batch&, std::size_t) {}));
@@ -83,9 +82,8 @@ std::optional<Batch> take(const std::int64_t* ids, std::size_t count) {
   Kept& all = kept();
   if (all.count == 0) return std::nullopt;
   const std::lock_guard<std::mutex> lock(all.mutex);
-  const auto found = std::find_if(all.batches.begin(), all.batches.end(), [&](const Prepared& one) {
-    return is_of(one, ids, count);
-  });
+  const auto found =
+      std::find_if(all.batches.begin(), all.batches.end(), [&](const Prepared& one) { return is_of(one, ids, count); });
   if (found == all.batches.end()) return std::nullopt;
   std::optional<Batch> batch(std::move(found->batch));
   all.batches.erase(found);

@@ -18,12 +18,23 @@ inline void prefetch_row(const float* row, std::size_t floats) noexcept {
 // A copy of fixed size is a few vector moves; a call of memcpy per short row costs more than the copy.
 inline void copy_row(float* to, const float* from, std::size_t dim) noexcept {
   switch (dim) {
-    case 4: std::memcpy(to, from, 4 * sizeof(float)); break;
-    case 8: std::memcpy(to, from, 8 * sizeof(float)); break;
-    case 16: std::memcpy(to, from, 16 * sizeof(float)); break;
-    case 32: std::memcpy(to, from, 32 * sizeof(float)); break;
-    case 64: std::memcpy(to, from, 64 * sizeof(float)); break;
-    default: std::memcpy(to, from, dim * sizeof(float));
+    case 4:
+      std::memcpy(to, from, 4 * sizeof(float));
+      break;
+    case 8:
+      std::memcpy(to, from, 8 * sizeof(float));
+      break;
+    case 16:
+      std::memcpy(to, from, 16 * sizeof(float));
+      break;
+    case 32:
+      std::memcpy(to, from, 32 * sizeof(float));
+      break;
+    case 64:
+      std::memcpy(to, from, 64 * sizeof(float));
+      break;
+    default:
+      std::memcpy(to, from, dim * sizeof(float));
   }
 }
 

@@ -10,8 +10,8 @@ unsigned RowLayout::chunk_shift() const noexcept {
 }
 
 void RowLayout::copy_cells(float* row, const RowLayout& from, const float* old) const noexcept {
-  for (const Cell cell : {Cell::last_step, Cell::count, Cell::last_seen, Cell::version, Cell::generation, Cell::used, Cell::uses,
-                          Cell::key_low, Cell::key_high}) {
+  for (const Cell cell : {Cell::last_step, Cell::count, Cell::last_seen, Cell::version, Cell::generation, Cell::used,
+                          Cell::uses, Cell::key_low, Cell::key_high}) {
     if (has(cell)) write(row, cell, from.has(cell) ? from.read(old, cell) : 0);
   }
 }

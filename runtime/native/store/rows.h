@@ -43,9 +43,7 @@ struct RowLayout {
   [[nodiscard]] std::size_t slot_width() const noexcept { return dim * slots; }
   [[nodiscard]] std::size_t cells_at() const noexcept { return dim * (1 + slots); }
   [[nodiscard]] std::size_t stride() const noexcept { return cells_at() + cells(); }
-  [[nodiscard]] std::uint32_t read(const float* row, Cell cell) const noexcept {
-    return read_cell(row + at(cell));
-  }
+  [[nodiscard]] std::uint32_t read(const float* row, Cell cell) const noexcept { return read_cell(row + at(cell)); }
   void write(float* row, Cell cell, std::uint32_t value) const noexcept { write_cell(row + at(cell), value); }
   [[nodiscard]] std::int64_t read_key(const float* row) const noexcept {
     const std::uint64_t high = read(row, Cell::key_high);

@@ -40,8 +40,7 @@ void SeenKeys::append_to(std::vector<std::int64_t>& meta) const {
   for (const Sighting& seen : sightings) meta.push_back(packed(seen));
   std::int64_t rate = 0;
   std::memcpy(&rate, &bloom.false_positive_rate, sizeof rate);
-  meta.insert(meta.end(),
-              {bloom.max_elements, rate, bloom.counter_bits, static_cast<std::int64_t>(counters.size())});
+  meta.insert(meta.end(), {bloom.max_elements, rate, bloom.counter_bits, static_cast<std::int64_t>(counters.size())});
   const std::size_t begin = meta.size();
   meta.resize(begin + (counters.size() + 7) / 8);
   if (!counters.empty()) std::memcpy(&meta[begin], counters.data(), counters.size());
@@ -55,7 +54,8 @@ void SeenKeys::read(const std::int64_t* meta, std::size_t count, const std::stri
   const auto known = static_cast<std::size_t>(meta[2]);
   const std::int64_t* const tail = meta + kHead + 2 * known;
   const std::size_t words = count - kHead - kTail - 2 * known;
-  if (meta[1] < kNever || meta[1] > kLatestTime || tail[3] < 0 || static_cast<std::uint64_t>(tail[3]) > 8 * words) torn();
+  if (meta[1] < kNever || meta[1] > kLatestTime || tail[3] < 0 || static_cast<std::uint64_t>(tail[3]) > 8 * words)
+    torn();
   tracked = true;
   newest = meta[1];
   keys.assign(meta + kHead, meta + kHead + known);

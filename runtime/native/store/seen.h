@@ -32,8 +32,8 @@ struct SeenKeys {
   std::int64_t newest = kNever;
   std::vector<std::int64_t> keys;
   std::vector<Sighting> sightings;  // of the keys
-  std::int64_t threshold = -1;  // that replaced those of look-ups; -1: none did
-  bool frozen = false;          // nothing is counted
+  std::int64_t threshold = -1;      // that replaced those of look-ups; -1: none did
+  bool frozen = false;              // nothing is counted
   BloomConfig bloom;
   std::vector<std::uint8_t> counters;  // of the filters of all shards, one after another
   RowLayout layout;                    // of the rows that a snapshot writes

@@ -34,8 +34,7 @@ struct Shard {
     return slot == kAbsent ? nullptr : rows.row(slot);
   }
   [[nodiscard]] std::size_t bytes(const RowLayout& layout) const noexcept {
-    return used * layout.stride() * sizeof(float) + index.bytes() + sightings.bytes() +
-           (bloom ? bloom->bytes() : 0);
+    return used * layout.stride() * sizeof(float) + index.bytes() + sightings.bytes() + (bloom ? bloom->bytes() : 0);
   }
   // What `reserve(more)` and the insertions will add to `bytes`.
   [[nodiscard]] std::size_t bytes_for(std::size_t more, const RowLayout& layout) const noexcept;

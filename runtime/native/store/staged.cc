@@ -41,9 +41,7 @@ std::uint64_t Staged::newest_used() const {
   return newest_used_;
 }
 
-float* Staged::row(Slot slot) const noexcept {
-  return &chunks_[slot >> kChunkShift][(slot & (kChunk - 1)) * width_];
-}
+float* Staged::row(Slot slot) const noexcept { return &chunks_[slot >> kChunkShift][(slot & (kChunk - 1)) * width_]; }
 
 std::size_t Staged::room(std::size_t most) {
   const std::lock_guard<std::mutex> lock(mutex_);

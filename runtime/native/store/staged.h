@@ -12,8 +12,9 @@
 
 namespace recmigrate {
 
-// By key. A copy is good as long as its row lies below memory, wherever there: whoever writes a row to a lower tier forgets
-// the copy before. Nothing else in the table knows of copies, so they change no result. Safe for any number of threads.
+// By key. A copy is good as long as its row lies below memory, wherever there: whoever writes a row to a lower tier
+// forgets the copy before. Nothing else in the table knows of copies, so they change no result. Safe for any number of
+// threads.
 class Staged {
  public:
   // Of rows of `width` floats.
@@ -31,20 +32,21 @@ class Staged {
 
   // How many more copies there may be if `most` are allowed; those that were overtaken go first where there is no room.
   [[nodiscard]] std::size_t room(std::size_t most);
-  // Gives distinct keys places for their copies: rows[i] is null for one that is here already. Until `end` they are being
-  // read. `request` numbers those who ask, in order. Throws std::bad_alloc, and then nothing has changed.
+  // Gives distinct keys places for their copies: rows[i] is null for one that is here already. Until `end` they are
+  // being read. `request` numbers those who ask, in order. Throws std::bad_alloc, and then nothing has changed.
   void begin(const std::int64_t* keys, std::size_t count, std::uint64_t request, float** rows);
   // They were read, or could not be.
   void end(const std::int64_t* keys, float* const* rows, std::size_t count, bool read) noexcept;
 
-  // Moves the copies of keys to out[i]. `absent` gets the numbers of the keys without one, `coming` of those being read.
+  // Moves the copies of keys to out[i]. `absent` gets the numbers of the keys without one, `coming` of those being
+  // read.
   void take(const std::int64_t* keys, std::size_t count, float* const* out, std::vector<std::size_t>& absent,
             std::vector<std::size_t>& coming);
   // The same for those that were being read, once they are; `absent` gets those that could not be.
   void await(const std::int64_t* keys, const std::vector<std::size_t>& coming, float* const* out,
              std::vector<std::size_t>& absent);
-  // A batch had its rows, copies among them or not. Copies that many batches in turn have no use for are dropped: theirs
-  // will not come, as when training ended or its dataset began anew.
+  // A batch had its rows, copies among them or not. Copies that many batches in turn have no use for are dropped:
+  // theirs will not come, as when training ended or its dataset began anew.
   void passed(bool used);
 
   // While nothing is being read: these copies are no longer good; none is, and rows are `width` floats from now on.

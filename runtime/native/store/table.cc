@@ -20,8 +20,8 @@ namespace {
 // A larger hint would only spread few rows over a large index, which then misses the cache; growing costs little.
 constexpr std::int64_t kReserveAtMost = 1 << 16;
 
-// Batches remembered for their updates: a step seldom looks more than a few up before it updates. Each takes some 36 bytes
-// an id, so only some are, and those of a bulk load are not.
+// Batches remembered for their updates: a step seldom looks more than a few up before it updates. Each takes some 36
+// bytes an id, so only some are, and those of a bulk load are not.
 constexpr std::size_t kRemembered = 4;
 constexpr std::size_t kRememberedIds = std::size_t{1} << 20;
 
@@ -99,11 +99,9 @@ Table::~Table() {
 }
 
 RowLayout Table::layout(OptimizerKind kind) const noexcept {
-  const unsigned cells = (config_.expansion ? RowLayout::bit(Cell::generation) : 0U) |
-                         (stamps() ? RowLayout::bit(Cell::used) : 0U) |
-                         (tiered() ? RowLayout::bit(Cell::uses) | RowLayout::bit(Cell::key_low) |
-                                         RowLayout::bit(Cell::key_high)
-                                   : 0U);
+  const unsigned cells =
+      (config_.expansion ? RowLayout::bit(Cell::generation) : 0U) | (stamps() ? RowLayout::bit(Cell::used) : 0U) |
+      (tiered() ? RowLayout::bit(Cell::uses) | RowLayout::bit(Cell::key_low) | RowLayout::bit(Cell::key_high) : 0U);
   return {dim_, slot_count(kind), cells | (is_deferred(kind) ? RowLayout::bit(Cell::last_step) : 0U)};
 }
 
@@ -160,7 +158,8 @@ void Table::contains(const std::int64_t* keys, std::size_t count, bool* found) c
       const std::size_t some = std::min(kBlock, end - at);
       find_block(keys + at, some, rows, shards);
       for (std::size_t i = 0; i < some; ++i) {
-        found[at + i] = rows[i] != nullptr || is_below(*state_->shards[shards[i]], hash_key(keys[at + i]), keys[at + i]);
+        found[at + i] =
+            rows[i] != nullptr || is_below(*state_->shards[shards[i]], hash_key(keys[at + i]), keys[at + i]);
       }
     }
   });
@@ -238,11 +237,15 @@ void Table::lookup_or_insert(const std::int64_t* keys, std::size_t count, float*
       read_rows(batch, part, out);
     };
     const bool whole = limited() || tiered();  // before the first row is read
-    Batch batch = whole ? resolve(keys, count) : numbered(keys, count, [&](Batch& own, std::size_t part) {
-      if (read_present(own, part)) return;
-      insert_part(own, part);
-      read_inserted(own, part);
-    }, Division::few);
+    Batch batch = whole ? resolve(keys, count)
+                        : numbered(
+                              keys, count,
+                              [&](Batch& own, std::size_t part) {
+                                if (read_present(own, part)) return;
+                                insert_part(own, part);
+                                read_inserted(own, part);
+                              },
+                              Division::few);
     if (whole) batch.for_each_part([&](std::size_t part) { read_inserted(batch, part); });
     remember(keys, std::move(batch));
   });

@@ -47,12 +47,12 @@ struct TableConfig {
   bool evicts = false;         // rows when that is reached, those not used for longest, instead of refusing new ones
   bool expansion = false;      // rows have addresses: a cell per row keeps its generation
   std::vector<std::int64_t> padding_keys;  // whose rows no update changes
-  std::vector<TierConfig> tiers;       // none: all rows in memory; the first one is memory
-  std::string tier_folder;             // of those that are not
-  bool tier_by_uses = true;            // the rows used least go down first, of those the ones not used for longest
-  std::string tier_library;            // LevelDB's, where the system has none
-  std::int64_t tier_segment = 1 << 20; // bytes that are written to a medium at once
-  bool tier_counts_values = false;     // only value and slots, each rounded up to 16 bytes, count as bytes of a tier
+  std::vector<TierConfig> tiers;           // none: all rows in memory; the first one is memory
+  std::string tier_folder;                 // of those that are not
+  bool tier_by_uses = true;                // the rows used least go down first, of those the ones not used for longest
+  std::string tier_library;                // LevelDB's, where the system has none
+  std::int64_t tier_segment = 1 << 20;     // bytes that are written to a medium at once
+  bool tier_counts_values = false;  // only value and slots, each rounded up to 16 bytes, count as bytes of a tier
 
   // Takes over `name=value;…`. Throws InvalidInput that names the table, the option and the ones known.
   void parse_options(const std::string& text);
@@ -70,18 +70,18 @@ struct TableMeta {
   SeenKeys seen;        // those without a row, and in a checkpoint those with one
   double left = 1;      // of the initial value of a row to come, after the weight decay that all rows had
 
-  // [version, seed, dim, slots per row, optimizer kind, bits of each slot's start …, with weight decay of all rows or in
-  // version 3 the bits of `left`, what SeenKeys appends]
+  // [version, seed, dim, slots per row, optimizer kind, bits of each slot's start …, with weight decay of all rows or
+  // in version 3 the bits of `left`, what SeenKeys appends]
   [[nodiscard]] std::vector<std::int64_t> to_vector() const;
   // Reads version 1 too. Throws InvalidInput that names `owner` and the entry.
   [[nodiscard]] static TableMeta from_vector(const std::int64_t* meta, std::size_t count, const std::string& owner);
 };
 
-// With a `max_bytes`, a call that needs more throws LimitReached and inserts nothing, or evicts rows that it does not need
-// itself, waiting for a snapshot under way; the steps of an optimizer that moves all rows (`Deferred`) are not counted. Safe
-// for any number of threads. A row is never seen half-written. The same calls in the same order give the same bits
-// for any number of threads in the pool. When a call throws, every row is as before; keys it was to insert may be there,
-// with their initial rows.
+// With a `max_bytes`, a call that needs more throws LimitReached and inserts nothing, or evicts rows that it does not
+// need itself, waiting for a snapshot under way; the steps of an optimizer that moves all rows (`Deferred`) are not
+// counted. Safe for any number of threads. A row is never seen half-written. The same calls in the same order give the
+// same bits for any number of threads in the pool. When a call throws, every row is as before; keys it was to insert
+// may be there, with their initial rows.
 class Table : private Tended {
  public:
   // Throws InvalidInput that names the table and the wrong field.
@@ -98,7 +98,8 @@ class Table : private Tended {
   // Rows that were evicted since the table was made, for whatever reason.
   [[nodiscard]] std::size_t evicted() const noexcept { return evicted_; }
 
-  // out[count, dim] = the keys' rows; an unseen key reads its initial row and is not inserted. Rows of lower tiers come up.
+  // out[count, dim] = the keys' rows; an unseen key reads its initial row and is not inserted. Rows of lower tiers come
+  // up.
   void lookup(const std::int64_t* keys, std::size_t count, float* out);
 
   // As `lookup`, but unseen keys are inserted.
@@ -110,8 +111,8 @@ class Table : private Tended {
   template <typename Body>
   void view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body);
 
-  // What a look-up that inserts leaves with the table for what follows of its step: its ids, and their distinct keys with
-  // their rows.
+  // What a look-up that inserts leaves with the table for what follows of its step: its ids, and their distinct keys
+  // with their rows.
   struct Found {
     Found(const std::int64_t* keys, Batch keys_with_rows, std::uint64_t now);
 
@@ -137,10 +138,10 @@ class Table : private Tended {
   // The initial row of a key, whether it is in the table or not.
   void initial_row(std::int64_t key, float* out) const;
 
-  // Sums the gradients [count, dim] of equal keys in input order, inserts unseen keys and updates each row once. A table
-  // that counts its keys, or that keys were evicted from, is not given rows back: there keys without a row are skipped.
-  // Throws InvalidInput when the table's slots belong to another rule, and for a sum that is not finite unless such rows
-  // are to be skipped.
+  // Sums the gradients [count, dim] of equal keys in input order, inserts unseen keys and updates each row once. A
+  // table that counts its keys, or that keys were evicted from, is not given rows back: there keys without a row are
+  // skipped. Throws InvalidInput when the table's slots belong to another rule, and for a sum that is not finite unless
+  // such rows are to be skipped.
   void apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update);
   // The same for many tables. Throws before a row of any is changed, also InvalidInput for a table that comes twice.
   struct Gradients {
@@ -174,15 +175,16 @@ class Table : private Tended {
   };
   template <typename Sink>
   void expand(const std::int64_t* keys, std::size_t count, Sink&& sink);
-  // out[count, dim] = the rows at these addresses; `apply_at` updates them as `apply` does. Throws InvalidInput that names
-  // the first address that is not, or no longer, that of a row; nothing is changed then.
+  // out[count, dim] = the rows at these addresses; `apply_at` updates them as `apply` does. Throws InvalidInput that
+  // names the first address that is not, or no longer, that of a row; nothing is changed then.
   void lookup_at(const std::int64_t* addresses, std::size_t count, float* out) const;
   void apply_at(const std::int64_t* addresses, std::size_t count, const float* grads, const Update& update);
 
-  // As `lookup_or_insert`, but counts the keys first, and only those that were seen often enough have rows: for the others
-  // out is zero, admitted[i] false, and nothing is inserted. Rows that came otherwise (restored from a checkpoint without
-  // counters, upserted, inserted when nothing was counted) are not counted, and admitted whatever the threshold. Throws
-  // InvalidInput for numbers out of range. `out` and `admitted` may be null: then nothing is read.
+  // As `lookup_or_insert`, but counts the keys first, and only those that were seen often enough have rows: for the
+  // others out is zero, admitted[i] false, and nothing is inserted. Rows that came otherwise (restored from a
+  // checkpoint without counters, upserted, inserted when nothing was counted) are not counted, and admitted whatever
+  // the threshold. Throws InvalidInput for numbers out of range. `out` and `admitted` may be null: then nothing is
+  // read.
   void lookup_and_admit(const std::int64_t* keys, std::size_t count, const Admission& admission, float* out,
                         bool* admitted);
   // The same without counting or inserting.
@@ -190,15 +192,15 @@ class Table : private Tended {
   // A number above 0 replaces the threshold of every later look-up; 0 stops counting and keeps the threshold. Snapshots
   // keep it; reset and import_rows replace it.
   void set_threshold(std::int64_t threshold);
-  // Deletes the keys, and forgets those without rows, that were last seen `age` or more before `now` (kNever: before the
-  // newest time). A row that was never seen counts as seen now. Returns how many rows there were.
-  // Throws InvalidInput when no look-up has given times.
+  // Deletes the keys, and forgets those without rows, that were last seen `age` or more before `now` (kNever: before
+  // the newest time). A row that was never seen counts as seen now. Returns how many rows there were. Throws
+  // InvalidInput when no look-up has given times.
   std::size_t evict_unseen(std::int64_t age, std::int64_t now);
   // Deletes the rows whose half squared norm is below `least`. Returns how many there were.
   std::size_t evict_light(float least);
 
-  // As `apply`, but counts the keys of the gradients first, every occurrence: those that have no row get one once they were
-  // seen often enough, and the gradients of the others are dropped.
+  // As `apply`, but counts the keys of the gradients first, every occurrence: those that have no row get one once they
+  // were seen often enough, and the gradients of the others are dropped.
   void apply_and_count(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update,
                        const Admission& admission);
   // As `lookup`, but a key that has no row reads zeros; permitted[i] = whether keys[i] has one.
@@ -220,34 +222,35 @@ class Table : private Tended {
   template <typename Predicate>
   std::size_t remove_if(const Predicate& predicate);
 
-  // The state at one moment, between updates. `sink(meta, rows)` is called once, under the table's lock, and returns the
-  // Destination. Look-ups and updates go on while the rows are being written there.
+  // The state at one moment, between updates. `sink(meta, rows)` is called once, under the table's lock, and returns
+  // the Destination. Look-ups and updates go on while the rows are being written there.
   template <typename Sink>
   void snapshot(Sink&& sink) const;
 
-  // Replaces everything, the seed included. The first update that follows may be by another rule: it drops these slots. Throws InvalidInput for another dim and for a key that comes twice.
+  // Replaces everything, the seed included. The first update that follows may be by another rule: it drops these slots.
+  // Throws InvalidInput for another dim and for a key that comes twice.
   void import_rows(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
                    const float* slots);
 
-  // Inserts or overwrites rows with the slots of the optimizer that `meta` names, the last of equal keys wins; its seed is
-  // not taken over. Where it names none, slots stay, or start as those of new rows. No snapshot or look-up sees a part of
-  // it. Throws InvalidInput for another dim, for damaged counters, and when the table has the slots of another optimizer.
-  void merge(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values, const float* slots);
+  // Inserts or overwrites rows with the slots of the optimizer that `meta` names, the last of equal keys wins; its seed
+  // is not taken over. Where it names none, slots stay, or start as those of new rows. No snapshot or look-up sees a
+  // part of it. Throws InvalidInput for another dim, for damaged counters, and when the table has the slots of another
+  // optimizer.
+  void merge(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
+             const float* slots);
 
   // Empties the table: no rows, no slots, the seed it was made with.
   void reset();
 
   // out[i] = the number of the tier that the row of keys[i] lies in, 0 for memory; -1 when there is none.
   void tiers_of(const std::int64_t* keys, std::size_t count, std::int32_t* out) const;
-  // Has the rows of distinct keys that lie below memory read in the background, for a batch that will need them soon; best
-  // with the keys of a shard one after the other. Nothing else changes: no key is inserted, counted or moved.
+  // Has the rows of distinct keys that lie below memory read in the background, for a batch that will need them soon;
+  // best with the keys of a shard one after the other. Nothing else changes: no key is inserted, counted or moved.
   void prefetch(std::vector<std::int64_t> keys);
   // Whether it does.
-  [[nodiscard]] bool prefetches() const noexcept {
-    return tiered() && sweeper::threads(sweeper::Work::prefetch) != 0;
-  }
-  // Returns once no tier holds more than it may, but for rows that batches bring up meanwhile, and what is to be on a medium
-  // is there. Throws StorageFailed.
+  [[nodiscard]] bool prefetches() const noexcept { return tiered() && sweeper::threads(sweeper::Work::prefetch) != 0; }
+  // Returns once no tier holds more than it may, but for rows that batches bring up meanwhile, and what is to be on a
+  // medium is there. Throws StorageFailed.
   void drain();
   // What the tiers hold and did, from the first to the last; empty for a table without.
   struct TierStatus {
@@ -272,7 +275,7 @@ class Table : private Tended {
     const std::uint32_t filling;  // in its addresses
     OptimizerKind kind = OptimizerKind::none;
     SlotStarts starts{};
-    bool restored = false;  // and not trained since: the first update may be by another rule
+    bool restored = false;                 // and not trained since: the first update may be by another rule
     std::vector<std::int64_t> optimizers;  // that `begin` named, the present one last
     bool anew = false;                     // slots, at the next update
     bool in_turn = false;                  // that optimizer had other slots when it updated last
@@ -280,12 +283,12 @@ class Table : private Tended {
     std::unique_ptr<Deferred> steps;  // of a rule that moves all rows, from its first update on
     double left = 1;                  // of initial values, when `steps` began
     BloomConfig bloom;
-    std::atomic<std::int64_t> newest{kNever};  // time that a look-up gave
-    std::atomic<std::int64_t> threshold{-1};   // replaces those of look-ups when not negative
-    std::atomic<bool> frozen{false};           // counts stay as they are
-    std::atomic<bool> thinned{false};          // keys were evicted
-    std::atomic<std::uint32_t> batches{0};     // that were stamped
-    std::uint32_t lowered = 0;                 // the latest batch of which a row has gone down since
+    std::atomic<std::int64_t> newest{kNever};       // time that a look-up gave
+    std::atomic<std::int64_t> threshold{-1};        // replaces those of look-ups when not negative
+    std::atomic<bool> frozen{false};                // counts stay as they are
+    std::atomic<bool> thinned{false};               // keys were evicted
+    std::atomic<std::uint32_t> batches{0};          // that were stamped
+    std::uint32_t lowered = 0;                      // the latest batch of which a row has gone down since
     std::vector<std::unique_ptr<LowerTier>> lower;  // the tiers below memory, as the shards' indexes have them
     std::unique_ptr<Staged> staged;                 // copies of rows there, where there are such tiers
   };
@@ -481,7 +484,8 @@ class Table : private Tended {
   void find_part(Batch& batch, std::size_t part) const noexcept;
   void demand_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t stamp, Demand& demand);
   void admit_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t seen, std::uint32_t stamp);
-  [[nodiscard]] Judged judge(const Shard& shard, const Batch& batch, std::size_t part, const Admission& admission) const;
+  [[nodiscard]] Judged judge(const Shard& shard, const Batch& batch, std::size_t part,
+                             const Admission& admission) const;
   void require_counters(const SeenKeys& seen) const;
   void restore_seen(State& state, const SeenKeys& seen) const;
   void require_dim(const TableMeta& meta) const;
@@ -522,24 +526,25 @@ class Table : private Tended {
   };
   std::vector<PaddingRow> padding_[kShards];
 
-  // Whoever replaces or removes rows, gives them other slots or cells, or takes a snapshot, holds `maintenance_` throughout.
+  // Whoever replaces or removes rows, gives them other slots or cells, or takes a snapshot, holds `maintenance_`
+  // throughout.
   mutable FairMutex maintenance_;
   // Held for reading by every call that uses rows, for writing while the set of rows is replaced, thinned or frozen.
   // Locks are taken in this order: maintenance_, structure_, stepping_, steps_, filling_, shards from the first to the
   // last, recent_mutex_.
   mutable SharedMutex structure_;
   std::unique_ptr<State> state_;
-  std::mutex filling_;         // one batch at a time is inserted where there is a limit, or two could take the same places
-  std::mutex stepping_;        // one update at a time, when all rows move
-  mutable SharedMutex steps_;  // held for writing while a step is added to those of the state
-  std::uint64_t epoch_ = 0;  // rows of an earlier epoch may be gone
+  std::mutex filling_;   // one batch at a time is inserted where there is a limit, or two could take the same places
+  std::mutex stepping_;  // one update at a time, when all rows move
+  mutable SharedMutex steps_;          // held for writing while a step is added to those of the state
+  std::uint64_t epoch_ = 0;            // rows of an earlier epoch may be gone
   std::atomic<std::size_t> bytes_{0};  // of the shards, and what is booked
   std::atomic<std::size_t> evicted_{0};
 
   mutable std::atomic<std::uint64_t> found_[4] = {};  // distinct keys of batches, by the tier that had them
   std::atomic<std::uint64_t> prefetched_[4] = {};     // those of them whose rows had been read ahead
   std::unique_ptr<Prefetcher> prefetcher_;
-  std::atomic<bool> storage_failed_{false};           // when rows were moved in the background
+  std::atomic<bool> storage_failed_{false};  // when rows were moved in the background
   // What a thread of its own compacts.
   class Compactor final : public Tended {
    public:
@@ -835,7 +840,8 @@ std::size_t Table::remove_if(const Predicate& predicate) {
     });
   });
   ++epoch_;
-  parallel::run(kShards, [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
+  parallel::run(kShards,
+                [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
   return removed;
 }
 

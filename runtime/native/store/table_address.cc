@@ -95,10 +95,11 @@ void Table::require_rows(const Batch& batch, const std::int64_t* addresses) cons
     }
   }
   if (wrong == batch.count()) return;
-  fail_invalid("address " + std::to_string(addresses[wrong]) + " at position " + std::to_string(wrong) +
-               " is not that of a row of table '" + name() +
-               "', or of one that was evicted or was there before a reset or restore: take addresses from a lookup of the "
-               "same step");
+  fail_invalid(
+      "address " + std::to_string(addresses[wrong]) + " at position " + std::to_string(wrong) +
+      " is not that of a row of table '" + name() +
+      "', or of one that was evicted or was there before a reset or restore: take addresses from a lookup of the "
+      "same step");
 }
 
 void Table::lookup_at(const std::int64_t* addresses, std::size_t count, float* out) const {

@@ -69,8 +69,8 @@ bool Table::tracks(const BloomConfig& bloom) const noexcept {
   return (state_->layout.present & kSeenCells) == kSeenCells && state_->bloom == bloom;
 }
 
-// Calls body() under `structure_` once the table counts as a look-up asks. As `with_slots`, it waits for one snapshot at
-// most.
+// Calls body() under `structure_` once the table counts as a look-up asks. As `with_slots`, it waits for one snapshot
+// at most.
 template <typename Body>
 void Table::with_counters(const BloomConfig& bloom, const Body& body) {
   {
@@ -172,8 +172,7 @@ Table::Judged Table::judge(const Shard& shard, const Batch& batch, std::size_t p
     const std::int64_t key = batch.keys()[begin + i];
     const std::uint64_t hash = hash_key(key);
     const std::uint32_t known = shard.bloom ? shard.bloom->count(hash) : shard.sightings.find(hash, key).count;
-    const std::uint32_t count =
-        add_saturated(known, std::uint64_t{judged.counts[i]} * occurrences_of(admission));
+    const std::uint32_t count = add_saturated(known, std::uint64_t{judged.counts[i]} * occurrences_of(admission));
     const bool enough = count >= admission.threshold;
     (enough ? judged.inserted : judged.waiting).push_back(i);
   }
@@ -196,7 +195,8 @@ void Table::find_part(Batch& batch, std::size_t part) const noexcept {
 }
 
 // What `admit_part` will take; nothing is counted yet.
-void Table::demand_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t stamp, Demand& demand) {
+void Table::demand_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t stamp,
+                        Demand& demand) {
   const Shard& shard = *state_->shards[part];
   const WriteLock lock(shard.mutex);
   find_part(batch, part);
@@ -208,7 +208,8 @@ void Table::demand_part(Batch& batch, std::size_t part, const Admission& admissi
 }
 
 // Counts the keys of a part; afterwards those that are admitted have rows and the others null.
-void Table::admit_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t seen, std::uint32_t stamp) {
+void Table::admit_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t seen,
+                       std::uint32_t stamp) {
   Shard& shard = *state_->shards[part];
   const RowLayout& layout = state_->layout;
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
@@ -339,7 +340,8 @@ std::size_t Table::evict_unseen(std::int64_t age, std::int64_t now) {
     });
   });
   ++epoch_;
-  parallel::run(kShards, [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
+  parallel::run(kShards,
+                [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
   if (removed != 0) state_->thinned = true;
   evicted_ += removed;
   return removed;

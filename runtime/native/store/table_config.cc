@@ -1,4 +1,5 @@
-// What a table is made with and what its checkpoint says of it, as texts and numbers from outside: checked entry by entry.
+// What a table is made with and what its checkpoint says of it, as texts and numbers from outside: checked entry by
+// entry.
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -11,7 +12,8 @@ namespace recmigrate {
 namespace {
 
 std::int64_t number_option(const std::string& owner, const std::string& name, const std::string& value) {
-  const bool digits = !value.empty() && value.size() <= 18 && value.find_first_not_of("0123456789") == std::string::npos;
+  const bool digits =
+      !value.empty() && value.size() <= 18 && value.find_first_not_of("0123456789") == std::string::npos;
   if (!digits) fail_invalid(owner + " has " + name + "=" + value + "; it must be a whole number, 0 or more");
   return std::stoll(value);
 }
@@ -48,10 +50,12 @@ std::vector<TierConfig> tiers_option(const std::string& owner, const std::string
     } else if (medium == "leveldb") {
       tier.medium = Medium::leveldb;
     } else if (medium != "memory") {
-      fail_invalid(owner + " has the tier '" + one + "'; it must be memory, mapped, log or leveldb, each with :BYTES or without");
+      fail_invalid(owner + " has the tier '" + one +
+                   "'; it must be memory, mapped, log or leveldb, each with :BYTES or without");
     }
     if (colon < one.size()) {
-      tier.bytes = static_cast<std::uint64_t>(number_option(owner, "the size of its tier " + medium, one.substr(colon + 1)));
+      tier.bytes =
+          static_cast<std::uint64_t>(number_option(owner, "the size of its tier " + medium, one.substr(colon + 1)));
     }
     tiers.push_back(tier);
   }
@@ -104,7 +108,8 @@ void TableConfig::parse_options(const std::string& text) {
     } else if (key == "tier_segment") {
       tier_segment = number_option(owner, key, value);
     } else {
-      fail_invalid(owner + " has the unknown option '" + option + "'; known are max_bytes, when_full, expansion, padding_keys, "
+      fail_invalid(owner + " has the unknown option '" + option +
+                   "'; known are max_bytes, when_full, expansion, padding_keys, "
                    "tiers, tier_folder, tier_library, tier_policy, tier_bytes and tier_segment");
     }
   }

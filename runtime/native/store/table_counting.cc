@@ -75,7 +75,8 @@ std::size_t Table::waiting() const {
 }
 
 void Table::set_initial_rows(const float* rows, std::size_t count, bool keep) {
-  if (count == 0) fail_invalid("table '" + name() + "' is to start rows from a matrix without one; give it one row or more");
+  if (count == 0)
+    fail_invalid("table '" + name() + "' is to start rows from a matrix without one; give it one row or more");
   const Maintenance maintenance(maintenance_);
   const WriteLock lock(structure_);
   if (keep && initializer_.has_rows()) return;

@@ -43,7 +43,8 @@ void Table::recount() noexcept {
 std::size_t Table::bytes_with(const RowLayout& after, const BloomConfig& bloom) const noexcept {
   std::size_t total = bytes_;
   for (const auto& shard : state_->shards) {
-    total += shard->used * (after.stride() - state_->layout.stride()) * sizeof(float);  // modulo 2^64, should it be less
+    total +=
+        shard->used * (after.stride() - state_->layout.stride()) * sizeof(float);  // modulo 2^64, should it be less
     total -= shard->bloom ? shard->bloom->bytes() : 0;
     total += bloom.max_elements == 0 ? 0 : CountingBloom::bytes_of(bloom, kShards);
   }
@@ -87,7 +88,8 @@ void Table::make_room_for(const RowLayout& after, const std::int64_t* keys, std:
     }
     const std::vector<Candidate> candidates = oldest(stamp, rows - fit + rows / kOneOf);
     if (candidates.size() < rows - fit) {
-      refuse(fixed + (rows - candidates.size()) * width, " with the slots and counters that its rows are to get, even "
+      refuse(fixed + (rows - candidates.size()) * width,
+             " with the slots and counters that its rows are to get, even "
              "without the rows that this batch of ids does not need; raise it, or use smaller batches");
     }
     const std::size_t fewer = std::min(candidates.size(), rows - fit + rows / kOneOf);
@@ -192,8 +194,9 @@ std::size_t Table::need_of(std::size_t s, const Demand& demand, std::size_t evic
   return fresh * state_->layout.stride() * sizeof(float) + index;
 }
 
-// Whether a shard may take memory to count further keys that have no row. Where rows are evicted, their memory stays with
-// rows, so it may not when the table is full: then it forgets others. (Shards that grow at the same moment do no harm.)
+// Whether a shard may take memory to count further keys that have no row. Where rows are evicted, their memory stays
+// with rows, so it may not when the table is full: then it forgets others. (Shards that grow at the same moment do no
+// harm.)
 bool Table::has_room_to_count(const Shard& shard, std::size_t more) const noexcept {
   if (!config_.evicts) return true;
   const std::size_t counters = shard.sightings.bytes_for(more) - shard.sightings.bytes();
@@ -253,7 +256,8 @@ void Table::make_room(const Full& full) {
     for (const Candidate& one : candidates) {
       if (chosen >= first && total <= limit) break;
       std::vector<std::int64_t>& gone = keys[one.shard];
-      if (chosen >= first && full.demand.rows[one.shard] <= state_->shards[one.shard]->free.size() + gone.size()) continue;
+      if (chosen >= first && full.demand.rows[one.shard] <= state_->shards[one.shard]->free.size() + gone.size())
+        continue;
       total -= need_of(one.shard, full.demand, gone.size());
       gone.push_back(one.key);
       total += need_of(one.shard, full.demand, gone.size());
@@ -270,7 +274,8 @@ void Table::make_room(const Full& full) {
 void Table::evict(const std::vector<std::vector<std::int64_t>>& keys) {
   ++epoch_;
   std::atomic<std::size_t> removed{0};
-  parallel::run(kShards, [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
+  parallel::run(kShards,
+                [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
   if (removed != 0) state_->thinned = true;
   evicted_ += removed;
 }

@@ -71,7 +71,8 @@ void Table::Prefetcher::tend() noexcept {
   }
 }
 
-// Drops requests of which the batch has come, as the newest one whose copies were used tells, and those that nothing tells of.
+// Drops requests of which the batch has come, as the newest one whose copies were used tells, and those that nothing
+// tells of.
 void Table::Prefetcher::forget_requests(std::uint64_t used) noexcept {
   while (!asked_.empty() && asked_.front().searched && (asked_.front().number <= used || asked_.size() > kMostKept)) {
     waiting_ -= asked_.front().keys.size() - asked_.front().done;
@@ -98,8 +99,8 @@ Table::Prefetcher::Request* Table::Prefetcher::next() {
   return &asked_.back();
 }
 
-// False when there is nothing to look for, when there is no room, which batches that use copies make, or when a batch has
-// just come for its rows.
+// False when there is nothing to look for, when there is no room, which batches that use copies make, or when a batch
+// has just come for its rows.
 bool Table::Prefetcher::read_some() {
   bool crowded = false;
   {

@@ -51,10 +51,10 @@ class Table::Prefetcher final : public Tended {
 
   Table& table_;
   std::atomic<bool> closed_{false};
-  std::atomic<int> needing_{0};            // batches that have their rows found and read now
-  std::atomic<std::size_t> waiting_{0};    // keys that are to be looked for
-  std::atomic<bool> again_{false};         // all keys that were asked for, too
-  std::mutex mutex_;                       // guards what follows
+  std::atomic<int> needing_{0};          // batches that have their rows found and read now
+  std::atomic<std::size_t> waiting_{0};  // keys that are to be looked for
+  std::atomic<bool> again_{false};       // all keys that were asked for, too
+  std::mutex mutex_;                     // guards what follows
   std::deque<std::vector<std::int64_t>> requests_;
 
   // Of the thread that tends it.

@@ -37,8 +37,9 @@ std::vector<std::int64_t> TableMeta::to_vector() const {
 }
 
 TableMeta Table::meta() const {
-  TableMeta result{state_->seed, static_cast<std::int64_t>(dim_), state_->kind, state_->starts, {},
-                   state_->left * (state_->steps ? state_->steps->shrinkage() : 1.0)};
+  TableMeta result{state_->seed, static_cast<std::int64_t>(dim_),
+                   state_->kind, state_->starts,
+                   {},           state_->left * (state_->steps ? state_->steps->shrinkage() : 1.0)};
   add_seen(result.seen);
   return result;
 }
@@ -190,8 +191,8 @@ void Table::import_rows(const TableMeta& meta, const std::int64_t* keys, std::si
   if (limited() && total > static_cast<std::size_t>(config_.max_bytes)) {
     if (!config_.evicts) refuse(total, " for the rows to restore; raise it");
     const std::size_t width = fresh->layout.slot_width();
-    fresh = fitted(std::move(fresh), {meta, {keys, keys + count}, {values, values + count * dim_},
-                                      {slots, slots + count * width}});
+    fresh = fitted(std::move(fresh),
+                   {meta, {keys, keys + count}, {values, values + count * dim_}, {slots, slots + count * width}});
     gone = count;
     for (const auto& shard : fresh->shards) gone -= shard->index.size();
     std::fprintf(stderr, "recmigrate: table '%s' was restored without %zu of %zu rows, to stay within its max_bytes\n",

@@ -88,7 +88,8 @@ std::vector<Table::Passing> Table::coldest_below(std::size_t tier, std::size_t c
     parts[s].reserve(shard.lower[tier].size());
     shard.lower[tier].for_each([&](std::int64_t key, Slot place) {
       const float* const row = below.in_place(place);
-      parts[s].push_back({config_.tier_by_uses ? layout.read(row, Cell::uses) : 0, layout.read(row, Cell::used), key, place});
+      parts[s].push_back(
+          {config_.tier_by_uses ? layout.read(row, Cell::uses) : 0, layout.read(row, Cell::used), key, place});
     });
   });
   std::vector<Passing> found;

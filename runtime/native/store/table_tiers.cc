@@ -59,21 +59,26 @@ void Table::check_tiers() const {
   if (!tiered()) return;
   const std::string owner = "table '" + name() + "'";
   if (config_.tiers.size() < 2 || config_.tiers.size() > 3 || config_.tiers.front().medium != Medium::memory) {
-    fail_invalid(owner + " has " + std::to_string(config_.tiers.size()) + " tiers; it must be memory and one or two below it");
+    fail_invalid(owner + " has " + std::to_string(config_.tiers.size()) +
+                 " tiers; it must be memory and one or two below it");
   }
-  if (config_.tiers.front().bytes == 0) fail_invalid(owner + " does not say how many bytes its tier of memory may take");
-  if (config_.tiers.size() == 3 && (config_.tiers[1].medium != Medium::mapped || config_.tiers[2].medium == Medium::mapped)) {
+  if (config_.tiers.front().bytes == 0)
+    fail_invalid(owner + " does not say how many bytes its tier of memory may take");
+  if (config_.tiers.size() == 3 &&
+      (config_.tiers[1].medium != Medium::mapped || config_.tiers[2].medium == Medium::mapped)) {
     fail_invalid(owner + " has three tiers; they must be memory, mapped, and log or leveldb");
   }
   if (config_.tiers.size() == 3 && config_.tiers[1].bytes == 0) {
     fail_invalid(owner + " does not say how many bytes the second of its three tiers may take");
   }
   if (config_.tier_segment < 1 || config_.tier_segment > (1 << 30)) {
-    fail_invalid(owner + " writes " + std::to_string(config_.tier_segment) + " bytes at once; it must be 1 to 1073741824");
+    fail_invalid(owner + " writes " + std::to_string(config_.tier_segment) +
+                 " bytes at once; it must be 1 to 1073741824");
   }
   if (limited()) fail_invalid(owner + " has tiers and max_bytes; give its tiers sizes instead");
   if (config_.expansion) {
-    fail_invalid(owner + " has tiers and dynamic expansion, whose addresses rows would lose on their way; use one of them");
+    fail_invalid(owner +
+                 " has tiers and dynamic expansion, whose addresses rows would lose on their way; use one of them");
   }
 }
 
@@ -88,10 +93,10 @@ std::unique_ptr<Table::State> Table::make_state(const RowLayout& layout, std::in
 std::vector<std::unique_ptr<LowerTier>> Table::make_lower(const RowLayout& layout) const {
   std::vector<std::unique_ptr<LowerTier>> lower;
   for (std::size_t t = 1; t < config_.tiers.size(); ++t) {
-    lower.push_back(make_tier(config_.tiers[t].medium, {config_.tier_folder, "table '" + name() + "'", layout.stride(),
-                                                       t + 1 < config_.tiers.size() ? 0 : config_.tiers[t].bytes,
-                                                       static_cast<std::size_t>(config_.tier_segment),
-                                                       config_.tier_library}));
+    lower.push_back(
+        make_tier(config_.tiers[t].medium, {config_.tier_folder, "table '" + name() + "'", layout.stride(),
+                                            t + 1 < config_.tiers.size() ? 0 : config_.tiers[t].bytes,
+                                            static_cast<std::size_t>(config_.tier_segment), config_.tier_library}));
   }
   return lower;
 }
@@ -142,12 +147,13 @@ const float* Table::row_in_any_tier(const Shard& shard, std::uint64_t hash, std:
 }
 
 // `row`, or when it is null the one below memory, in `copy`; null when there is none. The shard is locked.
-const float* Table::found_or_below(const float* row, std::size_t shard, std::int64_t key, std::vector<float>& copy) const {
+const float* Table::found_or_below(const float* row, std::size_t shard, std::int64_t key,
+                                   std::vector<float>& copy) const {
   return row != nullptr || !tiered() ? row : row_in_any_tier(*state_->shards[shard], hash_key(key), key, copy);
 }
 
-// Gives the keys of a batch that have no row in memory theirs from the tiers below, and where `insert` says so the others
-// new ones. `structure_` is held, so rows that came up stay until the batch is done.
+// Gives the keys of a batch that have no row in memory theirs from the tiers below, and where `insert` says so the
+// others new ones. `structure_` is held, so rows that came up stay until the batch is done.
 void Table::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
   Needing needing(*this);
   std::vector<std::vector<Below>> found(kShards);
@@ -243,7 +249,8 @@ void Table::take_up(Batch& batch, std::size_t part, const std::vector<Below>& fo
       places[found[i].tier].push_back(shard.lower[found[i].tier].erase(hash, key));
     }
   }
-  for (std::size_t t = 0; t < keys.size(); ++t) state_->lower[t]->drop(keys[t].data(), places[t].data(), keys[t].size());
+  for (std::size_t t = 0; t < keys.size(); ++t)
+    state_->lower[t]->drop(keys[t].data(), places[t].data(), keys[t].size());
 }
 
 // Brings the rows of some keys into memory; no new ones are made. `structure_` is held.
@@ -262,8 +269,8 @@ bool Table::remove_below(Shard& shard, std::uint64_t hash, std::int64_t key) noe
   return false;
 }
 
-// Before a call that brings rows into memory: it waits when far too many are there, and fails, with nothing changed, when
-// rows cannot go down.
+// Before a call that brings rows into memory: it waits when far too many are there, and fails, with nothing changed,
+// when rows cannot go down.
 void Table::make_way() {
   if (!tiered()) return;
   bool crowded = storage_failed_;
@@ -310,13 +317,15 @@ void Table::drain() {
   if (tiered()) trim(true);
 }
 
-// Rows that this batch or a later one used are about to be updated; kNoBatch when none is known of. `structure_` is held.
+// Rows that this batch or a later one used are about to be updated; kNoBatch when none is known of. `structure_` is
+// held.
 std::uint64_t Table::awaited() noexcept {
   std::uint64_t first = kNoBatch;
   const std::uint32_t now = state_->batches;
   const std::lock_guard<std::mutex> lock(recent_mutex_);
   for (const FoundPtr& one : recent_) {
-    if (has_rows(*one) && now - one->batch.stamp() < kPatience) first = std::min<std::uint64_t>(first, one->batch.stamp());
+    if (has_rows(*one) && now - one->batch.stamp() < kPatience)
+      first = std::min<std::uint64_t>(first, one->batch.stamp());
   }
   return first;
 }
@@ -346,7 +355,8 @@ void Table::trim_tiers(bool all) {
     const WriteLock lock(structure_);
     for (const auto& tier : state_->lower) tier->settle();
   }
-  sweeper::threads(sweeper::Work::compact) == 0 ? compact_tiers(false) : sweeper::ask(compactor_, sweeper::Work::compact);
+  sweeper::threads(sweeper::Work::compact) == 0 ? compact_tiers(false)
+                                                : sweeper::ask(compactor_, sweeper::Work::compact);
   storage_failed_ = false;
   if (lowered) prefetcher_->search_again();
 }
@@ -397,8 +407,8 @@ std::size_t Table::move_down(bool all) {
   return chosen.size();
 }
 
-// Rows in memory that were used least, of those the ones not used for longest, of those the smallest keys; none that the
-// batch `before` or a later one used.
+// Rows in memory that were used least, of those the ones not used for longest, of those the smallest keys; none that
+// the batch `before` or a later one used.
 std::vector<Table::Descent> Table::coldest(std::size_t count, std::uint64_t before) const {
   struct Ranked {
     std::uint64_t rank;

@@ -36,10 +36,10 @@ void Table::apply(const std::int64_t* keys, std::size_t count, const float* grad
 
 void Table::apply_together(std::vector<Gradients> all, const Update& update) {
   // In one order for all callers: each waits for the tables that come after those it holds.
-  std::sort(all.begin(), all.end(), [](const Gradients& a, const Gradients& b) { return std::less<>()(a.table, b.table); });
-  const auto twice = std::adjacent_find(all.begin(), all.end(), [](const Gradients& a, const Gradients& b) {
-    return a.table == b.table;
-  });
+  std::sort(all.begin(), all.end(),
+            [](const Gradients& a, const Gradients& b) { return std::less<>()(a.table, b.table); });
+  const auto twice = std::adjacent_find(all.begin(), all.end(),
+                                        [](const Gradients& a, const Gradients& b) { return a.table == b.table; });
   if (twice != all.end()) {
     fail_invalid("table '" + twice->table->name() + "' comes twice in one update; add its gradients up first");
   }
@@ -57,8 +57,10 @@ void Table::hold_and_apply(const std::vector<Gradients>& all, std::size_t from, 
     return own.table->with_slots(update, own.keys, own.count, [&] { hold_and_apply(all, from + 1, update, prepared); });
   }
   parallel::run(all.size(), [&](std::size_t i) { prepared[i] = std::make_unique<Prepared>(*all[i].table, all[i]); });
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].table->require_sound(prepared[i]->batch, prepared[i]->sums, update);
-  parallel::run(all.size(), [&](std::size_t i) { all[i].table->update_all(prepared[i]->batch, prepared[i]->sums, update); });
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].table->require_sound(prepared[i]->batch, prepared[i]->sums, update);
+  parallel::run(all.size(),
+                [&](std::size_t i) { all[i].table->update_all(prepared[i]->batch, prepared[i]->sums, update); });
 }
 
 // The batch of some gradients, which are summed: that of their look-up, or a new one.
@@ -95,14 +97,14 @@ void Table::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* fi
   const bool anew = state_->anew && first != nullptr;
   const bool other = (slot_count(present) != 0 || state_->in_turn) && present != kind;
   if (other && !anew && state_->in_turn) {
-    fail_invalid("table '" + name() + "' is trained by optimizers in turn, and has the slots of " + optimizer_name(present) +
-                 " but none of " + optimizer_name(kind) + " any more: train it with one, or go on with a new one");
+    fail_invalid("table '" + name() + "' is trained by optimizers in turn, and has the slots of " +
+                 optimizer_name(present) + " but none of " + optimizer_name(kind) +
+                 " any more: train it with one, or go on with a new one");
   }
   if (other && !anew && !state_->restored) {
     fail_invalid("table '" + name() + "' has the slots of optimizer " + optimizer_name(present) + "; " +
                  (first != nullptr ? "an update by " : "rows with those of ") + optimizer_name(kind) +
-                 " would misread them: train it with " + optimizer_name(present) +
-                 ", or reset it first");
+                 " would misread them: train it with " + optimizer_name(present) + ", or reset it first");
   }
   RowLayout after = layout(kind);
   after.present |= state_->layout.present;
@@ -262,10 +264,11 @@ void Table::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
       key = batch.keys()[i];
     }
   }
-  fail_invalid("the gradient for " + std::string(batch.kind() == IdKind::key ? "key " : "address ") +
-               std::to_string(key) + " of table '" + name() +
-               "' has a NaN or an infinity, and no row was changed; clip or mend the gradients, or create the optimizer "
-               "with nonfinite='skip' to leave such rows as they are");
+  fail_invalid(
+      "the gradient for " + std::string(batch.kind() == IdKind::key ? "key " : "address ") + std::to_string(key) +
+      " of table '" + name() +
+      "' has a NaN or an infinity, and no row was changed; clip or mend the gradients, or create the optimizer "
+      "with nonfinite='skip' to leave such rows as they are");
 }
 
 // One part's updates; the rows of the next block are fetched while this one is updated.
@@ -307,8 +310,8 @@ bool Table::is_padding(std::int64_t id, IdKind kind, const float* row) const noe
   return std::any_of(own.begin(), own.end(), [row](const PaddingRow& one) { return one.row == row; });
 }
 
-// Updates some distinct keys of a batch, from number `first` on, but those that are gone, those of padding keys and those
-// whose gradient is to be skipped.
+// Updates some distinct keys of a batch, from number `first` on, but those that are gone, those of padding keys and
+// those whose gradient is to be skipped.
 void Table::update_some(const Update& update, const Batch& batch, std::size_t first, const float* sums,
                         std::size_t count) const noexcept {
   float* const* const rows = batch.rows() + first;
@@ -335,7 +338,8 @@ void Table::save_part(const Batch& batch, std::size_t part) noexcept {
   for (std::size_t i = 0; any && i < batch.distinct(part); ++i) {
     Shard& shard = *state_->shards[shard_of_id(keys[i], batch.kind())];
     if (!shard.capture.active()) continue;
-    const Slot slot = batch.kind() == IdKind::address ? address_slot(keys[i]) : shard.index.find(hash_key(keys[i]), keys[i]);
+    const Slot slot =
+        batch.kind() == IdKind::address ? address_slot(keys[i]) : shard.index.find(hash_key(keys[i]), keys[i]);
     if (slot != kAbsent) shard.capture.save(slot, shard.rows.row(slot));
   }
 }

@@ -159,6 +159,7 @@ def test_a_report_without_tables_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.one_case
 def test_rows_of_partitions_go_to_their_ids(tmp_path: Path, strategy: str) -> None:
     original = MODEL.replace("{optimizer}", "AdagradOptimizer(0.1)").replace(
         'tf.variable_scope("tower")', 'tf.variable_scope("tower", partitioner=tf.fixed_size_partitioner(4))'

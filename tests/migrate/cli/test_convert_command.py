@@ -12,6 +12,7 @@ import pytest
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
+from tests.support import forking
 from tests.support.paths import ROOT
 
 GOOD = (
@@ -26,7 +27,7 @@ KEPT = GOOD + "s = tf.matmul(u, W)\n"
 def migrate(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run the command in its own process."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "migrate", *map(str, arguments)]
+    command = [forking.python(), "-m", "migrate", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 

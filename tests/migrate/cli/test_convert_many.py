@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import forking
 from tests.support.paths import ROOT
 
 GOOD = (
@@ -50,7 +51,7 @@ def environment() -> dict[str, str]:
 def migrate(*arguments: object, cwd: Path, stdin: bytes = b"", code: str = "") -> subprocess.CompletedProcess[bytes]:
     """Run the command in its own process, after some code when that is given."""
     head = ["-c", BROKEN + code + RUN] if code else ["-m", "migrate"]
-    command = [sys.executable, *head, *map(str, arguments)]
+    command = [forking.python(), *head, *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, env=environment(), input=stdin, capture_output=True, check=False)
 
 
@@ -124,6 +125,7 @@ def test_kill_9_while_writing_leaves_whole_files(work: Path) -> None:
     [GOOD, GOOD.replace("\n", "\r\n"), "\ufeff" + GOOD, GOOD + "\x0c\nx = 1", GOOD + "if a:\r\n\tb = 1\n"],
     ids=["plain", "crlf", "mark", "form feed", "mixed"],
 )
+@pytest.mark.one_case
 def test_a_stream_comes_out_converted(work: Path, text: str) -> None:
     (work / "one.py").write_bytes(text.encode())
     migrate("convert", "one.py", cwd=work)

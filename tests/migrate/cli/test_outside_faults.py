@@ -64,6 +64,7 @@ def test_an_output_that_is_full_is_said_in_one_sentence(work: Path, arguments: s
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o400, 0o100], ids=["closed", "listed only", "entered only"])
+@pytest.mark.one_case
 def test_a_directory_that_may_not_be_read_is_one_failed_file(work: Path, mode: int) -> None:
     closed = work / "src" / "sub"
     closed.chmod(mode)

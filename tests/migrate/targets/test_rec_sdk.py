@@ -33,6 +33,7 @@ def trained(text: str, directory: Path, **switches: object) -> tuple[list[float]
 
 @each_kind
 @pytest.mark.parametrize("step", ["minimize", "clipped", "gradients"])
+@pytest.mark.one_case
 def test_it_trains_as_before(kind: str, step: str, tmp_path: Path) -> None:
     steps = {"clipped": {"step": CLIPPED}, "gradients": {"step": GRADIENTS}}
     want, got = trained(program(kind, **steps.get(step, {})), tmp_path)
@@ -40,6 +41,7 @@ def test_it_trains_as_before(kind: str, step: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["tf.train.GradientDescentOptimizer(1)", "tf.train.AdagradOptimizer(1, 1)"])
+@pytest.mark.one_case
 def test_rates_that_are_whole_numbers(optimizer: str, tmp_path: Path) -> None:
     want, got = trained(program(MONITORED, optimizer), tmp_path)
     np.testing.assert_allclose(got, want, rtol=1e-5)
@@ -47,6 +49,7 @@ def test_rates_that_are_whole_numbers(optimizer: str, tmp_path: Path) -> None:
 
 @each_kind
 @pytest.mark.parametrize("step", [STEP, CLIPPED, GRADIENTS], ids=["minimize", "clipped", "gradients"])
+@pytest.mark.one_case
 def test_lookups_are_merged_by_a_call(kind: str, step: str, tmp_path: Path) -> None:
     text = program(kind, step=step)
     result = convert(text, "rec_sdk", assume=True, multi_lookup=True)
@@ -92,6 +95,7 @@ def test_a_table_has_at_most_so_many_lookups() -> None:
 
 @each_kind
 @pytest.mark.parametrize("optimizer", ["tf.train.GradientDescentOptimizer(0.5)", "tf.train.AdagradOptimizer(0.3)"])
+@pytest.mark.one_case
 def test_tables_that_expand_train_as_before(kind: str, optimizer: str, tmp_path: Path) -> None:
     want, got = trained(program(kind, optimizer), tmp_path, dynamic_expansion=True)
     np.testing.assert_allclose(got, want, rtol=1e-4)

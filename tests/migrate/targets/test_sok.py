@@ -84,6 +84,7 @@ def test_it_trains_as_before(kind: str, step: dict[str, str], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("pooled", [text for name, text in POOLED.items() if name != "weights"])
+@pytest.mark.one_case
 def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
     text = program(MONITORED, "tf.train.GradientDescentOptimizer(0.5)")
     assert DENSE in text
@@ -94,6 +95,7 @@ def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS)
 @pytest.mark.parametrize("optimizer", ["GradientDescentOptimizer(0.5)", "AdagradOptimizer(0.3)"])
+@pytest.mark.one_case
 def test_products_train_as_before(product: str, optimizer: str, tmp_path: Path) -> None:
     text = program(MONITORED, f"tf.train.{optimizer}")
     assert DENSE in text

@@ -211,6 +211,7 @@ def test_a_fan_of_the_converted_kernel_is_another_law(dnn: tuple[Path, Path, Sch
     ],
     ids=["import", "not converted"],
 )
+@pytest.mark.one_case
 def test_a_converted_file_that_does_not_run(dnn: tuple[Path, Path, Schema], text: str, words: str) -> None:
     original, converted, schema = dnn
     converted.write_text(text)

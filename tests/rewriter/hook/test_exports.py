@@ -54,6 +54,7 @@ def _scores(folder: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["LatestExporter", "FinalExporter", "BestExporter"])
+@pytest.mark.one_case
 def test_exporters_beside_the_hook(kind: str, tmp_path: Path) -> None:
     found = []
     for moved in (False, True):

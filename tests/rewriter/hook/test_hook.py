@@ -120,6 +120,7 @@ class _Losses(v1.train.SessionRunHook):  # type: ignore[misc]
 
 @pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
 @pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
+@pytest.mark.one_case
 def test_an_estimator_trains_evaluates_and_predicts_as_without_the_hook(optimizer: str, tmp_path: Path) -> None:
     found = {}
     for moved in (False, True):
@@ -141,6 +142,7 @@ def test_an_estimator_trains_evaluates_and_predicts_as_without_the_hook(optimize
 
 @pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
 @pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
+@pytest.mark.one_case
 def test_an_estimator_resumes_a_model_that_was_trained_without_the_hook(optimizer: str, tmp_path: Path) -> None:
     found = {}
     for moved in (False, True):

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow
 
 
 @pytest.mark.parametrize("before", [False, True])
+@pytest.mark.one_case
 def test_the_input_of_an_estimator_is_checkpointed(before: bool, tmp_path: Path) -> None:
     def model(features: Any, labels: Any, mode: str) -> Any:
         del labels

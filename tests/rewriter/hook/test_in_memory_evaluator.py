@@ -55,6 +55,7 @@ def _losses(folder: Path, training: bool, evaluating: bool, inside: tuple[str, .
     [(True, True), (True, True, (), True), (False, True), (False, False, ("train", "eval"))],
     ids=["hooks", "evaluator first", "evaluation alone", "model_fn"],
 )
+@pytest.mark.one_case
 def test_trained_rows_are_evaluated(how: Any, tmp_path: Path) -> None:
     stock = _losses(tmp_path / "stock", False, False)
     assert len(stock) == 4 and stock[-1] < 0.5 * stock[0]
@@ -69,6 +70,7 @@ def test_trained_rows_are_evaluated(how: Any, tmp_path: Path) -> None:
     ],
     ids=["training alone", "evaluation's model_fn alone"],
 )
+@pytest.mark.one_case
 def test_initial_rows_are_refused_before_the_first_step(how: Any, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=reason):
         _losses(tmp_path, *how)

@@ -45,6 +45,7 @@ def _loss(folder: Path, moved: bool, strategy: Any = None) -> float:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@pytest.mark.one_case
 def test_one_device_trains_as_without_a_strategy(strategy: Any, tmp_path: Path) -> None:
     assert _loss(tmp_path / "moved", True, strategy) == pytest.approx(_loss(tmp_path / "stock", False), rel=1e-5)
     assert dict(tf.train.list_variables(str(tmp_path / "moved")))["emb-values"] == [ROWS, 2]

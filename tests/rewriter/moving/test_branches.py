@@ -66,6 +66,7 @@ def test_one_branch_looks_up(rule: str, use_resource: bool) -> None:
 
 @both
 @pytest.mark.parametrize("rule", RULES)
+@pytest.mark.one_case
 def test_a_loop_that_looks_up(rule: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         table, ids = variable(use_resource=use_resource), features["ids"]
@@ -185,6 +186,7 @@ FORMS = [
 @both
 @pytest.mark.parametrize("rule", ["adagrad", "momentum", "adam"])
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+@pytest.mark.one_case
 def test_forms_of_control_flow(form: Callable[..., Any], rule: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         rows = form(variable(use_resource=use_resource), features["ids"], labels)
@@ -213,6 +215,7 @@ def test_a_train_op_in_a_branch(rule: str, use_resource: bool) -> None:
 
 @both
 @pytest.mark.parametrize("pooled", ["sparse", "safe"])
+@pytest.mark.one_case
 def test_pooled_lookups_in_branches(pooled: str, use_resource: bool) -> None:
     pool = v1.nn.embedding_lookup_sparse if pooled == "sparse" else v1.nn.safe_embedding_lookup_sparse
 
@@ -272,6 +275,7 @@ def test_control_flow_in_a_meta_graph_moves(form: Callable[..., Any], use_resour
 
 @both
 @pytest.mark.parametrize("form", [_in_nested_branches, _in_map_fn, _in_a_branch_in_a_loop])
+@pytest.mark.one_case
 def test_control_flow_is_proved(form: Callable[..., Any], use_resource: bool) -> None:
     with tf.Graph().as_default():
         inputs = Inputs.make()

@@ -64,6 +64,7 @@ TRAINED = [
 @both
 @pytest.mark.parametrize("form", TRAINED, ids=lambda form: form.__name__)
 @pytest.mark.parametrize("rule", [v1.train.AdagradOptimizer, v1.train.AdamOptimizer], ids=["adagrad", "adam"])
+@pytest.mark.one_case
 def test_functions_that_look_up_train(form: Callable[..., Any], rule: Any, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         rows = form(variable(use_resource=use_resource), features["ids"], labels)
@@ -97,6 +98,7 @@ def _in_a_loop_in_a_branch(table: Any, ids: Any, labels: Any) -> Any:
 @pytest.mark.parametrize(
     "form", [_in_branches, _in_a_function, _in_a_branch_of_a_function], ids=lambda one: one.__name__
 )
+@pytest.mark.one_case
 def test_what_functions_look_up_is_proved(form: Callable[..., Any]) -> None:
     with tf.Graph().as_default():
         inputs = Inputs.make()
@@ -144,6 +146,7 @@ def test_functions_that_look_up_read(form: Callable[..., Any], use_resource: boo
 
 @both
 @pytest.mark.parametrize("form", LOOPS, ids=lambda form: form.__name__)
+@pytest.mark.one_case
 def test_training_through_loops_gives_a_dense_gradient_and_says_what_to_do(
     form: Callable[..., Any], use_resource: bool
 ) -> None:

@@ -71,6 +71,7 @@ def test_every_optimizer_trains_the_one_table(optimizer: str, use_resource: bool
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("strategy", ["mod", "div"])
 @pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.one_case
 def test_pooled_lookups_of_parts(parts: int, strategy: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         table = _partitioned(parts, use_resource)
@@ -84,6 +85,7 @@ def test_pooled_lookups_of_parts(parts: int, strategy: str, use_resource: bool) 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.one_case
 def test_a_list_of_variables_is_one_table_by_the_name_of_the_first(strategy: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         rows = v1.nn.embedding_lookup(_listed(3, use_resource), features["ids"], strategy)
@@ -103,6 +105,7 @@ def test_ids_of_int32_and_a_limit_of_norms() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.one_case
 def test_gradients_that_are_changed_part_by_part_are_put_together(strategy: str) -> None:
     def build(features: Any, labels: Any) -> Any:
         table = _partitioned(3)
@@ -126,6 +129,7 @@ def test_gradients_that_are_changed_part_by_part_are_put_together(strategy: str)
     ],
     ids=["min max", "axis size"],
 )
+@pytest.mark.one_case
 def test_partitioners_that_choose_the_number(partitioner: Any) -> None:
     def build(features: Any, labels: Any) -> Any:
         rows = v1.nn.embedding_lookup(_partitioned(0, partitioner=partitioner()), features["ids"], "div")
@@ -136,6 +140,7 @@ def test_partitioners_that_choose_the_number(partitioner: Any) -> None:
 
 
 @pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.one_case
 def test_feature_columns_under_a_partitioner(parts: int) -> None:
     def build(features: Any, labels: Any) -> Any:
         tags, more = (v1.feature_column.categorical_column_with_identity(name, ROWS) for name in ("tags", "more"))
@@ -217,6 +222,7 @@ def _run(
 @pytest.mark.parametrize("strategy", ["mod", "div"])
 @pytest.mark.parametrize("form", ["parts", "list"])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "ftrl"])
+@pytest.mark.one_case
 def test_training_goes_on_from_stock_and_from_the_table(
     optimizer: str, form: str, strategy: str, before: bool, tmp_path: Path
 ) -> None:
@@ -235,6 +241,7 @@ def test_training_goes_on_from_stock_and_from_the_table(
 
 @pytest.mark.parametrize("before", [True, False], ids=["saver before", "saver after"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.one_case
 def test_slots_of_every_optimizer_are_read(optimizer: str, before: bool, tmp_path: Path) -> None:
     model = ("parts", "mod", optimizer)
     _run(tmp_path, 0, 10, *model, False)
@@ -243,6 +250,7 @@ def test_slots_of_every_optimizer_are_read(optimizer: str, before: bool, tmp_pat
 
 
 @pytest.mark.parametrize("forms", [("whole", "parts"), ("parts", "whole")], ids=["whole", "parts"])
+@pytest.mark.one_case
 def test_a_checkpoint_of_another_number_of_parts_is_read(forms: tuple[str, str], tmp_path: Path) -> None:
     first, then = forms
     _run(tmp_path, 0, 10, first, "div", "adam", False)
@@ -276,6 +284,7 @@ def _in_two_ways() -> Any:
     ],
     ids=["lengths", "alone", "two ways"],
 )
+@pytest.mark.one_case
 def test_parts_that_do_not_fit_are_tables_of_their_own(make: Any, names: Any, reason: str) -> None:
     def build(features: Any, labels: Any) -> Any:
         rows = v1.nn.embedding_lookup(make(), features["ids"] % 40, "mod")
@@ -312,6 +321,7 @@ def test_a_second_rewrite_finds_nothing_left(graph: tf.Graph, make: Any) -> None
 
 @pytest.mark.parametrize("clipped", [False, True], ids=["whole gradient", "gradients of parts"])
 @pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.one_case
 def test_the_proof_holds_and_every_part_is_drawn(strategy: str, clipped: bool) -> None:
     made: list[Inputs] = []
 
@@ -334,6 +344,7 @@ def test_the_proof_holds_and_every_part_is_drawn(strategy: str, clipped: bool) -
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.one_case
 def test_lookups_of_parts_in_branches(strategy: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         table = _partitioned(3, use_resource)

@@ -25,6 +25,7 @@ OPTIMIZERS = {"adagrad": lambda: v1.train.AdagradOptimizer(0.1), "adam": lambda:
 @pytest.mark.parametrize("weighted", [True, False], ids=["weights", "plain"])
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 @pytest.mark.parametrize("lookup", LOOKUPS)
+@pytest.mark.one_case
 def test_a_pooled_lookup_trains_as_before(lookup: str, combiner: str, weighted: bool, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         weights = features["weights"] if weighted else None
@@ -56,6 +57,7 @@ def test_ragged_ids_train_as_before() -> None:
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.one_case
 def test_embedding_columns_train_as_before(optimizer: str) -> None:
     def build(features: Any, labels: Any) -> Any:
         tags, more = (v1.feature_column.categorical_column_with_identity(name, ROWS) for name in ("tags", "more"))
@@ -74,6 +76,7 @@ def test_embedding_columns_train_as_before(optimizer: str) -> None:
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.one_case
 def test_shared_embedding_columns_train_as_before(optimizer: str) -> None:
     def build(features: Any, labels: Any) -> Any:
         tags, more = (v1.feature_column.categorical_column_with_identity(name, ROWS) for name in ("tags", "more"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -165,7 +166,7 @@ def _fetched(program: Program, moved: bool) -> list[Any]:
         return found
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=int(os.environ.get("MIGRATE_FUZZ", "40")) // 5, deadline=None)
 @given(programs())
 def test_a_rewritten_graph_gives_equal_fetches(program: Program) -> None:
     try:

@@ -61,6 +61,7 @@ def test_uses_that_move(use: Callable[[Any, Any], Any], use_resource: bool) -> N
     "optimizer", [v1.train.AdamOptimizer(0.01), v1.train.AdagradOptimizer(0.1)], ids=["adam", "adagrad"]
 )
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.one_case
 def test_regularisation_of_rows_looked_up_and_clipping(optimizer: Any, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         rows = v1.nn.embedding_lookup(variable(use_resource=use_resource), features["ids"])

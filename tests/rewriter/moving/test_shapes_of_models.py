@@ -19,6 +19,7 @@ def _flat(rows: Any) -> Any:
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("pooled", [True, False], ids=["pooled", "dense"])
 @pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.one_case
 def test_the_parts_of_a_partitioned_variable_are_one_table(strategy: str, pooled: bool, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         with v1.variable_scope("model", partitioner=v1.fixed_size_partitioner(3)):
@@ -33,6 +34,7 @@ def test_the_parts_of_a_partitioned_variable_are_one_table(strategy: str, pooled
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.one_case
 def test_several_lookups_of_a_table_and_ids_that_feed_two(use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         one, two = variable("one", use_resource), variable("two", use_resource)
@@ -54,6 +56,7 @@ def test_a_table_that_is_not_trained() -> None:
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.one_case
 def test_clipping_by_global_norm_and_a_rate_that_decays(use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         loss = loss_of(_flat(v1.nn.embedding_lookup(variable(use_resource=use_resource), features["ids"])), labels)

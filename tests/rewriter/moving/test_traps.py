@@ -98,6 +98,7 @@ def _diamonds(x: Any, depth: int = 24) -> Any:
 
 
 @both
+@pytest.mark.one_case
 def test_ids_with_millions_of_ways_to_them(use_resource: bool) -> None:
     def build() -> list[Any]:
         given = _element(_numbers())
@@ -165,6 +166,7 @@ def test_control_edges_before_the_ids_are_kept(wrong: bool) -> None:
 
 
 @both
+@pytest.mark.one_case
 def test_who_waits_for_a_lookup_waits_for_that_of_the_table(use_resource: bool) -> None:
     def build() -> list[Any]:
         given = _element(_numbers())
@@ -200,6 +202,7 @@ def test_datasets_whose_names_sort_against_their_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["args_0", "Placeholder", "IteratorGetNext", "a:0", "^b"])
+@pytest.mark.one_case
 def test_elements_with_names_that_graphs_use(name: str) -> None:
     def build() -> list[Any]:
         given = _element(_numbers().map(lambda args_0: {name: args_0["x"], "labels": args_0["labels"]}))

@@ -272,7 +272,7 @@ def test_4_2_who_read_the_old_tensor_reads_the_new(graph: tf.Graph) -> None:
         assert {tensor.op.name for tensor in product.op.inputs} == {"recmigrate/ids/IteratorGetNext"}
 
 
-@pytest.mark.parametrize("count", [2, 130])
+@pytest.mark.parametrize("count", [2, pytest.param(130, marks=pytest.mark.soak)])
 def test_4_3_lookups_of_one_table(count: int) -> None:
     """4.3 one cut point and multi_lookup_times 2: ok; over 128 lookups of a table: RuntimeError."""
 

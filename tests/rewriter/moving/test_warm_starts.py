@@ -33,6 +33,7 @@ def _flat(rows: Any) -> Any:
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("parts", [0, 1, 3], ids=["whole", "one part", "three parts"])
+@pytest.mark.one_case
 def test_init_from_checkpoint_starts_a_table(parts: int, use_resource: bool, checkpoint: str) -> None:
     def build(features: Any, labels: Any) -> Any:
         partitioner = v1.fixed_size_partitioner(parts) if parts else None
@@ -91,6 +92,7 @@ def test_an_estimator_warm_starts_a_table_from_a_stock_checkpoint(checkpoint: st
 
 @pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
 @pytest.mark.parametrize("named", [".*", ["old", "head"], [".*"]], ids=["pattern", "names", "patterns"])
+@pytest.mark.one_case
 def test_a_table_of_model_fn_warm_starts_however_it_is_named(named: Any, tmp_path: Path) -> None:
     def model(features: Any, labels: Any, mode: str) -> Any:
         spec = _model(features, labels, mode)

@@ -87,6 +87,7 @@ def _trained(
 
 @pytest.mark.parametrize("element_of", [_initializable, _one_shot])
 @pytest.mark.parametrize("make", [_runtime_table, _deeprec_variable])
+@pytest.mark.one_case
 def test_the_hook_has_rows_read_ahead_and_the_bits_stay(tmp_path: Path, make: Any, element_of: Any) -> None:
     plain, _, _ = _trained(make, element_of, None)
     ahead, (memory, log), hook = _trained(make, element_of, tmp_path)

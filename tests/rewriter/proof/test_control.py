@@ -121,6 +121,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.one_case
 def test_a_fault_is_found_in_such_a_model_too(fault: str) -> None:
     break_it, kind = FAULTS[fault]
     proof = _proof(break_it)

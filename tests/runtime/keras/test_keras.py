@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import runtime.keras
+from tests.support import forking
 
 K = tf.keras
 _LEGACY = not hasattr(K, "Variable")
@@ -76,6 +76,7 @@ def _assert_equal(ours: Any, stock: Any, rtol: float = 1e-5) -> None:
 
 @pytest.mark.parametrize("build", [_sequential, _functional, Subclassed])
 @pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.one_case
 def test_models_of_every_kind(build: Any, steps: int) -> None:
     _assert_equal(*_trained(build, lambda: K.optimizers.SGD(0.5), steps_per_execution=steps))
 
@@ -105,6 +106,7 @@ _SCHEDULE = {"initial_learning_rate": 0.5, "decay_steps": 2, "decay_rate": 0.5}
         lambda: K.optimizers.Adam(0.01, global_clipnorm=0.01),
     ],
 )
+@pytest.mark.one_case
 def test_optimizers(optimizer: Any) -> None:
     _assert_equal(*_trained(_sequential, optimizer))
 
@@ -139,6 +141,7 @@ def _schedule() -> Any:
         lambda: K.optimizers.SGD(0.1, momentum=0.9),
     ],
 )
+@pytest.mark.one_case
 def test_rows_that_most_steps_leave_untouched(optimizer: Any) -> None:
     trained = []
     stock_layer = K.layers.Embedding(200, 4, embeddings_initializer=K.initializers.Constant(_MANY), name="embedding_s")
@@ -225,6 +228,7 @@ _FILES = ["x.weights.h5", "checkpoint"] if _LEGACY else ["x.weights.h5"]
 
 
 @pytest.mark.parametrize("file", _FILES)
+@pytest.mark.one_case
 def test_saved_weights(file: str, tmp_path: Path) -> None:
     model = _fit(_sequential(_ours()), "sgd")
     model.save_weights(str(tmp_path / file))
@@ -267,7 +271,7 @@ def test_saved_model_serves_in_a_fresh_process(save: Any, tmp_path: Path) -> Non
     np.save(tmp_path / "ids.npy", _IDS)
     signature = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"]
     feed = f"{next(iter(signature.structured_input_signature[1]))}={tmp_path / 'ids.npy'}"
-    command = [sys.executable, "-c", _SERVE, str(tmp_path / "export"), feed, str(tmp_path / "served.npy")]
+    command = [forking.python(), "-c", _SERVE, str(tmp_path / "export"), feed, str(tmp_path / "served.npy")]
     subprocess.run(command, check=True)
     np.testing.assert_allclose(np.load(tmp_path / "served.npy"), model.predict(_IDS, verbose=0), rtol=1e-5)
 

@@ -70,6 +70,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("second", _MAKERS)
 @pytest.mark.parametrize("first", _MAKERS)
+@pytest.mark.one_case
 def test_a_new_optimizer_starts_its_slots_anew(first: str, second: str) -> None:
     def scenario(layers: Layers) -> Any:
         model = _model(layers)
@@ -82,6 +83,7 @@ def test_a_new_optimizer_starts_its_slots_anew(first: str, second: str) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"run_eagerly": True}, {"steps_per_execution": 3}])
+@pytest.mark.one_case
 def test_in_every_way_to_run(settings: dict[str, Any]) -> None:
     def scenario(layers: Layers) -> Any:
         model = _model(layers)
@@ -192,6 +194,7 @@ def _load_weights_into_itself(model: Any, layers: Layers, path: Path) -> Any:
         _load_weights_into_itself,
     ],
 )
+@pytest.mark.one_case
 def test_what_is_loaded_goes_on_as_the_stock_layer_does(load: Any, tmp_path: Path) -> None:
     def scenario(layers: Layers) -> Any:
         path = tmp_path / layers.__name__

@@ -52,6 +52,7 @@ def flat(part: Any) -> list[Any]:
 
 @pytest.mark.usefixtures("graph")
 @pytest.mark.parametrize("safe", [False, True])
+@pytest.mark.one_case
 def test_values_and_gradients_are_those_of_single_lookups_and_of_stock(safe: bool) -> None:
     tables = [make_table(f"t{i}", dim=values_of(i).shape[1]) for i in range(12)]
     stock = [tf.compat.v1.get_variable(f"stock{i}", initializer=values_of(i)) for i in range(12)]

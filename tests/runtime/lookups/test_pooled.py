@@ -116,6 +116,7 @@ def test_without_weights_it_is_stock_to_the_bit(combiner: str, kind: str) -> Non
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 @pytest.mark.parametrize("max_norm", [None, 1.5])
 @pytest.mark.parametrize("safe", [False, True])
+@pytest.mark.one_case
 def test_with_weights_values_and_all_gradients_are_stocks(combiner: str, max_norm: float | None, safe: bool) -> None:
     pair = Pair()
     fetches = pair.both("sparse", True, safe, combiner=combiner, max_norm=max_norm)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from runtime.native import ops
 from tests.support.raw_table import RawTable, update
-from tests.support.sanitized import CXX, HERE, NATIVE
+from tests.support.sanitized import HERE, setup
 
 pytestmark = pytest.mark.one_version
 
@@ -86,5 +86,17 @@ def test_mutated_rows_are_taken_or_refused(reader: Any, rule: str) -> None:
 
 
 def test_the_entry_for_libfuzzer_compiles() -> None:
-    flags = ["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", str(NATIVE), "-I", str(HERE)]
-    subprocess.run([*CXX, *flags, str(HERE / "checkpoint" / "checkpoint_libfuzzer.cpp")], check=True)
+    flags = [
+        "-std=c++17",
+        "-fsyntax-only",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-I",
+        str(setup.HERE / setup.NATIVE),
+        "-I",
+        str(HERE),
+    ]
+    subprocess.run(
+        [*setup.compiler().split(), *flags, str(HERE / "checkpoint" / "checkpoint_libfuzzer.cpp")], check=True
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
 import pytest
+
+from tests.support import forking
 
 pytestmark = pytest.mark.one_version
 
@@ -25,11 +26,12 @@ for threads in sys.argv[1:]:
 
 
 @pytest.mark.parametrize(("environment", "wanted"), [({}, [3, 1, 5]), ({"RECMIGRATE_NUM_THREADS": "2"}, [2, 2, 2])])
+@pytest.mark.one_case
 def test_the_pool_follows_the_session(
     environment: dict[str, str], wanted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("RECMIGRATE_NUM_THREADS", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    ran = subprocess.run([sys.executable, "-c", SCRIPT, "3", "1", "5"], capture_output=True, text=True, check=True)
+    ran = subprocess.run([forking.python(), "-c", SCRIPT, "3", "1", "5"], capture_output=True, text=True, check=True)
     assert [int(line) for line in ran.stdout.split()] == wanted

@@ -114,6 +114,7 @@ def _oracle(case: str, initial: NDArray[Any], steps: list[Step]) -> NDArray[Any]
 
 
 @pytest.mark.parametrize("case", _CASES)
+@pytest.mark.one_case
 def test_equal_to_stock_and_as_near_to_float64(case: str) -> None:
     make_ours, make_stock = _CASES[case]
     table, steps = _table(), _recorded()
@@ -145,6 +146,7 @@ def test_a_scaled_epsilon_is_the_papers_and_paddles() -> None:
 
 
 @pytest.mark.parametrize("case", _CASES)
+@pytest.mark.one_case
 def test_a_schedule_is_followed_where_rows_rest(case: str) -> None:
     make_ours, make_stock = _CASES[case]
     schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([20, 60], [0.05, 0.2, 0.01])

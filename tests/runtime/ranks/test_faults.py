@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 
 from runtime import launch
 from runtime.ranks.checkpoint import latest
-from tests.support import programs
+from tests.support import forking, programs
 from tests.support.paths import ROOT
 from tests.support.ranks import fault_worker
 
@@ -26,13 +25,15 @@ _TIMEOUT = 8
 _horovod = pytest.mark.skipif(
     importlib.util.find_spec("horovod") is None, reason="Horovod is not installed: `make horovod` builds it"
 )
-_engines = pytest.mark.parametrize("engine", ["collectives", pytest.param("horovod", marks=_horovod)])
+_engines = pytest.mark.parametrize(
+    "engine", ["collectives", pytest.param("horovod", marks=[_horovod, pytest.mark.soak])]
+)
 
 
 def _launched(engine: str, out: Path, *faults: str) -> subprocess.CompletedProcess[str]:
     """Run two ranks, which must end by the timeout and what it takes to begin."""
     program = [fault_worker.__file__, str(out), str(_TIMEOUT), *faults]
-    command = [sys.executable, str(_LAUNCHER), "-n", "2", "--engine", engine, "--grace", "2", *program]
+    command = [forking.python(), str(_LAUNCHER), "-n", "2", "--engine", engine, "--grace", "2", *program]
     begun = time.monotonic()
     done = programs.run(command)
     assert time.monotonic() - begun < 120
@@ -48,6 +49,7 @@ def _assert_goes_on(out: Path, step: int) -> None:
 
 
 @_engines
+@pytest.mark.one_case
 def test_a_rank_that_is_paused_for_less_than_the_timeout_and_then_killed(engine: str, tmp_path: Path) -> None:
     done = _launched(engine, tmp_path / "run", "1:pause", "5:kill")
     assert done.returncode == 128 + signal.SIGKILL, done.stderr
@@ -93,7 +95,7 @@ def test_a_survivor_without_a_launcher_names_the_rank_that_was_killed_in_an_exch
     running = []
     for rank, own in enumerate(errors):
         config = json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}})
-        command = [sys.executable, fault_worker.__file__, str(out), str(_TIMEOUT), "5:killed_inside"]
+        command = [forking.python(), fault_worker.__file__, str(out), str(_TIMEOUT), "5:killed_inside"]
         with own.open("w") as file:
             running.append(subprocess.Popen(command, stderr=file, env={**os.environ, "TF_CONFIG": config}))
     try:

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support import programs
+from tests.support import forking, programs
 from tests.support.paths import ROOT
 from tests.support.ranks import graph_worker
 
 _WORKER = Path(graph_worker.__file__)
-_LAUNCHER = [sys.executable, str(ROOT / "runtime" / "launch.py"), "--engine", "horovod"]
+_LAUNCHER = [str(ROOT / "runtime" / "launch.py"), "--engine", "horovod"]
 
 pytestmark = [
     pytest.mark.one_version,
@@ -24,8 +24,8 @@ pytestmark = [
 ]
 
 
-def _run(command: list[str]) -> str:
-    done = programs.run(command)
+def _run(arguments: list[str]) -> str:
+    done = programs.run([sys.executable, *arguments])
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stderr
 
@@ -34,6 +34,7 @@ def _assert_close(got: np.ndarray, want: np.ndarray, what: str) -> None:
     assert np.abs(got - want).max() <= 1e-5 * np.abs(want).max(), what
 
 
+@pytest.mark.soak  # sessions over Horovod: tests/runtime/compat/sok/test_layers_ranks.py
 def test_sessions_and_estimator_train_as_one_process_and_go_on_with_another_number(tmp_path: Path) -> None:
     path, half = tmp_path / "run", graph_worker.STEPS // 2
     _run([*_LAUNCHER, "-n", "2", str(_WORKER), str(path)])
@@ -47,7 +48,7 @@ def test_sessions_and_estimator_train_as_one_process_and_go_on_with_another_numb
         for name, values in graph_worker.in_session(case, graph_worker.STEPS).items():
             _assert_close(values, want[name], f"{case} {name} of one rank")
     want = graph_worker.in_session(graph_worker.ESTIMATED, graph_worker.STEPS, stock=True)
-    command = [sys.executable, "-m", "horovod.runner.launch", "-np", "3", sys.executable, str(_WORKER), str(path)]
+    command = ["-m", "horovod.runner.launch", "-np", "3", forking.python(), str(_WORKER), str(path)]
     _run([*command, str(graph_worker.STEPS)])
     for before, after in zip(first * 2, (np.load(f"{path}-{rank}.npz") for rank in range(3)), strict=False):
         losses = np.concatenate([before["estimator-losses"], after["estimator-losses"]])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import tensorflow as tf
 from runtime import ranks
 from runtime.keras import DistributedOptimizer, Embedding, MetricAverageCallback
 from runtime.ranks import checkpoint
-from tests.support import programs
+from tests.support import forking, programs
 from tests.support.ranks import keras_worker, thread_ranks
 
 
@@ -23,7 +22,7 @@ def test_two_ranks_fit_as_one_process(tmp_path: Path) -> None:
     """Horovod connects the ranks where it is installed, as CI has it for TensorFlow 2.15."""
     engine = "collectives" if importlib.util.find_spec("horovod") is None else "horovod"
     program = [keras_worker.__file__, str(tmp_path / "run")]
-    command = [sys.executable, "-m", "runtime.launch", "-n", "2", "--engine", engine, *program]
+    command = [forking.python(), "-m", "runtime.launch", "-n", "2", "--engine", engine, *program]
     done = programs.run(command)
     assert done.returncode == 0, done.stderr[-4000:]
     want = keras_worker.stock()

@@ -21,7 +21,7 @@ from runtime import ranks
 from runtime.compat import mx_rec
 from runtime.ranks import starting
 from runtime.ranks.engine import Alone
-from tests.support import programs
+from tests.support import forking, programs
 from tests.support.compat.mx_rec_stock import ESTIMATOR, PROGRAM, losses_of, stock_estimator, stock_losses
 from tests.support.ranks import thread_ranks
 
@@ -309,6 +309,7 @@ def _numbers(environment: dict[str, str], *command: str) -> list[list[float]]:
     return [[float(loss) for loss in own] for own in printed]
 
 
+@pytest.mark.soak
 @pytest.mark.one_version
 @pytest.mark.skipif(
     importlib.util.find_spec("horovod") is None, reason="Horovod is not installed: `make horovod` builds it"
@@ -319,7 +320,7 @@ def test_demos_compute_over_horovod_what_stock_does(
     switches = ("USE_DYNAMIC_EXPANSION", "USE_MULTI_LOOKUP", "USE_MODIFY_GRAPH", "USE_DYNAMIC", "USE_DP")
     environment, saved = dict.fromkeys(switches, "1"), str(tmp_path / "model.ckpt")
     facade = ("-m", "runtime.compat.mx_rec")
-    started = ("-m", "horovod.runner.launch", "-np", "2", sys.executable, *facade, str(PROGRAM))
+    started = ("-m", "horovod.runner.launch", "-np", "2", forking.python(), *facade, str(PROGRAM))
     for losses in _numbers({**environment, "SAVE_PATH": saved}, *started):
         np.testing.assert_allclose(losses, stock_losses(multi=True), rtol=1e-5)
     for name, value in {**environment, "LOAD_PATH": saved}.items():

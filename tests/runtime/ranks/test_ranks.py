@@ -17,14 +17,14 @@ import runtime
 from runtime import ranks
 from runtime.ranks import checkpoint
 from runtime.ranks.placements import check_placement, held_here
-from tests.support import programs
+from tests.support import forking, programs
 from tests.support.ranks import rank_worker
 
 _WORKER = Path(rank_worker.__file__)
 
 
 def _launched(ranks: int, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "runtime.launch", "-n", str(ranks), *map(str, arguments)]
+    command = [forking.python(), "-m", "runtime.launch", "-n", str(ranks), *map(str, arguments)]
     return programs.run(command, 540)
 
 

@@ -133,6 +133,7 @@ def test_columns_of_keys_are_those_of_a_range(graph: tf.Graph) -> None:
 
 
 @pytest.mark.parametrize("parts", [None, 2])
+@pytest.mark.one_case
 def test_it_restores_what_an_embedding_variable_saved(tmp_path: Path, parts: int | None) -> None:
     def trained(rows: Any) -> Any:
         step = v1.train.get_or_create_global_step()

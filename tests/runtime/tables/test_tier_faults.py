@@ -81,6 +81,7 @@ def _owners(folder: Path) -> set[int]:
     ("phase", "kind"),
     [("demotion", "dram_pmem_ssdhash"), ("compaction", "dram_ssdhash"), ("compaction", "dram_leveldb")],
 )
+@pytest.mark.one_case
 def test_a_killed_process_leaves_nothing(tmp_path: Path, phase: str, kind: str) -> None:
     folder = tmp_path / "tiers"
     _kill(_start(phase, kind, folder, tmp_path))
@@ -141,6 +142,7 @@ def _flip(path: str, every: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["dram_pmem", "dram_ssdhash", "dram_leveldb"])
+@pytest.mark.one_case
 def test_flipped_bits_are_errors_and_never_rows(tmp_path: Path, kind: str) -> None:
     table = _table("flipped", kind, tmp_path, [20_000, 1_000_000])
     rows = 10_000
@@ -182,6 +184,7 @@ def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.one_case
 def test_a_full_disk_stops_training_until_there_is_space(small_disk: Path, kind: str) -> None:
     three = kind.count("_") == 2
     table = _table("filling", kind, small_disk, [20_000, 200_000] if three else [20_000])

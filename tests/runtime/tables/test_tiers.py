@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes.util
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import runtime
 from runtime import storage as storage_module
 from runtime.optimizers import adagrad, adam, lazy_adam
 from runtime.storage import Storage, hit_rates
+from tests.support import forking
 from tests.support.runtime.tables import make_table, session
 
 v1 = tf.compat.v1
@@ -175,7 +175,9 @@ def test_without_leveldb_the_package_is_named(tmp_path: Path) -> None:
         "storage = runtime.storage.Storage('dram_leveldb', path=sys.argv[1])\n"
         "runtime.create_table(tf.int64, 4, 'without', tf.compat.v1.zeros_initializer(), storage=storage)"
     )
-    result = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [forking.python(), "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
+    )
     assert result.returncode != 0
     assert re.search(r"table 'without' .*LevelDB, which is not installed; `pip install plyvel`", result.stderr)
     assert list(tmp_path.iterdir()) == []

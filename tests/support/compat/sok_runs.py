@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import struct
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from tests.support import programs
+from tests.support import forking, programs
 from tests.support.compat import sok_layers_worker, sok_worker
 from tests.support.compat.sok_layers_worker import Case
 from tests.support.compat.sok_worker import KEYS, TABLES
@@ -28,7 +27,7 @@ def write_given(folder: Path, ranks: int) -> np.ndarray:
 
 def run(ranks: int, steps: int, folder: Path, *options: str) -> list[dict[str, np.ndarray]]:
     """Run the worker; return what each rank found."""
-    command = [sys.executable, "-m", "runtime.compat.sok", "-n", str(ranks), *options, sok_worker.__file__]
+    command = [forking.python(), "-m", "runtime.compat.sok", "-n", str(ranks), *options, sok_worker.__file__]
     done = programs.run([*command, str(steps), str(folder)], 540)
     assert done.returncode == 0, done.stderr
     return [dict(np.load(folder / f"{rank}.npz")) for rank in range(ranks)]
@@ -58,7 +57,7 @@ def check(found: list[dict[str, np.ndarray]], want: dict[str, np.ndarray], given
 def compare(engine: str, mode: str, ranks: int, cases: Sequence[Case], folder: Path) -> float:
     """Run cases; return the largest difference of losses, rows and dense layers, as a part of the largest value."""
     program = [sok_layers_worker.__file__, mode, str(folder), *map(sok_layers_worker.name_of, cases)]
-    command = [sys.executable, "-m", "runtime.compat.sok", "-n", str(ranks), "--engine", engine, *program]
+    command = [forking.python(), "-m", "runtime.compat.sok", "-n", str(ranks), "--engine", engine, *program]
     done = programs.run(command, 540)
     assert done.returncode == 0, done.stderr[-4000:]
     worst = 0.0

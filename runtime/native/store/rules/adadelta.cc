@@ -1,9 +1,8 @@
 // s = rho * s + (1 - rho) * g * g;  u = g * sqrt(d + epsilon) / sqrt(s + epsilon);  w -= lr * u;
 // d = rho * d + (1 - rho) * u * u. As tf.compat.v1.train.AdadeltaOptimizer.
-#include "store/rules/rules.h"
-
 #include <cmath>
 
+#include "store/rules/rules.h"
 #include "store/simd.h"
 
 namespace recmigrate::rules {

@@ -1,8 +1,7 @@
 // s += g * g; w -= lr * g / (sqrt(s) + epsilon), or / sqrt(s + epsilon) for the form with epsilon inside the root.
-#include "store/rules/rules.h"
-
 #include <cmath>
 
+#include "store/rules/rules.h"
 #include "store/simd.h"
 
 namespace recmigrate::rules {

@@ -1,10 +1,10 @@
-// Adagrad that forgets: every so many steps the accumulator shrinks, never below the baseline. A row that was not touched
-// meanwhile catches up one period an update, as DeepRec's. p counts the periods it has had, `periods` those that were.
+// Adagrad that forgets: every so many steps the accumulator shrinks, never below the baseline. A row that was not
+// touched meanwhile catches up one period an update, as DeepRec's. p counts the periods it has had, `periods` those
+// that were.
 //   if p < periods: s = max(s * rate, baseline), p += 1;   s += g * g;  w -= lr * g / sqrt(s)
-#include "store/rules/rules.h"
-
 #include <cmath>
 
+#include "store/rules/rules.h"
 #include "store/simd.h"
 
 namespace recmigrate::rules {

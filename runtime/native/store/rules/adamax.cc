@@ -1,10 +1,9 @@
 // m = b1 * m + (1 - b1) * g;  v = max(b2 * v, |g|);  w -= lr / (1 - b1^t) * m / (v + epsilon).
 // As the Adamax of Keras on the rows of a sparse gradient; the power is b1^t.
-#include "store/rules/rules.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "store/rules/rules.h"
 #include "store/simd.h"
 
 namespace recmigrate::rules {

@@ -1,11 +1,11 @@
 // FTRL-proximal as tf.compat.v1.train.FtrlOptimizer, and the group-lasso form, where l1 weighs the norm of the row.
-//   n' = n + g * g;  z += g + 2 * shrinkage * w - (n'^p - n^p) / lr * w;  q = n'^p / lr + 2 * l2;  p = -learning_rate_power
-//   w = |z| > l1 ? (sign(z) * l1 - z) / q : 0;   by group  ||z|| > l1 ? -z * (1 - l1 / ||z||) / q : 0
+//   n' = n + g * g;  z += g + 2 * shrinkage * w - (n'^p - n^p) / lr * w;  q = n'^p / lr + 2 * l2;  p =
+//   -learning_rate_power w = |z| > l1 ? (sign(z) * l1 - z) / q : 0;   by group  ||z|| > l1 ? -z * (1 - l1 / ||z||) / q
+//   : 0
 // TensorFlow adds beta / (2 * lr) to l2; so do we.
-#include "store/rules/rules.h"
-
 #include <cmath>
 
+#include "store/rules/rules.h"
 #include "store/simd.h"
 
 namespace recmigrate::rules {
@@ -13,7 +13,11 @@ namespace {
 
 struct Settings {
   explicit Settings(const float* hyper)
-      : lr(hyper[0]), l1(hyper[1]), l2(hyper[2] + hyper[5] / (2.0F * hyper[0])), shrinkage(hyper[3]), power(-hyper[4]) {}
+      : lr(hyper[0]),
+        l1(hyper[1]),
+        l2(hyper[2] + hyper[5] / (2.0F * hyper[0])),
+        shrinkage(hyper[3]),
+        power(-hyper[4]) {}
 
   const float lr;
   const float l1;

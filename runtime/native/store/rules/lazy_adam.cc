@@ -1,9 +1,8 @@
 // m = b1 * m + (1 - b1) * g;  v = b2 * v + (1 - b2) * g * g;
 // w -= lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(|v|) + epsilon); the AdamW form takes lr * decay * w off first.
-#include "store/rules/rules.h"
-
 #include <cmath>
 
+#include "store/rules/rules.h"
 #include "store/simd.h"
 
 namespace recmigrate::rules {

@@ -1,9 +1,8 @@
 // a = momentum * a + g; w -= lr * a, with Nesterov's look-ahead w -= lr * g + lr * momentum * a.
 // As tf.compat.v1.train.MomentumOptimizer.
-#include "store/rules/rules.h"
-
 #include <cmath>
 
+#include "store/rules/rules.h"
 #include "store/simd.h"
 
 namespace recmigrate::rules {

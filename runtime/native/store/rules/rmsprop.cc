@@ -1,9 +1,9 @@
-// s += (1 - decay) * (g * g - s);  m = momentum * m + lr * g / sqrt(s + epsilon);  w -= m. The centered form takes the square
-// of the mean gradient a += (1 - decay) * (g - a) off s. As tf.compat.v1.train.RMSPropOptimizer, whose s starts at 1.
-#include "store/rules/rules.h"
-
+// s += (1 - decay) * (g * g - s);  m = momentum * m + lr * g / sqrt(s + epsilon);  w -= m. The centered form takes the
+// square of the mean gradient a += (1 - decay) * (g - a) off s. As tf.compat.v1.train.RMSPropOptimizer, whose s starts
+// at 1.
 #include <cmath>
 
+#include "store/rules/rules.h"
 #include "store/simd.h"
 
 namespace recmigrate::rules {

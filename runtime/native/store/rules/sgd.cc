@@ -1,8 +1,7 @@
 // w -= lr * (g + decay * w). Without decay the term is left out, for stock's bits.
-#include "store/rules/rules.h"
-
 #include <cmath>
 
+#include "store/rules/rules.h"
 #include "store/simd.h"
 
 namespace recmigrate::rules {

@@ -57,7 +57,8 @@ const LevelDb& LevelDb::load(const std::string& owner, const std::string& beside
     if (!loaded && file != nullptr && *file != '\0') loaded = functions_of(file);
   }
   if (!loaded) {
-    fail_invalid(owner + " is to keep rows in LevelDB, which is not installed; `pip install plyvel` brings it, or name its "
+    fail_invalid(owner +
+                 " is to keep rows in LevelDB, which is not installed; `pip install plyvel` brings it, or name its "
                  "library in RECMIGRATE_LEVELDB");
   }
   return *loaded;

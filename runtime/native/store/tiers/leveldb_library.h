@@ -21,7 +21,8 @@ struct LevelDb {
   leveldb_t* (*open)(const leveldb_options_t*, const char* name, char** error);
   void (*close)(leveldb_t*);
   void (*write)(leveldb_t*, const leveldb_writeoptions_t*, leveldb_writebatch_t*, char** error);
-  char* (*get)(leveldb_t*, const leveldb_readoptions_t*, const char* key, std::size_t, std::size_t* bytes, char** error);
+  char* (*get)(leveldb_t*, const leveldb_readoptions_t*, const char* key, std::size_t, std::size_t* bytes,
+               char** error);
   void (*compact_range)(leveldb_t*, const char* first, std::size_t, const char* last, std::size_t);
   void (*free)(void*);
   leveldb_writebatch_t* (*writebatch_create)();

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kTogether = 4096;  // records of one write
 constexpr std::size_t kReadGrain = 64;   // reads of one thread
 constexpr int kBloomBits = 10;
-constexpr std::uint64_t kPart = 8;       // a folder is compacted again once it grew by such a part
+constexpr std::uint64_t kPart = 8;  // a folder is compacted again once it grew by such a part
 
 // What LevelDB writes anew when it is opened, and a little more: an attempt that fails leaves records that are written
 // once more. Of a small disk a quarter is enough.
@@ -105,7 +105,8 @@ class Database {
   leveldb_t* database_ = nullptr;
 };
 
-// A row has the same key twice while it was dropped, put again and not settled: places tell them apart, and come in turn.
+// A row has the same key twice while it was dropped, put again and not settled: places tell them apart, and come in
+// turn.
 class LevelDbTier final : public LowerTier {
  public:
   explicit LevelDbTier(const TierPlace& place)
@@ -216,13 +217,14 @@ class LevelDbTier final : public LowerTier {
   [[nodiscard]] BatchPtr batch() const { return BatchPtr(library_.writebatch_create(), EndBatch{library_}); }
 
   [[noreturn]] void fail(const std::string& what, const std::string& wrong) const {
-    throw StorageFailed(place_.owner + " " + what + " '" + place_.folder + "': " + wrong +
-                        "; free space there, check that disk, or give it another folder; rows that were not written stay "
-                        "in memory");
+    throw StorageFailed(
+        place_.owner + " " + what + " '" + place_.folder + "': " + wrong +
+        "; free space there, check that disk, or give it another folder; rows that were not written stay "
+        "in memory");
   }
   [[noreturn]] void refuse() const {
     throw StorageFull(place_.owner + " may use " + std::to_string(place_.capacity) + " bytes of '" + place_.folder +
-                        "' and they are full; raise that size, or evict rows first");
+                      "' and they are full; raise that size, or evict rows first");
   }
 
   // Null when the record is stored. Locked.
@@ -243,9 +245,10 @@ class LevelDbTier final : public LowerTier {
     format_.take(record.data(), key, place_.owner, place_.folder, out);
   }
 
-  // Once LevelDB has failed to write, it does so until it is opened again, which takes some space. Reads go on until then.
+  // Once LevelDB has failed to write, it does so until it is opened again, which takes some space. Reads go on until
+  // then.
   void mend() {
-    struct statvfs device {};
+    struct statvfs device{};
     if (statvfs(folder_.path().c_str(), &device) == 0 &&
         std::uint64_t{device.f_bavail} * device.f_frsize <
             std::min(kLeastFree, std::uint64_t{device.f_blocks} * device.f_frsize / kLeastPart)) {

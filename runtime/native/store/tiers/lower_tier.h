@@ -41,8 +41,8 @@ class LowerTier {
   // places[i] = where rows[i] is kept from now on. Throws LimitReached, StorageFull or
   // StorageFailed, and then nothing has changed.
   virtual void put(const std::int64_t* keys, const float* const* rows, std::size_t count, Slot* places) = 0;
-  // out[i] = where the row at places[i], which is that of keys[i], is to go. Throws StorageFailed that names the key of a
-  // row that is damaged or cannot be read.
+  // out[i] = where the row at places[i], which is that of keys[i], is to go. Throws StorageFailed that names the key of
+  // a row that is damaged or cannot be read.
   virtual void get(const std::int64_t* keys, const Slot* places, std::size_t count, float* const* out) const = 0;
   // These places are not needed any more.
   virtual void drop(const std::int64_t* keys, const Slot* places, std::size_t count) noexcept = 0;
@@ -53,14 +53,14 @@ class LowerTier {
   // The rows of the part of the tier that is worth writing anew most, dead ones among them; false when none is. The
   // caller puts those that live anew, drops the places, and settles. `scarce`: space is needed, so less is worth it.
   [[nodiscard]] virtual bool worth_moving(StoredRows& /*found*/, bool /*scarce*/) { return false; }
-  // The row at a place where the medium is memory, else null. It is not checked, and may be that of another key when the
-  // place was dropped and settled. Not beside `put`.
+  // The row at a place where the medium is memory, else null. It is not checked, and may be that of another key when
+  // the place was dropped and settled. Not beside `put`.
   [[nodiscard]] virtual const float* in_place(Slot /*place*/) const noexcept { return nullptr; }
   [[nodiscard]] virtual TierUse use() const = 0;
 };
 
-// `width` floats a row; `capacity` bytes of the medium, 0 for no limit; about `segment` bytes are written at once. `library`
-// is where the library of the medium may lie besides where the system has it.
+// `width` floats a row; `capacity` bytes of the medium, 0 for no limit; about `segment` bytes are written at once.
+// `library` is where the library of the medium may lie besides where the system has it.
 struct TierPlace {
   std::string folder;
   std::string owner;

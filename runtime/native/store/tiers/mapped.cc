@@ -185,7 +185,8 @@ class Mapped final : public LowerTier {
     const std::uint64_t bytes = last * extent_bytes_ + (room - last * per_extent_) * format_.bytes();
     const std::uint64_t blocks = (bytes + ScratchFile::kBlock - 1) / ScratchFile::kBlock * ScratchFile::kBlock;
     if (blocks > file_bytes_) {
-      const int error = posix_fallocate(file_, static_cast<off_t>(file_bytes_), static_cast<off_t>(blocks - file_bytes_));
+      const int error =
+          posix_fallocate(file_, static_cast<off_t>(file_bytes_), static_cast<off_t>(blocks - file_bytes_));
       if (error != 0) fail_storage(place_.owner, "cannot write to its folder", place_.folder, error);
       if (file_bytes_ == 0 && Pmem::instance().serves(extents_.front())) pmem_ = &Pmem::instance();
       file_bytes_ = blocks;
@@ -196,7 +197,7 @@ class Mapped final : public LowerTier {
   [[noreturn]] void refuse() const {
     if (place_.capacity == 0) fail_limit(place_.owner + " holds at most 4294967294 rows in a tier");
     throw StorageFull(place_.owner + " may use " + std::to_string(place_.capacity) + " bytes of '" + place_.folder +
-                        "' and they are full; raise that size, or evict rows first");
+                      "' and they are full; raise that size, or evict rows first");
   }
 
   const TierPlace place_;

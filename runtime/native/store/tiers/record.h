@@ -47,7 +47,8 @@ class RecordFormat {
     return RecordFormat::key(record) == key && sum == checksum(record);
   }
   // Writes the row to `out`. Throws StorageFailed when the record is not that of the key as it was stored.
-  void take(const char* record, std::int64_t key, const std::string& owner, const std::string& folder, float* out) const {
+  void take(const char* record, std::int64_t key, const std::string& owner, const std::string& folder,
+            float* out) const {
     if (!sound(record, key)) fail_damaged(key, owner, folder);
     std::memcpy(out, row(record), row_bytes_);
   }

@@ -1,4 +1,5 @@
-// The SSDHASH tier: records are appended to segments of a scratch file, and segments of which much is dead written anew.
+// The SSDHASH tier: records are appended to segments of a scratch file, and segments of which much is dead written
+// anew.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -20,7 +21,7 @@ namespace {
 constexpr std::size_t kLeastRecords = 16;  // of a segment, however wide they are
 constexpr std::size_t kReadGrain = 512;    // reads of one thread
 
-constexpr std::size_t kAhead = 8;          // rows that are fetched from memory before they are copied
+constexpr std::size_t kAhead = 8;  // rows that are fetched from memory before they are copied
 
 // A log is compacted while more than a third of it is dead, beyond some segments that a small one may waste.
 constexpr std::uint64_t kSpareSegments = 2;
@@ -197,7 +198,8 @@ class RecordLog final : public LowerTier {
    public:
     explicit Buffer(std::size_t bytes) : memory_(allocate_region(bytes + ScratchFile::kBlock)) {
       const auto start = reinterpret_cast<std::uintptr_t>(memory_.get());
-      data_ = static_cast<char*>(memory_.get()) + (ScratchFile::kBlock - start % ScratchFile::kBlock) % ScratchFile::kBlock;
+      data_ =
+          static_cast<char*>(memory_.get()) + (ScratchFile::kBlock - start % ScratchFile::kBlock) % ScratchFile::kBlock;
     }
     [[nodiscard]] char* data() const noexcept { return data_; }
 
@@ -211,14 +213,15 @@ class RecordLog final : public LowerTier {
     std::uint32_t count = 0;
     std::uint32_t live = 0;
     State state = State::free;
-    bool damaged = false;  // at least in a part
+    bool damaged = false;            // at least in a part
     std::shared_ptr<Buffer> buffer;  // until it is stored
   };
 
   // Checks what was read and hands it on.
   class Unpacker final : public ScratchFile::Taker {
    public:
-    Unpacker(const RecordLog& log, const std::int64_t* keys, const std::pair<Slot, std::uint32_t>* which, float* const* out)
+    Unpacker(const RecordLog& log, const std::int64_t* keys, const std::pair<Slot, std::uint32_t>* which,
+             float* const* out)
         : log_(log), keys_(keys), which_(which), out_(out) {}
     void take(std::size_t i, const char* record) override {
       const std::size_t row = which_[i].second;
@@ -253,9 +256,7 @@ class RecordLog final : public LowerTier {
     return place_.capacity == 0 ? numbered : std::min<std::uint64_t>(numbered, place_.capacity / segment_bytes_);
   }
   // Whether most of what the tier may take is taken. Locked.
-  [[nodiscard]] bool short_of_space() const noexcept {
-    return place_.capacity != 0 && segments_left() <= 1;
-  }
+  [[nodiscard]] bool short_of_space() const noexcept { return place_.capacity != 0 && segments_left() <= 1; }
   [[nodiscard]] std::uint64_t segments_left() const noexcept {
     return free_.size() + (most_segments() - segments_.size());
   }
@@ -289,7 +290,7 @@ class RecordLog final : public LowerTier {
   [[noreturn]] void refuse() const {
     if (place_.capacity != 0) {
       throw StorageFull(place_.owner + " may use " + std::to_string(place_.capacity) + " bytes of '" + place_.folder +
-                          "' and they are full; raise that size, or evict rows first");
+                        "' and they are full; raise that size, or evict rows first");
     }
     fail_limit(place_.owner + " holds at most 4294967294 rows on disk");
   }

@@ -23,11 +23,12 @@ namespace {
 // Reads under way at once from one thread: a solid-state disk reaches its rate with a hundred or more.
 constexpr std::size_t kDepth = 128;
 
-// Reads that are done are waited for together, so that a thread wakes once for some of them; the others keep the disk busy.
+// Reads that are done are waited for together, so that a thread wakes once for some of them; the others keep the disk
+// busy.
 constexpr std::size_t kAwaited = 32;
 
-// What lies between two places is read too if that is no more than a disk transfers in the time that another read takes.
-// (A read of 8 KiB took the disk measured about a quarter longer than one of 512 bytes.)
+// What lies between two places is read too if that is no more than a disk transfers in the time that another read
+// takes. (A read of 8 KiB took the disk measured about a quarter longer than one of 512 bytes.)
 constexpr std::size_t kGap = 8192;
 constexpr std::size_t kTogether = 16384;  // bytes of such a read at the most
 
@@ -70,7 +71,7 @@ void make_folders(const std::string& folder, const std::string& owner) {
     const std::string part = folder.substr(0, end);
     if (!part.empty() && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
       const int error = errno;
-      struct stat known {};
+      struct stat known{};
       if (stat(part.c_str(), &known) != 0 || !S_ISDIR(known.st_mode)) {
         fail_storage(owner, "cannot make its folder", folder, error);
       }
@@ -103,11 +104,12 @@ int open_unnamed(const std::string& folder, int flags) {
 }
 
 void fail_storage(const std::string& owner, const std::string& what, const std::string& folder, int error) {
-  const std::string remedy = error == ENOSPC || error == EDQUOT || error == EFBIG
-                                 ? "free space there or give it another folder; rows that were not written stay in memory"
-                             : error == EACCES || error == EPERM || error == EROFS || error == ENOTDIR
-                                 ? "give it a folder that this process can write to"
-                                 : "check that disk, or give it another folder";
+  const std::string remedy =
+      error == ENOSPC || error == EDQUOT || error == EFBIG
+          ? "free space there or give it another folder; rows that were not written stay in memory"
+      : error == EACCES || error == EPERM || error == EROFS || error == ENOTDIR
+          ? "give it a folder that this process can write to"
+          : "check that disk, or give it another folder";
   throw StorageFailed(owner + " " + what + " '" + folder + "': " + std::strerror(error) + "; " + remedy);
 }
 
@@ -156,7 +158,8 @@ ScratchFile::Range ScratchFile::range(std::uint64_t at, std::size_t bytes) const
   return {begin, static_cast<std::size_t>(end - begin), 0, 1};
 }
 
-std::vector<ScratchFile::Range> ScratchFile::ranges(const std::uint64_t* at, std::size_t count, std::size_t bytes) const {
+std::vector<ScratchFile::Range> ScratchFile::ranges(const std::uint64_t* at, std::size_t count,
+                                                    std::size_t bytes) const {
   std::vector<Range> all;
   for (std::size_t i = 0; i < count; ++i) {
     const Range one = range(at[i], bytes);
@@ -189,7 +192,11 @@ void ScratchFile::read_range(const Range& range, char* to) const {
 class ScratchFile::Window {
  public:
   Window(const ScratchFile& file, const std::uint64_t* at, std::size_t count, std::size_t bytes, Taker& taker)
-      : file_(file), at_(at), bytes_(bytes), taker_(taker), ranges_(file.ranges(at, count, bytes)),
+      : file_(file),
+        at_(at),
+        bytes_(bytes),
+        taker_(taker),
+        ranges_(file.ranges(at, count, bytes)),
         piece_(piece_of(ranges_)),
         memory_(Scratch::bytes_of<char>(std::min(kDepth, ranges_.size()) * piece_ + kBlock)) {
     char* const memory = memory_.take<char>(std::min(kDepth, ranges_.size()) * piece_ + kBlock);

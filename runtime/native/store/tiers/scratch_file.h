@@ -20,7 +20,8 @@ void make_folders(const std::string& folder, const std::string& owner);
 [[noreturn]] void fail_storage(const std::string& owner, const std::string& what, const std::string& folder, int error);
 
 // Reads and writes go to the medium past the page cache where the file system can do so: memory stays what the tiers
-// above were given. RECMIGRATE_TIER_IO=buffered, or TF_SSDHASH_IO_SCHEME with another value than direct_io, uses the cache.
+// above were given. RECMIGRATE_TIER_IO=buffered, or TF_SSDHASH_IO_SCHEME with another value than direct_io, uses the
+// cache.
 class ScratchFile {
  public:
   static constexpr std::size_t kSector = 512;  // what direct reads are aligned to, if the file system agrees

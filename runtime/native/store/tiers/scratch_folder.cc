@@ -28,7 +28,7 @@ int hold(const std::string& lock, int flags) noexcept {
   const int file = open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
   if (file < 0) return -1;
   int error = 0;
-  struct stat known {};
+  struct stat known{};
   if (flock(file, LOCK_EX | LOCK_NB) != 0) {
     error = errno;
   } else if (fstat(file, &known) != 0 || known.st_nlink == 0) {
@@ -44,14 +44,14 @@ int hold(const std::string& lock, int flags) noexcept {
 void remove_both(const std::string& path, int lock) noexcept {
   std::error_code ignored;
   std::filesystem::remove_all(path, ignored);
-  struct stat left {};
+  struct stat left{};
   if (lstat(path.c_str(), &left) != 0) unlink((path + kLock).c_str());
   close(lock);
 }
 
 // Whether it is called as the folders here are, `recmigrate-PID-NUMBER`.
 bool is_folder_of_process(const std::string& path, const std::string& name) noexcept {
-  struct stat known {};
+  struct stat known{};
   const std::string numbers = name.substr(sizeof kPrefix - 1);
   return numbers.find('-') != std::string::npos && numbers.find_first_not_of("0123456789-") == std::string::npos &&
          lstat(path.c_str(), &known) == 0 && S_ISDIR(known.st_mode);
@@ -91,8 +91,6 @@ ScratchFolder::ScratchFolder(const std::string& folder, const std::string& owner
   fail_storage(owner, "cannot make a folder in its folder", folder, error);
 }
 
-ScratchFolder::~ScratchFolder() {
-  process_ == getpid() ? remove_both(path_, lock_) : static_cast<void>(close(lock_));
-}
+ScratchFolder::~ScratchFolder() { process_ == getpid() ? remove_both(path_, lock_) : static_cast<void>(close(lock_)); }
 
 }  // namespace recmigrate

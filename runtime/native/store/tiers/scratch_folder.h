@@ -7,7 +7,8 @@ namespace recmigrate {
 
 class ScratchFolder {
  public:
-  // Makes `folder` if need be and a new one in it, and removes those there whose process has ended. Throws StorageFailed.
+  // Makes `folder` if need be and a new one in it, and removes those there whose process has ended. Throws
+  // StorageFailed.
   ScratchFolder(const std::string& folder, const std::string& owner);
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;

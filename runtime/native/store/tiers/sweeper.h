@@ -18,8 +18,8 @@ namespace sweeper {
 // What for. Each has threads of its own.
 enum class Work : unsigned { trim, compact, prefetch };
 
-// TF_MULTI_TIER_EV_EVICTION_THREADS, 1 when it is not set; 0: tables are tended by the thread that uses them. For `compact`
-// one when TF_SSDHASH_ASYNC_COMPACTION is 1; else none: the thread that trims compacts. For `prefetch`
+// TF_MULTI_TIER_EV_EVICTION_THREADS, 1 when it is not set; 0: tables are tended by the thread that uses them. For
+// `compact` one when TF_SSDHASH_ASYNC_COMPACTION is 1; else none: the thread that trims compacts. For `prefetch`
 // RECMIGRATE_PREFETCH_THREADS, 1 when it is not set; 0: nothing is read ahead.
 [[nodiscard]] unsigned threads(Work work = Work::trim) noexcept;
 

@@ -106,6 +106,7 @@ def test_filtered_keys_can_be_left_out(rec: Any, tmp_path: Path, monkeypatch: py
     [("sgd", 2, 4), ("adam", 4, 2), ("ftrl", None, 2)]
     + [("adagrad", *parts) for parts in [(None, None), (None, 2), (2, None), (2, 4), (4, 2), (4, 1), (1, 4)]],
 )
+@pytest.mark.one_case
 def test_any_number_of_parts_restores_any_other(
     rec: Any, tmp_path: Path, optimizer: str, before: int | None, after: int | None
 ) -> None:
@@ -275,6 +276,7 @@ def test_rows_of_all_tiers_are_saved_and_restored(rec: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 2)])
+@pytest.mark.one_case
 def test_rows_of_another_width_are_cut_or_filled_up(
     rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, after: int
 ) -> None:

@@ -129,6 +129,7 @@ _OPTIMIZERS = {
     ("optimizer", "before", "after", "bloom"),
     [("adagrad", None, 2, False), ("adam", 2, None, True)],
 )
+@pytest.mark.one_case
 def test_whole_and_increment_restore_into_any_number_of_parts(
     rec: Any,
     tmp_path: Path,

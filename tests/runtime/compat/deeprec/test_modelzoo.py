@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from runtime.compat.tensorflow_1 import served
+from tests.support import forking
 
 
 @pytest.mark.parametrize(("combiner", "numeric"), [("sum", True), ("mean", False)])
@@ -131,6 +132,6 @@ if __name__ == "__main__":
 def test_a_script_for_tensorflow_1_runs(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(_SCRIPT)
-    command = [sys.executable, "-m", "runtime.compat.deeprec", str(script), "--steps=3"]
+    command = [forking.python(), "-m", "runtime.compat.deeprec", str(script), "--steps=3"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout.split()) == (0, ["3", "True", "True"]), done.stderr

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import forking
 from tests.support.paths import ROOT
 
 LOOKUP = """
@@ -67,7 +67,7 @@ CATEGORICAL = 'tf.feature_column.categorical_column_with_embedding("item", dtype
 def _run(path: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     path.write_text(program)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", "runtime.compat.deeprec", str(path), *arguments]
+    command = [forking.python(), "-m", "runtime.compat.deeprec", str(path), *arguments]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=path.parent)
 
 
@@ -77,6 +77,7 @@ def _steps(done: subprocess.CompletedProcess[str]) -> list[tuple[str, float]]:
 
 
 @pytest.mark.parametrize(("storage", "imported"), [("DRAM_SSDHASH", "tensorflow"), ("DRAM", "tensorflow.compat.v1")])
+@pytest.mark.one_case
 def test_the_program_with_a_variable_prints_the_known_numbers(tmp_path: Path, storage: str, imported: str) -> None:
     program = LOOKUP.format(storage=storage, path=tmp_path / "rows", more="")
     program = program.replace("import tensorflow as tf", f"import {imported} as tf")
@@ -102,6 +103,7 @@ def test_the_program_with_four_parts_prints_the_same(tmp_path: Path) -> None:
         for name in ("sparse_column_with_embedding", "sparse_column_wth_embedding")
     ],
 )
+@pytest.mark.one_case
 def test_the_program_with_a_column_prints_the_known_numbers(tmp_path: Path, column: str) -> None:
     steps = _steps(_run(tmp_path / "model.py", COLUMN.format(path=tmp_path / "rows", column=column)))
     assert [row for row, _ in steps] == ["1.0", "0.90122706", "0.8309542"]
@@ -123,7 +125,7 @@ def test_arguments_exit_codes_and_tracebacks_are_the_scripts(tmp_path: Path) -> 
         "KeyError: 'no such thing'",
     ]
     missing = subprocess.run(
-        [sys.executable, "-m", "runtime.compat.deeprec", "none.py"],
+        [forking.python(), "-m", "runtime.compat.deeprec", "none.py"],
         capture_output=True,
         text=True,
         cwd=ROOT,

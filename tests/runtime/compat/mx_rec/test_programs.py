@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from runtime.compat import mx_rec
+from tests.support import forking
 from tests.support.compat.mx_rec_stock import (
     ESTIMATOR,
     PROGRAM,
@@ -69,6 +70,7 @@ def test_the_documentation_has_the_table_of_all_switches() -> None:
 
 @pytest.mark.skipif("estimator" not in dir(v1), reason="this TensorFlow has no tf.estimator")
 @pytest.mark.parametrize("modify", ["0", "1"])
+@pytest.mark.one_case
 def test_the_estimator_has_the_numbers_of_stock(
     modify: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -112,7 +114,7 @@ def test_it_runs_unmodified_by_the_command_also_as_tensorflow_1_would(tmp_path: 
     script = tmp_path / "train.py"
     script.write_text(text.replace("\nif tf.executing", f"\n{CONFIGURED}\nif tf.executing"))
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", "runtime.compat.mx_rec", "--tf1", str(script)]
+    command = [forking.python(), "-m", "runtime.compat.mx_rec", "--tf1", str(script)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(losses_of(done.stdout), stock_losses(False), rtol=1e-5)

@@ -148,6 +148,7 @@ def test_a_saver_of_tensorflows_own_does_not_take_one_ranks_rows_for_all(
 
 
 @pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.one_case
 def test_a_documented_program_of_tensorflow_1(sok: Any, lazy: bool, tmp_path: Path) -> None:
     module = importlib.import_module("sparse_operation_kit.tf.keras.optimizers.lazy_adam" if lazy else
                                      "sparse_operation_kit.tf.keras.optimizers.adam")  # fmt: skip

@@ -55,13 +55,13 @@ struct Digest {
 
 }  // namespace check
 
-#define TEST(name)                                             \
-  static void test_##name();                                   \
+#define TEST(name)                                                       \
+  static void test_##name();                                             \
   static const check::Registered registered_##name{#name, &test_##name}; \
   static void test_##name()
 
-#define CHECK(condition) \
-  do {                   \
+#define CHECK(condition)                                             \
+  do {                                                               \
     if (!(condition)) check::failed(__FILE__, __LINE__, #condition); \
   } while (false)
 
@@ -72,8 +72,8 @@ struct Digest {
     if (got != (golden)) check::failed(__FILE__, __LINE__, #digest " is " + std::to_string(got)); \
   } while (false)
 
-#define CHECK_THROWS(Error, statement, part)                                                              \
-  do {                                                                                                    \
-    const std::string got = check::message_of<Error>(__FILE__, __LINE__, [&] { statement; });             \
+#define CHECK_THROWS(Error, statement, part)                                                                  \
+  do {                                                                                                        \
+    const std::string got = check::message_of<Error>(__FILE__, __LINE__, [&] { statement; });                 \
     if (got.find(part) == std::string::npos) check::failed(__FILE__, __LINE__, "unexpected message: " + got); \
   } while (false)

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.paddle
 
 
 @pytest.mark.parametrize("siblings", [True, False], ids=["loss-of-trainer", "loss-of-schema"])
+@pytest.mark.one_case
 def test_the_mmoe_example(siblings: bool, tmp_path: Path) -> None:
     files = cases.example_files()
     schema = load_schema(cases.EXAMPLE / "schema.yaml")
@@ -27,6 +28,7 @@ def test_the_mmoe_example(siblings: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", cases.MODELS)
+@pytest.mark.one_case
 def test_models_agree(name: str, tmp_path: Path) -> None:
     source, schema = cases.MODELS[name]
     side = oracle.compare(cases.source(source), schema, tmp_path, seed=3)

@@ -50,8 +50,8 @@ struct Outcome {
   bool refused = false;
 };
 
-// Reads what the bytes say into a table that holds rows already, as the import op does. Whatever the bytes are, the table
-// has the old rows or the new ones afterwards; throws only what the op turns into an error.
+// Reads what the bytes say into a table that holds rows already, as the import op does. Whatever the bytes are, the
+// table has the old rows or the new ones afterwards; throws only what the op turns into an error.
 inline Outcome import_bytes(const std::uint8_t* data, std::size_t size) {
   constexpr std::int64_t kDim = 3;
   Source source(data, size);

@@ -1,8 +1,10 @@
-// The reader of checkpoints under random bytes: it takes them or refuses them, and never crashes or half-changes a table.
+// The reader of checkpoints under random bytes: it takes them or refuses them, and never crashes or half-changes a
+// table.
+#include "checkpoint_fuzz.h"
+
 #include <random>
 
 #include "check.h"
-#include "checkpoint_fuzz.h"
 
 namespace {
 

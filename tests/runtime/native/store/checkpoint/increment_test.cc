@@ -1,11 +1,12 @@
 // Which rows changed between two snapshots.
+#include "store/increment.h"
+
 #include <algorithm>
 #include <map>
 #include <random>
 
 #include "check.h"
 #include "fixtures.h"
-#include "store/increment.h"
 #include "store/parallel.h"
 
 namespace {
@@ -25,7 +26,8 @@ struct Moment {
 // Few keys and few values, so that rows of two moments are often equal or nearly so.
 Moment random_moment(std::mt19937& random, std::size_t most) {
   std::map<std::int64_t, int> chosen;
-  for (std::size_t i = random() % (most + 1); i > 0; --i) chosen[static_cast<std::int64_t>(random() % (most + 5)) - 3] = 1;
+  for (std::size_t i = random() % (most + 1); i > 0; --i)
+    chosen[static_cast<std::int64_t>(random() % (most + 5)) - 3] = 1;
   Moment moment;
   for (const auto& [key, one] : chosen) moment.keys.push_back(key);
   std::shuffle(moment.keys.begin(), moment.keys.end(), random);

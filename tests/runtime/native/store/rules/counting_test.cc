@@ -110,7 +110,8 @@ TEST(counting_rules_out_of_range_change_nothing) {
   Table table(fixtures::config());
   const std::int64_t key = 1;
   const std::vector<float> grads(table.dim(), 1.0F);
-  CHECK_THROWS(InvalidInput, table.apply_and_count(&key, 1, grads.data(), fixtures::update(OptimizerKind::sgd), rules(-1, 0)),
+  CHECK_THROWS(InvalidInput,
+               table.apply_and_count(&key, 1, grads.data(), fixtures::update(OptimizerKind::sgd), rules(-1, 0)),
                "access threshold of -1");
   CHECK(table.size() == 0 && table.waiting() == 0);
 }

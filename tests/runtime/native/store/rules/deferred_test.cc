@@ -26,7 +26,8 @@ Update update(OptimizerKind kind, std::size_t t, double b1, double b2, float eps
   const double power = static_cast<double>(t);
   const double step = rate * std::sqrt(1.0 - std::pow(b2, power)) / (1.0 - std::pow(b1, power));
   u.hyper = {static_cast<float>(step), static_cast<float>(1.0 - b1), static_cast<float>(1.0 - b2), epsilon};
-  if (kind == OptimizerKind::adam_scaled) u.hyper[4] = epsilon * static_cast<float>(std::sqrt(1.0 - std::pow(b2, power)));
+  if (kind == OptimizerKind::adam_scaled)
+    u.hyper[4] = epsilon * static_cast<float>(std::sqrt(1.0 - std::pow(b2, power)));
   if (kind == OptimizerKind::adam || kind == OptimizerKind::adam_scaled) {
     u.hyper[1] = static_cast<float>(b1);
     u.hyper[2] = static_cast<float>(b2);
@@ -79,7 +80,10 @@ double worst_distance(OptimizerKind kind, double b1, double b2, float epsilon, s
   for (std::size_t t = 1; t <= last; ++t) {
     if (t % 100 == 2) {
       for (const float size : {1.0F, 1e-3F, 1e-7F}) {
-        Row row{std::vector<float>(3 * kWidth), {}, std::vector<double>(3 * kWidth, 1e-30), static_cast<std::uint32_t>(t - 1)};
+        Row row{std::vector<float>(3 * kWidth),
+                {},
+                std::vector<double>(3 * kWidth, 1e-30),
+                static_cast<std::uint32_t>(t - 1)};
         for (std::size_t i = 0; i < kWidth; ++i) {
           row.row[i] = 0.1F * normal(random);
           row.row[kWidth + i] = size * normal(random);
@@ -116,8 +120,8 @@ double worst_distance(OptimizerKind kind, double b1, double b2, float epsilon, s
 
 TEST(steps_taken_at_once_are_those_taken_one_by_one) {
   for (const float epsilon : {1e-8F, 1e-3F, 1.0F}) {
-    for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adam_scaled, OptimizerKind::keras_adam,
-                                     OptimizerKind::keras_adamw}) {
+    for (const OptimizerKind kind :
+         {OptimizerKind::adam, OptimizerKind::adam_scaled, OptimizerKind::keras_adam, OptimizerKind::keras_adamw}) {
       CHECK(worst_distance(kind, 0.9, 0.999, epsilon) < 2e-6);
     }
   }

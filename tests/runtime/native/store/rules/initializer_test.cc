@@ -78,9 +78,9 @@ TEST(initializer_uniform_is_flat_and_excludes_its_end) {
 }
 
 TEST(initializer_refuses_wrong_texts) {
-  for (const char* text : {"", ";", "4", "4:normal", "4:normal:0", "4:norml:0:1", "-4:normal:0:1", "0:normal:0:1",
-                           "x:normal:0:1", "4:normal:0:1:2", "4:normal:nan:1", "4:normal:0:inf", "4:normal:0,5:1",
-                           "4:constant:1x", "4:normal:1e999:1"}) {
+  for (const char* text :
+       {"", ";", "4", "4:normal", "4:normal:0", "4:norml:0:1", "-4:normal:0:1", "0:normal:0:1", "x:normal:0:1",
+        "4:normal:0:1:2", "4:normal:nan:1", "4:normal:0:inf", "4:normal:0,5:1", "4:constant:1x", "4:normal:1e999:1"}) {
     CHECK_THROWS(recmigrate::InvalidInput, Initializer(text, 4, "table 'user'"), "table 'user'");
   }
   CHECK_THROWS(recmigrate::InvalidInput, Initializer("3:normal:0:1", 4, "table 'user'"), "covers 3 of its 4");

@@ -44,11 +44,20 @@ Update update_of(OptimizerKind kind) {
   Update u;
   u.kind = kind;
   switch (kind) {
-    case OptimizerKind::sgd: u.hyper = {0.1F, 0.01F}; break;
-    case OptimizerKind::adagrad: u.hyper = {0.1F, 1e-7F}; break;
-    case OptimizerKind::momentum: u.hyper = {0.1F, 0.9F, 1.0F}; break;
-    case OptimizerKind::rmsprop: u.hyper = {0.1F, 0.9F, 0.5F, 1e-7F}; break;
-    default: u.hyper = {0.1F, 0.81F, 0.998F, 0.9F, 0.999F, 1e-7F};
+    case OptimizerKind::sgd:
+      u.hyper = {0.1F, 0.01F};
+      break;
+    case OptimizerKind::adagrad:
+      u.hyper = {0.1F, 1e-7F};
+      break;
+    case OptimizerKind::momentum:
+      u.hyper = {0.1F, 0.9F, 1.0F};
+      break;
+    case OptimizerKind::rmsprop:
+      u.hyper = {0.1F, 0.9F, 0.5F, 1e-7F};
+      break;
+    default:
+      u.hyper = {0.1F, 0.81F, 0.998F, 0.9F, 0.999F, 1e-7F};
   }
   return u;
 }
@@ -96,7 +105,8 @@ TEST(every_rule_has_a_name_of_its_own) {
     CHECK(rule.hyper.size() <= recmigrate::kMaxHyper);
     if (rule.apply != nullptr) CHECK(&recmigrate::rule_named(rule.name) == &rule);
   }
-  CHECK_THROWS(recmigrate::InvalidInput, static_cast<void>(recmigrate::rule_named("none")), "there is no optimizer 'none'");
+  CHECK_THROWS(recmigrate::InvalidInput, static_cast<void>(recmigrate::rule_named("none")),
+               "there is no optimizer 'none'");
 }
 
 TEST(sum_rows_adds_in_input_order) {

@@ -1,4 +1,5 @@
-// A step of a pooled lookup: what the lookup finds out about its ids serves the gradient and the update, and only while it holds.
+// A step of a pooled lookup: what the lookup finds out about its ids serves the gradient and the update, and only while
+// it holds.
 #include <cstring>
 #include <functional>
 

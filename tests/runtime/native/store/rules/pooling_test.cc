@@ -1,10 +1,11 @@
 // Sums, divisors and gradients of pooling, beside plain loops in double.
+#include "store/pooling.h"
+
 #include <cmath>
 #include <random>
 
 #include "check.h"
 #include "store/errors.h"
-#include "store/pooling.h"
 
 namespace {
 

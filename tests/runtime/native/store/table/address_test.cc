@@ -88,7 +88,8 @@ TEST(invented_addresses_are_refused_before_anything_changes) {
   const Ids at = addresses(table, {5});
   const std::vector<float> grads = {1.0F, 1.0F};
   const auto before = rows_at(table, at);
-  for (const std::int64_t wrong : {std::int64_t{0}, std::int64_t{-1}, at[0] + 1, at[0] ^ (std::int64_t{1} << 33), INT64_MAX}) {
+  for (const std::int64_t wrong :
+       {std::int64_t{0}, std::int64_t{-1}, at[0] + 1, at[0] ^ (std::int64_t{1} << 33), INT64_MAX}) {
     const Ids both = {at[0], wrong};
     const auto apply = [&] { table.apply_at(both.data(), 2, grads.data(), fixtures::update(OptimizerKind::sgd)); };
     CHECK_THROWS(InvalidInput, apply(), std::to_string(wrong) + " at position 1");
@@ -131,7 +132,8 @@ TEST(a_table_refuses_to_outgrow_its_memory) {
   table.lookup_or_insert(keys.data(), keys.size(), out.data());
   Ids more(4000);
   for (std::size_t i = 0; i < more.size(); ++i) more[i] = static_cast<std::int64_t>(i);
-  CHECK_THROWS(recmigrate::LimitReached, table.lookup_or_insert(more.data(), more.size(), out.data()), "max_bytes of 200000");
+  CHECK_THROWS(recmigrate::LimitReached, table.lookup_or_insert(more.data(), more.size(), out.data()),
+               "max_bytes of 200000");
   CHECK(table.size() >= 1000 && table.bytes() <= 210000);
   CHECK_THROWS(InvalidInput, config.parse_options("max_bytes=-1"), "whole number");
   CHECK_THROWS(InvalidInput, config.parse_options("shape=round"), "unknown option 'shape=round'");

@@ -58,7 +58,8 @@ TEST(batch_equals_a_map_for_any_thread_count) {
 
 TEST(few_ids_are_one_part) {
   std::mt19937_64 random(6);
-  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{100}, recmigrate::kFew, recmigrate::kFew + 1}) {
+  for (const std::size_t count :
+       {std::size_t{0}, std::size_t{1}, std::size_t{100}, recmigrate::kFew, recmigrate::kFew + 1}) {
     std::vector<std::int64_t> keys(count);
     for (std::int64_t& key : keys) key = static_cast<std::int64_t>(random() % 1500);
     std::uint64_t shards = 0;
@@ -69,7 +70,8 @@ TEST(few_ids_are_one_part) {
     }
     const auto ahead = [](const Batch&, std::size_t, const std::int64_t*, std::size_t) {};
     std::size_t parts = 0;
-    const Batch batch(keys.data(), count, IdKind::key, ahead, [&](Batch&, std::size_t) { ++parts; }, recmigrate::Division::few);
+    const Batch batch(
+        keys.data(), count, IdKind::key, ahead, [&](Batch&, std::size_t) { ++parts; }, recmigrate::Division::few);
     CHECK(batch.distinct() == firsts.size());
     CHECK(batch.undivided() == (count != 0 && count <= recmigrate::kFew));
     if (!batch.undivided()) continue;

@@ -120,7 +120,8 @@ TEST(slots_and_counters_that_do_not_fit_are_refused) {
     Table table(limited(reference.bytes() + 4 * 2000, options));
     CHECK(look_up(table, range(0, 2000)) == initial);
     const std::size_t bytes = table.bytes();
-    CHECK_THROWS(LimitReached, train(table, evicts ? range(0, 2000) : Ids{1}), "slots and counters that its rows are to get");
+    CHECK_THROWS(LimitReached, train(table, evicts ? range(0, 2000) : Ids{1}),
+                 "slots and counters that its rows are to get");
     CHECK_THROWS(LimitReached, admit(table, {1}, 2, 1), "slots and counters that its rows are to get");
     CHECK_THROWS(LimitReached, table.set_threshold(2), "slots and counters that its rows are to get");
     CHECK(table.bytes() == bytes && look_up(table, range(0, 2000)) == initial);
@@ -191,7 +192,8 @@ TEST(rows_that_are_restored_make_room) {
   auto meta = rows.meta;
   meta.seen = {};
   merged.merge(meta, rows.keys.data(), some, rows.values.data(), rows.slots.data());
-  CHECK(merged.bytes() <= kLimit && merged.evicted() > 500 && has(merged, Ids(rows.keys.begin(), rows.keys.begin() + some)));
+  CHECK(merged.bytes() <= kLimit && merged.evicted() > 500 &&
+        has(merged, Ids(rows.keys.begin(), rows.keys.begin() + some)));
 }
 
 // A window of ids slides on: the rows in it train as they do without a limit, and memory never grows past it.
@@ -285,7 +287,8 @@ TEST(a_batch_never_loses_rows_of_its_own) {
   CHECK(table.evicted() == evicted && table.size() == keys.size() - 400);
 }
 
-// Look-ups leave their rows with the table; those of a batch that were evicted since are neither touched nor brought back.
+// Look-ups leave their rows with the table; those of a batch that were evicted since are neither touched nor brought
+// back.
 TEST(an_update_of_an_evicted_batch_touches_no_other_row) {
   Table table(limited(60000, ";when_full=evict"));
   train(table, {1}, OptimizerKind::adagrad);

@@ -40,9 +40,8 @@ TEST(parallel_calls_may_nest_and_run_at_once) {
   std::atomic<int> total{0};
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {
-    callers.emplace_back([&] {
-      parallel::run(20, [&](std::size_t) { parallel::run(20, [&](std::size_t) { ++total; }); });
-    });
+    callers.emplace_back(
+        [&] { parallel::run(20, [&](std::size_t) { parallel::run(20, [&](std::size_t) { ++total; }); }); });
   }
   for (std::thread& caller : callers) caller.join();
   CHECK(total == 4 * 20 * 20);

@@ -77,11 +77,13 @@ TEST(row_messages_come_back_and_sum) {
   layout.sum(0, gradients.data(), 3, {places, nullptr, 3}, message.data());
   CHECK((message == std::vector<float>{20, 8, 9, 0, 40}));
   const std::int32_t outside[] = {3};
-  CHECK_THROWS(recmigrate::InvalidInput, layout.spread(0, message.data(), {outside, nullptr, 1}, back.data()), "row 3 of an exchange of 3");
+  CHECK_THROWS(recmigrate::InvalidInput, layout.spread(0, message.data(), {outside, nullptr, 1}, back.data()),
+               "row 3 of an exchange of 3");
 }
 
 TEST(bags_are_summed_by_the_rank_that_has_their_rows) {
-  // Bag 0 has three ids of rank 1 and one of rank 0, bag 2 one of each, 7 twice: rank 1 sends two sums, rank 0 its rows.
+  // Bag 0 has three ids of rank 1 and one of rank 0, bag 2 one of each, 7 twice: rank 1 sends two sums, rank 0 its
+  // rows.
   const Keys keys{7, 9, 11, 4, 7, 6};
   const Keys bags{0, 0, 0, 0, 2, 2};
   std::vector<std::int32_t> places(6);

@@ -148,7 +148,8 @@ TEST(merge_into_rows_without_slots_is_a_restore) {
     table.merge(trained, keys.data(), 1, one.data(), one.data());
     table.apply(keys.data(), 1, one.data(), fixtures::update(OptimizerKind::lazy_adam));  // slots start anew
     CHECK(fixtures::snapshot(table).meta.kind == OptimizerKind::lazy_adam);
-    CHECK_THROWS(InvalidInput, table.merge(trained, keys.data(), 1, one.data(), one.data()), "rows with those of adagrad");
+    CHECK_THROWS(InvalidInput, table.merge(trained, keys.data(), 1, one.data(), one.data()),
+                 "rows with those of adagrad");
   }
 }
 

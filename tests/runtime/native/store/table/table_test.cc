@@ -80,7 +80,8 @@ TEST(few_keys_are_trained_as_many_are) {
   Table many(config);
   Table few(config);
   std::vector<std::int64_t> keys(kBatches * kEach);  // no key is in two of the small batches; most come twice in one
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::int64_t>(i / kEach * kEach + i % kEach * 7 % 1100);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    keys[i] = static_cast<std::int64_t>(i / kEach * kEach + i % kEach * 7 % 1100);
   const std::vector<float> grads = fixtures::gradients(keys.size() * 3, 5);
   const std::vector<float> initial = insert(many, keys);
   const auto update = fixtures::update(OptimizerKind::adagrad);
@@ -157,10 +158,12 @@ TEST(update_of_many_tables_is_that_of_each_or_none) {
   Table::apply_together({of(two, grads), of(one, grads)}, update);
   CHECK(read(one, keys) == read(single, keys) && read(two, keys) == read(single, keys));
   for (int i = 0; i < 2; ++i) {
-    CHECK_THROWS(InvalidInput, (Table::apply_together({of(two, grads), of(never, spoilt), of(one, grads)}, update)), "NaN");
+    CHECK_THROWS(InvalidInput, (Table::apply_together({of(two, grads), of(never, spoilt), of(one, grads)}, update)),
+                 "NaN");
     CHECK(read(one, keys) == read(single, keys) && read(two, keys) == read(single, keys));
   }
-  CHECK_THROWS(InvalidInput, (Table::apply_together({of(two, grads), of(one, grads), of(two, grads)}, update)), "twice");
+  CHECK_THROWS(InvalidInput, (Table::apply_together({of(two, grads), of(one, grads), of(two, grads)}, update)),
+               "twice");
   CHECK(read(two, keys) == read(single, keys));
   Table::apply_together({}, update);
 }

@@ -93,7 +93,8 @@ TEST(threads_train_beside_a_snapshot_of_one_moment) {
     std::vector<float> out(kDim);
     for (std::int64_t fresh = kKeys; !stop; ++fresh) {
       table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::sgd));
-      table.lookup_or_insert(&fresh, 1, out.data());  // never trained: 0 in every snapshot, in a place used before or new
+      table.lookup_or_insert(&fresh, 1,
+                             out.data());  // never trained: 0 in every snapshot, in a place used before or new
     }
   });
   for (int round = 0; round < 40; ++round) {
@@ -137,8 +138,8 @@ TEST(threads_have_a_fair_lock_in_the_order_of_asking) {
   }
 }
 
-// Snapshots follow each other without a pause, and two threads want other slots and counters at every step: each gets its
-// turn, where they could undo each other's for ever if they let go of the table between making and using them.
+// Snapshots follow each other without a pause, and two threads want other slots and counters at every step: each gets
+// its turn, where they could undo each other's for ever if they let go of the table between making and using them.
 TEST(threads_get_slots_and_counters_between_snapshots) {
   recmigrate::parallel::set_thread_count(2);
   Table table(fixtures::config(kDim));

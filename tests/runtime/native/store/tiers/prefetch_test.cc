@@ -239,7 +239,8 @@ TEST(prefetch_by_threads_gives_the_same_bits) {
       }
     });
     std::vector<std::thread> workers;
-    for (int worker = 0; worker < kTrainers; ++worker) workers.emplace_back([&, worker] { train(*tiered, worker, true); });
+    for (int worker = 0; worker < kTrainers; ++worker)
+      workers.emplace_back([&, worker] { train(*tiered, worker, true); });
     for (std::thread& worker : workers) worker.join();
     done = true;
     beside.join();

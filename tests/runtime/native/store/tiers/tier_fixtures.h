@@ -32,7 +32,8 @@ inline recmigrate::TableConfig with_tiers(const std::string& list, const std::st
 
 inline std::vector<float> read_tiers(Table& table, const TierIds& keys, bool insert) {
   std::vector<float> out(keys.size() * kTierDim);
-  insert ? table.lookup_or_insert(keys.data(), keys.size(), out.data()) : table.lookup(keys.data(), keys.size(), out.data());
+  insert ? table.lookup_or_insert(keys.data(), keys.size(), out.data())
+         : table.lookup(keys.data(), keys.size(), out.data());
   return out;
 }
 
@@ -61,7 +62,8 @@ inline void compare_tiers(Table& plain, Table& tiered, OptimizerKind kind, unsig
       default: {
         if (step % 2 == 0) tiered.drain();
         CHECK(read_tiers(plain, keys, true) == read_tiers(tiered, keys, true));
-        const std::vector<float> grads = fixtures::gradients(keys.size() * kTierDim, seed + static_cast<unsigned>(step));
+        const std::vector<float> grads =
+            fixtures::gradients(keys.size() * kTierDim, seed + static_cast<unsigned>(step));
         plain.apply(keys.data(), keys.size(), grads.data(), fixtures::update(kind));
         tiered.apply(keys.data(), keys.size(), grads.data(), fixtures::update(kind));
       }

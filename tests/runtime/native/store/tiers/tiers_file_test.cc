@@ -50,7 +50,8 @@ TEST(tiers_file_reads_near_places_together) {
   for (const std::size_t bytes : {8, 176, 512, 560, 5000}) {
     for (const std::size_t most : {1, 200, 3000, 40000}) {  // the largest distance from one place to the next
       std::vector<std::uint64_t> at;
-      for (std::uint64_t next = random() % 600; next + bytes <= kFileBytes; next += 1 + random() % most) at.push_back(next);
+      for (std::uint64_t next = random() % 600; next + bytes <= kFileBytes; next += 1 + random() % most)
+        at.push_back(next);
       at.resize(std::min<std::size_t>(at.size(), 5000));
       Checked taker(at, bytes);
       file.read(at.data(), at.size(), bytes, taker);

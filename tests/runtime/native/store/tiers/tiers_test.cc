@@ -116,7 +116,7 @@ std::uint64_t bytes_on_disk() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
     const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
-    struct stat known {};
+    struct stat known{};
     if (target.rfind(tier_folder(), 0) == 0 && stat(entry.path().c_str(), &known) == 0) {
       bytes += static_cast<std::uint64_t>(known.st_blocks) * 512;
     }

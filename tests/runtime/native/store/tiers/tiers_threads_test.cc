@@ -41,7 +41,8 @@ TEST(tiers_trained_by_threads_give_the_same_bits) {
       }
     });
     std::vector<std::thread> workers;
-    for (int worker = 0; worker < kWorkers; ++worker) workers.emplace_back([&, worker] { train_own_keys(tiered, worker); });
+    for (int worker = 0; worker < kWorkers; ++worker)
+      workers.emplace_back([&, worker] { train_own_keys(tiered, worker); });
     for (std::thread& worker : workers) worker.join();
     done = true;
     beside.join();

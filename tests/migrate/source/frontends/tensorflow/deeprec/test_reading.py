@@ -6,7 +6,6 @@ import inspect
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import forking
 from tests.support.paths import ROOT
 
 pytest.importorskip("tensorflow")
@@ -102,6 +102,7 @@ def _both(idiom: Idiom, directory: Path, old: str = "", new: str = "") -> tuple[
 
 
 @pytest.mark.parametrize("idiom", EXAMPLES, ids=lambda one: one.id)
+@pytest.mark.one_case
 def test_it_computes_the_same_bits(idiom: Idiom, tmp_path: Path) -> None:
     want, got = _both(idiom, tmp_path)
     assert len(set(want.losses)) == STEPS, "the losses must move, or it says nothing"
@@ -122,6 +123,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "old", "new"), [(name, *pair) for name, pairs in WRONG.items() for pair in pairs])
+@pytest.mark.one_case
 def test_a_conversion_that_says_something_else_is_noticed(name: str, old: str, new: str, tmp_path: Path) -> None:
     idiom = next(one for one in EXAMPLES if one.id == f"deeprec/{name}")
     want, got = _both(idiom, tmp_path, old, new)
@@ -212,7 +214,7 @@ def _scripts(directory: Path, kind: str, texts: dict[str, str]) -> list[Any]:
         paths.append(directory / kind / name / f"{name}.py")
         paths[-1].write_text(text)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-c", DRIVER, kind, *map(str, paths)]
+    command = [forking.python(), "-c", DRIVER, kind, *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND ")), None)
     assert line is not None, done.stderr

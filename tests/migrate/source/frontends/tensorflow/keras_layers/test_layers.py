@@ -84,6 +84,7 @@ def run(text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
+@pytest.mark.one_case
 def test_a_converted_model_trains_to_the_same_numbers(model: str, optimizer: str) -> None:
     text = model + "import tensorflow as tf\n" + FIT.format(optimizer=optimizer)
     result = converted(text)

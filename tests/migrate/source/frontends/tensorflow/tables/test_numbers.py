@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.support import forking
 from tests.support.paths import ROOT
 from tests.support.source.converting import converted
 from tests.support.source.trained import SGD, losses, model, tf
@@ -192,6 +192,6 @@ def test_a_converted_example_runs(tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(result.converted)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run([forking.python(), path], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "loss" in done.stdout

@@ -38,6 +38,7 @@ def with_regularizer(training: str, *, scope: bool = False, bias: str = "") -> s
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.one_case
 def test_what_is_read_is_taken_over_the_rows_of_the_batch(read: str) -> None:
     text = with_regularizer(read + TRAIN)
     assert State.SUGGESTED in {table.verdict for table in converted(text).tables}

@@ -57,6 +57,7 @@ LISTS = {
     [*((f"loss += {a}", f"loss += {b}") for a, b in TERMS.items()), *CONTAINERS.items(), *LISTS.items()],
     ids=[*TERMS, *CONTAINERS, *LISTS],
 )
+@pytest.mark.one_case
 def test_a_term_trains_as_over_the_rows_of_the_batch(code: str, wanted: str) -> None:
     text = model(code + TRAIN)
     assert State.SUGGESTED in {table.verdict for table in converted(text).tables}

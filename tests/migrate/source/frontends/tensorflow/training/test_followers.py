@@ -93,6 +93,7 @@ SCAFFOLDS = {
 
 
 @pytest.mark.parametrize("arguments", SCAFFOLDS.values(), ids=SCAFFOLDS)
+@pytest.mark.one_case
 def test_a_monitored_session_goes_on_from_its_checkpoint(arguments: str, tmp_path: Path) -> None:
     found = compare(HEAD + NET + HOOKS.replace("Scaffold({})", f"Scaffold({arguments})"), tmp_path)
     assert len(found) >= 12
@@ -219,6 +220,7 @@ ESTIMATORS = {
 
 
 @pytest.mark.parametrize("code", ESTIMATORS.values(), ids=ESTIMATORS)
+@pytest.mark.one_case
 def test_an_estimator_does_the_same(code: str, tmp_path: Path) -> None:
     compare(HEAD + ESTIMATOR + code, tmp_path)
 

@@ -1,0 +1,173 @@
+"""The process that has imported TensorFlow and forks: `server.py PROGRAM INTERPRETER`; it ends with its standard input.
+
+A fork becomes what it was asked to be: its output, environment, directory and process group are those of the client,
+and it ends as the interpreter ends. Where the client is gone, its process is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+_PRELOADED = (
+    "runtime.optimizers",
+    "migrate.cli.convert",
+    "migrate.source.frontends.tensorflow.registered",
+    "migrate.source.run",
+    "migrate.verify.worker",
+    *(f"migrate.verify.{name}" for name in ("tensorflow.original", "tensorflow.converted", "keras.side")),
+)
+_SERVER = os.fspath(Path(__file__))
+
+
+def main(program: Path, interpreter: str) -> None:
+    """Import TensorFlow, then fork a process for each client."""
+    program.with_name("interpreter").write_text(interpreter)
+    import tensorflow as tf
+
+    for name in _PRELOADED:
+        importlib.import_module(name)
+    if tf.__version__.startswith("2.15"):
+        tf.estimator, tf.keras.layers  # noqa: B018 - both are imported when they are first named
+    gc.collect()
+    gc.freeze()  # a collection would write to the pages that forks share
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(program.with_name("socket")))
+    listening.listen(64)
+    asked = _serve(listening)
+    if asked is not None:
+        _become(program, *asked)
+
+
+def _serve(listening: socket.socket) -> tuple[list[str], dict[str, str], str] | None:
+    """Return what a fork is to be, in the fork; None where the standard input ends."""
+    waiting = selectors.DefaultSelector()
+    waiting.register(0, selectors.EVENT_READ)
+    waiting.register(listening, selectors.EVENT_READ)
+    clients: dict[int, tuple[socket.socket, int, int]] = {}  # by its process and by its connection
+    while True:
+        for key, _ in waiting.select():
+            if key.fd == 0:
+                for _, _, process in clients.values():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+                return None
+            if key.fileobj is listening:
+                connection = listening.accept()[0]
+                arguments, environment, directory, group, files = _received(connection)
+                process = os.fork()
+                if process == 0:
+                    for one in (listening, connection, *(held[0] for held in clients.values())):
+                        one.close()
+                    for held in clients.values():
+                        with contextlib.suppress(OSError):
+                            os.close(held[1])
+                    waiting.close()
+                    _adopt(files, group)
+                    return arguments, environment, directory
+                for file in files:
+                    os.close(file)
+                connection.sendall(process.to_bytes(8, "big"))
+                ended = os.pidfd_open(process)
+                client = (connection, ended, process)
+                for number in (connection.fileno(), ended):
+                    clients[number] = client
+                    waiting.register(number, selectors.EVENT_READ)
+            elif key.fd in clients:
+                connection, ended, process = clients[key.fd]
+                if key.fd != ended:  # the client is gone
+                    os.kill(process, signal.SIGKILL)
+                code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+                with contextlib.suppress(OSError):
+                    connection.sendall(code.to_bytes(8, "big", signed=True))
+                for number in (connection.fileno(), ended):
+                    del clients[number]
+                    waiting.unregister(number)
+                connection.close()
+                os.close(ended)
+
+
+def _received(connection: socket.socket) -> tuple[list[str], dict[str, str], str, int, list[int]]:
+    size, files, _, _ = socket.recv_fds(connection, 8, 3)
+    text = b""
+    while len(text) < int.from_bytes(size, "big"):
+        text += connection.recv(1 << 20)
+    arguments, environment, directory, group = json.loads(text)
+    return arguments, environment, directory, group, files
+
+
+def _adopt(files: list[int], group: int) -> None:
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the server
+    with contextlib.suppress(OSError):  # of another session
+        os.setpgid(0, group)
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+
+
+def _become(program: Path, arguments: list[str], environment: dict[str, str], directory: str) -> None:
+    """Be the process that was asked for; its exit code is that of the interpreter."""
+    import numpy as np
+
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(directory)
+    np.random.seed()  # processes do not draw the same numbers, as forks would
+    sys.executable = str(program)
+    ours = [str(Path(_SERVER).parent), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.path[:] = [one for one in sys.path if one not in ours]
+    sys.path[:0] = ours[1:]
+    module = sys.modules["__main__"] = types.ModuleType("__main__")
+    module.__dict__["__builtins__"] = __builtins__
+    try:
+        _run(module, arguments)
+    except SystemExit:
+        raise
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException as error:
+        sys.excepthook(type(error), error.with_traceback(_theirs(error.__traceback__)), error.__traceback__)
+        sys.exit(1)
+
+
+def _run(module: types.ModuleType, arguments: list[str]) -> None:
+    first, rest = arguments[0], arguments[1:]
+    if first == "-m":
+        sys.argv[:] = arguments[1:]
+        sys.path.insert(0, "")
+        runpy._run_module_as_main(rest[0])  # type: ignore[attr-defined]
+        return
+    if first == "-c":
+        sys.argv[:] = ["-c", *rest[1:]]
+        sys.path.insert(0, "")
+        code = compile(rest[0], "<string>", "exec", dont_inherit=True)
+    else:
+        sys.argv[:] = arguments
+        sys.path.insert(0, str(Path(first).resolve().parent))
+        module.__file__ = first
+        code = compile(Path(first).read_bytes(), first, "exec", dont_inherit=True)
+    exec(code, module.__dict__)
+
+
+def _theirs(traceback: Any) -> Any:
+    """Return the part of a traceback that the interpreter would print."""
+    while traceback and traceback.tb_next and traceback.tb_frame.f_code.co_filename in (_SERVER, runpy.__file__):
+        traceback = traceback.tb_next
+    return traceback
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
