@@ -26,6 +26,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 # The thread pool of TensorFlow 2.15's oneDNN dies at random in batch matmuls (migrate/verify/workers.py has the trace).
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+_BUILT = "RUN_GRAPHS_AS_BUILT"
 _TIME_IS_UP = "their time was up (--until)"
 
 
@@ -38,11 +39,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--cover", nargs="?", const="", help="print which part of each package is run; to FILE, what each test runs"
     )
+    group.addoption("--optimize-graphs", action="store_true", help="let Grappler optimize graphs, as it does for users")
     group.addoption("--until", type=float, help="skip tests that would begin after this time, in seconds since 1970")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin to count statements, where that was asked for."""
+    if not config.getoption("--optimize-graphs"):
+        os.environ[_BUILT] = "1"  # tests/support/forking/server.py reads it, too
     file = config.getoption("--cover")
     if file is not None:
         from tests.support import lines
@@ -74,6 +78,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Leave what was imported out of all later collections, and let these be rarer: they took a twelfth of the time."""
+    if "tensorflow" in sys.modules and _BUILT in os.environ:
+        from tests.support.unoptimized import run_graphs_as_built
+
+        run_graphs_as_built()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

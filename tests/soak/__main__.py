@@ -29,6 +29,7 @@ _PYTEST = (
     "-m",
     "pytest",
     "-q",
+    "--optimize-graphs",
     "--numprocesses=auto",
     "--maxprocesses=4",
     "--dist=loadfile",

@@ -41,6 +41,10 @@ def main(program: Path, interpreter: str) -> None:
         importlib.import_module(name)
     if tf.__version__.startswith("2.15"):
         tf.estimator, tf.keras.layers  # noqa: B018 - both are imported when they are first named
+    if "RUN_GRAPHS_AS_BUILT" in os.environ:
+        from tests.support.unoptimized import run_graphs_as_built
+
+        run_graphs_as_built()
     gc.collect()
     gc.freeze()  # a collection would write to the pages that forks share
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
