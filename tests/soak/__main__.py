@@ -75,6 +75,7 @@ PARTS = {
                 *_PYTEST,
                 "--hypothesis-profile=long",
                 "tests/migrate/source/test_fuzz.py",
+                "tests/migrate/source/frontends/paddle/test_random_trees.py",
                 "tests/rewriter/moving/test_random_graphs.py",
                 "tests/property",
             )

@@ -115,6 +115,7 @@ Deferred::Deferred(const Update& update)
 
 bool Deferred::fits(const Update& update) const noexcept {
   const std::array<float, kMaxHyper> constants = constants_of(update);  // their bits: a NaN never equals itself
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
   return update.kind == kind_ && std::memcmp(&constants, &constants_, sizeof constants) == 0;
 }
 

@@ -148,6 +148,25 @@ void Table::initial_row(std::int64_t key, float* out) const {
   read_initial(key, out);
 }
 
+// Rows of up to kBlock keys, null where there is none, and their shards. The rows are prefetched.
+RECMIGRATE_VECTOR_CLONES
+void Table::find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept {
+  std::size_t places[kBlock];
+  const std::size_t width = state_->steps ? state_->layout.stride() : dim_;  // what a reader needs of a row
+  const std::unique_ptr<Shard>* const all = state_->shards.data();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t hash = hash_key(keys[i]);
+    shards[i] = static_cast<std::uint8_t>(shard_of(hash));
+    places[i] = all[shards[i]]->index.prefetch(hash);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const Shard& shard = *all[shards[i]];
+    const Slot slot = shard.index.find_from(places[i], keys[i]);
+    rows[i] = slot == kAbsent ? nullptr : shard.rows.row(slot);
+    if (rows[i] != nullptr) prefetch_row(rows[i], width);
+  }
+}
+
 void Table::contains(const std::int64_t* keys, std::size_t count, bool* found) const {
   const ReadLock lock(structure_);
   const ReadGuard guard(*state_, shards_of(keys, count));
@@ -260,25 +279,6 @@ void Table::read_rows(const Batch& batch, std::size_t part, float* out) const no
   const std::uint32_t* const positions = batch.positions() + begin;
   if (state_->steps == nullptr) return spread_rows(out, positions, rows, numbers, batch.ids(part), dim_);
   for (std::size_t i = 0; i < batch.ids(part); ++i) read_row(rows[numbers[i]], out + positions[i] * dim_);
-}
-
-// Rows of up to kBlock keys, null where there is none, and their shards. The rows are prefetched.
-RECMIGRATE_VECTOR_CLONES
-void Table::find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept {
-  std::size_t places[kBlock];
-  const std::size_t width = state_->steps ? state_->layout.stride() : dim_;  // what a reader needs of a row
-  const std::unique_ptr<Shard>* const all = state_->shards.data();
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t hash = hash_key(keys[i]);
-    shards[i] = static_cast<std::uint8_t>(shard_of(hash));
-    places[i] = all[shards[i]]->index.prefetch(hash);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const Shard& shard = *all[shards[i]];
-    const Slot slot = shard.index.find_from(places[i], keys[i]);
-    rows[i] = slot == kAbsent ? nullptr : shard.rows.row(slot);
-    if (rows[i] != nullptr) prefetch_row(rows[i], width);
-  }
 }
 
 void Table::View::read(std::size_t begin, std::size_t count, float* scratch, const float** rows) const noexcept {

@@ -31,7 +31,9 @@ def python() -> str:
     program.write_text(f"#!{sys.executable} -IS\n{(_HERE / 'client.py').read_text()}")
     program.chmod(0o700)
     # It ends when the pipe that it reads is closed, so also where this process is killed.
-    server = subprocess.Popen([sys.executable, _HERE / "server.py", program, sys.executable], stdin=subprocess.PIPE)
+    command = [sys.executable, _HERE / "server.py", program, sys.executable]
+    environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
 
     def end() -> None:
         server.communicate()

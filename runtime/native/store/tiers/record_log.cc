@@ -273,7 +273,8 @@ class RecordLog final : public LowerTier {
       free_.reserve(segments_.size() + 1);
       // One that a reader still holds is left to it: compaction writes while others read.
       const bool unused = spare_ && spare_.use_count() == 1;
-      std::shared_ptr<Buffer> buffer = unused ? std::move(spare_) : std::make_shared<Buffer>(segment_bytes_);
+      std::shared_ptr<Buffer> buffer =
+          unused ? std::exchange(spare_, nullptr) : std::make_shared<Buffer>(segment_bytes_);
       if (free_.empty()) {
         segments_.emplace_back();
         free_.push_back(static_cast<std::uint32_t>(segments_.size() - 1));

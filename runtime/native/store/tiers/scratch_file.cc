@@ -110,7 +110,8 @@ void fail_storage(const std::string& owner, const std::string& what, const std::
       : error == EACCES || error == EPERM || error == EROFS || error == ENOTDIR
           ? "give it a folder that this process can write to"
           : "check that disk, or give it another folder";
-  throw StorageFailed(owner + " " + what + " '" + folder + "': " + std::strerror(error) + "; " + remedy);
+  throw StorageFailed(owner + " " + what + " '" + folder + "': " + std::generic_category().message(error) + "; " +
+                      remedy);
 }
 
 // What one read brings: the places from number `first` to before `last`.
