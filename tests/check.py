@@ -81,11 +81,11 @@ def mirrors(test: str, name: str) -> bool:
         return test.startswith("tests/runtime/native/")
     if path.parts[0] == "tests":  # data beside its test, or below it
         return path.suffix != ".py" and at.parent in path.parents and len(at.parts) > 2
+    # `a/b/c.py` is tested by `tests/a/b/test_c*.py`, a folder of files of one kind also by `tests/a/test_b.py`.
     stem = path.parent.name if path.stem == "__init__" else path.stem
-    folder = PurePosixPath("tests", *path.parts[:-1])
-    return at.parent in (folder, *folder.parents[:1]) and (
-        at.stem == f"test_{stem}" or at.stem.startswith(f"test_{stem}_")
-    )
+    folders = [PurePosixPath("tests", *parent.parts) for parent in path.parents[:-1]]
+    own = at.parent in folders[:2] and (at.stem == f"test_{stem}" or at.stem.startswith(f"test_{stem}_"))
+    return own or any(at == folder.with_name(f"test_{folder.name}.py") for folder in folders)
 
 
 def _mentions(text: str, name: str) -> bool:

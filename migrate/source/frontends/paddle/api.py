@@ -85,12 +85,25 @@ _ACTIVATIONS = [
     *_elementwise("relu", "tf.nn.relu(features=x)", (_F,)),
     *_elementwise("sigmoid", "tf.sigmoid(x=x)", (_F,)),
     *_elementwise("tanh", "tf.tanh(x=x)", (_F, "paddle")),
+    Entry(
+        f"{_F}.leaky_relu(x, negative_slope=0.01, name=None)",
+        "tf.nn.leaky_relu(features=x, alpha=negative_slope)",
+        shapes.same,
+        write=("negative_slope",),
+        note="TensorFlow's own slope is 0.2",
+    ),
     Entry(f"{_F}.softmax(x, axis=-1, dtype=None, name=None)", "tf.nn.softmax(logits=x, axis=axis)", shapes.softmax),
 ]
 _LAYERS = [
     Entry("paddle.nn.ReLU(name=None)", "tf.nn.relu", kind="activation", layer_of=f"{_F}.relu"),
     Entry("paddle.nn.Sigmoid(name=None)", "tf.sigmoid", kind="activation", layer_of=f"{_F}.sigmoid"),
     Entry("paddle.nn.Tanh(name=None)", "tf.tanh", kind="activation", layer_of=f"{_F}.tanh"),
+    Entry(
+        "paddle.nn.LeakyReLU(negative_slope=0.01, name=None)",
+        "lambda features: tf.nn.leaky_relu(features, alpha=negative_slope)",
+        kind="activation",
+        layer_of=f"{_F}.leaky_relu",
+    ),
     Entry(
         "paddle.nn.Softmax(axis=-1, name=None)",
         "lambda logits: tf.nn.softmax(logits, axis=axis)",

@@ -56,6 +56,8 @@ class Tower(nn.Layer):
 
 """
 SPELLINGS = {
+    "leaky-relu": model(forward="return F.softmax(self.o(F.leaky_relu(self.fc(x), 0.3)))"),
+    "leaky-relu-layer": model(f"{INIT}\nself.act = nn.LeakyReLU()", "return F.softmax(self.o(self.act(self.fc(x))))"),
     "class-constants": model("self.fc = nn.Linear(n, self.WIDTH)\nself.o = nn.Linear(Net.WIDTH, 2)"),
     "list-as-default": model(
         "self.l = nn.LayerList([nn.Linear(a, b) for a, b in zip([n] + sizes[:-1], sizes)])",
