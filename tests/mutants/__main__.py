@@ -6,7 +6,7 @@
     python -m tests.mutants files FILE        what each test file takes, and what only it runs or kills: tests/files.tsv
 
 A change is *killed* where a test fails, *alive* where none does, and *unseen* where no test runs its line. Tests that
-start processes do not see it: what only they would notice counts as alive. reasons.tsv says why those are left.
+start processes do not see it: what only they would notice counts as alive.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     tried = commands.add_parser("run")
     tried.add_argument("cover", help="what `pytest --cover=` wrote")
     tried.add_argument("--jobs", type=int, default=os.cpu_count())
-    tried.add_argument("--seconds", type=float, nargs="+", default=[20.0, 120.0], help="of tests, in each round")
+    tried.add_argument("--seconds", type=float, nargs="+", default=[20.0], help="of tests, in each round")
     counted = commands.add_parser("files")
     counted.add_argument("cover", help="what `pytest --cover=` wrote")
     options = parser.parse_args(arguments)

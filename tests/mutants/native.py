@@ -78,15 +78,15 @@ def applied(row: Sequence[str]) -> str:
 
 def tried(row: Sequence[str], engine: dict[str, Path], tests: Path) -> str:
     """Return "killed", "alive", or "not compiled" for a change that is no program."""
-    with tempfile.TemporaryDirectory(dir=sanitized.setup.OBJECTS) as folder:
+    with tempfile.TemporaryDirectory(dir=sanitized.setup().OBJECTS) as folder:
         source = Path(folder) / Path(row[0]).name
         source.write_text(applied(row))
         program = Path(folder) / "program"
         objects = {**engine, row[0]: Path(folder) / "changed.o"}
-        compile_it = [*sanitized.setup.command(), "-w", "-c", str(source), "-o", str(objects[row[0]])]
+        compile_it = [*sanitized.setup().command(), "-w", "-c", str(source), "-o", str(objects[row[0]])]
         if subprocess.run(compile_it, stderr=subprocess.DEVNULL).returncode:
             return "not compiled"
-        link = [*sanitized.setup.compiler().split(), "-pthread", *map(str, objects.values()), str(tests)]
+        link = [*sanitized.setup().compiler().split(), "-pthread", *map(str, objects.values()), str(tests)]
         subprocess.run([*link, "-o", str(program)], check=True)
         environment = {**os.environ, **sanitized.leveldb()}
         try:

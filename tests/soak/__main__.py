@@ -58,7 +58,7 @@ PARTS = {
     "tidy": Part(
         "clang-tidy over the native library; `make tidy` installs it",
         [(_PYTHON, "-m", "tests.soak.tidy")],
-        (*_NATIVE, ".clang-tidy"),
+        ("runtime/native", ".clang-tidy", "tests/soak/tidy.py"),
     ),
     "slow": Part(
         "the other tests that are marked soak: faults of ranks, kill loops, benchmarks",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import os
@@ -17,16 +18,14 @@ from tests.support.paths import ROOT
 HERE = ROOT / "tests" / "runtime" / "native" / "store"
 
 
-def _setup() -> Any:
-    """Return setup.py as a module: it compiles the library."""
+@functools.cache
+def setup() -> Any:
+    """Return setup.py as a module: it compiles the library. It imports setuptools, which not each environment has."""
     spec = importlib.util.spec_from_file_location("setup", ROOT / "setup.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-setup: Any = _setup()
 
 
 def build(sanitizers: str, tests: Sequence[Path]) -> Path:
@@ -44,10 +43,17 @@ def build(sanitizers: str, tests: Sequence[Path]) -> Path:
     linked = [*engine.values(), tested]
     warnings = "".join(one.with_suffix(".warnings").read_text() for one in linked)
     assert not warnings, warnings
-    program: Path = setup.OBJECTS / f"program-{_digest([str(one).encode() for one in linked])}"
+    program: Path = setup().OBJECTS / f"program-{_digest([str(one).encode() for one in linked])}"
     if not program.exists():
-        with tempfile.TemporaryDirectory(dir=setup.OBJECTS) as folder:
-            command = [*setup.compiler().split(), *optimized, "-pthread", *map(str, linked), "-o", f"{folder}/program"]
+        with tempfile.TemporaryDirectory(dir=setup().OBJECTS) as folder:
+            command = [
+                *setup().compiler().split(),
+                *optimized,
+                "-pthread",
+                *map(str, linked),
+                "-o",
+                f"{folder}/program",
+            ]
             subprocess.run(command, check=True)
             Path(folder, "program").rename(program)
     return program
@@ -57,15 +63,15 @@ def objects(flags: Sequence[str] = (), tests: Sequence[Path] = ()) -> tuple[dict
     """Return the object files of the engine, by their sources, and that of the tests, all where none is given."""
     included = [*(tests or sorted(HERE.rglob("*_test.cc"))), HERE / "main.cc"]
     digest = _digest(one.read_bytes() for one in (*included, *sorted(HERE.rglob("*.h"))))
-    together = setup.OBJECTS / f"tests-{digest}.cc"
+    together = setup().OBJECTS / f"tests-{digest}.cc"
     together.parent.mkdir(parents=True, exist_ok=True)
     # The text that is compiled tells apart what was compiled before: it names the digest of what it includes.
     together.write_text("".join(f'#include "{path}"\n' for path in included) + f"// {digest}\n")
-    engine = [one for one in setup.sources() if "ops" not in one.parts]
+    engine = [one for one in setup().sources() if "ops" not in one.parts]
     with ThreadPoolExecutor(2) as pool:
         more = [*(flags or ["-O1"]), "-I", str(HERE), "-I", str(HERE / "tiers")]
-        tested = pool.submit(setup.compiled, [together], more)
-        made = setup.compiled(engine, flags)
+        tested = pool.submit(setup().compiled, [together], more)
+        made = setup().compiled(engine, flags)
         return {str(one.relative_to(ROOT)): path for one, path in zip(engine, made, strict=True)}, tested.result()[0]
 
 
