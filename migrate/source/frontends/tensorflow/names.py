@@ -90,7 +90,7 @@ class TfNames:
         imported, shadowed = self.tree.imported_names(value) if value is not None else (frozenset(), True)
         if shadowed or len(imported) != 1:
             return None
-        return _canonical(next(iter(imported)) + _plain(node)[len(inner.value) :])
+        return canonical(next(iter(imported)) + _plain(node)[len(inner.value) :])
 
     def of(self, node: cst.CSTNode) -> str | None:
         """Return the canonical name of a TensorFlow symbol, or None when `node` is not provably one."""
@@ -101,7 +101,7 @@ class TfNames:
             return self._through_alias(node)
         if shadowed and _leftmost(node) not in self._module_aliases:
             return None
-        found = {name if name in self._foreign else _canonical(name) for name in imported}
+        found = {name if name in self._foreign else canonical(name) for name in imported}
         return found.pop() if len(found) == 1 else None
 
     def mentions(self, word: Callable[[str], bool]) -> list[cst.Name | cst.Attribute]:
@@ -164,7 +164,8 @@ def _leftmost(node: cst.Name | cst.Attribute) -> str:
     return inner.value if isinstance(inner, cst.Name) else ""
 
 
-def _canonical(qualified: str) -> str | None:
+def canonical(qualified: str) -> str | None:
+    """Return the canonical name of what imports call `qualified`; None for what is not TensorFlow's."""
     root, _, rest = qualified.partition(".")
     if root in KERAS and rest:
         return f"keras.{rest}"

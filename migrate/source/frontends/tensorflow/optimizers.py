@@ -14,9 +14,10 @@ from migrate.source.frontends.tensorflow.called import callee, overridden
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.classes import chosen_classes
 from migrate.source.frontends.tensorflow.facts import Stop
-from migrate.source.frontends.tensorflow.handed import handed, stored
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import methods, relatives
+from migrate.source.frontends.tensorflow.optimizer_values import maker_of
+from migrate.source.frontends.tensorflow.placing import has_own_line, is_inside_larger
 from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
 from migrate.source.frontends.tensorflow.values import (
@@ -135,7 +136,7 @@ class Optimizer:
     makers: list[Maker]
     stops: list[Stop] = field(default_factory=list)
     builders: list[Builder] = field(default_factory=list)  #: calls of functions that make it
-    handed: bool = False  #: it is an argument of the function that trains
+    handed: bool = False  #: that of the tables is made where it trains, not beside a name of its own
 
     @property
     def inline(self) -> bool:
@@ -152,7 +153,27 @@ class Optimizer:
 
 
 def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
-    """Return what is known about the optimizer at `receiver`; what is not understood goes into `stops`."""
+    """Return what is known about the optimizer at `receiver`; what is not understood goes into `stops`.
+
+    Where it is made beside a name of its own, that of the tables is made there; else it is followed by its values.
+    """
+    optimizer = _beside_its_name(file, receiver)
+    beside = not optimizer.stops and all(_has_place(file, one) for one in optimizer.calls if one is not receiver)
+    found = maker_of(file, receiver, STOCK, TRAINING, HARMLESS) if not beside else None
+    if found is None:
+        return optimizer
+    followed = Optimizer(receiver, [], handed=True)
+    followed.makers.append(_maker(file, *found, followed))
+    return optimizer if followed.stops else followed
+
+
+def _has_place(file: File, call: cst.BaseExpression) -> bool:
+    """True where a line can be put behind the one that makes an optimizer."""
+    return has_own_line(file.tree.statement(call), only_made=True) and not is_inside_larger(file.tree, call)
+
+
+def _beside_its_name(file: File, receiver: cst.BaseExpression) -> Optimizer:
+    """Return the optimizer of a receiver, as far as it is bound to the receiver's own name, or made on the spot."""
     optimizer = Optimizer(receiver, [])
     values = [receiver] if isinstance(receiver, cst.Call) else _values(file, receiver, optimizer)
     whole = [value for value in values if isinstance(value, cst.IfExp)]
@@ -169,8 +190,6 @@ def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
         else:
             optimizer.stops.append(_foreign(file, value, name))
     _drop_wrapped(file, optimizer)
-    if optimizer.handed and len(values) > 1:
-        optimizer.stops.append(_foreign(file, receiver, None))
     if not values and not optimizer.stops:
         optimizer.stops.append(_foreign(file, receiver, None))
     return optimizer
@@ -328,17 +347,10 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
     for node in _mentions(file, receiver):
         value = assigned_value(file.tree, node)
         if value is not None:
-            given = stored(file, value)
-            optimizer.handed |= given is not None
             if not (isinstance(value, cst.Name) and value.value == "None"):
-                found.append(given or value)
+                found.append(value)
         elif is_target(file.tree, node) or not _harmless(file, node):
             text = file.tree.source(file.tree.parent(node) or node).strip()
-            given = handed(file, node) if isinstance(node, cst.Name) else None
-            if given is not None:
-                optimizer.handed = True
-                found.append(given)
-                continue
             if isinstance(file.tree.parent(node), cst.Param):
                 reason = "the tables need an optimizer of their own, which its callers do not pass"
                 action = "make the optimizer in this function, or take it from a function that returns it"

@@ -147,3 +147,22 @@ def _is_docstring(statement: cst.CSTNode) -> bool:
         and isinstance(statement.body[0], cst.Expr)
         and isinstance(statement.body[0].value, cst.SimpleString | cst.ConcatenatedString)
     )
+
+
+def has_own_line(line: cst.CSTNode | None, *, only_made: bool) -> bool:
+    """True for a statement with a line of its own; where an optimizer is `only_made`, also behind `if x:`."""
+    kinds = cst.SimpleStatementLine | cst.SimpleStatementSuite if only_made else cst.SimpleStatementLine
+    return isinstance(line, kinds) and len(line.body) == 1
+
+
+def is_inside_larger(tree: Tree, call: cst.BaseExpression) -> bool:
+    """True for a part of an expression that may not be evaluated, or not once."""
+    kinds = (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation, cst.NamedExpr)
+    for around in tree.ancestors(call):
+        if isinstance(around, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+            return False
+        if isinstance(around, cst.BaseSimpleComp) and tree.contains(around.for_in.iter, call):
+            continue  # it is evaluated once, before the first element
+        if isinstance(around, kinds):
+            return True
+    return True

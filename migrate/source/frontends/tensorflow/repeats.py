@@ -64,9 +64,17 @@ def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
     for around in file.tree.ancestors(node):
         if isinstance(around, FUNCTIONS):
             return found
-        if isinstance(around, cst.For | cst.While | cst.BaseComp):
+        first = _taken_once(around)
+        if isinstance(around, cst.For | cst.While | cst.BaseComp) and not (first and file.tree.contains(first, node)):
             found = around
     return found
+
+
+def _taken_once(loop: cst.CSTNode) -> cst.BaseExpression | None:
+    """Return what a loop goes over, which is evaluated once, before the first turn."""
+    if isinstance(loop, cst.For):
+        return loop.iter
+    return loop.for_in.iter if isinstance(loop, cst.BaseComp) else None
 
 
 def _graphs(file: File, place: cst.CSTNode) -> list[cst.Call]:

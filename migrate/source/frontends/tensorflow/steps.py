@@ -277,7 +277,11 @@ class StepEditing(Editing):
         dense = self.tree.source(optimizer.receiver)
         if optimizer.handed:
             sparse = self._local("sparse_optimizer", step)
-            return dense, sparse, [f"{sparse} = {self._maker(optimizer.makers[0], alone=True)[2]}"]
+            made = [f"{sparse} = {self._maker(optimizer.makers[0], alone=True)[2]}"]
+            if is_repeatable(optimizer.receiver) and reads_plainly(self.file, optimizer.receiver):
+                return dense, sparse, made
+            name = self._local("dense_optimizer", step)
+            return name, sparse, [f"{name} = {dense}", *made]
         head, _, last = dense.rpartition(".")
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
         for builder in optimizer.builders:

@@ -10,6 +10,7 @@ from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.gradients import Flow, Kind
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import TRAINING, Optimizer, optimizer_of
+from migrate.source.frontends.tensorflow.placing import has_own_line, is_inside_larger
 from migrate.source.frontends.tensorflow.trained_lists import Owners, Unknown, listed_in, unknown_list
 from migrate.source.frontends.tensorflow.training_checks import (
     check_carriers,
@@ -128,7 +129,7 @@ def _placed(file: File, step: Step, text: str) -> Step | Stop:
     for call in (step.call, *step.sources, *step.optimizer.calls):
         line = file.tree.statement(call)
         shown = " ".join(file.tree.source(call).split())
-        if _conditional(file, call):
+        if is_inside_larger(file.tree, call):
             return Stop(
                 call,
                 RULE,
@@ -136,7 +137,7 @@ def _placed(file: File, step: Step, text: str) -> Step | Stop:
                 "it cannot be split where it stands",
                 "give it a line of its own",
             )
-        if not _own_line(line, only_made=call is not step.call and all(call is not one for one in step.sources)):
+        if not has_own_line(line, only_made=call is not step.call and all(call is not one for one in step.sources)):
             reason = "other code stands on its line, so nothing can be put before it"
             return Stop(call, RULE, f"`{shown}` has no line of its own", reason, "give it a line of its own")
     if any(file.tree.enclosing(source, cst.FunctionDef) is not function for source in step.sources):
@@ -148,21 +149,3 @@ def _placed(file: File, step: Step, text: str) -> Step | Stop:
             "take and apply the gradients in one function",
         )
     return step
-
-
-def _own_line(line: cst.CSTNode | None, *, only_made: bool) -> bool:
-    """True for a statement with a line of its own; where an optimizer is `only_made`, also behind `if x:`."""
-    kinds = cst.SimpleStatementLine | cst.SimpleStatementSuite if only_made else cst.SimpleStatementLine
-    return isinstance(line, kinds) and len(line.body) == 1
-
-
-def _conditional(file: File, call: cst.BaseExpression) -> bool:
-    kinds = (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation, cst.NamedExpr)
-    for around in file.tree.ancestors(call):
-        if isinstance(around, cst.SimpleStatementLine | cst.SimpleStatementSuite):
-            return False
-        if isinstance(around, cst.BaseSimpleComp) and file.tree.contains(around.for_in.iter, call):
-            continue  # it is evaluated once, before the first element
-        if isinstance(around, kinds):
-            return True
-    return True

@@ -28,6 +28,12 @@ MODEL = (
 ADAM = "tf.train.AdamOptimizer(0.2, beta1=0.8)"
 ADAGRAD = "tf.train.AdagradOptimizer(RATE)"
 USES = {
+    "the default": TRAIN.replace("optimizer)", f"optimizer={ADAM})") + START + "    train_op = train(loss)\n" + RETURN,
+    "a function that a list holds as well": TRAIN
+    + "jobs = [train]\n"
+    + START
+    + f"    train_op = train(loss, {ADAM})\n"
+    + RETURN,
     "a function": TRAIN + START + f"    train_op = train(loss, {ADAM})\n" + RETURN,
     "by a keyword": TRAIN + START + f"    train_op = train(loss, optimizer={ADAGRAD})\n" + RETURN,
     "by a name": TRAIN + START + f"    opt = {ADAGRAD}\n    train_op = train(loss, opt)\n" + RETURN,
@@ -75,9 +81,8 @@ STAYS = {
     + START
     + f"    train_op = train(loss, {ADAM})\n"
     + RETURN,
-    "the default": TRAIN.replace("optimizer)", f"optimizer={ADAM})") + START + "    train_op = train(loss)\n" + RETURN,
-    "a function that is handed on": TRAIN
-    + "jobs = [train]\n"
+    "a function that unknown code gets": TRAIN
+    + "jobs = add([train])\n"
     + START
     + f"    train_op = train(loss, {ADAM})\n"
     + RETURN,

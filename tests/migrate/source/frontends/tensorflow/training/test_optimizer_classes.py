@@ -76,10 +76,17 @@ NOT_OF_CLASS = {
 
 @pytest.mark.parametrize(("head", "made"), NOT_OF_CLASS.values(), ids=NOT_OF_CLASS)
 def test_a_class_that_is_not_known_keeps_the_table(head: str, made: str) -> None:
-    text = HEAD + head + MODEL + STEP.replace("optimizer.", f"{made}.") + END.format("adam")
-    result = converted(text, assume=True)
+    end = END.replace("{0!r}", "asked()").format()
+    result = converted(HEAD + head + MODEL + STEP.replace("optimizer.", f"{made}.") + end, assume=True)
     assert not result.changed
     assert [table.verdict.value for table in result.tables] == ["unsupported"]
+
+
+def test_a_class_of_a_key_that_is_known(tmp_path: Path) -> None:
+    step = STEP.replace("optimizer", "CLASSES[kind](0.1)")
+    classes = CLASSES.replace("Adagrad", "AdagradDA")
+    text = compared(tmp_path / "p", HEAD + classes + MODEL + step + END.format("adam"))
+    assert "sparse_optimizer = adam.create_hash_optimizer(learning_rate=0.1)" in text
 
 
 BASE = MODEL.replace("Model", "Base") + "        self.train_op = self.optimizer(0.1).minimize(self.loss)\n"

@@ -1,0 +1,25 @@
+"""Where values go: one points-to analysis over all files of a program, whatever their framework.
+
+`ValueFlow` answers what an expression may be and where a value is used. It is inclusion-based, tells attributes and
+constant keys apart, and finds who calls what on the way. Local names are told apart by the assignments that reach them.
+"""
+
+from migrate.source.flow.queries import ValueFlow
+from migrate.source.flow.values import (
+    Bound,
+    Class,
+    Computed,
+    Constant,
+    Function,
+    Holder,
+    Member,
+    Result,
+    Symbol,
+    Unknown,
+    Value,
+)
+
+__all__ = [
+    "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Result", "Symbol", "Unknown", "Value",
+    "ValueFlow",
+]  # fmt: skip

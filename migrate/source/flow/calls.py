@@ -1,0 +1,442 @@
+"""Calls: which functions of the program one runs, what their parameters get, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from migrate.source.flow.attributes import Attributes, decorators
+from migrate.source.flow.definitions import parameters_of
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.program import Program
+from migrate.source.flow.values import (
+    ANY,
+    Bound,
+    Class,
+    Computed,
+    Constant,
+    Function,
+    Holder,
+    Member,
+    Partial,
+    RecordType,
+    Result,
+    Symbol,
+    Unknown,
+    Value,
+)
+
+CONTEXTS = {"contextmanager", "contextlib.contextmanager"}
+DATACLASS = {"dataclass", "dataclasses.dataclass"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """One argument: its variable, `*` or `**` or nothing, its keyword, and the expression, if the source has it."""
+
+    variable: Variable
+    star: str = ""
+    keyword: str = ""
+    node: cst.BaseExpression | None = None
+
+
+Arguments = Sequence[Given]
+
+
+def arguments_of(program: Program, call: cst.Call) -> Arguments:
+    """Return the arguments of a call."""
+    return [
+        Given(program.value_of(arg.value), arg.star, arg.keyword.value if arg.keyword else "", arg.value)
+        for arg in call.args
+    ]
+
+
+#: Reads a call of outside code: the program, the callee, the arguments, the call, and where its result goes.
+External = Callable[["Calls", Value, Arguments, cst.CSTNode, Variable], bool]
+
+
+class Calls:
+    """Connects calls with what they run, as callees become known."""
+
+    def __init__(self, program: Program, external: External) -> None:
+        """Take what reads calls of functions of Python and of methods of containers; it returns False for others."""
+        self.program = program
+        self.graph = program.graph
+        self.external = external
+        self.attributes = Attributes(program, self._property)
+        self._partials: dict[Value, tuple[Variable, Arguments]] = {}
+
+    def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Let `out` be all that a call may return."""
+        self.graph.watch(callee, lambda value: self.invoke(value, arguments, site, out))
+
+    def invoke(self, value: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Run one callee."""
+        if isinstance(value, Function):
+            self.enter(value, arguments, site, out)
+        elif isinstance(value, Bound):
+            self.enter(value.function, arguments, site, out, value.receiver)
+        elif isinstance(value, Class):
+            self._construct(value, arguments, site, out)
+        elif isinstance(value, Partial) and value in self._partials:
+            callee, first = self._partials[value]
+            self.call(callee, [*first, *arguments], site, out)
+        elif isinstance(value, RecordType):
+            self._record(value.names, arguments, site, out)
+        elif isinstance(value, Holder) and value.cls is not None:
+            method = self.program.named(("called as function", id(value), site))
+            self.attributes.member(value.cls, "__call__", method, value, site)
+            self.call(method, arguments, site, out)
+        elif isinstance(value, Symbol | Member) and self.external(self, value, arguments, site, out):
+            pass
+        else:
+            self.leave(value, arguments, site, out)
+
+    def partial(self, callee: Variable, arguments: Arguments, site: cst.CSTNode) -> Value:
+        """Return what `functools.partial` makes of a callee and its first arguments."""
+        found = self.program.made(("partial", site), lambda: Partial(site))
+        self._partials[found] = (callee, arguments)
+        return found
+
+    # Functions of the program
+
+    def enter(
+        self,
+        function: Function,
+        arguments: Arguments,
+        site: cst.CSTNode,
+        out: Variable,
+        receiver: Value | None = None,
+    ) -> None:
+        """Give parameters what they get, and `out` what comes back."""
+        program, node = self.program, function.node
+        assert isinstance(node, cst.FunctionDef | cst.Lambda)
+        program.entered.setdefault(node, set()).add(site)
+        for one in arguments:
+            if one.node is not None:
+                program.moves.add(one.node)
+        names = [*node.params.posonly_params, *node.params.params]
+        if receiver is not None and names:
+            self.graph.put(program.definition(names[0].name), receiver)
+            names = names[1:]
+        self._place(node.params, names, arguments)
+        self.returned(node, site, out)
+
+    def _place(self, params: cst.Parameters, names: Sequence[cst.Param], arguments: Arguments) -> None:
+        program = self.program
+        rest = params.star_arg if isinstance(params.star_arg, cst.Param) else None
+        by_name = {one.name.value: one for one in (*names, *params.kwonly_params)}
+        position, certain = 0, True
+        for given in arguments:
+            if given.star == "*":
+                self._unpack(given, names[position:], rest)
+                certain = False
+            elif given.star == "**":
+                self._unpack_named(given, by_name, params.star_kwarg)
+            elif given.keyword in by_name:
+                self.graph.edge(given.variable, program.definition(by_name[given.keyword].name))
+            elif given.keyword and params.star_kwarg is not None:
+                self._into(params.star_kwarg, "dict", given.keyword, given.variable)
+            elif not given.keyword:
+                targets = names[position:] if not certain else names[position : position + 1]
+                for target in targets:
+                    self.graph.edge(given.variable, program.definition(target.name))
+                if rest is not None and (not certain or position >= len(names)):
+                    self._into(rest, "list", position - len(names) if certain else ANY, given.variable)
+                position += 1
+        if rest is not None:
+            self._into(rest, "list", None, None)
+        if params.star_kwarg is not None:
+            self._into(params.star_kwarg, "dict", None, None)
+
+    def _unpack(self, given: Given, names: Sequence[cst.Param], rest: cst.Param | None) -> None:
+        items = self.items(given.variable, given.node or cst.Name("_"))
+        for number, target in enumerate(names):
+            self.item(given.variable, number, self.program.definition(target.name), given.node)
+        if rest is not None:
+            self._into(rest, "list", ANY, items)
+
+    def _unpack_named(self, given: Given, by_name: dict[str, cst.Param], rest: cst.Param | None) -> None:
+        for name, target in by_name.items():
+            self.item(given.variable, name, self.program.definition(target.name), given.node)
+        if rest is not None:
+            holder = self._into(rest, "dict", None, None)
+            self.copy(given.variable, holder)
+
+    def _into(self, parameter: cst.Param, kind: str, key: object, variable: Variable | None) -> Holder:
+        """Put an argument into the list or dict that a parameter with stars is."""
+        holder = self.program.holder(parameter, kind)
+        self.graph.put(self.program.definition(parameter.name), holder)
+        if variable is not None:
+            self.graph.edge(variable, self.program.written(holder, key))
+        return holder
+
+    def returned(self, node: cst.FunctionDef | cst.Lambda, site: cst.CSTNode, out: Variable) -> None:
+        """Let `out` be what a function gives back: of a generator, what it yields."""
+        program = self.program
+        if node not in program.generators:
+            self.graph.edge(program.named(("return", node)), out)
+            return
+        kind = "context" if set(decorators(node)) & CONTEXTS else "list"  # type: ignore[arg-type]
+        holder = program.holder(node, kind, "generator")
+        self.graph.edge(program.named(("yield", node)), program.written(holder, ANY))
+        self.graph.put(out, holder)
+
+    def _property(
+        self, program: Program, function: Function, receiver: Value, node: cst.CSTNode, out: Variable
+    ) -> None:
+        self.enter(function, (), node, out, receiver)
+
+    def open(self, value: Value, reason: str) -> None:
+        """Let code that is not seen call what a value is, with anything."""
+        if isinstance(value, Bound):
+            self._open(value.function, reason, value.receiver)
+        elif isinstance(value, Function):
+            self._open(value, reason, None)
+        elif isinstance(value, Partial) and value in self._partials:
+            callee, first = self._partials[value]
+            self.call(callee, first, value.node or cst.Name("_"), Variable())
+            self.graph.watch(callee, lambda one: self.open(one, reason))
+        elif isinstance(value, Holder) and value.kind in {"list", "dict"}:
+            self.graph.watch(self.program.read(value, ANY), lambda one: self.open(one, reason))
+
+    def _open(self, function: Function, reason: str, receiver: Value | None) -> None:
+        key = ("open", id(function), id(receiver))
+        if key in self.program.asked:
+            return
+        self.program.asked.add(key)
+        function.open = True
+        node = function.node
+        assert isinstance(node, cst.FunctionDef | cst.Lambda)
+        names = parameters_of(node.params)
+        if receiver is not None and names:
+            self.graph.put(self.program.definition(names[0].name), receiver)
+            names = names[1:]
+        for one in names:
+            self.graph.put(self.program.definition(one.name), self.program.unknown(one, reason))
+
+    # Objects
+
+    def _construct(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        program = self.program
+        assert isinstance(cls.node, cst.ClassDef)
+        if any(literal_name(base.value) == "NamedTuple" for base in cls.node.bases):
+            self._record(tuple(_fields(cls.node)), arguments, site, out, cls)
+            return
+        made = program.holder(site, "object", cls.node, cls)
+        self.graph.put(out, made)
+        program.entered.setdefault(cls.node, set()).add(site)
+        constructor = program.named(("constructor", id(made)))
+        self.attributes.member(cls, "__init__", constructor, made, site)
+        self.attributes.member(cls, "__post_init__", program.named(("after", id(made))), made, site)
+        self.call(program.named(("after", id(made))), (), site, Variable())
+        if set(decorators(cls.node)) & DATACLASS:
+            self._fill(made, tuple(_fields(cls.node)), arguments)
+            self._defaults(made, cls.node)
+        self.call(constructor, arguments, site, Variable())
+        other = program.named(("made by", id(made)))
+        self.attributes.member(cls, "__new__", other, made, site)
+        self.graph.watch(
+            other,
+            lambda value: (
+                self.graph.put(out, program.unknown(site, "`__new__` decides what is made"))
+                if isinstance(value, Function | Bound)
+                else None
+            ),
+        )
+
+    def _record(
+        self, names: tuple[str, ...], arguments: Arguments, site: cst.CSTNode, out: Variable, cls: Class | None = None
+    ) -> None:
+        made = self.program.holder(site, "record", names, cls)
+        made.names = names
+        self.graph.put(out, made)
+        self._fill(made, names, arguments)
+        if cls is not None:
+            self._defaults(made, cls.node)  # type: ignore[arg-type]
+
+    def _fill(self, made: Holder, names: tuple[str, ...], arguments: Arguments) -> None:
+        """Put arguments into the fields of a record."""
+        program = self.program
+        for position, given in enumerate(arguments):
+            if given.node is not None:
+                program.moves.add(given.node)
+            if given.star == "**":
+                self.copy(given.variable, made)
+            elif given.star:
+                items = self.items(given.variable, given.node or cst.Name("_"))
+                self.graph.edge(items, program.written(made, ANY))
+            else:
+                name = given.keyword or (names[position] if position < len(names) else "")
+                self.graph.edge(given.variable, program.written(made, name or ANY))
+                if made.kind == "record" and name in names:
+                    self.graph.edge(given.variable, program.written(made, names.index(name)))
+
+    def _defaults(self, made: Holder, cls: cst.ClassDef) -> None:
+        for statement in _annotated(cls):
+            value = statement.value
+            if value is None or not isinstance(statement.target, cst.Name):
+                continue
+            written = self.program.written(made, statement.target.value)
+            given = _of_field(value)
+            if given is None:
+                self.graph.edge(self.program.moved(value), written)
+            elif "default_factory" in given:
+                self.call(self.program.moved(given["default_factory"]), (), value, written)
+            elif "default" in given:
+                self.graph.edge(self.program.moved(given["default"]), written)
+
+    # Outside code
+
+    def leave(self, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Take a call of code that is not seen: functions that it is given may be called, with anything."""
+        self.hand(arguments)
+        if not self._is_tame(callee):
+            for one in arguments:
+                self.graph.watch(one.variable, lambda value: self._spoil(value, site))
+        if isinstance(callee, Unknown):
+            self.graph.put(out, self.program.unknown(site, callee.reason))
+        else:
+            known = None if isinstance(callee, Member) else callee
+            result = self.program.made(("result", site, known), lambda: Result(site, callee))
+            self.graph.put(out, result)
+
+    def hand(self, arguments: Arguments) -> None:
+        """Note that code that is not seen gets these."""
+        reason = "code that is not seen may call it"
+        for one in arguments:
+            if one.node is not None:
+                self.program.given.add(one.node)
+            self.graph.watch(one.variable, lambda value: self.open(value, reason))
+
+    def _is_tame(self, callee: Value) -> bool:
+        """True for code of libraries that change nothing in the lists and objects that they are given."""
+        value = callee
+        while isinstance(value, Member | Result):
+            value = value.base if isinstance(value, Member) else value.callee
+        if isinstance(value, Symbol):
+            return value.name.split(".")[0] in self.program.tame
+        return isinstance(value, Constant | Computed | Holder)
+
+    def _spoil(self, value: Value, site: cst.CSTNode) -> None:
+        """Let anything be in what code that is not seen may change; what is in it already is in that code's hands."""
+        key = ("spoiled", id(value))
+        if key in self.program.asked:
+            return
+        self.program.asked.add(key)
+        if isinstance(value, Holder):
+            unknown = self.program.unknown(site, "code that is not seen may put something else there")
+            self.graph.put(self.program.written(value, ANY), unknown)
+            self.graph.watch(self.program.read(value, ANY), lambda one: self._spoil(one, site))
+        elif isinstance(value, Bound):
+            self._spoil(value.receiver, site)
+        else:
+            self.program.escaped.setdefault(value, []).append(site)
+
+    # Entries
+
+    def items(self, variable: Variable, node: cst.CSTNode) -> Variable:
+        """Return the variable of what a loop over `variable` gives."""
+        out = self.program.named(("items", id(variable)), node)
+        if ("items", id(variable)) not in self.program.asked:
+            self.program.asked.add(("items", id(variable)))
+            self.graph.watch(variable, lambda value: self._item(value, ANY, out, node, loops=True))
+        return out
+
+    def item(self, variable: Variable, key: object, out: Variable, node: cst.CSTNode | None) -> None:
+        """Let `out` be all that may stand under a key."""
+        self.graph.watch(variable, lambda value: self._item(value, key, out, node))
+
+    def _item(self, value: Value, key: object, out: Variable, node: cst.CSTNode | None, loops: bool = False) -> None:
+        program = self.program
+        if isinstance(value, Holder) and value.kind == "dict" and loops:
+            self.graph.put(out, program.made(("keys", node), lambda: Computed(node)))
+            self.graph.edge(program.named(("keys of", id(value))), out)
+        elif isinstance(value, Holder) and value.cls is not None and value.kind == "object":
+            self._by_method(value, "__iter__" if loops else "__getitem__", out, node, loops)
+        elif isinstance(value, Holder):
+            self.graph.edge(program.read(value, key), out)
+        elif isinstance(value, Unknown) or _is_deep(value):
+            self.graph.put(out, value)
+        else:
+            self.graph.put(out, program.made(("item", node, value, str(key)), lambda: Member(node, value, "[]")))
+
+    def _by_method(self, value: Holder, name: str, out: Variable, node: cst.CSTNode | None, loops: bool) -> None:
+        """Read an entry of an object of the program, which has a method for it; `vars(x)` has none."""
+        program = self.program
+        assert value.cls is not None
+        site = node or cst.Name("_")
+        self.graph.edge(program.read(value, ANY), out)
+        method = program.named(("entry", id(value), name, site))
+        self.attributes.member(value.cls, name, method, value, site)
+        unknown = program.unknown(site, "an own method gives its entries")
+        result = program.named(("entry of", id(value), name, site))
+        self.call(method, [Given(program.named(("key", site)))], site, result)
+        if loops:
+            self.graph.edge(self.items(result, site), out)
+            self.graph.watch(result, lambda one: self.graph.put(out, unknown) if not isinstance(one, Holder) else None)
+        else:
+            self.graph.edge(result, out)
+
+    def put(self, variable: Variable, key: object, value: Variable, source: cst.CSTNode | None) -> None:
+        """Put all that `value` may be under a key of `variable`."""
+        self.graph.watch(variable, lambda holder: self._put(holder, key, value, source))
+
+    def _put(self, holder: Value, key: object, value: Variable, source: cst.CSTNode | None) -> None:
+        if isinstance(holder, Holder):
+            self.graph.edge(value, self.program.written(holder, key))
+            if holder.kind == "object" and holder.cls is not None:
+                site = source or cst.Name("_")
+                method = self.program.named(("set entry", id(holder), site))
+                self.attributes.member(holder.cls, "__setitem__", method, holder, site)
+                given = [Given(self.program.named(("key", site))), Given(value)]
+                self.call(method, given, site, Variable())
+        elif source is not None:
+            self.program.given.add(source)
+
+    def copy(self, variable: Variable, target: Value, keep: bool = True) -> None:
+        """Put all that `variable` holds into `target`, under the same keys, or under any."""
+        self.graph.watch(variable, lambda value: self._copy(value, target, keep))
+
+    def _copy(self, value: Value, target: Value, keep: bool) -> None:
+        program = self.program
+        if not isinstance(value, Holder):
+            node = value.node
+            if not isinstance(value, Computed):
+                item = program.made(("copied", value), lambda: Member(node, value, "[]"))
+                self.graph.put(program.written(target, ANY), item)
+            return
+        if not keep or value is target:
+            self.graph.edge(program.read(value, ANY), program.written(target, ANY))
+            return
+        program.on_keys(value, lambda key: self.graph.edge(program.written(value, key), program.written(target, key)))
+
+
+def _is_deep(value: Value) -> bool:
+    """True for an entry of an entry of what outside code made: what is in it is no more known."""
+    return isinstance(value, Member) and isinstance(value.base, Member) and value.name == "[]"
+
+
+def literal_name(node: cst.BaseExpression) -> str:
+    """Return the last name of a dotted name."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _annotated(cls: cst.ClassDef) -> list[cst.AnnAssign]:
+    lines = [one.body for one in cls.body.body if isinstance(one, cst.SimpleStatementLine)]
+    return [one for line in lines for one in line if isinstance(one, cst.AnnAssign)]
+
+
+def _fields(cls: cst.ClassDef) -> list[str]:
+    return [one.target.value for one in _annotated(cls) if isinstance(one.target, cst.Name)]
+
+
+def _of_field(value: cst.BaseExpression) -> dict[str, cst.BaseExpression] | None:
+    """Return the arguments of `dataclasses.field`; None for another default."""
+    if not isinstance(value, cst.Call) or literal_name(value.func) != "field":
+        return None
+    return {arg.keyword.value: arg.value for arg in value.args if arg.keyword is not None}

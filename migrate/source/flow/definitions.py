@@ -1,0 +1,349 @@
+"""Which assignments of a local name a use of it may read: reaching definitions, function by function.
+
+A name that several functions assign, by `global` or `nonlocal`, is not followed: each use may read all its values.
+Loops are walked once: what is assigned anywhere in one may reach its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import cast
+
+import libcst as cst
+from libcst.metadata import Assignment, Scope
+
+from migrate.source.flow.kinds import is_layout, is_literal
+from migrate.source.syntax import children
+from migrate.source.tree import Tree
+
+#: What binds a name: the name itself, or the alias of an import.
+Binding = cst.Name | cst.ImportAlias
+Environment = dict[str, frozenset[Binding]]
+_DECLARING = {cst.Global, cst.Nonlocal}
+#: What binds a name, and what has names of its own.
+_BINDING = {
+    cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.AsName, cst.ImportAlias,
+    cst.FunctionDef, cst.ClassDef,
+}  # fmt: skip
+_OWN = {cst.FunctionDef, cst.ClassDef, cst.Lambda}
+_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+
+
+def owners(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
+    """Return the scopes that bind `name` where `node` stands; none for a name of Python, or one that nothing binds."""
+    scope = tree.scope(node)
+    if scope is None or name not in scope:
+        return []
+    found = {id(one.scope): one.scope for one in scope[name] if isinstance(one, Assignment)}
+    return list(found.values())
+
+
+def names_in(target: cst.CSTNode) -> Iterator[cst.Name]:
+    """Yield the names that a target binds, those in tuples included."""
+    pending = [target]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, cst.Name):
+            yield node
+        elif isinstance(node, cst.Tuple | cst.List):
+            pending += [element.value for element in node.elements]
+
+
+def bound_name(alias: cst.ImportAlias) -> str:
+    """Return the name that an import binds."""
+    given: cst.BaseExpression = alias.asname.name if alias.asname is not None else alias.name  # type: ignore[assignment]
+    while isinstance(given, cst.Attribute):
+        given = given.value
+    return given.value if isinstance(given, cst.Name) else ""
+
+
+class Definitions:
+    """The assignments that reach each use of a name, for the uses in the scope that owns the name."""
+
+    def __init__(self, tree: Tree) -> None:
+        """Walk the module and every function of it; `reaching` then holds what there is."""
+        self.tree = tree
+        self.reaching: dict[cst.Name, frozenset[Binding]] = {}
+        self._owners: dict[tuple[int, str], list[Scope]] = {}
+        self._shared = set(self._declared())
+        self._scope: Scope | None = None
+        module = tree.module
+        self._walk(module.body, (), self._scope_of(module.body))
+        for node in tree.nodes():
+            if type(node) is cst.FunctionDef:
+                self._walk(_body(node.body), parameters_of(node.params), self._scope_of(_body(node.body)))
+
+    def _scope_of(self, body: Iterable[cst.CSTNode]) -> Scope | None:
+        return next((scope for node in body if (scope := self.tree.scope(node)) is not None), None)
+
+    def _declared(self) -> Iterator[tuple[int, str]]:
+        """Yield the names that a function binds for another scope."""
+        for node in self.tree.nodes():
+            if type(node) in _DECLARING:
+                assert isinstance(node, cst.Global | cst.Nonlocal)
+                for item in node.names:
+                    for owner in owners(self.tree, item.name.value, node):
+                        yield id(owner), item.name.value
+                    if isinstance(node, cst.Global) and (scope := self.tree.scope(node)) is not None:
+                        yield id(scope.globals), item.name.value
+
+    def _walk(self, body: Iterable[cst.CSTNode], parameters: Iterable[cst.Param], scope: Scope | None) -> None:
+        if scope is None:
+            return
+        self._scope = scope
+        environment: Environment = {}
+        for parameter in parameters:
+            self._define(environment, parameter.name)
+        self._block(body, environment)
+
+    # Names
+
+    def _owns(self, name: str, node: cst.CSTNode) -> bool:
+        if self._scope is None or (id(self._scope), name) in self._shared:
+            return False
+        scope = self.tree.scope(node)
+        key = id(scope), name
+        if key not in self._owners:
+            self._owners[key] = owners(self.tree, name, node)
+        return any(owner is self._scope for owner in self._owners[key])
+
+    def _define(self, environment: Environment, node: Binding, weakly: bool = False) -> None:
+        name = node.value if isinstance(node, cst.Name) else bound_name(node)
+        if self._owns(name, node):
+            before = environment.get(name, frozenset()) if weakly else frozenset()
+            environment[name] = before | {node}
+
+    def _expressions(self, environment: Environment, *nodes: cst.CSTNode | None) -> None:
+        """Note what each name reads, and what `:=` binds; functions inside are walked by themselves."""
+        pending = [node for node in reversed(nodes) if node is not None]
+        while pending:
+            node = pending.pop()
+            kind = type(node)
+            if kind is cst.Name:
+                name = cast(cst.Name, node)
+                if self._owns(name.value, name):
+                    self.reaching[name] = environment.get(name.value, frozenset())
+            elif kind is cst.Attribute or kind is cst.Arg:
+                pending.append(cast(cst.Arg, node).value)
+            elif is_literal(kind) or is_layout(kind):
+                continue
+            elif isinstance(node, cst.NamedExpr):
+                self._expressions(environment, node.value)
+                self._define(environment, node.target, weakly=True)  # type: ignore[arg-type]
+            elif isinstance(node, cst.Lambda):
+                pending += [one.default for one in parameters_of(node.params) if one.default is not None]
+            elif isinstance(node, _COMPREHENSIONS):
+                pending += reversed(_in_order(node))
+            else:
+                pending += reversed(list(children(node)))
+
+    def _targets(self, environment: Environment, *targets: cst.CSTNode) -> None:
+        for target in targets:
+            pending = [target]
+            while pending:
+                node = pending.pop()
+                if isinstance(node, cst.Name):
+                    self._define(environment, node)
+                elif isinstance(node, cst.Tuple | cst.List):
+                    pending += [element.value for element in node.elements]
+                else:
+                    self._expressions(environment, node)
+
+    # Statements
+
+    def _block(self, body: Iterable[cst.CSTNode], environment: Environment | None) -> Environment | None:
+        """Walk statements; return what holds behind them, None where they never end."""
+        for node in body:
+            if environment is None:
+                environment = {}  # never reached: names have no value there
+            if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+                environment = self._block(node.body, environment)
+            else:
+                environment = _STATEMENTS.get(type(node), Definitions._other)(self, node, environment)
+        return environment
+
+    def _other(self, node: cst.CSTNode, environment: Environment) -> Environment | None:
+        self._expressions(environment, *children(node))
+        return environment
+
+    def _leave(self, node: cst.CSTNode, environment: Environment) -> Environment | None:
+        self._expressions(environment, *children(node))
+        return None
+
+    def _assign(self, node: cst.Assign, environment: Environment) -> Environment:
+        self._expressions(environment, node.value)
+        self._targets(environment, *(one.target for one in node.targets))
+        return environment
+
+    def _annotated(self, node: cst.AnnAssign, environment: Environment) -> Environment:
+        self._expressions(environment, node.annotation, node.value)
+        if node.value is not None:
+            self._targets(environment, node.target)
+        return environment
+
+    def _augmented(self, node: cst.AugAssign, environment: Environment) -> Environment:
+        self._expressions(environment, node.value, node.target)
+        self._targets(environment, node.target)
+        return environment
+
+    def _imported(self, node: cst.Import | cst.ImportFrom, environment: Environment) -> Environment:
+        for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
+            self._define(environment, alias)
+        return environment
+
+    def _defined(self, node: cst.FunctionDef | cst.ClassDef, environment: Environment) -> Environment:
+        self._expressions(environment, *node.decorators)
+        if isinstance(node, cst.ClassDef):
+            self._expressions(environment, *node.bases, *node.keywords)
+        else:
+            self._expressions(environment, *(one.default for one in parameters_of(node.params)))
+        self._define(environment, node.name)
+        return environment
+
+    def _if(self, node: cst.If, environment: Environment) -> Environment | None:
+        self._expressions(environment, node.test)
+        taken = self._block(_body(node.body), dict(environment))
+        other: Environment | None = dict(environment)
+        if isinstance(node.orelse, cst.If):
+            other = self._if(node.orelse, dict(environment))
+        elif node.orelse is not None:
+            other = self._block(_body(node.orelse.body), dict(environment))
+        return _merged(taken, other)
+
+    def _loop(self, node: cst.For | cst.While, environment: Environment) -> Environment:
+        if isinstance(node, cst.For):
+            self._expressions(environment, node.iter)
+        self._add_all(environment, node)
+        head = dict(environment)
+        if isinstance(node, cst.For):
+            self._targets(environment, node.target)
+        else:
+            self._expressions(environment, node.test)
+        end = self._block(_body(node.body), environment)
+        after = _merged(end, head) or head
+        if node.orelse is not None:
+            after = _merged(self._block(_body(node.orelse.body), dict(after)), after) or after
+        return after
+
+    def _try(self, node: cst.Try | cst.TryStar, environment: Environment) -> Environment | None:
+        broken = dict(environment)
+        self._add_all(broken, node.body)
+        end = self._block(_body(node.body), environment)
+        if node.orelse is not None and end is not None:
+            end = self._block(_body(node.orelse.body), end)
+        ends = [end]
+        for handler in node.handlers:
+            caught = dict(broken)
+            self._expressions(caught, handler.type)
+            if handler.name is not None:
+                self._targets(caught, handler.name.name)
+            ends.append(self._block(_body(handler.body), caught))
+        after: Environment | None = None
+        for one in ends:
+            after = _merged(after, one)
+        if node.finalbody is None:
+            return after
+        whole = _merged(after, broken) or broken
+        for handler in node.handlers:
+            self._add_all(whole, handler)
+        last = self._block(_body(node.finalbody.body), whole)
+        return last if after is not None else None
+
+    def _with(self, node: cst.With, environment: Environment) -> Environment | None:
+        for item in node.items:
+            self._expressions(environment, item.item)
+            if item.asname is not None:
+                self._targets(environment, item.asname.name)
+        return self._block(_body(node.body), environment)
+
+    def _match(self, node: cst.Match, environment: Environment) -> Environment | None:
+        self._expressions(environment, node.subject)
+        after: Environment | None = dict(environment)
+        for case in node.cases:
+            inside = dict(environment)
+            self._expressions(inside, case.guard)
+            after = _merged(after, self._block(_body(case.body), inside))
+        return after
+
+    def _deleted(self, node: cst.Del, environment: Environment) -> Environment:
+        for name in names_in(node.target):
+            environment.pop(name.value, None)
+        return environment
+
+    def _add_all(self, environment: Environment, node: cst.CSTNode) -> None:
+        """Add all that is bound anywhere inside `node`."""
+        pending = [node]
+        while pending:
+            one = pending.pop()
+            kind = type(one)
+            if kind in _BINDING:
+                for name in _bound(one):
+                    self._define(environment, name, weakly=True)
+            if kind not in _OWN and not is_layout(kind) and not is_literal(kind):
+                pending += children(one)
+
+
+def _bound(node: cst.CSTNode) -> Iterator[Binding]:
+    """Yield what one node binds by itself."""
+    if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.For | cst.NamedExpr):
+        yield from names_in(node.target)
+    elif isinstance(node, cst.AsName):
+        yield from names_in(node.name)
+    elif isinstance(node, cst.ImportAlias):
+        yield node
+    elif isinstance(node, cst.FunctionDef | cst.ClassDef):
+        yield node.name
+
+
+def parameters_of(params: cst.Parameters) -> list[cst.Param]:
+    """Return all parameters, those with stars last."""
+    stars = [one for one in (params.star_arg, params.star_kwarg) if isinstance(one, cst.Param)]
+    return [*params.posonly_params, *params.params, *params.kwonly_params, *stars]
+
+
+def _body(node: cst.BaseSuite) -> Iterable[cst.CSTNode]:
+    return node.body
+
+
+def _in_order(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """Return the parts of a comprehension as they are evaluated; its own names belong to it."""
+    parts: list[cst.CSTNode] = []
+    loop: cst.CompFor | None = node.for_in  # type: ignore[attr-defined]
+    while loop is not None:
+        parts += [loop.iter, *loop.ifs]
+        loop = loop.inner_for_in
+    return [*parts, *([node.key, node.value] if isinstance(node, cst.DictComp) else [node.elt])]  # type: ignore[attr-defined]
+
+
+def _merged(first: Environment | None, second: Environment | None) -> Environment | None:
+    if first is None or second is None:
+        return first if second is None else second
+    if first is second:
+        return first
+    found = dict(first)
+    for name, given in second.items():
+        found[name] = found[name] | given if name in found else given
+    return found
+
+
+_STATEMENTS: Mapping[type, Callable[..., Environment | None]] = {
+    cst.AnnAssign: Definitions._annotated,
+    cst.Assign: Definitions._assign,
+    cst.AugAssign: Definitions._augmented,
+    cst.Break: Definitions._leave,
+    cst.ClassDef: Definitions._defined,
+    cst.Continue: Definitions._leave,
+    cst.Del: Definitions._deleted,
+    cst.For: Definitions._loop,
+    cst.FunctionDef: Definitions._defined,
+    cst.If: Definitions._if,
+    cst.Import: Definitions._imported,
+    cst.ImportFrom: Definitions._imported,
+    cst.Match: Definitions._match,
+    cst.Raise: Definitions._leave,
+    cst.Return: Definitions._leave,
+    cst.Try: Definitions._try,
+    cst.TryStar: Definitions._try,
+    cst.While: Definitions._loop,
+    cst.With: Definitions._with,
+}

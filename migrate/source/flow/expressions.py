@@ -1,0 +1,310 @@
+"""What each kind of expression may be, from what its parts may be."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import libcst as cst
+
+from migrate.source.flow.calls import Calls, arguments_of
+from migrate.source.flow.definitions import parameters_of
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.keys import with_key
+from migrate.source.flow.kinds import is_expression, is_layout, is_literal, is_statement
+from migrate.source.flow.program import Program
+from migrate.source.flow.values import ANY, Computed, Constant, Holder, Value
+from migrate.source.syntax import children
+
+_NAMES = frozenset(dir(builtins))
+
+
+class Expressions:
+    """Reads expressions that something asks for, one after the other: no recursion, however deep they are."""
+
+    def __init__(self, program: Program, calls: Calls) -> None:
+        self.program = program
+        self.calls = calls
+        self.graph = program.graph
+
+    def run(self) -> None:
+        """Read what is pending, and what that asks for."""
+        pending = self.program.pending
+        while pending:
+            node = pending.pop()
+            out = self.program.value_of(node)
+            read = _READERS.get(type(node))
+            if read is not None:
+                read(self, node, out)
+            elif is_literal(type(node)):
+                self.graph.put(out, self.program.constant(node))
+            else:
+                self._computed(node, out)
+
+    def parts(self, node: cst.CSTNode) -> None:
+        """Ask for the expressions inside `node` of which nothing more is known than that they are read."""
+        for part in expressions_in(node):
+            self.program.value_of(part)
+
+    def _computed(self, node: cst.BaseExpression, out: Variable) -> None:
+        self.parts(node)
+        self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
+
+    def _name(self, node: cst.Name, out: Variable) -> None:
+        program = self.program
+        if node.value in {"None", "True", "False"}:
+            self.graph.put(out, program.constant(node))
+            return
+        found = program.read_name(node)
+        for variable in found:
+            self.graph.edge(variable, out)
+        if found:
+            return
+        tree = program.home(node)
+        starred = tree.link.starred(node.value) if tree.link is not None else ""
+        if starred:
+            self.calls.attributes.outside(starred, out, node)
+        elif tree.scope(node) is not None and node.value in program.definitions[id(tree.module)].reaching:
+            return
+        elif node.value in _NAMES and not _star_import(tree.imports):
+            self.graph.put(out, program.symbol(f"builtins.{node.value}"))
+        else:
+            self.graph.put(out, program.unknown(node, f"nothing that is read binds `{node.value}`"))
+
+    def _attribute(self, node: cst.Attribute, out: Variable) -> None:
+        self.calls.attributes.load(self.program.value_of(node.value), node.attr.value, out, node)
+
+    def _subscript(self, node: cst.Subscript, out: Variable) -> None:
+        base = self.program.value_of(node.value)
+        index = node.slice[0].slice if len(node.slice) == 1 else None
+        if isinstance(index, cst.Index):
+            with_key(self.program, index.value, lambda key: self.calls.item(base, key, out, node))
+            return
+        self.parts_of_slices(node)
+
+        def found(value: Value) -> None:
+            if isinstance(value, Holder):
+                made = self.program.holder(node, "list", value)
+                self.graph.put(out, made)
+                self.graph.edge(self.program.read(value, ANY), self.program.written(made, ANY))
+            else:
+                self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
+
+        self.graph.watch(base, found)
+
+    def parts_of_slices(self, node: cst.Subscript) -> None:
+        """Ask for what stands between the brackets."""
+        for element in node.slice:
+            self.parts(element)
+
+    def _call(self, node: cst.Call, out: Variable) -> None:
+        self.calls.call(self.program.value_of(node.func), arguments_of(self.program, node), node, out)
+
+    def _sequence(self, node: cst.List | cst.Tuple | cst.Set, out: Variable) -> None:
+        made = self.program.holder(node, "list")
+        self.graph.put(out, made)
+        certain = not isinstance(node, cst.Set)
+        for number, element in enumerate(node.elements):
+            value = self.program.moved(element.value)
+            if isinstance(element, cst.StarredElement):
+                certain = False
+                items = self.calls.items(value, element.value)
+                self.graph.edge(items, self.program.written(made, ANY))
+            else:
+                self.graph.edge(value, self.program.written(made, number if certain else ANY))
+
+    def _dict(self, node: cst.Dict, out: Variable) -> None:
+        made = self.program.holder(node, "dict")
+        self.graph.put(out, made)
+        for element in node.elements:
+            value = self.program.moved(element.value)
+            if isinstance(element, cst.DictElement):
+                self._entry(made, element.key, value)
+            else:
+                self.calls.copy(value, made)
+
+    def _entry(self, made: Holder, key: cst.BaseExpression, value: Variable) -> None:
+        with_key(self.program, key, lambda known: self.graph.edge(value, self.program.written(made, known)))
+        self.graph.edge(self.program.moved(key), self.program.named(("keys of", id(made))))
+
+    def _choice(self, node: cst.IfExp, out: Variable) -> None:
+        self.program.value_of(node.test)
+        for one in (node.body, node.orelse):
+            self.graph.edge(self.program.moved(one), out)
+
+    def _either(self, node: cst.BooleanOperation, out: Variable) -> None:
+        for one in (node.left, node.right):
+            self.graph.edge(self.program.moved(one), out)
+
+    def _named(self, node: cst.NamedExpr, out: Variable) -> None:
+        value = self.program.moved(node.value)
+        self.graph.edge(value, out)
+        self.bind(node.target, value, node.value)
+
+    def _lambda(self, node: cst.Lambda, out: Variable) -> None:
+        self.graph.put(out, self.program.function(node))
+        self.defaults(node.params)
+        if _yields(node.body):
+            self.program.generators.add(node)
+        self.graph.edge(self.program.moved(node.body), self.program.named(("return", node)))
+
+    def defaults(self, params: cst.Parameters) -> None:
+        """Let parameters be their defaults."""
+        for one in parameters_of(params):
+            if one.default is not None:
+                self.graph.edge(self.program.moved(one.default), self.program.definition(one.name))
+            if one.annotation is not None:
+                self.parts(one.annotation)
+
+    def _comprehension(self, node: cst.BaseSimpleComp, out: Variable) -> None:
+        self._loops(node.for_in)
+        made = self.program.holder(node, "list")
+        self.graph.put(out, made)
+        self.graph.edge(self.program.moved(node.elt), self.program.written(made, ANY))
+
+    def _dict_comprehension(self, node: cst.DictComp, out: Variable) -> None:
+        self._loops(node.for_in)
+        made = self.program.holder(node, "dict")
+        self.graph.put(out, made)
+        self._entry(made, node.key, self.program.moved(node.value))
+
+    def _loops(self, loop: cst.CompFor | None) -> None:
+        while loop is not None:
+            self.bind(loop.target, self.calls.items(self.program.moved(loop.iter), loop.iter), None)
+            for condition in loop.ifs:
+                self.program.value_of(condition.test)
+            loop = loop.inner_for_in
+
+    def _operation(self, node: cst.BinaryOperation, out: Variable) -> None:
+        for side in (node.left, node.right):
+            self.graph.watch(self.program.value_of(side), lambda value: self._operand(node, value, out))
+
+    def _operand(self, node: cst.BinaryOperation, value: Value, out: Variable) -> None:
+        if isinstance(value, Constant) and isinstance(node.operator, cst.Multiply):
+            return  # the other side tells what it is
+        if not isinstance(value, Holder) or value.kind not in {"list", "dict"}:
+            self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
+            return
+        for side in (node.left, node.right):
+            self.program.moves.add(side)
+        made = self.program.holder(node, value.kind)
+        self.graph.put(out, made)
+        variable = self.program.named(("operand", node, id(value)))
+        self.graph.put(variable, value)
+        self.calls.copy(variable, made, keep=value.kind == "dict")
+
+    def _awaited(self, node: cst.Await, out: Variable) -> None:
+        self.graph.edge(self.program.moved(node.expression), out)
+
+    def _yield(self, node: cst.Yield, out: Variable) -> None:
+        function = self.program.home(node).enclosing(node, cst.FunctionDef)
+        self.graph.put(out, self.program.unknown(node, "what is sent into a generator"))
+        if function is None or node.value is None:
+            return
+        given = self.program.named(("yield", function))
+        if isinstance(node.value, cst.From):
+            value = self.program.moved(node.value.item)
+            self.graph.edge(self.calls.items(value, node.value.item), given)
+        else:
+            self.graph.edge(self.program.moved(node.value), given)
+
+    # Targets
+
+    def bind(self, target: cst.CSTNode, value: Variable, source: cst.BaseExpression | None) -> None:
+        """Give a name, an attribute, an entry, or the names of a tuple what `value` may be."""
+        pending = [(target, value, source)]
+        while pending:
+            node, given, origin = pending.pop()
+            if isinstance(node, cst.Name):
+                self.graph.edge(given, self.program.definition(node))
+            elif isinstance(node, cst.Attribute):
+                self.calls.attributes.store(self.program.value_of(node.value), node.attr.value, given, origin)
+            elif isinstance(node, cst.Subscript):
+                self._bind_entry(node, given, origin)
+            elif isinstance(node, cst.Tuple | cst.List):
+                pending += self._unpacked(node, given)
+
+    def _bind_entry(self, node: cst.Subscript, value: Variable, source: cst.BaseExpression | None) -> None:
+        base = self.program.value_of(node.value)
+        index = node.slice[0].slice if len(node.slice) == 1 else None
+        if isinstance(index, cst.Index):
+            with_key(self.program, index.value, lambda key: self.calls.put(base, key, value, source))
+            key = self.program.moved(index.value)
+            self.graph.watch(
+                base,
+                lambda one: (
+                    self.graph.edge(key, self.program.named(("keys of", id(one)))) if isinstance(one, Holder) else None
+                ),
+            )
+        else:
+            self.parts_of_slices(node)
+            self.calls.put(base, ANY, self.calls.items(value, node), source)
+
+    def _unpacked(
+        self, node: cst.Tuple | cst.List, value: Variable
+    ) -> Iterator[tuple[cst.CSTNode, Variable, cst.BaseExpression | None]]:
+        """Yield the parts of a target with what each gets."""
+        certain = True
+        for number, element in enumerate(node.elements):
+            part = self.program.named(("part", element))
+            if isinstance(element, cst.StarredElement):
+                certain = False
+                made = self.program.holder(element, "list")
+                self.graph.put(part, made)
+                self.graph.edge(self.calls.items(value, node), self.program.written(made, ANY))
+            else:
+                self.calls.item(value, number if certain else ANY, part, element.value)
+            yield element.value, part, None
+
+
+def expressions_in(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """Yield the expressions right below `node`, whatever layout is between."""
+    pending = list(children(node))
+    while pending:
+        one = pending.pop()
+        kind = type(one)
+        if kind is cst.Arg:
+            pending.append(cast(cst.Arg, one).value)
+        elif is_expression(kind):
+            yield cast(cst.BaseExpression, one)
+        elif not is_statement(kind) and not is_layout(kind):
+            pending += children(one)
+
+
+def _yields(node: cst.CSTNode) -> bool:
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, cst.Yield):
+            return True
+        if not isinstance(one, cst.Lambda | cst.FunctionDef):
+            pending += children(one)
+    return False
+
+
+def _star_import(imports: list[cst.Import | cst.ImportFrom]) -> bool:
+    return any(isinstance(one.names, cst.ImportStar) for one in imports)
+
+
+_READERS: dict[type, Callable[..., None]] = {
+    cst.Attribute: Expressions._attribute,
+    cst.Await: Expressions._awaited,
+    cst.BinaryOperation: Expressions._operation,
+    cst.BooleanOperation: Expressions._either,
+    cst.Call: Expressions._call,
+    cst.Dict: Expressions._dict,
+    cst.DictComp: Expressions._dict_comprehension,
+    cst.GeneratorExp: Expressions._comprehension,
+    cst.IfExp: Expressions._choice,
+    cst.Lambda: Expressions._lambda,
+    cst.List: Expressions._sequence,
+    cst.ListComp: Expressions._comprehension,
+    cst.Name: Expressions._name,
+    cst.NamedExpr: Expressions._named,
+    cst.Set: Expressions._sequence,
+    cst.SetComp: Expressions._comprehension,
+    cst.Subscript: Expressions._subscript,
+    cst.Tuple: Expressions._sequence,
+    cst.Yield: Expressions._yield,
+}

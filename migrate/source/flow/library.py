@@ -1,0 +1,485 @@
+"""What functions of Python's own libraries do with values, and methods of lists, dicts and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+
+from migrate.source.flow.calls import Arguments, Calls, Given
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.keys import literal, with_key
+from migrate.source.flow.values import (
+    ANY,
+    Above,
+    Computed,
+    Holder,
+    Member,
+    RecordType,
+    Result,
+    Symbol,
+    Value,
+)
+
+#: One call: who connects calls, its arguments, where it stands, and where its result goes.
+Read = Callable[[Calls, Arguments, cst.CSTNode, Variable], None]
+
+#: Functions that only look at what they are given.
+LOOKS = {
+    f"builtins.{name}"
+    for name in (
+        "abs", "all", "any", "bool", "callable", "chr", "complex", "delattr", "dir", "divmod", "float", "format",
+        "hasattr", "hash", "hex", "id", "int", "isinstance", "issubclass", "len", "oct", "ord", "pow", "print",
+        "range", "repr", "round", "slice", "str", "sum", "type", "bytes", "input", "open",
+    )
+} | {"functools.wraps"}  # fmt: skip
+
+
+def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:
+    """Read a call of a function of Python, or of a method of a container; False for others."""
+    if isinstance(callee, Member):
+        return _method(calls, callee, arguments, site, out)
+    name = callee.name if isinstance(callee, Symbol) else ""
+    passed = calls.program.passes.get(name)
+    if passed is not None and len(arguments) > passed and not any(one.star for one in arguments):
+        _move(calls, arguments)
+        calls.graph.edge(arguments[passed].variable, out)
+        return True
+    if name in LOOKS:
+        result = calls.program.made(("result", site, callee), lambda: Result(site, callee))
+        calls.graph.put(out, result)
+        return True
+    read = FUNCTIONS.get(name)
+    if read is None or (not arguments and name in _NEED_ONE):
+        return False
+    _move(calls, arguments)
+    read(calls, arguments, site, out)
+    return True
+
+
+def _move(calls: Calls, arguments: Arguments) -> None:
+    for one in arguments:
+        if one.node is not None:
+            calls.program.moves.add(one.node)
+
+
+def _made(calls: Calls, site: cst.CSTNode, kind: str, out: Variable, part: str = "") -> Holder:
+    holder = calls.program.holder(site, kind, f"built{part}")
+    calls.graph.put(out, holder)
+    return holder
+
+
+def _list(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`list(x)` and `tuple(x)`: in order."""
+    made = _made(calls, site, "list", out)
+    for one in arguments[:1]:
+        items = calls.items(one.variable, one.node or site)
+
+        def found(value: Value, items: Variable = items, one: Given = one) -> None:
+            if isinstance(value, Holder) and value.kind in {"list", "record"}:
+                calls.copy(_only(calls, value), made)
+            else:
+                calls.graph.edge(items, calls.program.written(made, ANY))
+
+        calls.graph.watch(one.variable, found)
+
+
+def _only(calls: Calls, value: Value) -> Variable:
+    variable = calls.program.named(("only", id(value)))
+    calls.graph.put(variable, value)
+    return variable
+
+
+def _shuffled(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`sorted(x)`, `set(x)` and the like: in any order."""
+    made = _made(calls, site, "list", out)
+    for one in arguments[:1]:
+        items = calls.items(one.variable, one.node or site)
+        calls.graph.edge(items, calls.program.written(made, ANY))
+
+
+def _chain(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made = _made(calls, site, "list", out)
+    for one in arguments:
+        items = calls.items(one.variable, one.node or site)
+        if one.star:
+            items = calls.items(items, one.node or site)
+        calls.graph.edge(items, calls.program.written(made, ANY))
+
+
+def _next(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    calls.graph.edge(calls.items(arguments[0].variable, arguments[0].node or site), out)
+    for one in arguments[1:]:
+        calls.graph.edge(one.variable, out)
+
+
+def _enumerate(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made, pair = _made(calls, site, "list", out), calls.program.holder(site, "list", "pair")
+    calls.graph.put(calls.program.written(made, ANY), pair)
+    calls.graph.put(calls.program.written(pair, 0), calls.program.made(("number", site), lambda: Computed(site)))
+    items = calls.items(arguments[0].variable, arguments[0].node or site)
+    calls.graph.edge(items, calls.program.written(pair, 1))
+
+
+def _zip(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made, pair = _made(calls, site, "list", out), calls.program.holder(site, "list", "pair")
+    calls.graph.put(calls.program.written(made, ANY), pair)
+    starred = any(one.star for one in arguments)
+    for position, one in enumerate(arguments):
+        items = calls.items(one.variable, one.node or site)
+        if one.star:
+            items = calls.items(items, one.node or site)
+        calls.graph.edge(items, calls.program.written(pair, ANY if starred else position))
+
+
+def _map(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made = _made(calls, site, "list", out)
+    given = [Given(calls.items(one.variable, one.node or site)) for one in arguments[1:]]
+    calls.call(arguments[0].variable, given, site, calls.program.written(made, ANY))
+
+
+def _filter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made = _made(calls, site, "list", out)
+    for one in arguments[1:2]:
+        items = calls.items(one.variable, one.node or site)
+        calls.graph.edge(items, calls.program.written(made, ANY))
+        calls.call(arguments[0].variable, [Given(items)], site, Variable())
+
+
+def _reduce(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    items = calls.items(arguments[1].variable, site) if len(arguments) > 1 else Variable()
+    so_far = calls.program.named(("reduced", site))
+    for one in (items, *(given.variable for given in arguments[2:])):
+        calls.graph.edge(one, so_far)
+    calls.call(arguments[0].variable, [Given(so_far), Given(items)], site, so_far)
+    calls.graph.edge(so_far, out)
+
+
+def _any_of(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`max` and `min`: one of what they are given, or of its entries."""
+    plain = [one for one in arguments if not one.keyword]
+    for one in plain:
+        if len(plain) > 1 and not one.star:
+            calls.graph.edge(one.variable, out)
+        else:
+            calls.graph.edge(calls.items(one.variable, one.node or site), out)
+
+
+def _first(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    calls.graph.edge(arguments[0].variable, out)
+
+
+def _vars(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    for one in arguments[:1]:
+        calls.attributes.load(one.variable, "__dict__", out, site)
+
+
+def _second(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    for one in arguments[1:2]:
+        calls.graph.edge(one.variable, out)
+
+
+def _getattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    name = literal(arguments[1].node) if len(arguments) > 1 else ANY
+    if isinstance(name, str):
+        calls.attributes.load(arguments[0].variable, name, out, site)
+    else:
+        calls.graph.put(out, calls.program.unknown(site, "an attribute of a name that is decided at run time"))
+    for one in arguments[2:]:
+        calls.graph.edge(one.variable, out)
+
+
+def _setattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    if len(arguments) != 3:
+        return
+    name = literal(arguments[1].node)
+    if isinstance(name, str):
+        calls.attributes.store(arguments[0].variable, name, arguments[2].variable, arguments[2].node)
+    else:
+        calls.put(arguments[0].variable, ANY, arguments[2].variable, arguments[2].node)
+
+
+def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    program = calls.program
+    tree = program.home(site)
+    function, cls = None, None
+    for around in tree.ancestors(site):
+        if isinstance(around, cst.FunctionDef):
+            function = around
+        if isinstance(around, cst.ClassDef):
+            cls = around
+            break
+    if function is None or cls is None:
+        return
+    names = [*function.params.posonly_params, *function.params.params]
+    owner = program.cls(cls)
+    for one in names[:1]:
+        calls.graph.watch(
+            program.definition(one.name),
+            lambda value: calls.graph.put(out, program.made(("above", owner, value), lambda: Above(cls, owner, value))),
+        )
+
+
+def _partial(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    calls.graph.put(out, calls.partial(arguments[0].variable, arguments[1:], site))
+
+
+def _namedtuple(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    spec = arguments[1].node if len(arguments) > 1 else None
+    if isinstance(spec, cst.List | cst.Tuple):
+        names = [str(literal(one.value)) for one in spec.elements]
+    else:
+        text = literal(spec)
+        names = text.replace(",", " ").split() if isinstance(text, str) else []
+    if names:
+        calls.graph.put(out, calls.program.made(("record type", site), lambda: RecordType(site, tuple(names))))
+    else:
+        calls.graph.put(out, calls.program.unknown(site, "the names of its fields are not written out"))
+
+
+def _dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made = _made(calls, site, "dict", out)
+    for one in arguments:
+        if one.star == "**":
+            calls.copy(one.variable, made)
+        elif one.keyword:
+            calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
+        else:
+            _merge(calls, one, made, site)
+
+
+def _merge(calls: Calls, given: Given, made: Holder, site: cst.CSTNode) -> None:
+    """Take in a dict, or a list of pairs."""
+
+    def found(value: Value) -> None:
+        if isinstance(value, Holder) and value.kind == "list":
+            items = calls.items(_only(calls, value), site)
+            calls.item(items, 1, calls.program.written(made, ANY), site)
+        else:
+            calls.copy(_only(calls, value), made)
+
+    calls.graph.watch(given.variable, found)
+
+
+def _default_dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    _dict(calls, arguments[1:], site, out)
+    made = calls.program.holder(site, "dict", "built")
+    for one in arguments[:1]:
+        calls.call(one.variable, (), site, calls.program.written(made, ANY))
+
+
+def _namespace(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made = _made(calls, site, "namespace", out)
+    for one in arguments:
+        if one.star:
+            calls.copy(one.variable, made)
+        elif one.keyword:
+            calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
+
+
+def _context(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made = _made(calls, site, "context", out)
+    for one in arguments[:1]:
+        calls.graph.edge(one.variable, calls.program.written(made, ANY))
+
+
+def _nothing(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`dataclasses.field(...)`: what makes the object reads it."""
+    calls.graph.put(out, calls.program.none)
+
+
+def _replaced(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`dataclasses.replace(x, name=value)`: taken for the object itself, which is changed."""
+    calls.graph.edge(arguments[0].variable, out)
+    for one in arguments[1:]:
+        calls.attributes.store(arguments[0].variable, one.keyword, one.variable, one.node)
+
+
+_NEED_ONE = {
+    "builtins.next", "builtins.enumerate", "builtins.map", "builtins.filter", "builtins.getattr", "functools.partial",
+    "functools.reduce", "copy.copy", "copy.deepcopy", "asyncio.run", "dataclasses.replace", "builtins.max",
+}  # fmt: skip
+
+FUNCTIONS: dict[str, Read] = {
+    "argparse.Namespace": _namespace,
+    "asyncio.run": _first,
+    "builtins.dict": _dict,
+    "builtins.enumerate": _enumerate,
+    "builtins.filter": _filter,
+    "builtins.frozenset": _shuffled,
+    "builtins.getattr": _getattr,
+    "builtins.iter": _shuffled,
+    "builtins.list": _list,
+    "builtins.map": _map,
+    "builtins.max": _any_of,
+    "builtins.min": _any_of,
+    "builtins.next": _next,
+    "builtins.reversed": _shuffled,
+    "builtins.set": _shuffled,
+    "builtins.setattr": _setattr,
+    "builtins.sorted": _shuffled,
+    "builtins.super": _super,
+    "builtins.tuple": _list,
+    "builtins.vars": _vars,
+    "builtins.zip": _zip,
+    "collections.OrderedDict": _dict,
+    "collections.defaultdict": _default_dict,
+    "collections.deque": _list,
+    "collections.namedtuple": _namedtuple,
+    "contextlib.nullcontext": _context,
+    "copy.copy": _first,
+    "copy.deepcopy": _first,
+    "dataclasses.field": _nothing,
+    "dataclasses.replace": _replaced,
+    "functools.partial": _partial,
+    "functools.reduce": _reduce,
+    "itertools.chain": _chain,
+    "types.SimpleNamespace": _namespace,
+    "typing.cast": _second,
+}
+
+
+# Methods of containers
+
+
+def _method(calls: Calls, callee: Member, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:
+    base = callee.base
+    if not isinstance(base, Holder) or base.kind not in {"list", "dict", "record"}:
+        return False
+    read = METHODS.get(callee.name)
+    if read is None:
+        return False
+    _move(calls, arguments)
+    read(calls, base, arguments, site, out)
+    return True
+
+
+def _append(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    for one in arguments[:1]:
+        calls.graph.edge(one.variable, calls.program.written(base, ANY))
+
+
+def _insert(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    _append(calls, base, arguments[1:2], site, out)
+    _reordered(calls, base, (), site, out)
+
+
+def _reordered(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """What changes places: each entry may be anywhere afterwards."""
+    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(base, ANY))
+
+
+def _extend(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    for one in arguments[:1]:
+        items = calls.items(one.variable, one.node or site)
+        calls.graph.edge(items, calls.program.written(base, ANY))
+
+
+def _update(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    if base.kind != "dict":
+        _extend(calls, base, arguments, site, out)
+        return
+    for one in arguments:
+        if one.keyword:
+            calls.graph.edge(one.variable, calls.program.written(base, one.keyword))
+        elif one.star:
+            calls.copy(one.variable, base)
+        else:
+            _merge(calls, one, base, site)
+
+
+def _get(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    key = arguments[0].node if arguments else None
+    if key is not None:
+        with_key(calls.program, key, lambda known: calls.graph.edge(calls.program.read(base, known), out))
+    else:
+        calls.graph.edge(calls.program.read(base, ANY), out)
+    if len(arguments) < 2:
+        calls.graph.put(out, calls.program.none)
+    for one in arguments[1:2]:
+        calls.graph.edge(one.variable, out)
+
+
+def _pop(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    if base.kind == "dict":
+        _get(calls, base, arguments, site, out)
+        return
+    calls.graph.edge(calls.program.read(base, ANY), out)
+    _reordered(calls, base, (), site, out)
+
+
+def _setdefault(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    _get(calls, base, arguments, site, out)
+    key = arguments[0].node if len(arguments) > 1 else None
+    if key is not None:
+        given = arguments[1].variable
+        with_key(calls.program, key, lambda known: calls.graph.edge(given, calls.program.written(base, known)))
+
+
+def _values(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made = calls.program.holder(site, "list", base)
+    calls.graph.put(out, made)
+    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(made, ANY))
+
+
+def _items(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made, pair = calls.program.holder(site, "list", base), calls.program.holder(site, "list", (base, "pair"))
+    calls.graph.put(out, made)
+    calls.graph.put(calls.program.written(made, ANY), pair)
+    calls.graph.put(calls.program.written(pair, 0), calls.program.made(("key", site), lambda: Computed(site)))
+    calls.graph.edge(calls.program.named(("keys of", id(base))), calls.program.written(pair, 0))
+    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(pair, 1))
+
+
+def _pop_item(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    pair = calls.program.holder(site, "list", (base, "popped"))
+    calls.graph.put(out, pair)
+    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(pair, 1))
+
+
+def _copied(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made = calls.program.holder(site, base.kind, (base, "copy"), base.cls)
+    made.names = base.names
+    calls.graph.put(out, made)
+    calls.copy(_only(calls, base), made)
+    for one in arguments:
+        if one.keyword:
+            calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
+
+
+def _looks(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    calls.graph.put(out, calls.program.made(("looked", site), lambda: Computed(site)))
+
+
+Method = Callable[[Calls, Holder, Sequence[Given], cst.CSTNode, Variable], None]
+METHODS: dict[str, Method] = {
+    "_asdict": _copied,
+    "_replace": _copied,
+    "add": _append,
+    "append": _append,
+    "appendleft": _append,
+    "clear": _looks,
+    "copy": _copied,
+    "count": _looks,
+    "discard": _looks,
+    "extend": _extend,
+    "extendleft": _extend,
+    "get": _get,
+    "index": _looks,
+    "insert": _insert,
+    "items": _items,
+    "iteritems": _items,
+    "itervalues": _values,
+    "keys": _looks,
+    "pop": _pop,
+    "popitem": _pop_item,
+    "popleft": _pop,
+    "remove": _reordered,
+    "reverse": _reordered,
+    "rotate": _reordered,
+    "setdefault": _setdefault,
+    "sort": _reordered,
+    "union": _copied,
+    "update": _update,
+    "values": _values,
+}

@@ -1,0 +1,228 @@
+"""The state of one analysis: its files, a variable for each expression, name and attribute, and what is still to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+import libcst as cst
+from libcst.metadata import ClassScope, Scope
+
+from migrate.source.flow.definitions import Binding, Definitions, bound_name, owners
+from migrate.source.flow.graph import Graph, Variable
+from migrate.source.flow.values import (
+    ANY,
+    Class,
+    Constant,
+    Function,
+    Holder,
+    Pattern,
+    Symbol,
+    Unknown,
+    Value,
+    compatible,
+)
+from migrate.source.tree import Tree
+
+#: Gives the file and the name there that a qualified name means in a file; None for a name from outside.
+Outside = Callable[[Tree, str], tuple[Tree, str] | None]
+
+
+class Program:
+    """What all parts of the engine share. Expressions are read when something asks for what they may be."""
+
+    def __init__(self, trees: Sequence[Tree], outside: Outside, passes: dict[str, int], tame: frozenset[str]) -> None:
+        """Take the files of one program, what their imports mean, and what is known of libraries."""
+        self.trees = list(trees)
+        self.outside = outside
+        self.passes = passes  #: outside functions that return an argument, with its number
+        self.tame = tame  #: libraries that change nothing in what they are given
+        self.graph = Graph()
+        self.homes = {id(tree.module): tree for tree in trees}
+        self.definitions = {id(tree.module): Definitions(tree) for tree in trees}
+        self.pending: list[cst.BaseExpression] = []
+        self.moves: set[cst.CSTNode] = set()  #: expressions whose value goes on to where it is followed
+        self.given: set[cst.CSTNode] = set()  #: arguments of calls of which one at least is outside code
+        self.entered: dict[cst.CSTNode, set[cst.CSTNode]] = {}  #: functions, with the calls that run them
+        self.returning: set[cst.CSTNode] = set()  #: functions that return something
+        self.escaped: dict[
+            Value, list[cst.CSTNode]
+        ] = {}  #: what code that is not seen may reach, with the calls that let it
+        self.generators: set[cst.CSTNode] = set()  #: functions that yield
+        self.asked: set[tuple[object, ...]] = set()  #: attributes of classes that are looked for already
+        self._expressions: dict[cst.CSTNode, Variable] = {}
+        self._names: dict[Hashable, Variable] = {}
+        self._values: dict[Hashable, Value] = {}
+        self._keys: dict[int, dict[object, None]] = {}  #: of holders
+        self._wide: dict[int, list[object]] = {}  #: those of them that may be several
+        self._watchers: dict[int, list[Callable[[object], None]]] = {}
+        self._homes: dict[cst.CSTNode, Tree] = {}
+        for tree in trees:
+            self._homes.update(dict.fromkeys(tree.nodes(), tree))
+
+    def home(self, node: cst.CSTNode) -> Tree:
+        """Return the file in which `node` stands."""
+        return self._homes[node]
+
+    def knows(self, node: cst.CSTNode) -> bool:
+        """True for a node of one of the files."""
+        return node in self._homes
+
+    # Expressions
+
+    def value_of(self, node: cst.BaseExpression) -> Variable:
+        """Return the variable of an expression, which is read later if it is new."""
+        found = self._expressions.get(node)
+        if found is None:
+            found = self._expressions[node] = Variable(node)
+            self.pending.append(node)
+        return found
+
+    def moved(self, node: cst.BaseExpression) -> Variable:
+        """Return the variable of an expression whose value goes on to where it is followed."""
+        self.moves.add(node)
+        return self.value_of(node)
+
+    def known(self, node: cst.CSTNode) -> Variable | None:
+        """Return the variable of an expression that was read, if it was."""
+        return self._expressions.get(node)
+
+    def expressions(self) -> Iterable[tuple[cst.CSTNode, Variable]]:
+        """Return all expressions that were read."""
+        return self._expressions.items()
+
+    # Values
+
+    def made(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value of that key, made once."""
+        if key not in self._values:
+            self._values[key] = make()
+        return self._values[key]
+
+    def symbol(self, name: str) -> Value:
+        """Return the value of a name from outside."""
+        return self.made(("symbol", name), lambda: Symbol(None, name))
+
+    def constant(self, node: cst.CSTNode) -> Value:
+        """Return the value of a literal."""
+        return self.made(("constant", node), lambda: Constant(node))
+
+    @property
+    def none(self) -> Value:
+        """The None of code that gives nothing else."""
+        return self.made("none", lambda: Constant(cst.Name("None")))
+
+    def unknown(self, node: cst.CSTNode | None, reason: str) -> Value:
+        """Return what may be anything, with the reason."""
+        return self.made(("unknown", node, reason), lambda: Unknown(node, reason))
+
+    def function(self, node: cst.FunctionDef | cst.Lambda) -> Function:
+        """Return the value of a function."""
+        found = self.made(("function", node), lambda: Function(node))
+        assert isinstance(found, Function)
+        return found
+
+    def cls(self, node: cst.ClassDef) -> Class:
+        """Return the value of a class."""
+        found = self.made(("class", node), lambda: Class(node))
+        assert isinstance(found, Class)
+        return found
+
+    def holder(self, node: cst.CSTNode, kind: str, part: Hashable = None, cls: Class | None = None) -> Holder:
+        """Return the holder that is made at `node`; `part` tells several of one place apart."""
+        found = self.made(("holder", node, kind, part), lambda: Holder(node, kind, cls))
+        assert isinstance(found, Holder)
+        return found
+
+    # Names
+
+    def named(self, key: Hashable, node: cst.CSTNode | None = None) -> Variable:
+        """Return the variable of anything that is no expression."""
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = Variable(node)
+        return found
+
+    def definition(self, node: Binding) -> Variable:
+        """Return the variable of one assignment to a name; all of a name's flow into that of the name."""
+        key = ("definition", node)
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = Variable(node)
+            name = node.value if isinstance(node, cst.Name) else bound_name(node)
+            for target in self._names_of(name, node):
+                self.graph.edge(found, target)
+        return found
+
+    def _names_of(self, name: str, node: cst.CSTNode) -> list[Variable]:
+        tree = self.home(node)
+        return [self.name(scope, name) for scope in owners(tree, name, node)] or [self.loose(tree, name)]
+
+    def name(self, scope: Scope, name: str) -> Variable:
+        """Return the variable of a name of a scope, whichever assignment it was."""
+        return self.named(("name", id(scope), name))
+
+    def loose(self, tree: Tree, name: str) -> Variable:
+        """Return the variable of a name that no scope has, as those that patterns bind."""
+        return self.named(("loose", id(tree.module), name))
+
+    def module_name(self, tree: Tree, name: str) -> Variable:
+        """Return the variable of a name of a module."""
+        scope = tree.scope(tree.module.body[0]) if tree.module.body else None
+        return self.name(scope.globals, name) if scope is not None else self.loose(tree, name)
+
+    def read_name(self, node: cst.Name) -> list[Variable]:
+        """Return the variables that a use of a name may read; none for names of Python and outside."""
+        tree = self.home(node)
+        reaching = self.definitions[id(tree.module)].reaching.get(node)
+        if reaching is not None:
+            return [self.definition(one) for one in reaching]
+        found = [self.name(scope, node.value) for scope in owners(tree, node.value, node)]
+        return found + [self.named(key) for key in [("loose", id(tree.module), node.value)] if key in self._names]
+
+    def class_attribute(self, cls: Class, name: str) -> Variable | None:
+        """Return the variable of a name that the body of a class binds; None where it binds none of that name."""
+        assert isinstance(cls.node, cst.ClassDef)
+        tree = self.home(cls.node)
+        for statement in cls.node.body.body:
+            scope = tree.scope(statement)
+            if isinstance(scope, ClassScope):
+                return self.name(scope, name) if scope._assignments.get(name) else None
+        return None
+
+    # Attributes and entries
+
+    def written(self, holder: Value, key: object) -> Variable:
+        """Return the variable of what is put under a key."""
+        self._know(holder, key)
+        return self.named(("written", id(holder), key))
+
+    def read(self, holder: Value, key: object) -> Variable:
+        """Return the variable of what may be found under a key: all that is put under it, or under one like it."""
+        self._know(holder, key)
+        return self.named(("read", id(holder), key))
+
+    def on_keys(self, holder: Value, act: Callable[[object], None]) -> None:
+        """Call `act` with each key of a holder, once, also with those that come later."""
+        watchers = self._watchers.setdefault(id(holder), [])
+        watchers.append(act)
+        for key in list(self._keys.get(id(holder), ())):
+            act(key)
+
+    def _know(self, holder: Value, key: object) -> None:
+        keys = self._keys.setdefault(id(holder), {})
+        if key in keys:
+            return
+        keys[key] = None
+        plain = not isinstance(key, Pattern) and key is not ANY
+        wide = self._wide.setdefault(id(holder), [])
+        others = wide if plain else list(keys)
+        if not plain:
+            wide.append(key)
+        for other in {id(one): one for one in [*others, key]}.values():
+            if compatible(key, other):
+                for first, second in ((key, other), (other, key)):
+                    self.graph.edge(
+                        self.named(("written", id(holder), first)), self.named(("read", id(holder), second))
+                    )
+        for act in list(self._watchers.get(id(holder), ())):
+            act(key)

@@ -1,0 +1,259 @@
+"""What statements bind, return and import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from migrate.source.flow.attributes import OF_CLASS, PROPERTY, STATIC, decorators
+from migrate.source.flow.calls import CONTEXTS, DATACLASS, Calls, Given
+from migrate.source.flow.expressions import Expressions, expressions_in
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.kinds import is_statement
+from migrate.source.flow.program import Program
+from migrate.source.flow.values import ANY, Computed, Holder, Value
+from migrate.source.tree import Tree
+
+#: Decorators after which a name still means the function, or a class the class.
+PLAIN = {
+    *STATIC, *OF_CLASS, *PROPERTY, *CONTEXTS, *DATACLASS, "abc.abstractmethod", "abstractmethod", "functools.wraps",
+    "wraps", "functools.cache", "functools.lru_cache", "lru_cache", "cache", "total_ordering",
+    "functools.total_ordering",
+}  # fmt: skip
+
+
+class Statements:
+    """Reads the statements of all files."""
+
+    def __init__(self, program: Program, calls: Calls, expressions: Expressions) -> None:
+        self.program = program
+        self.calls = calls
+        self.expressions = expressions
+        self.graph = program.graph
+
+    def run(self, tree: Tree) -> None:
+        """Read one file."""
+        for node in tree.nodes():
+            kind = type(node)
+            read = _READERS.get(kind)
+            if read is not None:
+                read(self, node)
+            elif is_statement(kind):
+                for one in expressions_in(node):
+                    self.program.value_of(one)
+
+    def _generator(self, node: cst.Yield) -> None:
+        function = self.program.home(node).enclosing(node, cst.FunctionDef)
+        if function is not None:
+            self.program.generators.add(function)
+
+    def _assign(self, node: cst.Assign) -> None:
+        value = self.program.moved(node.value)
+        for one in node.targets:
+            self.expressions.bind(one.target, value, node.value)
+
+    def _annotated(self, node: cst.AnnAssign) -> None:
+        if node.value is not None:
+            self.expressions.bind(node.target, self.program.moved(node.value), node.value)
+
+    def _augmented(self, node: cst.AugAssign) -> None:
+        """Read `x += y`: a list keeps what it is and takes in the other; all else is computed anew."""
+        value = self.program.value_of(node.value)
+        before = self.program.value_of(node.target)
+        after = self.program.named(("after", node))
+        self.expressions.bind(node.target, after, None)
+
+        def found(one: Value) -> None:
+            if isinstance(one, Holder) and one.kind in {"list", "dict"}:
+                self.graph.put(after, one)
+                self.program.moves.add(node.value)
+                if one.kind == "dict":
+                    self.calls.copy(value, one)
+                else:
+                    self.graph.edge(self.calls.items(value, node.value), self.program.written(one, ANY))
+            else:
+                self.graph.put(after, self.program.made(("computed", node), lambda: Computed(node)))
+
+        self.graph.watch(before, found)
+
+    def _for(self, node: cst.For) -> None:
+        self.expressions.bind(node.target, self.calls.items(self.program.moved(node.iter), node.iter), None)
+
+    def _with(self, node: cst.WithItem) -> None:
+        value = self.program.value_of(node.item)
+        if node.asname is None:
+            return
+        self.program.moves.add(node.item)
+        entered = self.program.named(("entered", node))
+        self.expressions.bind(node.asname.name, entered, node.item)
+
+        def found(one: Value) -> None:
+            if isinstance(one, Holder) and one.kind == "context":
+                self.graph.edge(self.program.read(one, ANY), entered)
+            elif isinstance(one, Holder) and one.cls is not None:
+                method = self.program.named(("enter", node, id(one)))
+                self.calls.attributes.member(one.cls, "__enter__", method, one, node)
+                self.calls.call(method, (), node, entered)
+            else:
+                self.calls.leave(one, [Given(value, node=node.item)], node, entered)
+
+        self.graph.watch(value, found)
+
+    def _return(self, node: cst.Return) -> None:
+        function = self.program.home(node).enclosing(node, cst.FunctionDef)
+        if node.value is not None and function is not None:
+            self.program.returning.add(function)
+            self.graph.edge(self.program.moved(node.value), self.program.named(("return", function)))
+
+    def _function(self, node: cst.FunctionDef) -> None:
+        self.expressions.defaults(node.params)
+        if any(one.endswith(".setter") for one in decorators(node)):
+            return  # what sets the attribute runs it
+        self._decorated(node, self.program.function(node))
+
+    def _class(self, node: cst.ClassDef) -> None:
+        for one in (*node.bases, *node.keywords):
+            self.program.value_of(one.value)
+        self._decorated(node, self.program.cls(node))
+
+    def _decorated(self, node: cst.FunctionDef | cst.ClassDef, value: Value) -> None:
+        """Bind the name of a definition to what its decorators make of it, from the last to the first."""
+        variable = self.program.named(("defined", node))
+        self.graph.put(variable, value)
+        names = decorators(node)
+        for name, one in reversed(list(zip(names, node.decorators, strict=True))):
+            decorator = self.program.value_of(one.decorator)
+            if name in PLAIN:
+                continue
+            result = self.program.named(("decorated", one))
+            self.calls.call(decorator, [Given(variable)], one.decorator, result)
+            self._outside(decorator, variable, result)
+            variable = result
+        self.graph.edge(variable, self.program.definition(node.name))
+
+    def _outside(self, decorator: Variable, before: Variable, after: Variable) -> None:
+        """Let a decorator from outside, as `tf.function`, give the function itself as well, which anyone may call."""
+
+        def found(one: Value) -> None:
+            if type(one).__name__ in {"Symbol", "Result", "Member", "Unknown"}:
+                self.graph.edge(before, after)
+                self.graph.watch(before, lambda value: self.calls.open(value, "its decorator may call it"))
+
+        self.graph.watch(decorator, found)
+
+    def _import(self, node: cst.Import | cst.ImportFrom) -> None:
+        if isinstance(node.names, cst.ImportStar):
+            return
+        head = ""
+        if isinstance(node, cst.ImportFrom):
+            head = "." * len(node.relative) + (dotted(node.module) if node.module is not None else "")
+        for alias in node.names:
+            name = dotted(alias.name)
+            if isinstance(node, cst.Import):
+                name = name if alias.asname is not None else name.split(".")[0]
+            elif head:
+                name = f"{head}{'' if head.endswith('.') else '.'}{name}"
+            self.calls.attributes.outside(name, self.program.definition(alias), alias)
+
+    def _handler(self, node: cst.ExceptHandler | cst.ExceptStarHandler) -> None:
+        if node.type is not None:
+            self.program.value_of(node.type)
+        if node.name is not None:
+            caught = self.program.named(("caught", node))
+            self.graph.put(caught, self.program.made(("computed", node), lambda: Computed(node)))
+            self.expressions.bind(node.name.name, caught, None)
+
+    def _match(self, node: cst.Match) -> None:
+        subject = self.program.moved(node.subject)
+        for case in node.cases:
+            if case.guard is not None:
+                self.program.value_of(case.guard)
+            self._pattern(case.pattern, subject)
+
+    def _pattern(self, pattern: cst.MatchPattern, subject: Variable) -> None:
+        """Give names that a pattern binds the whole subject, or anything that it may hold."""
+        pending: list[tuple[cst.CSTNode, bool]] = [(pattern, True)]
+        while pending:
+            node, whole = pending.pop()
+            if isinstance(node, cst.MatchAs | cst.MatchStar):
+                if node.name is not None:
+                    self._capture(node.name, subject, whole and isinstance(node, cst.MatchAs))
+                if isinstance(node, cst.MatchAs) and node.pattern is not None:
+                    pending.append((node.pattern, whole))
+            elif isinstance(node, cst.MatchMapping):
+                if node.rest is not None:
+                    self._capture(node.rest, subject, False)
+                pending += [(one.pattern, False) for one in node.elements]
+            elif isinstance(node, cst.MatchOr):
+                pending += [(one.pattern, whole) for one in node.patterns]
+            elif isinstance(node, cst.MatchClass):
+                pending += [(one.value, False) for one in node.patterns]
+                pending += [(one.pattern, False) for one in node.kwds]
+            elif isinstance(node, cst.MatchList | cst.MatchTuple):
+                inside = [(one.value if isinstance(one, cst.MatchSequenceElement) else one) for one in node.patterns]
+                pending += [(one, False) for one in inside]
+
+    def _capture(self, name: cst.Name, subject: Variable, whole: bool) -> None:
+        variable = self.program.definition(name)
+        if whole:
+            self.graph.edge(subject, variable)
+        else:
+            self.graph.edge(self.calls.items(subject, name), variable)
+            self.graph.put(variable, self.program.unknown(name, "a part of what is matched"))
+
+    def _deleted(self, node: cst.Del) -> None:
+        pending: list[cst.BaseExpression] = [node.target]
+        while pending:
+            target = pending.pop()
+            if isinstance(target, cst.Tuple | cst.List):
+                pending += [one.value for one in target.elements]
+            elif isinstance(target, cst.Subscript):
+                base = self.program.value_of(target.value)
+                self.expressions.parts_of_slices(target)
+                self.graph.watch(base, self._shifted)
+            elif isinstance(target, cst.Attribute):
+                self.program.value_of(target.value)
+
+    def _shifted(self, value: Value) -> None:
+        """Entries behind one that is deleted change places."""
+        if isinstance(value, Holder) and value.kind == "list":
+            self.graph.edge(self.program.read(value, ANY), self.program.written(value, ANY))
+
+
+def dotted(node: cst.BaseExpression) -> str:
+    """Return a dotted name."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.insert(0, node.attr.value)
+        node = node.value
+    return ".".join([node.value if isinstance(node, cst.Name) else "", *parts])
+
+
+def _nothing(self: Statements, node: cst.CSTNode) -> None:
+    return None
+
+
+_READERS: dict[type, Callable[..., None]] = {
+    cst.AnnAssign: Statements._annotated,
+    cst.Assign: Statements._assign,
+    cst.AugAssign: Statements._augmented,
+    cst.ClassDef: Statements._class,
+    cst.Del: Statements._deleted,
+    cst.ExceptHandler: Statements._handler,
+    cst.ExceptStarHandler: Statements._handler,
+    cst.For: Statements._for,
+    cst.FunctionDef: Statements._function,
+    cst.Global: _nothing,
+    cst.Import: Statements._import,
+    cst.ImportFrom: Statements._import,
+    cst.Match: Statements._match,
+    cst.Nonlocal: _nothing,
+    cst.Return: Statements._return,
+    cst.AsName: _nothing,
+    cst.Decorator: _nothing,
+    cst.ImportAlias: _nothing,
+    cst.MatchCase: _nothing,
+    cst.WithItem: Statements._with,
+    cst.Yield: Statements._generator,
+}

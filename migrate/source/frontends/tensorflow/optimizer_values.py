@@ -1,0 +1,86 @@
+"""Optimizers that come to a training step by other names, containers, objects or calls: followed by their values.
+
+That of the tables is then made where the step is, with the same arguments, so these must mean the same there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import libcst as cst
+from libcst.metadata import FunctionScope, GlobalScope
+
+from migrate.source.flow import Computed, Constant, Result
+from migrate.source.frontends.tensorflow.flows import flow_of, known_values, symbol_of
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.shapes import reads_plainly
+from migrate.source.frontends.tensorflow.talk import prints
+from migrate.source.frontends.tensorflow.values import is_fixed, is_target, scope_of_name, self_class
+
+#: Parents of an expression that only ask whether it is there.
+ASKS = cst.ComparisonTarget | cst.Comparison | cst.If | cst.Assert | cst.UnaryOperation | cst.Expr
+
+
+def maker_of(
+    file: File,
+    receiver: cst.BaseExpression,
+    known: Container[str],
+    training: Container[str],
+    harmless: Container[str],
+) -> tuple[cst.Call, str] | None:
+    """Return the one call that makes what `receiver` is, with its symbol, where it can be written at the step as well.
+
+    None when it may be anything else, when its class is not `known`, or when code gets it that may train by it;
+    `training` are the methods that train by it, `harmless` the attributes that may be read of it.
+    """
+    # Numbers, texts and what operators give have no such methods: they only share a list with it.
+    values = [value for value in known_values(file, receiver) if not isinstance(value, Constant | Computed)]
+    if len(values) != 1:
+        return None
+    value, name = values[0], symbol_of(values[0])
+    if not isinstance(value, Result) or not isinstance(value.node, cst.Call) or name is None or name not in known:
+        return None
+    if file.tree.module_of(value.node) is not file.tree.module_of(receiver):
+        return None
+    if not all(means_the_same(file, arg.value, receiver) for arg in value.node.args):
+        return None
+    flow = flow_of(file)
+    uses = flow.uses(value)
+    if any(node not in uses for node in flow.escapes(value)):
+        return None
+    return (value.node, name) if all(_is_harmless(file, use, training, harmless) for use in uses) else None
+
+
+def _is_harmless(file: File, use: cst.BaseExpression, training: Container[str], harmless: Container[str]) -> bool:
+    """True for a training method that is called, and for what trains nothing."""
+    around = file.tree.parent(use)
+    if isinstance(around, cst.Attribute) and around.value is use and not is_target(file.tree, around):
+        call = file.tree.parent(around)
+        called = isinstance(call, cst.Call) and call.func is around
+        return around.attr.value in harmless or (called and around.attr.value in training)
+    return isinstance(around, ASKS) or prints(file, use)
+
+
+def means_the_same(file: File, node: cst.BaseExpression, there: cst.CSTNode) -> bool:
+    """True where an expression, written at `there`, gives what it gives where it stands: literals and fixed names."""
+    if isinstance(node, cst.BaseNumber | cst.BaseString):
+        return True
+    if isinstance(node, cst.UnaryOperation):
+        return means_the_same(file, node.expression, there)
+    if isinstance(node, cst.BinaryOperation):
+        return means_the_same(file, node.left, there) and means_the_same(file, node.right, there)
+    if isinstance(node, cst.Attribute) and self_class(file.tree, node) is None:
+        written = any(is_target(file.tree, one) for one in file.tree.attributes.get(node.attr.value, ()))
+        return not written and reads_plainly(file, node) and means_the_same(file, node.value, there)
+    if isinstance(node, cst.Name) and node.value not in {"True", "False", "None"}:
+        return is_fixed(file.tree, node) and _is_seen(file, node, there)
+    return isinstance(node, cst.Name)
+
+
+def _is_seen(file: File, name: cst.Name, there: cst.CSTNode) -> bool:
+    """True when the name's own scope is that of the module, or of a function around both places."""
+    scope = scope_of_name(file.tree, name)
+    if isinstance(scope, FunctionScope):
+        around = file.tree.enclosing(there, cst.FunctionDef)
+        return around is not None and scope.node is around and file.tree.enclosing(name, cst.FunctionDef) is around
+    return isinstance(scope, GlobalScope)

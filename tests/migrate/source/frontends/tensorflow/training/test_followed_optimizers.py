@@ -1,0 +1,65 @@
+"""Optimizers that travel to their step by names, containers, objects and calls: converted, run and compared."""
+
+from __future__ import annotations
+
+import random
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.support.source.projects import convert, reasons, same_training, verdicts, write
+from tests.support.source.travels import TRAVELS, Travel
+
+pytest.importorskip("tensorflow")
+
+HEAD = (
+    "import tensorflow.compat.v1 as tf\n"
+    "import collections, contextlib, dataclasses, functools, itertools, operator, types\n"
+    "flag = True\n"
+)
+MODEL = (
+    "def build():\n"
+    "    ids, label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])\n"
+    '    item = tf.get_variable("item", [8, 4])\n'
+    '    scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())\n'
+    "    rows = tf.nn.embedding_lookup(item, ids)\n"
+    "    loss = tf.reduce_mean((tf.reduce_sum(rows, 1) * scale - label) ** 2)\n"
+)
+END = '    return {"ids": ids, "label": label, "loss": loss, "train_op": train_op, "rows": rows}\n'
+MAKER = "tf.train.AdamOptimizer(0.1, beta1=0.8)"
+#: Ways that the analysis does not follow, or that make the optimizer in a loop, or use it more than once.
+STAY = {
+    "a loop", "a loop that is left", "a while", "a walrus in a comprehension", "setattr of many", "a key put together",
+    "an f-string", "format", "a match in a list", "__getattr__", "__new__",
+    "what a generator is sent", "itemgetter", "attrgetter", "a class that is made", "a function's attribute", "globals",
+    "exec", "global", "global, set before", "read of a global",
+}  # fmt: skip
+
+
+def program(way: Travel) -> str:
+    """Return a model whose optimizer travels by that way."""
+    text = way.text(MAKER, 0)
+    lines = textwrap.indent(text.lines, "    ")
+    return f"{HEAD}{MODEL}{lines}\n    train_op = {text.read}.minimize(loss)\n{END}"
+
+
+FOLLOWED = [way for way in TRAVELS if way.name not in STAY]
+OFTEN = {way.name for way in random.Random(5).sample(FOLLOWED, 6)}
+
+
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, id=way.name, marks=[] if way.name in OFTEN else [pytest.mark.soak]) for way in FOLLOWED],
+)
+def test_an_optimizer_that_travels_trains_as_before(way: Travel, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"main.py": program(way)})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    same_training(root, results)
+
+
+@pytest.mark.parametrize("way", [pytest.param(way, id=way.name) for way in TRAVELS if way.name in STAY])
+def test_an_optimizer_that_is_not_followed_keeps_the_table(way: Travel, tmp_path: Path) -> None:
+    results = convert(write(tmp_path / "p", {"main.py": program(way)}))
+    assert verdicts(results) == {"item": "unsupported"}, results["main.py"].converted
