@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,10 +48,24 @@ def _filled(arguments: Sequence[str], width: int) -> list[str]:
     return [*lines, current]
 
 
+def in_brackets(text: str) -> str:
+    """Return an expression so that a line can begin with it: in brackets, where those around it held its lines."""
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return f"({text})"
+    return text
+
+
 def two_optimizers(dense: str, sparse: str, stock: str, table: str) -> list[str]:
     """Return the statements that make both optimizers: one line when it is short."""
+    stock, table = in_brackets(stock), in_brackets(table)
     together = f"{dense}, {sparse} = {stock}, {table}"
-    return [together] if len(together) <= WIDTH - 8 else [f"{dense} = {stock}", f"{sparse} = {table}"]
+    return (
+        [together]
+        if len(together) <= WIDTH - 8 and "\n" not in together
+        else [f"{dense} = {stock}", f"{sparse} = {table}"]
+    )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ import importlib
 import pickle
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from migrate.errors import MigrateError
 
@@ -14,8 +16,9 @@ from migrate.errors import MigrateError
 def main(module: str, job_path: str, result_path: str) -> None:
     """Load the job, run it, write the result or the error."""
     job = pickle.loads(Path(job_path).read_bytes())
+    run = _loaded(module)
     try:
-        result = importlib.import_module(module).run(job)
+        result = {"missing": run.name} if isinstance(run, ModuleNotFoundError) else run(job)
     except MigrateError as error:
         result = {"error": str(error), "unexpected": False}
     except Exception as error:
@@ -23,6 +26,15 @@ def main(module: str, job_path: str, result_path: str) -> None:
         what = f"{type(error).__name__}: {error}".splitlines()[0]
         result = {"error": f"{job['path']}: running it failed with {what}", "unexpected": True}
     Path(result_path).write_bytes(pickle.dumps(result))
+
+
+def _loaded(module: str) -> Callable[[Any], dict[str, Any]] | ModuleNotFoundError:
+    """Return a worker's `run`, or what it would need and this Python has not."""
+    try:
+        found: Callable[[Any], dict[str, Any]] = importlib.import_module(module).run
+    except ModuleNotFoundError as error:
+        return error
+    return found
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ def run(module: str, job: Job) -> dict[str, Any]:
 
     Raises:
         MigrateError: the worker raised one, or anything else; then the message has the last lines of its output.
+        ModuleNotFoundError: the worker cannot be imported, as a package is missing; no program was run.
     """
     with tempfile.TemporaryDirectory(prefix="migrate-verify-") as scratch:
         paths = [Path(scratch) / name for name in ("job", "result", "log")]
@@ -40,6 +41,8 @@ def run(module: str, job: Job) -> dict[str, Any]:
         if not paths[1].exists():
             raise MigrateError(f"{job['path']}: the process that ran it ended with code {code}{_tail(paths[2])}")
         result: dict[str, Any] = pickle.loads(paths[1].read_bytes())
+        if "missing" in result:
+            raise ModuleNotFoundError(f"No module named {result['missing']!r}", name=result["missing"])
         if "error" in result:
             raise MigrateError(result["error"] + (_tail(paths[2]) if result["unexpected"] else ""))
         return result

@@ -15,6 +15,8 @@ from migrate.verify.loading import load_module
 
 TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
 _METHODS = ("create_loss", "create_model", "train_forward")
+#: where Paddle's optimizers keep a decay of weights; Momentum keeps that of `L2Decay`, or of a number, apart
+_DECAYS = ("regularization", "_regularization_method", "_weight_decay", "_lamb_weight_decay")
 
 Array = NDArray[Any]
 
@@ -112,12 +114,15 @@ def _trainer(path: str) -> Any:
 
 
 def _beyond(made: Any, model: Any) -> Sequence[str]:
-    if not isinstance(made, paddle.optimizer.Optimizer):
+    if not isinstance(made, paddle.optimizer.Optimizer) or not hasattr(paddle.optimizer, type(made).__name__):
         return [f"create_optimizer returns {type(made).__name__}, no single optimizer"]
     found = [] if isinstance(made._learning_rate, int | float) else ["the learning rate is scheduled"]
     found += ["gradients are clipped"] if made._grad_clip is not None else []
-    decays = [getattr(made, name, None) for name in ("regularization", "_weight_decay", "_lamb_weight_decay")]
-    found += ["weights decay"] if any(decay is not None and decay != 0 for decay in decays) else []
+    found += ["weights decay"] if any(getattr(made, name, None) not in (None, "", 0) for name in _DECAYS) else []
+    groups = [group for group in made._parameter_list or () if isinstance(group, dict)]
+    found += (
+        ["a group of parameters has settings of its own"] if any(group.keys() - {"params"} for group in groups) else []
+    )
     listed = [
         p for group in made._parameter_list or () for p in (group["params"] if isinstance(group, dict) else [group])
     ]

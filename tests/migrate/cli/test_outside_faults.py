@@ -81,20 +81,22 @@ def test_a_directory_that_may_not_be_read_is_one_failed_file(work: Path, mode: i
     assert "Traceback" not in done.stderr + inside.stderr
 
 
-def test_a_package_that_is_missing_is_named_with_its_remedy(work: Path) -> None:
-    (work / "numpy.py").write_text("raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n")
-    program = "import sys; sys.path.insert(0, ''); from migrate.cli.main import main; sys.argv[0] = 'migrate'; main()"
+@pytest.mark.parametrize("package", ["numpy", "tensorflow"])
+def test_a_package_that_is_missing_is_named_with_its_remedy(work: Path, package: str) -> None:
+    """The command itself needs the one, and the processes that it starts the other."""
+    missing = f'raise ModuleNotFoundError("No module named {package!r}", name={package!r})\n'
+    (work / f"{package}.py").write_text(missing)
     done = subprocess.run(
-        [sys.executable, "-c", program, "verify", "src/good.py", "src/good.py"],
+        [sys.executable, "-m", "migrate", "verify", "src/good.py", "src/good.py"],
         cwd=work,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": f"{work}{os.pathsep}{ROOT}"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 2
     assert done.stderr.endswith(
-        "migrate: this command needs `numpy`, which this Python has not; install it with `pip install numpy`\n"
+        f"migrate: this command needs `{package}`, which this Python has not; install it with `pip install {package}`\n"
     )
     assert "Traceback" not in done.stderr
 

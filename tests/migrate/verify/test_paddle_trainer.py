@@ -93,6 +93,13 @@ PLANTED = {
     "clip": (ADAM, f"{ADAM}, grad_clip=paddle.nn.ClipGradByNorm(9.0)", "gradients are clipped"),
     "decay": (ADAM, f"{ADAM}, weight_decay=0.01", "weights decay"),
     "regularizer": (ADAM, f"{ADAM}, weight_decay=paddle.regularizer.L1Decay(0.01)", "weights decay"),
+    "decay-kept-apart": (ADAM, "Momentum(learning_rate=0.001, weight_decay=0.01", "weights decay"),
+    "group": ("=dy_model.parameters()", "=[{'params': dy_model.parameters(), 'learning_rate': 0.1}]", "a group of"),
+    "wrapped": (
+        "return paddle.optimizer.Adam(learning_rate=0.001, parameters=dy_model.parameters())",
+        "return paddle.incubate.LookAhead(paddle.optimizer.SGD(0.1, dy_model.parameters()))",
+        "returns LookAhead, no single optimizer",
+    ),
     "hidden-decay": (ADAM, ADAM.replace("Adam", "AdamW"), "weights decay"),
     "scheduler": (ADAM, "Adam(learning_rate=paddle.optimizer.lr.StepDecay(0.1, 5)", "the learning rate is scheduled"),
     "some": ("dy_model.parameters()", "dy_model.parameters()[1:]", "not all parameters"),

@@ -346,6 +346,10 @@ def _check_labels(program: Program, at: Driver, step: Step | None, columns: dict
     if step is None:
         return
     labels = program.schema.labels
+    if len({step.labels[name] for name in columns if name in step.labels}) < len(columns.keys() & step.labels.keys()):
+        at.problem(
+            step.node, "two labels of the loss are the same item of the batch; each label is a column of its own"
+        )
     for name, column in columns.items():
         if name in step.whole and not (program.loss and trainer.only_classes(program.loss.node, name)):
             told = f"the label `{labels[column]}` is cast to integers, which is not carried over; cast it to float32"

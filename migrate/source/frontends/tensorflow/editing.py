@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -12,6 +13,7 @@ from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.modes import in_model_function
+from migrate.source.frontends.tensorflow.placing import kept_comments, line_before
 from migrate.targets.base import Spelling
 
 
@@ -60,8 +62,14 @@ class Editing:
         ]
         return apply_edits(self.tree.text[start:end], inside)
 
-    def _replace(self, node: cst.CSTNode, text: str) -> None:
+    def _replace(self, node: cst.CSTNode, text: str, beside: Sequence[str] = ()) -> None:
+        """Give a node a new text; comments that neither it nor the lines beside it have are put above its statement."""
         start, end = self.tree.span(node)
+        lost = [
+            comment for comment in kept_comments(self.tree, node) if all(comment not in one for one in (text, *beside))
+        ]
+        if lost:
+            self.plan.edits.append(line_before(self.tree, node, lost))
         self.plan.edits.append(Edit(start, end, text))
         self.plan.after[id(node)] = text
 

@@ -52,9 +52,9 @@ def _next_line(text: str, offset: int) -> int:
     return _next_line(text, behind) if goes_on else behind
 
 
-def kept_comments(tree: Tree, call: cst.Call) -> list[str]:
-    """Return the comments inside a call that is written anew, so that they can stand above it."""
-    start, end = tree.span(call)
+def kept_comments(tree: Tree, node: cst.CSTNode) -> list[str]:
+    """Return the comments inside a node that is written anew, so that they can stand above it."""
+    start, end = tree.span(node)
     return _comments(tree.text[start:end])
 
 

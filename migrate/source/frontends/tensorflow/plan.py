@@ -112,9 +112,6 @@ class Planner(AroundEditing):
         late = {"scoped": called if creation.scoped else "", "numbered": called if creation.numbered else ""}
         texts = TableText(table.final_name, *sizes, initializer, **late)
         self._replace(call, self.target.create(self.spelling, texts, self.tree.lead(call)))
-        comments = kept_comments(self.tree, call)
-        if comments:
-            self.plan.edits.append(line_before(self.tree, call, comments))
 
     def _emitted(self, call: cst.Call, name: str) -> str:
         """Call the target's function of the same arguments, and return how it is written."""
@@ -133,8 +130,6 @@ class Planner(AroundEditing):
             text = CategoryText(one.key, one.dtype, one.rows, one.sequence, constant)
             if self.target.category is not None and self._is_mine(one.call):
                 self._replace(one.call, self.target.category(self.spelling, text, self.tree.lead(one.call)))
-                if comments := kept_comments(self.tree, one.call):
-                    self.plan.edits.append(line_before(self.tree, one.call, comments))
 
     def _lookup(self, lookup: Lookup, rank: int) -> None:
         """Edit a lookup in place, argument by argument, so that its layout and comments stay; or write it anew."""
@@ -164,7 +159,10 @@ class Planner(AroundEditing):
         if after:
             edits.append(Edit(tree.span(call)[1], tree.span(call)[1], after))
         self.plan.edits += edits
-        if lookup.sliced is not None and (comments := comments_of(tree, lookup.sliced.value, lookup.sliced)):
+        comments = [] if kept else kept_comments(tree, call.func)
+        if lookup.sliced is not None:
+            comments += comments_of(tree, lookup.sliced.value, lookup.sliced)
+        if comments:
             self.plan.edits.append(line_before(tree, call, comments))
         self.plan.after[id(call)] = f"{before}{function}(...){after}"
 
@@ -182,9 +180,6 @@ class Planner(AroundEditing):
         text = LookupText(lookup.function, tree.source(params), ids, keys, dim, **more)
         left, right = (part.replace("{tf}", self.tf) for part in lookup.around)
         new = f"{left}{write(self.spelling, text)}{right}"
-        comments = kept_comments(tree, lookup.call)
-        if comments:
-            self.plan.edits.append(line_before(tree, lookup.call, comments))
         self._replace(lookup.call, f"{self.tf}.squeeze({new}, axis=-1)" if rank == 1 else new)
 
     def _table_of(self, lookup: Lookup) -> Table:

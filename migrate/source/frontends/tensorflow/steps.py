@@ -20,7 +20,7 @@ from migrate.source.frontends.tensorflow.placing import end_of_line, line_after,
 from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
 from migrate.source.frontends.tensorflow.trained_parts import written_apart
 from migrate.source.frontends.tensorflow.training_facts import Step, method_of
-from migrate.targets.layout import Halves, apply_both, two_optimizers
+from migrate.targets.layout import Halves, apply_both, in_brackets, two_optimizers
 
 EXTRA = ("gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
 
@@ -77,7 +77,7 @@ class StepEditing(Editing):
         name = step.arguments.get("name")
         halves = Halves(dense, sparse, grads, dense_vars, self._global_step(step), sparse_grads, dense_grads)
         text = apply_both(self.tf, halves, tree.source(name.value) if name else "", lead, tree.newline)
-        self._replace(step.call, text)
+        self._replace(step.call, text, lines)
 
     def _local(self, name: str, step: Step) -> str:
         """Return a new name; steps of one statement, such as those of a `tf.group`, each have their own.
@@ -189,7 +189,7 @@ class StepEditing(Editing):
         grads = self._local("grads", step)
         text = self._moved(pairs)
         plain = isinstance(pairs, cst.ListComp) or text.startswith("list(") or "zip(" not in text
-        return grads, [f"{grads} = {text}" if plain else f"{grads} = list({text})"]
+        return grads, [f"{grads} = {in_brackets(text)}" if plain else f"{grads} = list({text})"]
 
     def _variables(self, dense_vars: str, sparse_vars: str, step: Step) -> list[str]:
         """Return the lines that list what is trained."""
@@ -286,7 +286,9 @@ class StepEditing(Editing):
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
         for builder in optimizer.builders:
             if self._is_new(builder.call, sparse):
-                self.plan.edits.append(line_after(self.tree, builder.call, [f"{sparse} = {self._twin(builder)}"]))
+                self.plan.edits.append(
+                    line_after(self.tree, builder.call, [f"{sparse} = {in_brackets(self._twin(builder))}"])
+                )
         for maker in optimizer.makers if not optimizer.builders else ():
             self._beside(maker, sparse, [one for one in optimizer.makers if one.choice is maker.choice])
         return dense, sparse, []
@@ -396,7 +398,7 @@ class StepEditing(Editing):
             texts[key] = tree.source(node)
             if not alone and not (is_repeatable(node) and reads_plainly(self.file, node)):
                 name = self.fresh.local(f"{key}_value" if key == maker.stock.module else key)  # a module is imported
-                hoisted.append(f"{name} = {texts[key]}")
+                hoisted.append(f"{name} = {in_brackets(texts[key])}")
                 left, right = (place - offset for place in tree.outer_span(node))
                 named.append(Edit(left, right, name))
                 texts[key] = name

@@ -96,6 +96,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         holders=known.holders,
         followed=[*follow(file, padded, known), *follow_copies(file, known.copies)],
     )
+    refused: list[tuple[cst.BaseExpression, Stop]] = []
     for node in reads:
         asks = measured(file, node, creation, known) if id(node) not in padded.reads else None
         use = rule.use(file, node) or asks or _classify(file, node)
@@ -108,6 +109,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         elif isinstance(use, Followed):
             table.followed.append(use)
         else:
+            refused.append((node, use))
             table.stops.append(use)
     if (stop := rule.check(file, call, table.lookups)) is not None:
         table.stops.append(stop)
@@ -116,7 +118,9 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         table.stops.append(Stop(call, creation.rule, "this variable cannot become a table", reason, "leave it dense"))
     taken = [*known.received, *known.parameters]
     bound = [one for one in known.writes if all(one is not target for target in taken)]
-    _check_bindings(file, table, [write for write in bound if not padded.owns(write)], known.aliased)
+    bound = [write for write in bound if not padded.owns(write)]
+    _check_bindings(file, table, bound, known.aliased)
+    _leave_out_rows(file, table, bound, refused)
     check_terms(file, table)
     check_parts(file, table)
     _check_runs(file, creation, table)
@@ -242,6 +246,23 @@ def _check_bindings(
             text, action = target.value, "give the definition or the import another name"
             reason = "a definition or an import binds it as well"
             table.stops.append(Stop(target, references.RULE, f"`{text}` is bound more than once", reason, action))
+
+
+def _leave_out_rows(
+    file: File, table: Table, writes: list[cst.BaseExpression], refused: list[tuple[cst.BaseExpression, Stop]]
+) -> None:
+    """Leave out what only comes of `t = lookup(t)`, which keeps the table: after it, `t` is no whole table."""
+    lookups, stopped = {id(lookup.call) for lookup in table.lookups}, {id(stop.node) for stop in table.stops}
+    again = [one for one in writes if id(assigned_value(file.tree, one)) in lookups and id(one) in stopped]
+    rows = {id(node) for one in again for node in mentions(file, one).reads if not _is_before(file, node, one)}
+    left_out = {id(stop) for node, stop in refused if id(node) in rows}
+    table.stops = [stop for stop in table.stops if id(stop) not in left_out]
+
+
+def _is_before(file: File, node: cst.BaseExpression, target: cst.BaseExpression) -> bool:
+    """True for a mention above a binding of the same function."""
+    inside = file.tree.enclosing(node, cst.FunctionDef) is file.tree.enclosing(target, cst.FunctionDef)
+    return inside and file.tree.span(node)[0] < file.tree.span(target)[0]
 
 
 def _check_parameter(file: File, table: Table, target: cst.BaseExpression) -> None:

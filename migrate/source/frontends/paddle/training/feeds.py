@@ -9,35 +9,51 @@ from migrate.source.frontends.paddle.values import Api, Value
 
 _WHOLE = frozenset({"int32", "int64"})
 _SAME = frozenset({"numpy", "detach", "clone", "cuda", "cpu", "contiguous"})
-_TENSORS = frozenset({"paddle.to_tensor", "numpy.array", "numpy.asarray"})
+#: function -> its arguments by position: what is fed, what is made of it, and those that change no number
+_FUNCTIONS = {
+    "paddle.to_tensor": ("data", "dtype", "place", "stop_gradient"),
+    "paddle.cast": ("x", "dtype"),
+    "paddle.reshape": ("x", "shape", "name"),
+    "numpy.array": ("object", "dtype"),
+    "numpy.asarray": ("a", "dtype"),
+    "numpy.reshape": ("a", "newshape"),
+}
+#: arguments that change no number, whatever their value
+_NO_EFFECT = frozenset({"place", "stop_gradient", "name", "copy"})
 
 
 def fed_method(item: Fed, name: str, positional: list[Value], keywords: dict[str, Value]) -> Fed | None:
     """Return the item after a method call, None when the call may change it."""
     if name in _SAME:
         return item
+    wanted = "shape" if name == "reshape" else "dtype"
+    given = positional or [keywords.get(wanted)]
+    if not _is_without_effect({key: value for key, value in keywords.items() if key != wanted}):
+        return None
     if name in {"astype", "cast"}:
-        return _cast(item, (positional or list(keywords.values()) or [None])[0])
+        return _cast(item, given[0]) if len(given) == 1 else None
     if name == "reshape":
-        shape = positional[0] if len(positional) == 1 else positional
-        return _reshaped(item, keywords.get("shape", shape))
+        return _reshaped(item, given[0] if len(given) == 1 else given)
     return None
 
 
 def fed_function(name: str, positional: list[Value], keywords: dict[str, Value]) -> Fed | None:
     """Return the item after a call of the framework or of numpy, None when the call may change it."""
-    given = [*positional, *(keywords[key] for key in ("data", "x", "object") if key in keywords)]
-    if not given or not isinstance(given[0], Fed):
+    places = _FUNCTIONS.get(name, ())
+    if not places or len(positional) > len(places):
         return None
-    rest = given[1:]
-    if name in _TENSORS:
-        dtype = keywords.get("dtype", rest[0] if rest else None)
-        return given[0] if dtype is None else _cast(given[0], dtype)
-    if name == "paddle.cast":
-        return _cast(given[0], keywords.get("dtype", rest[0] if rest else None))
-    if name in {"paddle.reshape", "numpy.reshape"}:
-        return _reshaped(given[0], keywords.get("shape", rest[0] if rest else None))
-    return None
+    given = dict(zip(places, positional, strict=False)) | keywords
+    item, made = given.pop(places[0], None), given.pop(places[1], None)
+    if not isinstance(item, Fed) or not _is_without_effect(given):
+        return None
+    if places[1] == "dtype":
+        return item if made is None and name != "paddle.cast" else _cast(item, made)
+    return _reshaped(item, made)
+
+
+def _is_without_effect(given: dict[str, Value]) -> bool:
+    """Return whether arguments change no number; an `order` other than C mixes the rows of a reshape."""
+    return all(key in _NO_EFFECT or (key == "order" and value in (None, "C")) for key, value in given.items())
 
 
 def _cast(item: Fed, dtype: Value) -> Fed | None:

@@ -8,6 +8,8 @@ from migrate.errors import MigrateError
 from migrate.report.model import Finding, State
 from migrate.schema import load_schema
 from migrate.source.frontends.paddle import convert
+from migrate.source.frontends.paddle.training import feeds
+from migrate.source.frontends.paddle.training.things import Fed
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 from tests.support.paddle import cases as cases
@@ -62,6 +64,12 @@ DEVIATIONS = {
         "is set here",
     ),
     "integers": (FED, FED.replace("float32", "int64"), "dy_model.forward", "cast to integers"),
+    "mixed-rows": (
+        FED,
+        FED.replace("feature_size)", "feature_size, order='F')"),
+        "order='F'",
+        "computed from the batch",
+    ),
     "other-width": (FED, FED.replace("feature_size", "998"), "dy_model.forward", "rows of 998 columns"),
     "smoothed-labels": (
         "        return input_data, label_income, label_marital",
@@ -164,6 +172,12 @@ DEVIATIONS = {
         "batch_data[2].numpy().astype('int64')",
         "self.create_loss(",
         "the label `marital` is cast to integers",
+    ),
+    "one-item-for-two-labels": (
+        "batch_data[2]",
+        "batch_data[1]",
+        "self.create_loss(",
+        "two labels of the loss are the same",
     ),
     "wide-labels": (
         "batch_data[1].numpy().astype('float32').reshape(-1, 1)",
@@ -357,6 +371,21 @@ def test_the_arguments_of_an_optimizer_are_known_by_their_place(name: str) -> No
     result = converted("Adam(learning_rate=lr, parameters=dy_model.parameters())", POSITIONAL[name])
     (found,) = [item for item in result.findings if item.rule == "paddle-optimizer"]
     assert result.changed and not result.remains and " object at " not in found.message, found
+
+
+def test_no_keyword_on_the_way_of_a_batch_is_swallowed() -> None:
+    """Of every function that is followed, an argument changes what is fed, is known to change no number, or stops."""
+    item, made = Fed(0), {"dtype": "float32", "shape": [-1, 4], "newshape": [-1, 4]}
+    for name, places in feeds._FUNCTIONS.items():
+        first = [item, made[places[1]]]
+        assert feeds.fed_function(name, first, {}) is not None
+        assert feeds.fed_function(name, [*first, *"xyz"], {}) is None, name
+        for keyword in ("order", "ndmin", "**", "anything"):
+            assert feeds.fed_function(name, first, {keyword: "F"}) is None, (name, keyword)
+    for name, argument in (("astype", "float32"), ("cast", "float32"), ("reshape", [-1, 4])):
+        assert feeds.fed_method(item, name, [argument], {"copy": False, "order": "C"}) is not None
+        assert feeds.fed_method(item, name, [argument], {"order": "F"}) is None
+        assert feeds.fed_method(item, name, [argument, "F"], {}) is None
 
 
 def test_a_label_that_is_a_class_of_a_cross_entropy_may_be_cast_to_integers() -> None:
