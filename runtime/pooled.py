@@ -97,7 +97,7 @@ def safe_embedding_lookup_sparse(
 
     Negative ids are left out and, unless summing, weights that are not above 0 with their ids. A row in which nothing
     is left gets the row of `default_id`, or zeros. Ids pool over their last dimension. The other arguments are those of
-    `embedding_lookup_sparse`.
+    `embedding_lookup_sparse`, which says that `allow_fast_lookup` and `partition_strategy` change nothing.
 
     Raises:
         ValueError: an argument of a wrong value.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -269,7 +268,7 @@ def create_table(
     device_vocabulary_size: int = 1,
     host_vocabulary_size: int = 0,
     ssd_vocabulary_size: int = 0,
-    ssd_data_path: Sequence[str] = (os.getcwd(),),  # noqa: PTH109 - Rec SDK's default, only ever validated
+    ssd_data_path: Sequence[str] = table_arguments.SSD_DATA_PATH,
     is_save: bool = True,
     is_dp: bool = False,
     init_param: float = 1.0,
@@ -295,8 +294,8 @@ def create_table(
     fit in memory lie in tiers below it. `placement` says which of several ranks (runtime.ranks) has a row:
     "distributed" is key mod ranks, "localized:0" rank 0, and of "replicated", also by `is_dp=True`, each has a copy.
     `all2all_gradients_op` is "sum_gradients" over ranks, or divides these sums by their number. `init_param` multiplies
-    all initial values. Under a variable scope with reuse, a known name gives the table that
-    exists.
+    all initial values. Under a variable scope with reuse, a known name gives the table that exists. The log says when
+    `ssd_data_path`, `shard_num`, `fusion_optimizer_var` or `hashtable_threshold` is given, which have no effect.
 
     Raises:
         ValueError: an argument of a wrong type, range or combination, or of a feature that is not there yet; a name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +20,14 @@ _log = logging.getLogger("runtime")
 _MAX_DIM = 8192
 _MAX_ROWS = 10**9
 _SUM, _MEAN = "sum_gradients", "sum_gradients_and_div_by_ranksize"
-_NO_EFFECT = {"shard_num": 1, "fusion_optimizer_var": True, "hashtable_threshold": 0}
+#: Where Rec SDK puts rows on disks unless it is told.
+SSD_DATA_PATH = (os.getcwd(),)  # noqa: PTH109
+_NO_EFFECT = {
+    "ssd_data_path": SSD_DATA_PATH,
+    "shard_num": 1,
+    "fusion_optimizer_var": True,
+    "hashtable_threshold": 0,
+}
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,8 @@ def _effects(switches: Switches) -> Iterator[Effect]:
         text = f"rows that were not looked up for {switches.eviction} seconds go (--eviction)"
         hand = 'the batch needs a scalar timestamp: tf.add_to_collection("ASCEND_TIMESTAMP", batch["timestamp"])'
         yield Effect(text, changes_values=True, by_hand=hand)
+    if switches.cache_mode == "HBM":
+        yield Effect("rows lie in HBM unless a table is told otherwise: --cache-mode HBM adds nothing")
     if switches.cache_mode in {"DDR", "SSD"}:
         hand = "device_vocabulary_size may be as small as twice the distinct ids of a batch"
         yield Effect(f"rows lie in {switches.cache_mode}, those of the batch on the device", by_hand=hand)

@@ -32,6 +32,7 @@ def create_hash_optimizer(
     """Create the optimizer: `tf.compat.v1.train.AdamOptimizer`, or with a scaled epsilon Paddle's and PyTorch's Adam.
 
     With `nonfinite="skip"`, rows whose gradient is not finite take the step as those without a gradient do.
+    `use_locking` changes nothing: rows are always updated under locks.
 
     Raises:
         ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].

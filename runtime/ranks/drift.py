@@ -1,7 +1,8 @@
 """Says when an optimizer would let the copies of variables that ranks have drift apart: nothing reduced its gradients.
 
 What an optimizer is given in a graph shows by its way there: a gradient that depends on the rows that this rank looked
-up, or on its batch, and on the way came through no sum over ranks, is this rank's alone. Eager gradients show nothing.
+up, or on its batch, and on the way came through no sum over ranks, is this rank's alone. It may have waited in a
+variable, as gradients do that are added up. Eager gradients show nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _SAME = (
 #: Rows that this rank looked up.
 _LOOKUPS = ("HorovodAlltoall", "CollectiveAllToAll", "RecLookup", "RecSumRows")
 _BATCH = ("Placeholder", "IteratorGetNext", "QueueDequeue", "ReaderRead")
+_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+_WRITES = ("Assign", "Scatter", "ResourceScatter")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "While", "StatelessWhile", "Case")
 
 
@@ -63,7 +66,8 @@ def refuse_drift(optimizer: str, grads_and_vars: Iterable[tuple[Any, Any]]) -> N
     """
     pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
     dense = [(gradient, variable) for gradient, variable in pairs if not of_table(variable)]
-    blamed = _LOOKUPS if len(dense) == len(pairs) else _LOOKUPS + _BATCH
+    # A strategy of TensorFlow's reduces the gradients of dense variables itself.
+    blamed = _LOOKUPS if len(dense) == len(pairs) and tf.distribute.has_strategy() else _LOOKUPS + _BATCH
     alone = [variable.name for gradient, variable in dense if _is_own(gradient, blamed)]
     if alone:
         names = ", ".join(f"`{name.split(':')[0]}`" for name in alone[:3]) + (", …" if len(alone) > 3 else "")
@@ -98,9 +102,17 @@ def _differs(tensors: list[tf.Tensor], blamed: tuple[str, ...], seen: _Seen) -> 
         seen[key] = op
         if op.type.startswith(blamed) and not _is_setting(op):
             return True
+        if op.type in _VARIABLES:
+            pending += _written(op)
         if not _is_same(op, blamed, seen):
             pending += [op.inputs[number]] if number >= 0 else list(op.inputs)
     return False
+
+
+def _written(variable: tf.Operation) -> list[tf.Tensor]:
+    """Return what is written to a variable, but for values that are fed: those are loaded."""
+    writes = [op for op in variable.outputs[0].consumers() if op.type.startswith(_WRITES)]
+    return [value for op in writes for value in list(op.inputs)[1:] if not value.op.type.startswith("Placeholder")]
 
 
 def _is_same(op: tf.Operation, blamed: tuple[str, ...], seen: _Seen) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -179,7 +178,7 @@ def create_table(
     device_vocabulary_size: int = 1,
     host_vocabulary_size: int = 0,
     ssd_vocabulary_size: int = 0,
-    ssd_data_path: Sequence[str] = (os.getcwd(),),  # noqa: PTH109 - Rec SDK's default
+    ssd_data_path: Sequence[str] = table_arguments.SSD_DATA_PATH,
     is_save: bool = True,
     is_dp: bool = False,
     init_param: float = 1.0,
@@ -228,6 +227,7 @@ def create_table(
             "name": clean,
             "host_vocabulary_size": 0,
             "ssd_vocabulary_size": 0,
+            "ssd_data_path": table_arguments.SSD_DATA_PATH,
             "is_dp": False,
             "enable_merge": False,
             "max_bytes": None,

@@ -403,6 +403,8 @@ class Table : private Tended {
                                              std::vector<float>& copy) const;
   [[nodiscard]] const float* found_or_below(const float* row, std::size_t shard, std::int64_t key,
                                             std::vector<float>& copy) const;
+  [[nodiscard]] std::unique_ptr<float*[]> rows_where_they_lie(const std::int64_t* keys, std::size_t count,
+                                                              std::vector<std::vector<float>>& copies) const;
   bool remove_below(Shard& shard, std::uint64_t hash, std::int64_t key) noexcept;
   template <typename Visit>
   void visit_below(std::size_t s, const Visit& visit) const;
@@ -696,11 +698,12 @@ void Table::with_room(const Body& body) {
 
 template <typename Body>
 void Table::view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body) {
-  make_way();
+  bool moves = true;
+  insert ? make_way() : void(moves = way_made());
   with_room([&] {
     const ReadLock lock(structure_);
     std::unique_ptr<float*[]> found;
-    if (!insert) warm(keys, count);
+    if (!insert && moves) warm(keys, count);
     if (insert) {
       Batch batch = resolve(keys, count);
       found = rows_by_id(batch);
@@ -708,6 +711,8 @@ void Table::view(const std::int64_t* keys, std::size_t count, bool insert, const
     }
     const StepsGuard steps(*this);
     const ReadGuard guard(*state_, shards_of(keys, count));
+    std::vector<std::vector<float>> copies;
+    if (!moves) found = rows_where_they_lie(keys, count, copies);
     body(View(*this, keys, found.get()));
   });
   after_use();

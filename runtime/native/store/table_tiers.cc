@@ -152,6 +152,24 @@ const float* Table::found_or_below(const float* row, std::size_t shard, std::int
   return row != nullptr || !tiered() ? row : row_in_any_tier(*state_->shards[shard], hash_key(key), key, copy);
 }
 
+// The rows of keys by id, null where there is none; `copies` gets those below memory. Shards are locked.
+std::unique_ptr<float*[]> Table::rows_where_they_lie(const std::int64_t* keys, std::size_t count,
+                                                     std::vector<std::vector<float>>& copies) const {
+  std::unique_ptr<float*[]> rows(new float*[count]);
+  std::uint8_t shards[kBlock];
+  for (std::size_t at = 0; at < count; at += kBlock) {
+    const std::size_t some = std::min(kBlock, count - at);
+    find_block(keys + at, some, &rows[at], shards);
+    for (std::size_t i = at; i < at + some; ++i) {
+      std::vector<float> copy;
+      if (found_or_below(rows[i], shards[i - at], keys[i], copy) == nullptr || rows[i] != nullptr) continue;
+      copies.push_back(std::move(copy));
+      rows[i] = copies.back().data();
+    }
+  }
+  return rows;
+}
+
 // Gives the keys of a batch that have no row in memory theirs from the tiers below, and where `insert` says so the
 // others new ones. `structure_` is held, so rows that came up stay until the batch is done.
 void Table::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {

@@ -70,6 +70,34 @@ def test_a_tower_beside_the_table_is_refused() -> None:
             v1.train.GradientDescentOptimizer(0.1).apply_gradients(pairs)
 
 
+def test_a_tower_that_is_trained_alone_is_refused() -> None:
+    with tf.Graph().as_default():
+        _model()
+        tower = v1.get_variable("tower", [3], initializer=v1.ones_initializer())
+        loss = tf.reduce_sum(v1.placeholder(tf.float32, [None, 3]) * tower)
+        with pytest.raises(RanksError, match=r"Ftrl.* copies of `tower` that"):
+            v1.train.FtrlOptimizer(0.1).minimize(loss, var_list=[tower])
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("summed", [False, True])
+def test_gradients_that_are_added_up_in_a_variable(summed: bool, use_resource: bool) -> None:
+    with tf.Graph().as_default():
+        loss, _ = _model()
+        w = next(one for one in v1.trainable_variables() if one.op.name == "w")
+        total = v1.get_variable("total", [2, 1], use_resource=use_resource, trainable=False)
+        total.assign(v1.placeholder(tf.float32, [2, 1]))  # as values are loaded
+        gradient = tf.gradients(loss, w)[0]
+        with tf.control_dependencies([total.assign_add(_summed(gradient) if summed else gradient)]):
+            added = total.read_value()
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        if summed:
+            optimizer.apply_gradients([(added, w)])
+            return
+        with pytest.raises(RanksError, match="copies of `w` that"):
+            optimizer.apply_gradients([(added, w)])
+
+
 @pytest.fixture(params=[False, True])
 def _branches(request: pytest.FixtureRequest) -> Iterator[None]:
     """Branches of TensorFlow 1 and of TensorFlow 2."""

@@ -62,6 +62,8 @@ def test_the_first_failure_is_the_exit_code_and_lines_bear_their_rank(tmp_path: 
     hash_seed = os.environ.get("PYTHONHASHSEED", "0")
     assert sorted(done.stdout.splitlines()) == [f"[{rank}] hello --deep x {hash_seed}" for rank in range(2)]
     assert done.stderr.splitlines()[-1] == "runtime.launch: rank 1 ended with exit code 7; the other 1 are stopped"
+    (said,) = [line for line in done.stderr.splitlines() if "network interfaces" in line]
+    assert said.startswith("runtime.launch: TensorFlow's servers of the ranks listen on all network interfaces")
 
 
 @pytest.mark.parametrize(

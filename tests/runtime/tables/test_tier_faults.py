@@ -72,6 +72,15 @@ def _rows(table: runtime.Table, rows: int = 4000) -> np.ndarray:
     return runtime.sparse_lookup(table, tf.range(rows, dtype=tf.int64), is_train=False).numpy()
 
 
+def _pooled(table: runtime.Table, rows: int) -> list[np.ndarray]:
+    """Return the rows as a pooled lookup reads them, and a group of both kinds."""
+    ids = tf.range(rows, dtype=tf.int64)
+    bags = tf.RaggedTensor.from_uniform_row_length(ids, 1)
+    one = runtime.embedding_lookup_sparse(table, bags, None, combiner="sum", is_train=False)
+    grouped = runtime.grouped_embedding_lookup_sparse([(table, bags)], "sum", is_train=False)
+    return [found.numpy() for found in (one, *grouped, *runtime.grouped_lookup([(table, ids)], is_train=False))]
+
+
 def _owners(folder: Path) -> set[int]:
     """Return the processes that the folders of LevelDB belong to."""
     return {int(path.name.split("-")[1].split(".")[0]) for path in folder.iterdir()}
@@ -203,6 +212,8 @@ def test_a_full_disk_stops_training_until_there_is_space(small_disk: Path, kind:
         with pytest.raises(tf.errors.ResourceExhaustedError, match=rf"table 'filling' .*'{small_disk}'.*free space"):
             table.drain()
         np.testing.assert_array_equal(_rows(table, rows), values)  # reads go on, and move nothing
+        for found in _pooled(table, rows):
+            np.testing.assert_array_equal(found, values)
     filler.unlink()
     table.drain()
     memory, *_ = storage_module.tier_status(table.tier_status())

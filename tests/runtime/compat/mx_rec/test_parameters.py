@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import tensorflow as tf
 
-from runtime.compat.mx_rec import environment, hccl, names, ranks
+from runtime.compat.mx_rec import environment, hccl, names, ranks, state, tables
 from runtime.compat.mx_rec.without_effect import WITHOUT_EFFECT
 from tests.support.paths import ROOT
 from tests.support.runtime.unread import unread
@@ -55,6 +56,62 @@ def test_no_argument_is_dropped_without_a_word() -> None:
         if parameter not in {"coord", "run_context", "run_values", "session"}
     }
     assert dropped == set()
+
+
+class _MadeError(Exception):
+    """Has what a table would be made with."""
+
+
+_DISK = {"host_vocabulary_size": 9, "ssd_vocabulary_size": 9}
+_PADDING = {"padding_keys": 1, "padding_keys_mask": True, "padding_keys_len": 9}
+#: Another value than that of `_PLAIN`, beside what it needs.
+_OTHER: dict[str, tuple[Any, dict[str, Any]]] = {
+    "key_dtype": (tf.int32, {}),
+    "dim": (3, {}),
+    "name": ("item", {}),
+    "emb_initializer": (tf.compat.v1.ones_initializer(), {}),
+    "device_vocabulary_size": (7, {}),
+    "ssd_vocabulary_size": (7, {"host_vocabulary_size": 9}),
+    "ssd_data_path": (["elsewhere"], _DISK),
+    "is_save": (False, {}),
+    "is_dp": (True, {}),
+    "init_param": (0.5, {}),
+    "all2all_gradients_op": ("sum_gradients_and_div_by_ranksize", {}),
+    "enable_merge": (True, {}),
+    "padding_keys": (2, _PADDING),
+    "padding_keys_mask": (True, {}),
+    "padding_keys_len": (8, _PADDING),
+}
+_PLAIN = {"key_dtype": tf.int64, "dim": 2, "name": "user", "emb_initializer": tf.compat.v1.zeros_initializer()}
+
+
+def _made_with(given: dict[str, Any]) -> str:
+    with tf.Graph().as_default():
+        try:
+            tables.create_table(**_PLAIN | given)
+        except _MadeError as made:
+            return str(made)
+        except (ValueError, RuntimeError) as error:
+            return f"refused: {error}"
+    raise AssertionError
+
+
+def test_an_argument_of_a_table_has_its_effect_or_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(*given: Any) -> None:
+        raise _MadeError(given)
+
+    monkeypatch.setattr(tables, "made", made)
+    monkeypatch.setattr(state.ConfigInitializer, "_instance", None)
+    every = inspect.signature(tables.create_table).parameters.keys()
+    assert _OTHER.keys() == every - WITHOUT_EFFECT["create_table"].keys()
+    state.init()
+    try:
+        for argument, (value, needed) in _OTHER.items():
+            found = _made_with({**needed, argument: value})
+            assert found != _made_with(needed), argument
+            assert not found.startswith("refused") or argument in found, found
+    finally:
+        state.forget()
 
 
 def test_what_is_written_down_is_there() -> None:
