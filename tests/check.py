@@ -75,13 +75,12 @@ def tests_of(names: Iterable[str], files: dict[str, str]) -> list[str]:
     for name in names:
         found: dict[str, int] = {}
         for test, text in files.items():
-            if test == name:
-                found[test] = 0
-            elif mirrors(test, name) or test in noticed[name]:
-                found[test] = 1
-            elif _mentions(text, name):
-                found[test] = 2
-        for test, rank in (found or dict.fromkeys(_beside(name, files), 3)).items():
+            rank = 0 if test == name else 1 if mirrors(test, name) else 2 if _mentions(text, name) else None
+            if rank is not None:
+                found[test] = rank
+        found = found or dict.fromkeys(_beside(name, files), 3)
+        found |= {test: min(1, found.get(test, 1)) for test in noticed[name] & files.keys()}
+        for test, rank in found.items():
             ranks[test] = min(rank, ranks.get(test, rank))
     return sorted(ranks, key=lambda test: (ranks[test], seconds.get(test, _UNKNOWN), test))
 
