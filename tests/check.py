@@ -2,7 +2,8 @@
 
 What was changed is what git says: not committed and new files, else the last commit, `--since REV` all since then.
 Tests are asked in this order until their time is up: test files that were changed themselves, those that mirror a
-changed module (`a/b.py`: `tests/a/test_b*.py`), then those that import it or name the file, the quickest first.
+changed module (`a/b.py`: `tests/a/test_b*.py`) or are known to notice a change of it, those that import it or name the
+file, and where there are none, those of its folder, the quickest first.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -20,10 +22,14 @@ from tests.support.paths import ROOT
 
 #: What each test file takes, by `python -m tests.mutants files`; one that is not in it is taken to be quick.
 FILES = ROOT / "tests" / "files.tsv"
+#: Changes of modules, and the test that noticed each.
+NOTICED = ROOT / "tests" / "mutants" / "results.tsv"
 _UNKNOWN = 3.0
 _CPP = (".cc", ".h")
 #: Files that all tests depend on: they are no reason to run each one.
 _EVERYONES = ("tests/conftest.py", "tests/__init__.py", "setup.cfg")
+#: Folders whose tests lie in another one.
+_ELSEWHERE = {"templates/project/": "migrate/project/", "templates/": "migrate/report/"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -64,13 +70,18 @@ def tests_of(names: Iterable[str], files: dict[str, str]) -> list[str]:
         files: The text of each test file, by its path.
     """
     names = [name for name in names if name not in _EVERYONES]
-    seconds = _seconds()
+    seconds, noticed = _seconds(), _noticed()
     ranks: dict[str, int] = {}
     for name in names:
+        found: dict[str, int] = {}
         for test, text in files.items():
             rank = 0 if test == name else 1 if mirrors(test, name) else 2 if _mentions(text, name) else None
             if rank is not None:
-                ranks[test] = min(rank, ranks.get(test, rank))
+                found[test] = rank
+        found = found or dict.fromkeys(_beside(name, files), 3)
+        found |= {test: min(1, found.get(test, 1)) for test in noticed[name] & files.keys()}
+        for test, rank in found.items():
+            ranks[test] = min(rank, ranks.get(test, rank))
     return sorted(ranks, key=lambda test: (ranks[test], seconds.get(test, _UNKNOWN), test))
 
 
@@ -81,11 +92,27 @@ def mirrors(test: str, name: str) -> bool:
         return test.startswith("tests/runtime/native/")
     if path.parts[0] == "tests":  # data beside its test, or below it
         return path.suffix != ".py" and at.parent in path.parents and len(at.parts) > 2
-    # `a/b/c.py` is tested by `tests/a/b/test_c*.py`, a folder of files of one kind also by `tests/a/test_b.py`.
+    # `a/b/c.py` is tested by `tests/a/b/test_c*.py`, or by that in a folder below, where tests of several modules are
+    # sorted by their subject; a folder of files of one kind also by `tests/a/test_b.py`.
     stem = path.parent.name if path.stem == "__init__" else path.stem
     folders = [PurePosixPath("tests", *parent.parts) for parent in path.parents[:-1]]
-    own = at.parent in folders[:2] and (at.stem == f"test_{stem}" or at.stem.startswith(f"test_{stem}_"))
+    named = at.stem == f"test_{stem}" or at.stem.startswith(f"test_{stem}_")
+    own = named and (at.parent in folders[:2] or at.parent.parent in folders[:1])
     return own or any(at == folder.with_name(f"test_{folder.name}.py") for folder in folders)
+
+
+def _beside(name: str, files: Iterable[str]) -> list[str]:
+    """Return the tests of the nearest folder that has any, for code that no test names: others lead to it."""
+    for folder, other in _ELSEWHERE.items():
+        if name.startswith(folder):
+            name = other + name[len(folder) :]
+    if PurePosixPath(name).suffix not in (".py", ".jinja", ".yaml") or name.startswith("tests/"):
+        return []
+    for parent in PurePosixPath(name).parents[:-1]:
+        found = [test for test in files if test.startswith(f"tests/{parent}/")]
+        if found:
+            return found
+    return []
 
 
 def _mentions(text: str, name: str) -> bool:
@@ -126,7 +153,7 @@ def _tests(files: Sequence[str], seconds: float) -> int:
     if not asked:
         print("==> no test names what was changed", flush=True)
         return 0
-    rest = f"; {len(files) - len(asked)} that import it are left to `make test`" if len(files) > len(asked) else ""
+    rest = f"; {len(files) - len(asked)} more are left to `make test`" if len(files) > len(asked) else ""
     print(
         f"==> tests of {len(asked)} files: {', '.join(asked[:4])}{' ...' if len(asked) > 4 else ''}{rest}", flush=True
     )
@@ -155,6 +182,16 @@ def _seconds() -> dict[str, float]:
         return {}
     with FILES.open(newline="") as file:
         return {row["file"]: float(row["seconds"]) for row in csv.DictReader(file, delimiter="\t")}
+
+
+def _noticed() -> dict[str, set[str]]:
+    """Return the test files that noticed a change of each module."""
+    found: dict[str, set[str]] = defaultdict(set)
+    if NOTICED.exists():
+        with NOTICED.open(newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t"):
+                found[row["path"]].add(row["killed by"].partition("::")[0])
+    return found
 
 
 def _git(*arguments: str) -> list[str]:

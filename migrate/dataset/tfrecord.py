@@ -68,11 +68,11 @@ class RecordFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if kind is None:
-                self._put(self._waiting)
-                if self._zip:
-                    self._file.write(self._zip.flush())
-            self._file.close()
+            with self._file:
+                if kind is None:
+                    self._put(self._waiting)
+                    if self._zip:
+                        self._file.write(self._zip.flush())
         except OSError as failed:
             raise self._failed(failed) from failed
 

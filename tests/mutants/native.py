@@ -3,7 +3,8 @@
     python -m tests.mutants.native sample 60 1    draw the sample: native_sample.tsv
     python -m tests.mutants.native run            try each; native_results.tsv, unless one lives that was killed
 
-Tests in Python are not asked: what only they would notice counts as alive.
+Tests in Python are not asked: what only they would notice counts as alive. native_survivors.tsv has the reason why each
+that is alive is left.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tests.support.paths import ROOT
 
 HERE = ROOT / "tests" / "mutants"
 SAMPLE, RESULTS = HERE / "native_sample.tsv", HERE / "native_results.tsv"
+SURVIVORS = HERE / "native_survivors.tsv"
 HEAD = ("path", "line", "text", "before", "after")
 _SECONDS = 120
 _CHANGES = {
@@ -117,10 +119,14 @@ def main(arguments: Sequence[str]) -> int:
     escaped = [row for row in found if row[:5] in before and row[5] != "killed"]
     for row in escaped:
         print(f"no longer killed: {row[0]}:{row[1]} {row[3]!r} -> {row[4]!r}")
+    reasons = {row[:5]: row[-1] for row in _read(SURVIVORS)}
+    unexplained = [row for row in found if row[5] == "alive" and not reasons.get(row[:5])]
+    for row in unexplained:
+        print(f"alive, and {SURVIVORS.name} has no reason: {row[0]}:{row[1]} {row[3]!r} -> {row[4]!r}")
     if not escaped:
         _write(RESULTS, [(*HEAD, "outcome"), *found])
     print({name: outcomes.count(name) for name in sorted(set(outcomes))})
-    return 1 if escaped else 0
+    return 1 if escaped or unexplained else 0
 
 
 def _read(path: Path) -> list[tuple[str, ...]]:

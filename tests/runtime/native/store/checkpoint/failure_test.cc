@@ -112,6 +112,14 @@ TEST(no_memory_while_updating_leaves_the_rows_as_they_were) {
   });
 }
 
+TEST(no_memory_while_counting_steps_leaves_the_rows_as_they_were) {
+  const std::vector<std::int64_t> keys = fixtures::skewed_keys(10, 3);
+  const std::vector<float> grads = fixtures::gradients(keys.size() * kWide, 3);
+  auto update = fixtures::update(OptimizerKind::keras_adam);
+  update.hyper = {0.1F, 0.1F, 0.001F, 1e-7F};
+  survives_every_failure([&](Table& table) { table.apply(keys.data(), keys.size(), grads.data(), update); });
+}
+
 TEST(no_memory_while_importing_leaves_the_table_as_it_was) {
   Table source(fixtures::config(kWide));
   const std::vector<std::int64_t> keys = fixtures::skewed_keys(2400, 4);

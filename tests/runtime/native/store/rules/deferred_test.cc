@@ -136,6 +136,8 @@ TEST(betas_far_from_the_usual_are_exact_too) {
     CHECK(worst_distance(kind, 0.9, 0.95, 1e-3F) < 2e-6);
     CHECK(worst_distance(kind, 0.99, 0.999, 1e-3F) < 5e-6);
     CHECK(worst_distance(kind, 0.99, 0.9, 1e-3F) < 5e-6);
+    CHECK(worst_distance(kind, 0.5, 0.25, 1e-3F) <
+          5e-6);  // beta1 is the root of beta2: no step is smaller than another
   }
 }
 

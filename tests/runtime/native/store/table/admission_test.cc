@@ -58,6 +58,16 @@ TEST(sightings_take_every_key_and_little_memory) {
   CHECK(sightings.find(hash_key(0), 0).count == 1 && sightings.bytes() <= 33 * kCount);
 }
 
+TEST(sightings_forget_no_key_while_all_find_room) {
+  Sightings sightings;
+  sightings.reserve(40);
+  for (std::int64_t key = 0; key < 40; ++key) sightings.put(hash_key(key), key, {1, 1});
+  sightings.thin(sightings.most() - 40);
+  CHECK(sightings.size() == 40);
+  sightings.thin(sightings.most() - 39);
+  CHECK(sightings.size() < 40);
+}
+
 TEST(counts_never_wrap) {
   CHECK(recmigrate::add_saturated(0xfffffff0U, 0xffffffffffffffffULL) == 0xffffffffU);
   CHECK(recmigrate::add_saturated(3, 4) == 7);

@@ -133,6 +133,18 @@ TEST(slots_and_counters_that_do_not_fit_are_refused) {
   }
 }
 
+TEST(counters_of_keys_without_rows_that_do_not_fit_are_refused) {
+  const Ids keys = range(10, 3000);
+  Table reference(limited(0));
+  admit(reference, {1}, 2, 1);
+  admit(reference, keys, 2, 1);
+  Table table(limited(reference.bytes() - 1));
+  admit(table, {1}, 2, 1);
+  const std::size_t bytes = table.bytes();
+  CHECK_THROWS(LimitReached, admit(table, keys, 2, 1), "would need " + std::to_string(reference.bytes()) + " bytes");
+  CHECK(table.bytes() == bytes);
+}
+
 TEST(slots_of_the_first_update_make_room_for_themselves) {
   for (const OptimizerKind kind : {OptimizerKind::adagrad, OptimizerKind::lazy_adam}) {
     Table reference(limited(0));

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "store/errors.h"
 #include "store/inbox.h"
+#include "store/partial_sums.h"
 #include "store/row_message.h"
 
 namespace exchange = recmigrate::exchange;
@@ -39,6 +40,18 @@ TEST(partition_gives_a_rank_a_whole_table) {
   exchange::Partition(asked, 3).write_message(message.data());
   CHECK((message == Keys{0, 2, 5, 6, 0}));
   CHECK_THROWS(recmigrate::InvalidInput, exchange::Partition(asked, 1), "keys cannot go to rank 1: there are 1");
+}
+
+TEST(partition_numbers_many_distinct_keys_in_the_order_in_which_they_come) {
+  Keys keys(3000);
+  std::vector<std::int32_t> wanted(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    wanted[i] = static_cast<std::int32_t>(i % 1000);
+    keys[i] = wanted[i] * 7 - 3000;
+  }
+  std::vector<std::int32_t> places(keys.size());
+  const exchange::Partition made({{keys.data(), keys.size(), 0, true, places.data()}}, 1);
+  CHECK(made.message_size() == 1 + 1000 && places == wanted);
 }
 
 TEST(inbox_joins_the_keys_of_each_table) {
@@ -110,6 +123,12 @@ TEST(bags_are_summed_by_the_rank_that_has_their_rows) {
   std::vector<float> gradients(3);
   layout.unpack(inbox, 0, sums.data(), gradients.data());
   CHECK((gradients == std::vector<float>{112, 111, 111}));
+}
+
+TEST(sums_take_a_number_a_bit_and_a_byte_of_each_occurrence) {
+  CHECK(exchange::partial_sums_size(256, 64) == 1 + 1 + 8);
+  CHECK(exchange::partial_sums_size(256, 65) == 1 + 2 + 9);
+  CHECK(exchange::partial_sums_size(257, 64) == 1 + 1 + 16);
 }
 
 TEST(bags_of_one_id_come_as_rows) {

@@ -68,6 +68,8 @@ TEST(meta_data_is_checked_entry_by_entry) {
   CHECK(parse({1, 7, 4, 2, 3}).kind == OptimizerKind::lazy_adam);
   CHECK_THROWS(InvalidInput, parse({}), "0 entries");
   CHECK(parse({2, 7, 4, 2, 3, 0, 0}).kind == OptimizerKind::lazy_adam);
+  const recmigrate::SlotStarts starts = parse({2, 7, 4, 2, 9, 0x3f000000, 0x3e800000}).starts;  // ftrl
+  CHECK(starts[0] == 0.5F && starts[1] == 0.25F);
   CHECK_THROWS(InvalidInput, parse({4, 7, 4, 0, 0, 0}), "format 4");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, 99, 0}), "kind 99");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, -1, 0}), "kind -1");

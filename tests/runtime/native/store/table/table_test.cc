@@ -53,6 +53,20 @@ TEST(large_batches_insert_every_key_once) {
   CHECK(fixtures::sorted_keys(table) == std::vector<std::int64_t>(wanted.begin(), wanted.end()));
 }
 
+TEST(a_gradient_that_is_no_number_stops_the_update_or_leaves_its_own_row) {
+  Table table(fixtures::config(1));
+  const std::vector<std::int64_t> keys = {1, 2, 3};
+  const std::vector<float> before = insert(table, keys);
+  const std::vector<float> grads = {1.0F, NAN, 2.0F};
+  auto update = fixtures::update(OptimizerKind::sgd);
+  CHECK_THROWS(InvalidInput, table.apply(keys.data(), 3, grads.data(), update), "the gradient for key 2");
+  CHECK(read(table, keys) == before);
+  update.nonfinite = recmigrate::Nonfinite::skip;
+  table.apply(keys.data(), 3, grads.data(), update);
+  const std::vector<float> after = read(table, keys);
+  CHECK(after[0] != before[0] && after[1] == before[1] && after[2] != before[2]);
+}
+
 TEST(adagrad_updates_each_key_once_with_its_sum) {
   Table table(fixtures::config(2));
   const std::vector<std::int64_t> keys = fixtures::skewed_keys(9000, 2);

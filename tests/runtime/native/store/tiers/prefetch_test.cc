@@ -188,6 +188,28 @@ TEST(prefetch_looks_again_for_rows_that_went_down) {
   CHECK(rows_read(tiered) == soon.size());
 }
 
+// The batch before it, which comes and takes its copies, is no reason to forget it.
+TEST(prefetch_looks_again_for_a_batch_that_is_not_the_next) {
+  Table tiered(with_tiers("memory:40000,log", ";tier_policy=lru"));
+  const TierIds next = tier_range(0, 50);
+  const TierIds later = tier_range(50, 100);
+  static_cast<void>(read_tiers(tiered, next, true));
+  static_cast<void>(read_tiers(tiered, tier_range(1000, 3000), true));
+  tiered.drain();
+  static_cast<void>(read_tiers(tiered, later, true));
+  CHECK(count_below(tiered, next) == next.size() && count_below(tiered, later) == 0);
+  tiered.prefetch(next);
+  tiered.prefetch(later);
+  CHECK(comes_true([&] { return rows_read(tiered) == next.size(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it finds that the rows of `later` are in memory
+  static_cast<void>(read_tiers(tiered, next, true));
+  CHECK(tiered.tier_status()[1].prefetched == next.size());
+  static_cast<void>(read_tiers(tiered, tier_range(3000, 6000), true));
+  tiered.drain();
+  CHECK(count_below(tiered, later) == later.size());
+  CHECK(comes_true([&] { return rows_read(tiered) == next.size() + later.size(); }));
+}
+
 TEST(prefetch_keeps_to_the_size_of_memory_and_gives_up_what_nobody_uses) {
   Table tiered(with_tiers("memory:64000,log"));
   const TierIds all = tier_range(0, 20000);

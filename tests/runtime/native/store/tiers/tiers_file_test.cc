@@ -1,4 +1,10 @@
 // The file of a tier: places that are near each other come with one read of the disk, each with its own bytes.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -68,6 +74,49 @@ TEST(tiers_file_gives_what_is_there_before_it_fails) {
   Checked taker(at, 176);
   CHECK_THROWS(recmigrate::StorageFailed, file.read(at.data(), at.size(), 176, taker), "misses rows");
   CHECK(taker.sound && taker.times[0] == 1 && taker.times[1] == 1 && taker.times[2] == 0);
+}
+
+TEST(tiers_file_does_not_wait_for_what_is_not_there) {
+  ScratchFile file(tier_fixtures::tier_folder(), "table 'user'");
+  fill_file(file);
+  const std::vector<std::uint64_t> at = {kFileBytes + 4096};
+  Checked taker(at, 176);
+  errno = EINTR;  // of an earlier call
+  CHECK_THROWS(recmigrate::StorageFailed, file.read(at.data(), 1, 176, taker), "misses rows");
+}
+
+TEST(tiers_file_says_that_it_cannot_grow) {
+  ScratchFile file(tier_fixtures::tier_folder(), "table 'user'");
+  rlimit before{};
+  CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {kFileBytes / 2, before.rlim_max};
+  CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  std::string said;
+  try {
+    fill_file(file);
+  } catch (const recmigrate::StorageFailed& error) {
+    said = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  CHECK(said.find("cannot write to its folder") != std::string::npos);
+  fill_file(file);
+  const std::vector<std::uint64_t> at = {0, kFileBytes - 4096};
+  Checked taker(at, 4096);
+  file.read(at.data(), at.size(), 4096, taker);
+  CHECK(taker.sound);
+}
+
+TEST(tiers_open_one_file_and_no_other) {
+  const std::string folder = tier_fixtures::tier_folder();
+  recmigrate::make_folders(folder, "table 'user'");
+  const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);  // the number that is free
+  ::close(next);
+  errno = ENOENT;  // of an earlier call
+  const int file = recmigrate::open_unnamed(folder, 0);
+  CHECK(file == next);
+  ::close(file);
 }
 
 }  // namespace

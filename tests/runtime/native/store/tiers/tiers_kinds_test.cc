@@ -107,6 +107,26 @@ TEST(tiers_keep_dropped_places_until_they_settle) {
   }
 }
 
+// A quarter of it is dead: that is worth nothing as long as there is space.
+TEST(tiers_in_a_log_are_compacted_sooner_where_space_is_scarce) {
+  constexpr std::size_t kFloats = 7;
+  constexpr std::size_t kRows = 2000;
+  const auto tier = recmigrate::make_tier(Medium::log, {tier_folder(), "table 'scarce'", kFloats, 0, 4096, ""});
+  const std::vector<float> row(kFloats, 1.0F);
+  const float* const from = row.data();
+  TierIds keys(kRows);
+  std::vector<Slot> places(kRows);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    keys[i] = static_cast<std::int64_t>(i);
+    tier->put(&keys[i], &from, 1, &places[i]);
+  }
+  tier->flush();
+  for (std::size_t i = 0; i < kRows; i += 4) tier->drop(&keys[i], &places[i], 1);
+  recmigrate::StoredRows found;
+  CHECK(!tier->worth_moving(found, false) && found.keys.empty());
+  CHECK(tier->worth_moving(found, true) && !found.keys.empty());
+}
+
 TEST(tiers_of_a_size_are_full_at_it) {
   for (const std::string& kind : kinds_of({"mapped", "leveldb"})) {
     Table tiered(with_tiers("memory:2000," + kind + ":20000"));

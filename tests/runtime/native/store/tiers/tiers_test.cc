@@ -110,6 +110,18 @@ TEST(tiers_keep_the_rows_of_a_batch_for_its_update) {
   CHECK(read_tiers(plain, keys, false) == read_tiers(tiered, keys, false));
 }
 
+TEST(tiers_keep_the_rows_of_several_batches_for_their_updates) {
+  Table tiered(with_tiers("memory:40000,log"));
+  const std::vector<TierIds> batches = {{1, 2}, {3, 4}, {5, 6}};
+  const std::vector<float> grads(2 * kTierDim, 1.0F);
+  const auto update = fixtures::update(OptimizerKind::adagrad);
+  tiered.apply(batches[0].data(), 2, grads.data(), update);  // with slots
+  for (const TierIds& keys : batches) static_cast<void>(read_tiers(tiered, keys, true));
+  const std::uint64_t found = found_in_all(tiered);
+  for (const TierIds& keys : batches) tiered.apply(keys.data(), 2, grads.data(), update);
+  CHECK(found_in_all(tiered) == found);
+}
+
 // Of the disk, by the unnamed files that this process has in the tests' folder.
 std::uint64_t bytes_on_disk() {
   std::uint64_t bytes = 0;
@@ -141,6 +153,8 @@ TEST(tiers_refuse_what_they_cannot_be) {
   CHECK_THROWS(InvalidInput, Table(with_tiers("memory,log")), "does not say how many bytes");
   CHECK_THROWS(InvalidInput, Table(with_tiers("memory:1,disk")), "tier 'disk'");
   CHECK_THROWS(InvalidInput, Table(with_tiers("memory:1,log", ";max_bytes=100000")), "tiers and max_bytes");
+  for (const char* const list : {"memory:1,log:1,log", "memory:1,log:1,mapped", "memory:1,mapped:1,mapped"})
+    CHECK_THROWS(InvalidInput, Table(with_tiers(list)), "they must be memory, mapped, and log or leveldb");
   auto config = with_tiers("memory:1,log");
   config.tier_folder = "/proc/nowhere";
   CHECK_THROWS(recmigrate::StorageFailed, Table{config}, "'/proc/nowhere'");

@@ -1,0 +1,58 @@
+"""Which tests `make check` asks when a file was changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import check
+from tests.support.paths import ROOT
+
+#: All but this one, which names files of each kind.
+FILES = {
+    str(path.relative_to(ROOT)): path.read_text("utf-8")
+    for path in sorted((ROOT / "tests").rglob("test_*.py"))
+    if path != Path(__file__)
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "test"),
+    [
+        ("tests/test_imports.py", "tests/test_imports.py"),
+        ("rewriter/origins.py", "tests/rewriter/test_origins.py"),
+        ("runtime/lookup.py", "tests/runtime/lookups/test_lookup.py"),
+        ("migrate/source/rules/tensorflow/gather.py", "tests/migrate/source/test_rules.py"),
+        ("runtime/native/store/table.cc", "tests/runtime/native/test_store.py"),
+        ("tests/support/source/scripts.py", "tests/migrate/source/frontends/tensorflow/training/test_steps.py"),
+        ("tests/runtime/native/store/table/table_test.cc", "tests/runtime/native/test_store.py"),
+    ],
+)
+def test_a_test_of_the_file_is_among_the_tests(changed: str, test: str) -> None:
+    assert test in check.tests_of([changed], FILES)
+
+
+@pytest.mark.parametrize(
+    ("changed", "folder"),
+    [
+        ("runtime/anchor.py", "tests/runtime/"),
+        ("runtime/compat/sok/placing.py", "tests/runtime/compat/sok/"),
+        ("migrate/cli/ending.py", "tests/migrate/cli/"),
+        ("templates/project/run.sh.jinja", "tests/migrate/project/"),
+    ],
+)
+def test_what_no_test_names_is_left_to_the_tests_of_its_folder(changed: str, folder: str) -> None:
+    asked = check.tests_of([changed], FILES)
+    assert len(asked) > 1 and all(test.startswith(folder) for test in asked)
+
+
+def test_a_changed_test_comes_first_and_those_that_import_come_last() -> None:
+    changed = ["runtime/checkpoint/files.py", "tests/runtime/tables/test_tiers.py"]
+    asked = check.tests_of(changed, FILES)
+    assert asked[:2] == ["tests/runtime/tables/test_tiers.py", "tests/runtime/checkpoint/test_files.py"]
+
+
+@pytest.mark.parametrize("name", ["LICENSE", "tests/conftest.py", "tests/files.tsv"])
+def test_what_has_no_tests_asks_none(name: str) -> None:
+    assert check.tests_of([name], FILES) == []
