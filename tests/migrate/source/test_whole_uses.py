@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from tests.support.source import chains
 from tests.support.source.ways import ALL, converts
 from tests.support.source.whole_uses import KNOWN, SINKS, UNDER_AN_ASSUMPTION, programs
 
@@ -34,3 +35,8 @@ def test_an_assumption_lifts_none_of_the_reasons_but_those_that_are_doubts() -> 
     chosen = [one for one in programs() if one[1] != "l2_loss"]  # taken over the rows of the batch, and said
     known = {one for one in KNOWN if one[1] != "l2_loss"}
     assert set(wrongly_converted(chosen, assume=True)) == known | UNDER_AN_ASSUMPTION
+
+
+@pytest.mark.soak
+def test_chains_of_ways_stay() -> None:
+    assert [name for name, text in chains.programs(seed=7, count=2000) if converts(text)] == []
