@@ -1,0 +1,49 @@
+"""Programs that look a table up by its name, and use the whole of it by another way; none of them may be converted.
+
+`python -m tests.support.source.whole_uses` prints those that are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+
+from tests.support.source.ways import ALL, IDS, IMPORTS, LOOKUP, REPLACED, STEP, SUM, ZEROS, Way, converts
+
+#: What needs the rows of all ids; `READ` is the table.
+SINKS: Mapping[str, str] = {
+    "matmul": "y = tf.matmul(e, READ, transpose_b=True)\n",
+    "fetch": "values = tf.Session().run(READ)\n",
+    "assign": "a = tf.assign(READ, tf.zeros([9, 4]))\n",
+    "l2_loss": "r = tf.nn.l2_loss(READ)\n",
+    "concat": "y = tf.concat([READ, tf.ones([1, 4])], 0)\n",
+    "arithmetic": "y = READ * 2\n",
+    "sum": "y = tf.reduce_sum(READ)\n",
+    "columns": "y = tf.gather(READ, [0, 1], axis=1)\n",
+    "library": "import somewhere\ny = somewhere.weigh(READ)\n",
+}
+#: Programs (way, sink) that are converted though they must not be: faults of the converter, to be mended.
+KNOWN = frozenset((way, sink) for way in REPLACED for sink in SINKS)
+#: What `--assume` converts, as it says: "what is done with all variables does not need the tables".
+UNDER_AN_ASSUMPTION = frozenset({("global variables by name", "assign")})
+
+
+def program(way: Way, sink: str) -> str:
+    """Return a program whose table is trained by its rows, and used as a whole at the end of that way."""
+    one = way.given("W")
+    trained = IDS + f"W = {ZEROS}\n" + LOOKUP + SUM + STEP
+    parts = [trained, one.definitions] if way.makes else [one.definitions, trained]
+    return IMPORTS + "".join(parts) + one.binding + SINKS[sink].replace("READ", one.read)
+
+
+def programs() -> Iterator[tuple[str, str, str]]:
+    """Yield way, sink and program of each; the sinks change fastest."""
+    for way in ALL:
+        for sink in SINKS:
+            yield way.name, sink, program(way, sink)
+
+
+if __name__ == "__main__":
+    wrong = [text for _, _, text in programs() if converts(text)]
+    sys.stdout.write("\n".join(wrong))
+    sys.exit(bool(wrong))
