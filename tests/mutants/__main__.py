@@ -6,7 +6,8 @@
     python -m tests.mutants files FILE        what each test file takes, and what only it runs or kills: tests/files.tsv
 
 A change is *killed* where a test fails, *alive* where none does, and *unseen* where no test runs its line. Tests that
-start processes do not see it: what only they would notice counts as alive.
+start processes do not see it: what only they would notice counts as alive. survivors.tsv has the reason why each that
+is alive is left.
 """
 
 from __future__ import annotations

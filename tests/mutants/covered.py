@@ -37,20 +37,25 @@ class Covered:
         return cls(seconds, processor, tests)
 
     def of(self, mutant: Mutant, first: str) -> list[str]:
-        """Return the tests to ask: `first` (what killed it last time), then the quickest of each file, and so on."""
+        """Return the tests to ask: `first`, then the quickest of each file, and so on.
+
+        `first` is what killed it last time, also where this cover did not run it: a cover may have two cases of each
+        test, and a change is often killed by one of the others.
+        """
         by_file: dict[str, list[str]] = defaultdict(list)
         for test in sorted(self.tests.get((mutant.path, statement_of(mutant)), ()), key=self.seconds.__getitem__):
             by_file[test.partition("::")[0]].append(test)
         turns = [
             (test != first, turn, self.seconds[test], test) for one in by_file.values() for turn, test in enumerate(one)
         ]
-        return [test for *_, test in sorted(turns)]
+        asked = [test for *_, test in sorted(turns)]
+        return asked if first in asked or "::" not in first else [first, *asked]
 
     def within(self, tests: Sequence[str], budget: float) -> list[str]:
         """Return the first of the tests, as many as the seconds allow, and at least one."""
         chosen: list[str] = []
         for test in tests:
-            budget -= self.seconds[test]
+            budget -= self.seconds.get(test, 1.0)
             if chosen and budget < 0:
                 break
             chosen.append(test)

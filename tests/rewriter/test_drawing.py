@@ -73,6 +73,19 @@ def test_any_region_is_drawn_within_its_frame(seed: int) -> None:
             assert len("".join(text.itertext())) <= _ROOM + 3
     assert place(region).width <= len(region.boxes) * (BOX[0] + GAP[0])
     _no_overlap(region)
+    _from_side_to_side(region)
+
+
+def _from_side_to_side(region: Region) -> None:
+    """Each arrow leaves its box on the right and ends at the left of the other."""
+    placed = place(region)
+    for number, way in placed.ways:
+        for box, (x, y), across in (
+            (region.arrows[number].start, way[0], BOX[0]),
+            (region.arrows[number].end, way[-1], 0),
+        ):
+            left, top = placed.corners[box]
+            assert x == left + across and top < y < top + BOX[1]
 
 
 def _no_overlap(region: Region) -> None:

@@ -175,7 +175,17 @@ def _centers(x: Any, lengths: Any) -> Any:
     return tf.nn.softmax(tf.matmul(x, centers, transpose_b=True)) @ centers
 
 
+def _carried_by_a_loop_of_tensorflow_1(x: Any, lengths: Any) -> Any:
+    kernel = v1.get_variable("kernel", [DIM, DIM]) * 1.0
+    v1.disable_control_flow_v2()
+    try:
+        return x @ tf.while_loop(lambda i, _: i < 3, lambda i, power: (i + 1, power * 0.5), [0, kernel])[1]
+    finally:
+        v1.enable_control_flow_v2()
+
+
 DENSE: dict[str, Make] = {
+    "carried_by_a_loop_of_tensorflow_1": _carried_by_a_loop_of_tensorflow_1,
     "recurrent": _recurrent,
     "attention": _attention,
     "graph_convolution": _graph_convolution,

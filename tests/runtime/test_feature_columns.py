@@ -87,6 +87,21 @@ def test_an_input_layer_gives_and_trains_the_same() -> None:
     assert want[3][0] < want[0][0]
 
 
+def test_a_lookup_that_is_not_safe_takes_ids_of_any_rank_as_the_stock_one() -> None:
+    item = fc.categorical_column_with_identity("item", 10)
+    found = []
+    for make, initializer in ((fc.embedding_column, Block()), (ours.embedding_column, v1.zeros_initializer())):
+        column = make(item, 4, "sum", initializer, use_safe_embedding_lookup=False)
+        with tf.Graph().as_default(), v1.Session() as session:
+            ids = tf.SparseTensor([[0, 0, 0], [0, 0, 1], [1, 0, 1]], tf.constant([1, 2, 7], tf.int64), [3, 1, 2])
+            rows = v1.feature_column.input_layer({"item": ids}, [column])
+            session.run(v1.global_variables_initializer())
+            for table in tables():
+                session.run(table.import_rows(np.arange(60), VALUES[:, : table.dim]))
+            found.append(session.run(rows))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+
+
 def test_names_are_those_of_the_variables() -> None:
     with tf.Graph().as_default():
         v1.feature_column.input_layer(features(), columns(ours.embedding_column, ours.shared_embedding_columns, None))

@@ -9,6 +9,7 @@ import pytest
 from migrate.report.model import State
 from migrate.source.checks import check_unchanged
 from migrate.source.convert import convert_bytes
+from migrate.source.frontends.tensorflow import one_file
 from migrate.source.options import Options
 from migrate.source.result import SourceResult
 from migrate.source.text import decode, syntax_problem
@@ -35,6 +36,18 @@ def test_it_is_reported_and_left_as_it_is(data: bytes, says: str) -> None:
     assert [finding.state for finding in result.findings] == [State.FAILED]
     assert says in result.findings[0].message
     assert "\n" not in result.findings[0].message
+
+
+@pytest.mark.parametrize("broken", ["x = (", "x = 1\nx = 1"], ids=["no Python", "other text each time"])
+def test_a_conversion_that_is_not_sound_is_not_handed_out(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def convert(path: str, text: str, *_: object) -> SourceResult:
+        return SourceResult(path, "tensorflow", text, text.replace("x = 1", broken))
+
+    monkeypatch.setattr(one_file, "convert", convert)
+    data = b"import tensorflow as tf\nx = 1\n"
+    result, written = convert_bytes("m.py", data, Options(), {})
+    assert written == data
+    assert [finding.state for finding in result.findings] == [State.FAILED]
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,8 @@ def test_one_hot_products_become_lookups() -> None:
 
 
 def test_ids_that_are_int64_already_are_not_cast() -> None:
+    listed = convert(model("out = tf.nn.embedding_lookup(W, [1, 2])"), "deeprec")
+    assert "tf.nn.embedding_lookup(W, tf.cast([1, 2], tf.int64))" in listed.converted
     result = convert(model("x = tf.cast(pairs, tf.int64)\nout = tf.nn.embedding_lookup(W, x)"), "deeprec")
     assert "tf.nn.embedding_lookup(W, x)" in result.converted
 

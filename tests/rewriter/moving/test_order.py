@@ -77,11 +77,14 @@ def test_a_lookup_waits_for_the_update_of_another_table() -> None:
 
 
 @pytest.mark.parametrize("use_resource", [True, False])
-def test_a_lookup_waits_for_checks(use_resource: bool) -> None:
+@pytest.mark.parametrize("waits", ["lookup", "read"])
+def test_a_lookup_waits_for_checks(waits: str, use_resource: bool) -> None:
     with tf.Graph().as_default() as graph, v1.Session() as session:
         ids, user = v1.placeholder(tf.int64, [None]), variable(use_resource=use_resource)
         with tf.control_dependencies([v1.assert_less(ids, tf.constant(5, tf.int64))]):
-            rows = tf.gather(user, ids)
+            rows = tf.gather(user, ids) if waits == "lookup" else user.read_value()
+        if waits == "read":  # of the variable, of which rows are taken later
+            rows = tf.gather(rows, ids)
         read = rows * 2.0  # nothing but the lookup itself waits: tf.nn.embedding_lookup has an Identity that would
         assert not read.op.control_inputs
         assert rewrite(graph).tables

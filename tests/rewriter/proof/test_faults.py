@@ -101,6 +101,24 @@ def test_a_row_that_starts_otherwise() -> None:
     assert found.tensor == "user/Initializer/random_normal:0"
 
 
+def test_a_dense_variable_that_starts_otherwise() -> None:
+    start = "weights/Assign"
+    found = _difference(lambda graph: read(graph.get_operation_by_name(start), 1, lambda values: values * 1.01))
+    assert (found.kind, found.step) == ("initial values", 0)
+
+
+def test_an_update_of_the_dense_part_that_is_dropped() -> None:
+    apply = "Adagrad/update_weights/ResourceApplyAdagrad"
+
+    def break_it(graph: tf.Graph) -> None:
+        train = graph.get_operation_by_name("Adagrad/update")
+        _tensorflow.replace_controls(train, [one for one in train.control_inputs if one.name != apply])
+
+    found = _difference(break_it)
+    assert found.kind == "dense variables"
+    assert found.reason == f"the step of the rewritten graph does not run `{apply}`"
+
+
 def test_gradients_that_are_scaled() -> None:
     found = _difference(lambda graph: read(op_of_table(graph, "user", "RecApply"), 2, lambda values: values * 2.0))
     _is(found, "gradients of rows", 1, "Adagrad/update_user/ResourceSparseApplyAdagrad:0", "user", line("train"))

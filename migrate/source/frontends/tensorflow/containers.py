@@ -216,7 +216,18 @@ def use(file: File, node: cst.BaseExpression, *, listed: bool) -> Use | None:
     found = walk(file, node, ())
     if listed:
         return found if found is not None else _unpacked(file, node)
-    return Use() if found is not None else None  # keys
+    return Use() if found is not None else _six_view(file, around)  # keys
+
+
+def _six_view(file: File, arg: cst.CSTNode | None) -> Use | None:
+    """Return what is done with the members of a dict that `six.itervalues` and the like are given."""
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(call, cst.Call) or len(call.args) != 1 or call.args[0].star:
+        return None
+    views = {f"six.{one}": at for one, at in VIEWS.items()}
+    known, shadowed = file.tree.imported_names(call.func)
+    found = [views[one] for one in known if one in views and not shadowed]
+    return walk(file, call, found[0]) if found else None
 
 
 def is_none_test(node: cst.Comparison) -> bool:
@@ -299,10 +310,6 @@ def walk(file: File, node: cst.BaseExpression, path: tuple[int, ...]) -> Use | N
     if not isinstance(call, cst.Call) or not isinstance(around, cst.Arg) or around.star:
         return None
     name = builtin(file.tree, call.func)
-    if not name:
-        six = {f"six.{one}": at for one, at in VIEWS.items()}
-        known = [six[one] for one in file.tree.imported_names(call.func)[0] if one in six and not path]
-        return walk(file, call, known[0]) if known else None
     if name == "len":
         return Use()
     if name == "zip" and not any(arg.star or arg.keyword for arg in call.args):

@@ -183,7 +183,18 @@ def _may_call(file: File, call: cst.Call, function: cst.FunctionDef) -> bool:
     holder = self_class(tree, call.func) if isinstance(call.func, cst.Attribute) else None
     if holder is not None and owner is not None:
         return any(one is holder for one in relatives(file, owner))
-    return not tree.imported_names(call.func)[0]  # a method of an object that is not known
+    made = call.func.value if isinstance(call.func, cst.Attribute) else None
+    cls = tree.named(made.func) if isinstance(made, cst.Call) else None
+    if isinstance(cls, cst.ClassDef) and owner is not None:  # `Net().build()`
+        return any(one is cls for one in relatives(file, owner))
+    # A method of an object that is not known; one that is imported of another library is none of the program's.
+    return not tree.imported_names(call.func)[0] or tree.is_inside(_leftmost(call.func))
+
+
+def _leftmost(node: cst.BaseExpression) -> cst.BaseExpression:
+    while isinstance(node, cst.Attribute | cst.Call | cst.Subscript):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node
 
 
 def _renamed(file: File, function: cst.FunctionDef, name: str) -> list[cst.Call]:

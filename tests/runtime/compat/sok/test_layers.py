@@ -108,6 +108,7 @@ def test_what_else_layers_do(sok: Any) -> None:
         nnz_per_slot=1, dynamic_input=True, embedding_initializer="ones", combiner="Mean",
     )  # fmt: skip
     assert sok.get_embedding("layer of one test") is layer
+    assert sok.Init(global_batch_size=1).numpy() == b"OK"
     unique, places = tf.unique([7, 2**40, 7])
     np.testing.assert_array_equal(tf.gather(layer(unique), places), np.ones([3, 2]))
     assert layer(tf.constant([3], tf.int64), training=False).shape == (1, 2)

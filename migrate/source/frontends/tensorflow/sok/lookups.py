@@ -63,7 +63,7 @@ def _sparse(draft: Draft, call: cst.Call, given: dict[str, cst.Arg], single: boo
             rows = zip(*(texts for texts in listed if texts is not None), strict=True)
             lookups = f"[{', '.join('(' + ', '.join(row) + ')' for row in rows)}]"
         else:
-            lookups = f"zip({', '.join(tree.source(one) for one in (params, *columns))})"
+            lookups = f"zip({', '.join(tree.source(one) for one in (params, *columns))}, strict=True)"
     arguments = [lookups, *([] if ways is None or is_none(ways) else [tree.source(ways.value)]), "every_row=True"]
     function = "grouped_embedding_lookup_sparse"
     draft.drops(call, given, {*_SPARSE} - {"hotness"})

@@ -64,6 +64,7 @@ IN_CONSTRUCTOR = {
     "endless": ("while True: pass", "half a million steps"),
     "huge": ("self.many = [0] * 10 ** 12", "a list this long"),
     "try": ("try: pass\n        except Exception: pass", "`try` statements"),
+    "base-given-a-type": ("super().__init__(dtype='float64')", "with these arguments is not understood"),
     "hidden-name": ("F = 3", "the name `F` means something else after"),
     "return": ("return", "skip what is added"),
 }
@@ -104,6 +105,10 @@ IN_FORWARD = {
     "wrong-width": ("return self.fc(self.fc(x))", "a layer for 20 columns is fed 1 columns"),
     "no-broadcast": (
         "return paddle.stack([self.fc(x)] * 2, 1) + paddle.stack([self.fc(x)] * 3, 1)",
+        "do not broadcast",
+    ),
+    "no-broadcast-of-parts": (
+        "a, b = paddle.split(paddle.stack([self.fc(x)] * 4, 1), 2, 1); return a + paddle.stack([self.fc(x)] * 3, 1)",
         "do not broadcast",
     ),
     "lambda": ("return (lambda y: y)(self.fc(x))", "`lambda` expressions"),
@@ -179,6 +184,14 @@ def test_what_is_set_before_it_is_read_is_the_same_at_every_step() -> None:
     source = model("self.y = 0", f"{forward}        return F.sigmoid(sum([p * w for p, w in pairs]))")
     result = convert("net.py", source, Options(schema=SCHEMA), {})
     assert result.changed, result.findings
+
+
+def test_layers_that_nothing_reads_are_none_of_the_table() -> None:
+    source = model().replace("self.fc =", "self.unused = nn.LayerList([nn.Linear(n, 2)])\n        self.fc =")
+    result = convert("net.py", source, Options(schema=SCHEMA), {})
+    assert result.changed and "*self.unused" not in result.converted, result.findings
+    (table,) = [item for item in result.findings if item.subject == "table"]
+    assert table.location.scope == "Net.__init__"
 
 
 def test_the_last_of_two_definitions_counts() -> None:

@@ -103,6 +103,12 @@ SPELLINGS = {
         forward="h = self.fc(x)\nh = paddle.sum(paddle.reshape(paddle.concat([h, h * 2]), [2, -1, 4]), 0)\n"
         "return F.softmax(self.o(F.relu(h + paddle.mean(paddle.stack([h, h * 3]), axis=0))))"
     ),
+    "stack-of-one-from-the-end": model(
+        forward="return F.softmax(self.o(paddle.stack([F.relu(self.fc(x))], axis=-2)[:, 0]))"
+    ),
+    "keywords-in-another-order": model(
+        forward="h = self.fc(x)\nreturn F.softmax(self.o(paddle.subtract(y=F.relu(h), x=2 * h)))"
+    ),
     "stack-axis": model(
         forward="h = F.relu(self.fc(x))\nreturn F.softmax(self.o(paddle.stack([h, h * 2], axis=1)[:, 1]))"
     ),

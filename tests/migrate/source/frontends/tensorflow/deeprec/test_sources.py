@@ -109,6 +109,11 @@ READS = {
         "        use(sparse_lookup(w, ids))\n    else:\n        w = tf.get_variable('w%d' % n, [9, 1])\n"
         "        use(tf.nn.embedding_lookup(w, ids))\n",
     ),
+    "one name for several, the variable last": (
+        "w = tf.get_variable('v', [9, 8])\nuse(tf.nn.embedding_lookup(w, ids))\n"
+        "w = tf.get_embedding_variable('w', 8)\nuse(tf.nn.embedding_lookup(w, ids))\n",
+        "use(tf.nn.embedding_lookup(w, ids))\nw = create_counted_table('w', 8)\nuse(sparse_lookup(w, ids))\n",
+    ),
     "a list that is trained": (
         TABLE + LOOKUP + "P = [step]\nP.append(item)\ntrain = tf.train.AdagradOptimizer(0.1).minimize(rows, None, P)\n",
         "P.append(item.variable)\n",
@@ -299,6 +304,11 @@ KEPT = {
         "1\ntf.config.experimental.enable_distributed_strategy(strategy=how)",
         "what `enable_distributed_strategy` is given is not seen",
         "collective",
+    ),
+    "what connects the ranks, kept": (
+        "tf.config.experimental.enable_distributed_strategy('collective')",
+        "what `enable_distributed_strategy` is given is not seen",
+        "call it by itself",
     ),
     "a frozen graph": ("tf.graph_util.convert_variables_to_constants(s, g, ['y'])", "is used in this file", ""),
 }

@@ -148,6 +148,18 @@ def test_a_name_with_another_use_stays_imported() -> None:
     assert "[TableEmbedding(9, 4)]" in result.converted
 
 
+@pytest.mark.parametrize("head", ["def made():", "if True:"])
+def test_an_import_that_is_not_the_module_s_own_stays(head: str) -> None:
+    """Whether it is run, and in which scope, is not its line's to say."""
+    text = (
+        f"import tensorflow as tf\n{head}\n    from tensorflow.keras.layers import Embedding\n"
+        "    m = tf.keras.Sequential([Embedding(9, 4)])\n    m.compile('sgd', 'mse')\n"
+    )
+    result = converted(text).converted
+    assert "\nfrom runtime.keras import Embedding as TableEmbedding\n" in result
+    assert "    from tensorflow.keras.layers import Embedding\n" in result
+
+
 MODEL = (
     "import tensorflow as tf\ne = tf.keras.layers.Embedding(9, 4{arguments})\nm = tf.keras.Sequential([e])\n{rest}\n"
 )
@@ -180,6 +192,7 @@ REFUSED = {
     "norm": ("", COMPILED + "\nn = [tf.reduce_sum(v) for v in m.trainable_variables]", "lacks the rows"),
     "filter": ("", COMPILED + "\nw = m.weights\nw = [v for v in w if v.trainable]", "lacks the rows"),
     "assign": ("", COMPILED + "\nm.weights[0].assign(x)", "lacks the rows"),
+    "pairs of a function": ("", COMPILED + "\no.apply_gradients(paired(g, m.trainable_variables))", "lacks the rows"),
     "moving average": ("", COMPILED + "\nema.apply(m.trainable_variables)", "lacks the rows"),
     "float64": ("", COMPILED + "\ntf.keras.backend.set_floatx('float64')", "float32"),
     "matrix of any layer": ("", COMPILED + "\ny = m.layers[0].embeddings", "whole [rows, dim]"),
@@ -216,6 +229,7 @@ MOVES = {
     "count": "print(len(m.trainable_variables))",
     "two plain optimizers": "n.compile(tf.keras.optimizers.SGD(0.1, momentum=0.0))",
     "loop of Python": "def call(x):\n    for t in range(2):\n        e(x)",
+    "an optimizer that trains nothing": "o = tf.keras.optimizers.get(name)",
     "weights of another layer": "d = tf.keras.layers.Dense(2)\nw = d.weights[0]",
     "weights": "m.save_weights(os.path.join(d, 'a.weights.h5'))",
     "float32": "tf.keras.backend.set_floatx('float32')",
@@ -231,6 +245,7 @@ def test_what_moves(rest: str) -> None:
 ASSUMED = {
     "a library": ("", "", "run"),
     "optimizer of the caller": ("", "m.compile(optimizer=optimizer)", "run time"),
+    "optimizer by its name": ("", "m.compile(tf.keras.optimizers.get(name))", "run time"),
     "initializer of the caller": (", embeddings_initializer=initializer", COMPILED, "run time"),
     "two optimizers": ("", "m.compile('adam')\nm.compile(tf.keras.optimizers.SGD(0.1, 0.9))", "one optimizer trains"),
     "optimizer in a loop": ("", "for n in models:\n    n.compile('adam')", "one optimizer trains"),

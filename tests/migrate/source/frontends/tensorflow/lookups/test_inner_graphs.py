@@ -37,6 +37,7 @@ APART = {
         LOOK + "def each(f, x):\n    return tf.map_fn(f, x, dtype=tf.float32)\ne = each(look, ids)\n",
         "tf.map_fn",
     ),
+    "a function that is wrapped": (LOOK + EACH.format("wrap(look)"), "tf.map_fn"),
     "an object that is called": (
         "class M:\n    def __call__(self, i):\n        return tf.nn.embedding_lookup(W, i)\nm = M()\n"
         + EACH.format("m"),

@@ -156,6 +156,15 @@ CASES = {
         "op = o.apply_gradients(g)\n",
         "order is not known",
     ),
+    "gradients that something else makes": (
+        TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = o.compute_gradients(loss)\nfor i, (a, v) in enumerate(g):\n"
+        "    g[i] = fix(a, v)\nop = o.apply_gradients(g)\n",
+        "is used in `g[i] = fix(a, v)`",
+    ),
+    "gradients of all variables that nothing applies": (
+        TABLE + STEP + "v = tf.trainable_variables()\ng = tf.gradients(loss, v)\nshow(g)\n",
+        "takes gradients",
+    ),
     "gradients treated by name": (
         TABLE + "o = tf.train.AdagradOptimizer(0.1)\ng = o.compute_gradients(loss)\nfor i, (a, v) in enumerate(g):\n"
         '    if "w" in v.name:\n        g[i] = (tf.clip_by_norm(a, 1), v)\nop = o.apply_gradients(g)\n',
@@ -230,6 +239,16 @@ CASES = {
         CLASS.format(bases="") + "class B(Model):\n    def f(self):\n        return self.W + 1\n",
         "matrix",
     ),
+    "an attribute that another class of the base sets": (
+        HEAD
+        + "class Base:\n    def rows(self, i):\n        return tf.nn.embedding_lookup(self.W, i)\n"
+        + "class A(Base):\n    def __init__(self):\n        self."
+        + MADE
+        + "class B(Base):\n    def __init__(self):\n        self.W = tf.ones([9, 4])\n"
+        + "e = A().rows(ids) + B().rows(ids)\n"
+        + STEP,
+        "may also be the one of `B.__init__`",
+    ),
     "dict used whole": (DICT + "n = sum(v for v in w.values())\n", "`v for v in w.values()` is not a lookup"),
     "dict with a computed key": (DICT + "x = 2.0 * w[key]\n", "`2.0 * w[key]`: it needs the whole"),
     "reused dense": (TABLE + 'with tf.variable_scope("", reuse=True):\n    V = tf.get_variable("w")\n', "made twice"),
@@ -280,6 +299,8 @@ def test_a_lookup_in_something_else_is_noted_and_left_alone() -> None:
     result = converted(text)
     assert result.converted == text
     assert [f.state for f in result.findings] == [State.NOTED]
+    named = converted(text.replace("table, ids)\n", "ids=ids, params=table)\n"))
+    assert [f.message for f in named.findings] == [f.message for f in result.findings]
 
 
 def test_deleting_the_name_and_declaring_it_global_are_no_uses() -> None:

@@ -89,6 +89,14 @@ WRITTEN = {
         + "sok.all2all_dense_embedding(item, tf.reshape(a, [-1])), tf.concat([tf.shape(b), [8]], 0))\n",
         "out = tf.reshape(sparse_lookup(item, tf.reshape(a, [-1])), tf.concat([tf.shape(b), [8]], 0))\n",
     ),
+    "lists of two lengths": (
+        MADE + "out = sok.lookup_sparse([item, item], [a])\n",
+        "out = grouped_embedding_lookup_sparse(zip([item, item], [a], strict=True), every_row=True)\n",
+    ),
+    "how many there are, and a scope that means nothing": (
+        MADE + "tables = [item]\nn = len(tables)\nwith sok.OptimizerScope(tables):\n    n += 1\n",
+        "n = len(tables)\nwith nullcontext():\n    n += 1\n",
+    ),
     "in loops": (
         "tables = [sok.DynamicVariable(dimension=d, initializer='0.5') for d in dims]\n"
         "for table, one in zip(tables, ids):\n    rows.append(sok.lookup_sparse(table, one))\n",
@@ -282,19 +290,29 @@ def test_what_keeps_a_file_is_said_with_the_remedy(code: str, message: str, acti
     assert {table.verdict for table in result.tables} == {State.UNSUPPORTED}
 
 
+OTHERS = "the files that train the tables of this one are converted as well"
 ASSUMED = {
-    "all of a model": "tables, others = sok.filter_variables(model.trainable_variables)\n",
-    "a list of a model": "class M:\n    def __init__(self):\n        self.t = item\n\n"
-    "grads = tape.gradient(loss, m.weights)\n",
-    "a step of another file": "class M:\n    def __init__(self):\n        self.t = item\n",
-    "a list of a graph": "grads = tf.gradients(loss, tf.compat.v1.trainable_variables())\n",
+    "all of a model": (
+        "tables, others = sok.filter_variables(model.trainable_variables)\n",
+        ["`model.trainable_variables` has all tables that the program makes"],
+    ),
+    "a list of a model": (
+        "class M:\n    def __init__(self):\n        self.t = item\n\ngrads = tape.gradient(loss, m.weights)\n",
+        [OTHERS, "`m.weights` is read for its dense variables only"],
+    ),
+    "a step of another file": ("class M:\n    def __init__(self):\n        self.t = item\n", [OTHERS]),
+    "a list of a graph": (
+        "grads = tf.gradients(loss, tf.compat.v1.trainable_variables())\n",
+        ["`tf.compat.v1.trainable_variables()` is read for its dense variables only"],
+    ),
 }
 
 
-@pytest.mark.parametrize("more", ASSUMED.values(), ids=ASSUMED)
-def test_an_assumption_is_asked_for(more: str) -> None:
+@pytest.mark.parametrize(("more", "assumptions"), ASSUMED.values(), ids=ASSUMED)
+def test_an_assumption_is_asked_for(more: str, assumptions: list[str]) -> None:
     result = _converted(START + MADE + more)
     assert not result.changed
+    assert {one for f in result.findings for one in f.assumptions} == set(assumptions)
     assert {table.verdict for table in result.tables} == {State.SUGGESTED}, _said(result)
     assumed = _converted(START + MADE + more, assume=True)
     assert assumed.changed

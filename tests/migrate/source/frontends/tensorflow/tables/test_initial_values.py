@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.source.converting import HEAD, converted, reasons
+from tests.support.source.converting import HEAD, LOOKUP, STEP, converted, reasons
 from tests.support.source.projects import convert, importable, same_training, verdicts, write
 from tests.support.source.projects import reasons as reasons_of
 
@@ -295,3 +295,9 @@ def test_an_attribute_that_another_file_sets_is_a_branch(tmp_path: Path, place: 
         assert set(verdicts(results).values()) == {verdict}, reasons_of(results)
         if verdict == "applied":
             same_training(root, results)
+
+
+def test_a_bound_is_computed_of_sizes_as_they_are_written() -> None:
+    made = "tf.contrib.layers.xavier_initializer(uniform=False)"
+    text = HEAD + f'W = tf.get_variable("w", [n, k if big else 8], initializer={made})\n' + LOOKUP + STEP
+    assert "stddev=(2.6 / (n + (k if big else 8))) ** 0.5" in converted(text).converted

@@ -18,6 +18,7 @@ BASE = HEAD + (
 )
 GET = MADE.strip().removeprefix("W = ")
 NEW = 'tf.Variable(tf.zeros([9, 4]), name="w")'
+NAMED = "def f(n):\n    return " + GET.replace('"w"', '"a_" + n + "_c"') + "\n"
 PAD = "W = tf.concat([tf.zeros([1, 4]), W[1:, :]], 0)\n"
 SEVERAL = "may run several times"
 CASES = {
@@ -32,6 +33,27 @@ CASES = {
         HEAD + 'with tf.variable_scope("emb") as sc:\n    ' + MADE + LOOKUP + "for n in names:\n    "
         "with tf.variable_scope(sc, reuse=True):\n        x += tf.nn.l2_loss(tf.get_variable(n))\n",
         "its name is computed",
+    ),
+    "computed name and a fixed one, alike as tables": (
+        HEAD + NAMED + 'with tf.variable_scope("a"):\n    V = ' + GET.replace('"w"', '"b_c"') + "\n"
+        "x = tf.gather(f(n), ids) + tf.gather(V, ids)\n",
+        "may be a table of the same name",
+    ),
+    "two computed names, alike as tables": (
+        HEAD + NAMED + 'def g(n):\n    with tf.variable_scope("a"):\n        return ' + GET.replace('"w"', '"b" + n')
+        + "\nx = tf.gather(f(n), ids) + tf.gather(g(m), ids)\n",
+        "may be a table of the same name",
+    ),
+    "computed name that another variable has": (
+        HEAD + "def f(n):\n    " + SCOPE.format('"s"') + "    return " + GET.replace('"w"', '"a_" + n')
+        + "\ndef g():\n    " + SCOPE.format('"s"') + '    return tf.get_variable("a_b", [9, 4])\n'
+        "x = tf.gather(f(n), ids) + tf.reduce_sum(g())\n",
+        "may be the same one",
+    ),
+    "computed name in a scope that is not known": (
+        HEAD + "def make(n):\n    " + SCOPE.format("q") + '    return tf.get_variable("x_" + n, [9, 4])\n'
+        'with tf.variable_scope("s"):\n    W = ' + GET.replace('"w"', '"x_w"') + "\n" + LOOKUP + "V = make(n)\n",
+        "it may reuse `x_w`",
     ),
     "padded alias": (HEAD + MADE + "W0 = W\n" + PAD + LOOKUP + "f = tf.nn.embedding_lookup(W0, ids)\n", "another name"),
     "padded attribute": (
@@ -73,6 +95,29 @@ def test_ordinary_scopes_and_callers_hinder_nothing(name: str) -> None:
     assert "create_table(" in converted(ORDINARY[name], assume=True).converted, reasons(
         converted(ORDINARY[name], assume=True)
     )
+
+
+OF_MODEL = (
+    "class M:\n    @property\n    def e(self):\n        {0}        return tf.nn.embedding_lookup(W, ids)\n"
+    "m = M()\nwith tf.variable_scope('a'):\n    loss = {1}\n"
+)
+ONCE = "def once(f):\n    def g(*a):\n        return f(*a)\n    return g\n@once\n"
+#: What makes a variable -> the name of its table.
+TOLD = {
+    "a graph, a session, a device, a file": (ORDINARY["graph, session, device, file"], 'name="a_w"'),
+    "a property": (HEAD + OF_MODEL.format(MADE, "tf.reduce_sum(m.e)") + STEP, 'name="a_w"'),
+    "a property that is read twice": (
+        HEAD + OF_MODEL.format(f"W = {NEW}\n", "tf.reduce_sum(m.e) + m.e") + STEP, 'name=unique_name("w")'),
+    "a decorator that calls once": (
+        HEAD + ONCE + f"def build(x):\n    W = {NEW}\n    return tf.nn.embedding_lookup(W, x)\ne = build(ids)\n" + STEP,
+        'name="w"',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "name"), TOLD.values(), ids=TOLD)
+def test_the_name_of_a_table_is_told_from_what_surely_runs(text: str, name: str) -> None:
+    assert f"{name}, " in converted(text).converted, reasons(converted(text))
 
 
 ROWS = MADE + "e = tf.gather(W, [1, 2])\n"

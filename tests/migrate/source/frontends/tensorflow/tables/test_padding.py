@@ -48,6 +48,10 @@ def test_a_last_row_needs_the_number_of_rows_where_it_is_looked_up() -> None:
     result = converted(text + STEP)
     assert result.converted == text + STEP
     assert "look up where the table is made" in reasons(result)
+    here = (
+        text.replace("    def look(ids):\n    ", "").replace("    return look\n", "").replace("make(n)", "make(n, ids)")
+    )
+    assert "sparse_lookup(P, tf.minimum(ids, n - 1)), tf.expand_dims(" in converted(here + STEP).converted
 
 
 def test_lines_go_and_comments_stay() -> None:

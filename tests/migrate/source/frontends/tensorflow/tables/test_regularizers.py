@@ -136,6 +136,22 @@ def test_a_term_that_has_no_place_keeps_the_table(text: str) -> None:
     assert "`regularizer=" in reasons(result)
 
 
+BY_PLACE = 'W = tf.get_variable("w", [9, 4], tf.float32, tf.zeros_initializer(), r)\n'
+KEY = "loss += tf.add_n(tf.get_collection({}))\n"
+
+
+@pytest.mark.parametrize("text", [BY_PLACE + LOOKUP + READ, WITH + LOOKUP + KEY.format("key")], ids=["place", "key"])
+def test_a_regularizer_by_its_place_and_a_key_that_is_computed_count_as_well(text: str) -> None:
+    result = converted(HEAD + R + text + STEP)
+    assert not result.changed
+    assert "acts on the whole table" in reasons(result)
+
+
+def test_another_collection_is_not_that_of_the_regularizers() -> None:
+    result = converted(HEAD + R + WITH + LOOKUP + KEY.format('"mine"') + STEP)
+    assert {table.applicability for table in result.tables} == {Applicability.EXACT}, reasons(result)
+
+
 def test_another_file_that_reads_them(tmp_path: Path) -> None:
     made = f"    W = tf.get_variable('w', [8, 4], regularizer={L2})\n    e = tf.nn.embedding_lookup(W, ids)\n"
     net = f"{HEAD}def net(ids):\n{made}    return e\n"

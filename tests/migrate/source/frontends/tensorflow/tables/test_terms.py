@@ -22,6 +22,9 @@ TERMS = {
     "tf.norm(item_table, ord=1)": "tf.norm(tf.gather(item_table, tf.unique(item)[0]), ord=1)",
     "tf.norm(tensor=item_table)": "tf.norm(tf.gather(item_table, tf.unique(item)[0]))",
     "0.1 * tf.reduce_sum(item_table ** 2)": "0.1 * tf.reduce_sum(tf.gather(item_table, tf.unique(item)[0]) ** 2)",
+    "0.1 * tf.reduce_sum(tf.multiply(item_table, item_table))": (
+        "0.1 * tf.reduce_sum(tf.gather(item_table, tf.unique(item)[0]) ** 2)"
+    ),
     "tf.keras.regularizers.l2(0.1)(item_table)": "0.1 * tf.reduce_sum(tf.gather(item_table, tf.unique(item)[0]) ** 2)",
 }
 TRAIN = "\ntrain_op = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss, step)"
@@ -108,6 +111,7 @@ STAYS = {
     "an axis": ("loss += tf.reduce_sum(tf.square(W), 1)\n", "every row"),
     "norm of rows": ("n = tf.norm(W, axis=1)\n", "every row"),
     "another order": ("n = tf.norm(W, ord=np.inf)\n", "every row"),
+    "a product of two": ("loss += tf.reduce_sum(tf.multiply(W, U))\n", "whole"),
     "distance of two tables": ("n = tf.nn.l2_loss(W - U)\n", "whole"),
     "a later lookup": ("loss += tf.nn.l2_loss(W)\nf = tf.nn.embedding_lookup(W, more)\n", "before a lookup"),
     "a lookup in each turn": (

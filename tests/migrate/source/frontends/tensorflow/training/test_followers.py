@@ -258,6 +258,8 @@ STAYS = {
     "all variables start from a checkpoint": ('tf.train.init_from_checkpoint(DIR, {"/": "/"})', "starts this variable"),
     "it starts from a checkpoint": ('tf.train.init_from_checkpoint(DIR, {"old": "w"})', "starts this variable"),
     "an unknown mapping": ("tf.train.init_from_checkpoint(DIR, found)", "starts this variable"),
+    "a mapping among other arguments": ("tf.train.init_from_checkpoint(*found)", "starts this variable"),
+    "no mapping": ("tf.train.init_from_checkpoint(DIR)", "starts this variable"),
     "all of an Estimator": ("tf.estimator.Estimator(f, DIR, warm_start_from=old)", "starts this variable"),
     "a pattern": (
         'tf.estimator.Estimator(f, DIR, warm_start_from=tf.estimator.WarmStartSettings(old, "[vw]"))',

@@ -26,6 +26,11 @@ MOVES = {
     "values and a literal key": (
         DICT + 'e = tf.gather(W["b"], ids["b"])\nfor w in W.values():\n    e += tf.gather(w, 1)\n', 1),
     "sorted items": (DICT + "e = sum(tf.gather(w, ids[n]) for n, w in sorted(W.items()))\n", 1),
+    "pairs that are sorted": (
+        f'e = 0.0\nfor n, w in sorted([("b", {B}), ("a", {A})]):\n    e += tf.gather(w, ids[n])\n', 2),
+    "values and items by six": (
+        DICT + 'import six\ne = tf.gather(W["b"], ids["b"])\nfor n, w in six.iteritems(W):\n'
+        "    e += tf.gather(w, ids[n])\nfor w in six.itervalues(W):\n    e += tf.gather(w, 1)\n", 1),
     "get": (DICT + 'e = tf.gather(W.get("a"), ids["a"])\nprint(len(W), "a" in W)\n', 1),
     "list comprehension": (LIST + "e = 0.0\n" + PAIRS, 1),
     "enumerate": (LIST + "e = 0.0\nfor i, w in enumerate(W[1:]):\n    e += tf.gather(w, [i, 1, 1])\n", 1),
@@ -72,8 +77,8 @@ MOVES = {
 
 #: Those of which the original and what it becomes are run: one of each way that members come in and out.
 RUN = (
-    "items", "enumerate", "append", "filled list", "setdefault", "cache", "lru_cache", "unpacked later",
-    "beside a dense one", "returned pair", "attribute of another method", "made where none is given",
+    "items", "values and items by six", "enumerate", "append", "filled list", "setdefault", "cache", "lru_cache",
+    "unpacked later", "beside a dense one", "returned pair", "attribute of another method", "made where none is given",
     "chosen members", "gather by places",
 )  # fmt: skip
 

@@ -120,6 +120,49 @@ def test_a_program_that_is_converted_in_part_is_a_finding(tmp_path: Path) -> Non
     assert not reasons(apart), "a step of another program"
 
 
+def test_a_folder_without_an_init_is_a_package_to_a_relative_import(tmp_path: Path) -> None:
+    main = (
+        SPLIT["minimize"]
+        .replace("from model import Model", "from .nets import model")
+        .replace("= Model(", "= model.Model(")
+    )
+    results = convert(write(tmp_path, {"pkg/__init__.py": "", "pkg/nets/model.py": PLAIN, "pkg/main.py": main}))
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+
+
+def test_tensorflow_by_a_module_of_its_own_for_it(tmp_path: Path) -> None:
+    ours = PLAIN.replace(HEAD, "import tensorflow\nfrom compat import tf\n")
+    files = {"compat.py": "from tensorflow.compat import v1 as tf\n", "model.py": ours, "main.py": SPLIT["minimize"]}
+    results = convert(write(tmp_path, files))
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+
+
+NET = HEAD + (
+    'class Net:\n    def build(self, ids):\n        W = tf.get_variable("w", [8, 4])\n'
+    "        return tf.nn.embedding_lookup(W, ids)\n"
+)
+OBJECTS = "model = Net()\nmodels = [model]\ndef make():\n    return model\n"
+STEP = "op = tf.train.AdagradOptimizer(0.3).minimize(loss)\n"
+
+
+def test_a_method_of_the_same_name_of_another_class_is_no_caller(tmp_path: Path) -> None:
+    main = HEAD + (
+        "from net import Net\nclass Other:\n    def build(self, x):\n        return x\n    def run(self):\n"
+        '        with tf.variable_scope("b"):\n            return self.build(1)\n'
+        'with tf.variable_scope("a"):\n    loss = tf.reduce_sum(Net().build(ids))\n' + STEP
+    )
+    results = convert(write(tmp_path, {"net.py": NET, "main.py": main}))
+    assert 'name="a_w"' in results["net.py"].converted, reasons(results)
+
+
+@pytest.mark.parametrize("made", ["net.Net()", "net.model", "net.models[0]", "net.make()"])
+def test_an_object_of_another_file_makes_a_table_in_each_scope(made: str, tmp_path: Path) -> None:
+    main = HEAD + "import net\nloss = 0.0\n"
+    main += "".join(f'with tf.variable_scope("{n}"):\n    loss += tf.reduce_sum({made}.build(ids))\n' for n in "ab")
+    results = convert(write(tmp_path, {"net.py": NET + OBJECTS, "main.py": main + STEP}))
+    assert 'name=scoped_name("w")' in results["net.py"].converted, reasons(results)
+
+
 def test_without_the_importer_the_training_is_not_known(tmp_path: Path) -> None:
     root = write(tmp_path / "p", {"model.py": PLAIN, "main.py": SPLIT["minimize"]})
     alone = convert(root / "model.py")

@@ -98,6 +98,8 @@ REFUSED = {
     "all variables": "def decay(l2):\n    return l2 * " + SUM.format("tf.global_variables() if 'b' not in v.name"),
     "their collection": "def decay(l2):\n    g = tf.get_default_graph()\n    return l2 * "
     + SUM.format("g.get_collection(tf.GraphKeys.GLOBAL_VARIABLES) if v.trainable"),
+    "each set into another": "def decay(l2):\n    for v in tf.global_variables():\n        tf.assign(b, v)\n"
+    "    return l2\n",
     "a list of them": "def decay(l2):\n    kept = []\n    for v in tf.global_variables():\n"
     "        kept.append(v)\n    return l2 * " + SUM.format("kept"),
 }
@@ -152,6 +154,13 @@ def test_a_name_of_a_function_that_is_only_called_is_followed(tmp_path: Path) ->
     helper = HEAD + "def decay(l2):\n    get = tf.trainable_variables\n    return l2 * " + SUM.format("get()")
     found = reasons(convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper})))
     assert "sums over all trainable variables" in found and "hands on" not in found
+
+
+def test_the_list_of_an_object_that_is_not_known_is_a_doubt(tmp_path: Path) -> None:
+    helper = HEAD + "def decay(l2, model=None):\n    return l2 if model is None else use(model.trainable_variables)\n"
+    results = convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper}))
+    assert verdicts(results) == {"w": "suggested"}
+    assert "hands on `model.trainable_variables`, which lists variables" in reasons(results)
 
 
 def test_variables_of_a_layer_are_no_list_of_all(tmp_path: Path) -> None:
