@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from migrate.source.flow.attributes import Attributes, decorators
+from migrate.source.flow.attributes import OF_CLASS, STATIC, Attributes, decorators
 from migrate.source.flow.definitions import parameters_of
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.program import Program
@@ -211,11 +211,46 @@ class Calls:
         node = function.node
         assert isinstance(node, cst.FunctionDef | cst.Lambda)
         names = parameters_of(node.params)
+        cls = self._class_of(node)
         if receiver is not None and names:
             self.graph.put(self.program.definition(names[0].name), receiver)
             names = names[1:]
+        elif cls is not None and names:
+            self.graph.edge(self.instances(cls), self.program.definition(names[0].name))
+            names = names[1:]
         for one in names:
             self.graph.put(self.program.definition(one.name), self.program.unknown(one, reason))
+
+    def _class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """Return the class of which a function is a method that gets an object."""
+        block = self.program.home(node).parent(node)
+        cls = self.program.home(node).parent(block) if block is not None else None
+        if not isinstance(cls, cst.ClassDef) or not isinstance(node, cst.FunctionDef):
+            return None
+        return None if {*decorators(node)} & {*STATIC, *OF_CLASS} else cls
+
+    def instances(self, cls: cst.ClassDef) -> Variable:
+        """Return the variable of the objects of a class that are made in the program, those of its heirs included."""
+        return self.program.named(("instances", cls))
+
+    def _is_instance(self, made: Value, cls: Class) -> None:
+        """Note an object as one of its class and of the bases of that."""
+        assert isinstance(cls.node, cst.ClassDef)
+        variable = self.instances(cls.node)
+        if made in variable.values:
+            return
+        self.graph.put(variable, made)
+        for base in cls.node.bases:
+            self.graph.watch(
+                self.program.moved(base.value),
+                lambda one: self._is_instance(made, one) if isinstance(one, Class) else None,
+            )
+
+    def open_object(self, cls: cst.ClassDef) -> None:
+        """Let code that is not seen make an object of a class."""
+        value = self.program.cls(cls)
+        made = self.program.holder(cls, "object", "open", value)
+        self._is_instance(made, value)
 
     # Objects
 
@@ -227,6 +262,7 @@ class Calls:
             return
         made = program.holder(site, "object", cls.node, cls)
         self.graph.put(out, made)
+        self._is_instance(made, cls)
         program.entered.setdefault(cls.node, set()).add(site)
         constructor = program.named(("constructor", id(made)))
         self.attributes.member(cls, "__init__", constructor, made, site)

@@ -67,7 +67,7 @@ class Expressions:
             self.calls.attributes.outside(starred, out, node)
         elif tree.scope(node) is not None and node.value in program.definitions[id(tree.module)].reaching:
             return
-        elif node.value in _NAMES and not _star_import(tree.imports):
+        elif node.value in _NAMES:  # star imports are taken to leave Python's own names alone
             self.graph.put(out, program.symbol(f"builtins.{node.value}"))
         else:
             self.graph.put(out, program.unknown(node, f"nothing that is read binds `{node.value}`"))
@@ -281,10 +281,6 @@ def _yields(node: cst.CSTNode) -> bool:
         if not isinstance(one, cst.Lambda | cst.FunctionDef):
             pending += children(one)
     return False
-
-
-def _star_import(imports: list[cst.Import | cst.ImportFrom]) -> bool:
-    return any(isinstance(one.names, cst.ImportStar) for one in imports)
 
 
 _READERS: dict[type, Callable[..., None]] = {

@@ -88,17 +88,11 @@ class ValueFlow:
         return len(tree.names.get(name, ())) > 1 or bool(tree.attributes.get(name))
 
     def _open_one(self, node: cst.FunctionDef) -> None:
-        program = self._program
-        reason = "nothing that is read calls the function"
-        cls = program.home(node).enclosing(node, cst.ClassDef)
-        inside = program.home(node).enclosing(node, cst.FunctionDef)
-        value = program.function(node)
-        if cls is None or (inside is not None and program.home(node).contains(cls, inside)):
-            self._calls.open(value, reason)
-            return
-        receiver = program.holder(cls, "object", "open", program.cls(cls))
-        self._calls.open(self._calls.attributes.bound(value, receiver), reason)
-        program.function(node).open = True
+        """Let code that is not seen call a function; a method then with any object of its class."""
+        cls = self._program.home(node).enclosing(node, cst.ClassDef)
+        if cls is not None and cls not in self._program.entered:
+            self._calls.open_object(cls)
+        self._calls.open(self._program.function(node), "nothing that is read calls the function")
 
     # Questions
 
