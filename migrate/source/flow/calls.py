@@ -191,6 +191,10 @@ class Calls:
 
     def open(self, value: Value, reason: str) -> None:
         """Let code that is not seen call what a value is, with anything."""
+        key = ("opened", value)
+        if key in self.program.asked:
+            return
+        self.program.asked.add(key)
         if isinstance(value, Bound):
             self._open(value.function, reason, value.receiver)
         elif isinstance(value, Function):

@@ -265,7 +265,7 @@ def _default_dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Va
     _dict(calls, arguments[1:], site, out)
     made = calls.program.holder(site, "dict", "built")
     for one in arguments[:1]:
-        calls.call(one.variable, (), site, calls.program.written(made, ANY))
+        calls.call(one.variable, (), one.node or site, calls.program.written(made, ANY))
 
 
 def _namespace(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:

@@ -29,6 +29,7 @@ from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.reuse import may_reuse
 from migrate.source.frontends.tensorflow.scoped import NUMBERED, check_scope
 from migrate.source.frontends.tensorflow.terms import check_terms
+from migrate.source.frontends.tensorflow.unseen_uses import check_unseen_uses
 from migrate.source.frontends.tensorflow.values import assigned_value, is_defined, only_declares
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop, runs
 
@@ -125,6 +126,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     check_parts(file, table)
     _check_runs(file, creation, table)
     _check_inner_graphs(file, table)
+    check_unseen_uses(file, table, lambda node: rule.use(file, node) or _classify(file, node))
     return table
 
 
