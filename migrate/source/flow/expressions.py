@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 import libcst as cst
@@ -49,7 +49,19 @@ class Expressions:
 
     def _computed(self, node: cst.BaseExpression, out: Variable) -> None:
         self.parts(node)
+        if isinstance(node, cst.Comparison):
+            self._operators(node, [node.left, *(one.comparator for one in node.comparisons)])
         self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
+
+    def _operators(self, node: cst.BaseExpression, sides: Sequence[cst.BaseExpression]) -> None:
+        """Let methods behind operators get the other sides: what they do with them is not followed."""
+
+        def found(value: Value) -> None:
+            if isinstance(value, Holder) and value.cls is not None and value.kind == "object":
+                self.program.given.update(sides)
+
+        for side in sides:
+            self.graph.watch(self.program.value_of(side), found)
 
     def _name(self, node: cst.Name, out: Variable) -> None:
         program = self.program
@@ -177,6 +189,7 @@ class Expressions:
             loop = loop.inner_for_in
 
     def _operation(self, node: cst.BinaryOperation, out: Variable) -> None:
+        self._operators(node, [node.left, node.right])
         for side in (node.left, node.right):
             self.graph.watch(self.program.value_of(side), lambda value: self._operand(node, value, out))
 

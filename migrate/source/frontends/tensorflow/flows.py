@@ -63,3 +63,14 @@ def symbol_of(value: Value) -> str | None:
 def symbols_of(values: Iterable[Value]) -> set[str | None]:
     """Return these names of several values."""
     return {symbol_of(value) for value in values}
+
+
+def only_asks(file: File, use: cst.BaseExpression) -> bool:
+    """True where it is only asked whether a value is there, or where it is thrown away."""
+    around = file.tree.parent(use)
+    if isinstance(around, cst.ComparisonTarget):
+        around = file.tree.parent(around)
+    if isinstance(around, cst.Comparison):
+        return all(isinstance(one.operator, cst.Is | cst.IsNot) for one in around.comparisons)
+    is_not = isinstance(around, cst.UnaryOperation) and isinstance(around.operator, cst.Not)
+    return is_not or isinstance(around, cst.If | cst.Assert | cst.Expr)

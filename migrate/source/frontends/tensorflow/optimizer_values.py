@@ -11,14 +11,11 @@ import libcst as cst
 from libcst.metadata import FunctionScope, GlobalScope
 
 from migrate.source.flow import Computed, Constant, Result
-from migrate.source.frontends.tensorflow.flows import flow_of, known_values, symbol_of
+from migrate.source.frontends.tensorflow.flows import flow_of, known_values, only_asks, symbol_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.shapes import reads_plainly
 from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.values import is_fixed, is_target, scope_of_name, self_class
-
-#: Parents of an expression that only ask whether it is there.
-ASKS = cst.ComparisonTarget | cst.Comparison | cst.If | cst.Assert | cst.UnaryOperation | cst.Expr
 
 
 def maker_of(
@@ -58,7 +55,7 @@ def _is_harmless(file: File, use: cst.BaseExpression, training: Container[str], 
         call = file.tree.parent(around)
         called = isinstance(call, cst.Call) and call.func is around
         return around.attr.value in harmless or (called and around.attr.value in training)
-    return isinstance(around, ASKS) or prints(file, use)
+    return only_asks(file, use) or prints(file, use)
 
 
 def means_the_same(file: File, node: cst.BaseExpression, there: cst.CSTNode) -> bool:

@@ -12,7 +12,7 @@ import libcst as cst
 
 from migrate.source.flow import Result
 from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Stop, Table
-from migrate.source.frontends.tensorflow.flows import flow_of
+from migrate.source.frontends.tensorflow.flows import flow_of, only_asks
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.mentioned import RULE
 
@@ -31,7 +31,7 @@ def check_unseen_uses(file: File, table: Table, classify: Classify) -> None:
         if not isinstance(value, Result) or value.node is not call:
             continue
         for use in flow.uses(value):
-            if id(use) in known or _only_asks(file, use) or _is_member(file, use, table.holders):
+            if id(use) in known or only_asks(file, use) or _is_member(file, use, table.holders):
                 continue
             # What becomes of a list that is understood is said of the list.
             if any(file.tree.contains(one, place) for place in (use, *flow.path(value, use)) for one in seen):
@@ -41,12 +41,6 @@ def check_unseen_uses(file: File, table: Table, classify: Classify) -> None:
                 does = _other_way(file, table, use)
             if isinstance(does, Stop):
                 table.stops.append(does)
-
-
-def _only_asks(file: File, use: cst.BaseExpression) -> bool:
-    """True where it is only asked whether it is there, or its value is thrown away."""
-    kinds = cst.ComparisonTarget | cst.Comparison | cst.If | cst.Assert | cst.UnaryOperation | cst.Expr
-    return isinstance(file.tree.parent(use), kinds)
 
 
 def _is_member(file: File, use: cst.BaseExpression, holders: Sequence[cst.BaseExpression]) -> bool:
