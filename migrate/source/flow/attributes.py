@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import libcst as cst
@@ -10,6 +10,7 @@ import libcst as cst
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import (
+    ANY,
     Above,
     Bound,
     Class,
@@ -35,8 +36,8 @@ PLAIN_BASES = {
     "builtins.Exception", "builtins.ValueError", "six.with_metaclass",
 }  # fmt: skip
 
-#: Runs a function with an object as its only argument: what a property is given by `calls`.
-Enter = Callable[[Program, Function, Value, cst.CSTNode, Variable], None]
+#: Calls what a variable may be: the callee, its arguments, where it stands, and where its result goes.
+Run = Callable[[Variable, Sequence[Variable], cst.CSTNode, Variable], None]
 
 
 def decorators(function: cst.FunctionDef | cst.ClassDef) -> list[str]:
@@ -57,13 +58,18 @@ def is_property(function: Function) -> bool:
     return isinstance(function.node, cst.FunctionDef) and any(one in PROPERTY for one in decorators(function.node))
 
 
-class Attributes:
-    """Reads and writes attributes; `enter` runs a property."""
+def _is_of_class(node: cst.CSTNode | None) -> bool:
+    """True for methods that get the class without being told so."""
+    return isinstance(node, cst.FunctionDef) and node.name.value in {"__init_subclass__", "__class_getitem__"}
 
-    def __init__(self, program: Program, enter: Enter) -> None:
+
+class Attributes:
+    """Reads and writes attributes; `run` calls the methods that do so."""
+
+    def __init__(self, program: Program, run: Run) -> None:
         self.program = program
         self.graph = program.graph
-        self._enter = enter
+        self._run = run
 
     def load(self, base: Variable, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let `out` be all that `base.name` may be."""
@@ -83,6 +89,8 @@ class Attributes:
             self.graph.edge(program.read(value, name), out)
             if name == "__dict__":
                 self.graph.put(out, self.fields(value))
+            if name == "__class__" and value.cls is not None:
+                self.graph.put(out, value.cls)
             if value.kind == "record" and name in {"_replace", "_asdict"}:
                 self.graph.put(out, self._member(value, name, node))
             if value.cls is not None:
@@ -95,7 +103,7 @@ class Attributes:
                 self.graph.put(out, program.made(("of class", node), lambda: Computed(node)))
             self.member(value, name, out, None, node)
         elif isinstance(value, Above):
-            for base in self._bases(value.cls):
+            for base in self.bases(value.cls):
                 self._of_base(base, name, out, value.receiver, node)
         elif isinstance(value, Bound) and name == "__self__":
             self.graph.put(out, value.receiver)
@@ -120,17 +128,37 @@ class Attributes:
 
     def _by_text(self, value: Holder, cls: Class, out: Variable, node: cst.CSTNode) -> None:
         """Let attributes of a class with `__getattr__` be anything."""
-        for special in ("__getattr__", "__getattribute__"):
-            found = self.program.named((special, id(value)))
-            self.member(cls, special, found, value, cls.node or node)
-            self.graph.watch(
-                found,
-                lambda one: (
-                    self.graph.put(out, self.program.unknown(node, "a method of its class gives its attributes"))
-                    if isinstance(one, Bound)
-                    else None
-                ),
-            )
+        for special in ("__getattr__", "__getattribute__", "__setattr__"):
+            self._decides(special, value, out, node, "a method of its class gives its attributes")
+
+    def special(self, value: Holder, name: str) -> Variable:
+        """Return the variable of a method of an object that Python runs by itself."""
+        assert value.cls is not None and value.cls.node is not None
+        found = self.program.named(("special", name, id(value)))
+        self.member(value.cls, name, found, value, value.cls.node)
+        return found
+
+    def _own(self, value: Holder, name: str) -> Variable:
+        """Return the same variable without what code that is not seen brings."""
+        own = self.program.named(("own special", name, id(value)))
+        if self._is_new(("own special", name, id(value))):
+            found = self.special(value, name)
+            self.graph.watch(found, lambda one: self.graph.put(own, one) if isinstance(one, Bound | Function) else None)
+        return own
+
+    def _is_new(self, key: tuple[object, ...]) -> bool:
+        new = key not in self.program.asked
+        self.program.asked.add(key)
+        return new
+
+    def _decides(self, special: str, value: Holder, out: Variable, node: cst.CSTNode, reason: str) -> None:
+        """Let `out` be anything where the class of an object has such a method."""
+
+        def found(one: Value) -> None:
+            if isinstance(one, Bound | Function):
+                self.graph.put(out, self.program.unknown(node, reason))
+
+        self.graph.watch(self.special(value, special), found)
 
     def _member(self, value: Value, name: str, node: cst.CSTNode) -> Value:
         known = None if isinstance(value, Member) else value
@@ -145,6 +173,7 @@ class Attributes:
         found = program.outside(program.home(node), name)
         if found is None:
             self.graph.put(out, program.symbol(name))
+            self.graph.edge(program.patched(name), out)
             return
         tree, rest = found
         if not rest:
@@ -177,11 +206,13 @@ class Attributes:
         own = program.class_attribute(cls, name)
         if own is not None:
             self.graph.watch(own, found)
+        if own is not None and program.hides(cls, name):
             return
-        for base in self._bases(cls):
+        for base in self.bases(cls):
             self._of_base(base, name, out, receiver, node)
 
-    def _bases(self, cls: Class) -> list[Variable]:
+    def bases(self, cls: Class) -> list[Variable]:
+        """Return the variables of the bases of a class."""
         assert isinstance(cls.node, cst.ClassDef)
         return [self.program.moved(base.value) for base in cls.node.bases]
 
@@ -195,19 +226,23 @@ class Attributes:
         self.graph.watch(base, found)
 
     def _bind(self, value: Value, cls: Class, receiver: Value | None, out: Variable, node: cst.CSTNode) -> None:
-        if not isinstance(value, Function) or not isinstance(value.node, cst.FunctionDef):
+        if isinstance(value, Holder) and value.kind == "object" and value.cls is not None:
+            self._decides("__get__", value, out, node, "a descriptor gives the attribute")
+        if not isinstance(value, Function):
             self.graph.put(out, value)
             return
-        how = set(decorators(value.node))
+        how = set(decorators(value.node)) if isinstance(value.node, cst.FunctionDef) else set()
         if how & STATIC:
             self.graph.put(out, value)
-        elif how & OF_CLASS:
-            owner = receiver.cls if isinstance(receiver, Holder) and receiver.cls is not None else cls
-            self.graph.put(out, self.bound(value, owner))
-        elif receiver is None:
+        elif how & OF_CLASS or _is_of_class(value.node):
+            owner = receiver.cls if isinstance(receiver, Holder) and receiver.cls is not None else receiver
+            self.graph.put(out, self.bound(value, owner if isinstance(owner, Class) else cls))
+        elif receiver is None or isinstance(receiver, Class):
             self.graph.put(out, value)
         elif how & PROPERTY:
-            self._enter(self.program, value, receiver, node, out)
+            method = self.program.named(("property", value, receiver))
+            self.graph.put(method, self.bound(value, receiver))
+            self._run(method, (), node, out)
         else:
             self.graph.put(out, self.bound(value, receiver))
 
@@ -226,10 +261,22 @@ class Attributes:
             self.graph.edge(value, program.module_name(program.homes[id(holder.node)], name))
         elif isinstance(holder, Holder | Class | Function):
             self.graph.edge(value, program.written(holder, name))
+            if name in {"__class__", "__bases__", "__dict__", "__mro__"}:
+                unknown = program.unknown(holder.node, "what it has is replaced as a whole")
+                self.graph.put(program.written(holder, ANY), unknown)
             if isinstance(holder, Holder) and holder.cls is not None:
                 self._setters(holder.cls, holder, name, value)
-        elif source is not None:
-            program.given.add(source)
+                site = holder.cls.node or cst.Name("_")
+                self._run(self._own(holder, "__setattr__"), (Variable(), value), site, Variable())
+                self._descriptors(holder.cls, holder, name, value)
+        else:
+            if isinstance(holder, Symbol):
+                self.graph.edge(value, program.patched(f"{holder.name}.{name}"))
+            elif program.reflecting:
+                for tree in program.trees:
+                    self.graph.edge(value, program.module_name(tree, name))
+            if source is not None:
+                program.given.add(source)
 
     def _setters(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
         """Run `@name.setter` methods."""
@@ -245,7 +292,21 @@ class Attributes:
                 if len(parameters) == 2:
                     self.graph.put(self.program.definition(parameters[0].name), receiver)
                     self.graph.edge(value, self.program.definition(parameters[1].name))
-        for base in self._bases(cls):
+        for base in self.bases(cls):
             self.graph.watch(
                 base, lambda one: self._setters(one, receiver, name, value) if isinstance(one, Class) else None
             )
+
+    def _descriptors(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
+        """Run `__set__` of what the class has under that name."""
+        there = self.program.named(("of class", cls, name))
+        site = cls.node or cst.Name("_")
+        self.member(cls, name, there, None, site)
+
+        def found(one: Value) -> None:
+            if isinstance(one, Holder) and one.kind == "object" and one.cls is not None:
+                given = self.program.named(("alone", receiver))
+                self.graph.put(given, receiver)
+                self._run(self._own(one, "__set__"), (given, value), site, Variable())
+
+        self.graph.watch(there, found)

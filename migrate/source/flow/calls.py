@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import libcst as cst
 
@@ -30,6 +31,14 @@ from migrate.source.flow.values import (
 
 CONTEXTS = {"contextmanager", "contextlib.contextmanager"}
 DATACLASS = {"dataclass", "dataclasses.dataclass"}
+#: Methods that are run where they are used; the other ones with two underscores may run at any time.
+FOLLOWED = {
+    "__aenter__", "__aexit__", "__aiter__", "__anext__", "__call__", "__enter__", "__exit__", "__getitem__", "__init__",
+    "__init_subclass__", "__iter__", "__new__", "__next__", "__post_init__", "__set__", "__set_name__", "__setattr__",
+    "__setitem__",
+}  # fmt: skip
+#: Those of them that code that is not seen runs, when it gets an object.
+_RUN_OUTSIDE = ("__call__", "__enter__", "__exit__", "__getitem__", "__iter__", "__next__", "__setitem__")
 
 
 @dataclass(frozen=True)
@@ -60,12 +69,16 @@ External = Callable[["Calls", Value, Arguments, cst.CSTNode, Variable], bool]
 class Calls:
     """Connects calls with what they run, as callees become known."""
 
-    def __init__(self, program: Program, external: External) -> None:
-        """Take what reads calls of functions of Python and of methods of containers; it returns False for others."""
+    def __init__(self, program: Program, external: External, changes: Callable[[str], bool]) -> None:
+        """Take what reads calls of functions of Python and of methods of containers, which returns False for others.
+
+        `changes` is True for the names of functions of tame libraries that change what they are given nevertheless.
+        """
+        self.changes = changes
         self.program = program
         self.graph = program.graph
         self.external = external
-        self.attributes = Attributes(program, self._property)
+        self.attributes = Attributes(program, self.run)
         self._partials: dict[Value, tuple[Variable, Arguments]] = {}
 
     def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -81,8 +94,7 @@ class Calls:
         elif isinstance(value, Class):
             self._construct(value, arguments, site, out)
         elif isinstance(value, Partial) and value in self._partials:
-            callee, first = self._partials[value]
-            self.call(callee, [*first, *arguments], site, out)
+            self._invoke_partial(value, arguments, site, out)
         elif isinstance(value, RecordType):
             self._record(value.names, arguments, site, out)
         elif isinstance(value, Holder) and value.cls is not None:
@@ -99,6 +111,17 @@ class Calls:
         found = self.program.made(("partial", site), lambda: Partial(site))
         self._partials[found] = (callee, arguments)
         return found
+
+    def _invoke_partial(self, value: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Call with the first arguments before the others; of itself, as in `f = partial(f, 1)` in a loop, anything."""
+        key = ("partial", value, site, id(out))
+        if key in self.program.asked:
+            self.open(value, "a partial call is made of itself")
+            self.graph.put(out, self.program.unknown(site, "a partial call is made of itself"))
+            return
+        self.program.asked.add(key)
+        callee, first = self._partials[value]
+        self.call(callee, [*first, *arguments], site, out)
 
     # Functions of the program
 
@@ -179,15 +202,15 @@ class Calls:
         if node not in program.generators:
             self.graph.edge(program.named(("return", node)), out)
             return
-        kind = "context" if set(decorators(node)) & CONTEXTS else "list"  # type: ignore[arg-type]
+        manages = isinstance(node, cst.FunctionDef) and set(decorators(node)) & CONTEXTS
+        kind = "context" if manages else "list"
         holder = program.holder(node, kind, "generator")
         self.graph.edge(program.named(("yield", node)), program.written(holder, ANY))
         self.graph.put(out, holder)
 
-    def _property(
-        self, program: Program, function: Function, receiver: Value, node: cst.CSTNode, out: Variable
-    ) -> None:
-        self.enter(function, (), node, out, receiver)
+    def run(self, callee: Variable, arguments: Sequence[Variable], site: cst.CSTNode, out: Variable) -> None:
+        """Call with arguments that no expression gives."""
+        self.call(callee, [Given(one) for one in arguments], site, out)
 
     def open(self, value: Value, reason: str) -> None:
         """Let code that is not seen call what a value is, with anything."""
@@ -199,12 +222,16 @@ class Calls:
             self._open(value.function, reason, value.receiver)
         elif isinstance(value, Function):
             self._open(value, reason, None)
-        elif isinstance(value, Partial) and value in self._partials:
+        elif isinstance(value, Partial) and value in self._partials and self._is_new("opened", value):
             callee, first = self._partials[value]
             self.call(callee, first, value.node or cst.Name("_"), Variable())
             self.graph.watch(callee, lambda one: self.open(one, reason))
-        elif isinstance(value, Holder) and value.kind in {"list", "dict"}:
+        elif isinstance(value, Holder) and value.kind in {"list", "dict"} and self._is_new("opened", value):
             self.graph.watch(self.program.read(value, ANY), lambda one: self.open(one, reason))
+        elif isinstance(value, Holder) and value.cls is not None and self._is_new("opened", value):
+            self.program.handed.add(value)
+            for name in _RUN_OUTSIDE:
+                self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
 
     def _open(self, function: Function, reason: str, receiver: Value | None) -> None:
         key = ("open", id(function), id(receiver))
@@ -268,13 +295,12 @@ class Calls:
         self.graph.put(out, made)
         self._is_instance(made, cls)
         program.entered.setdefault(cls.node, set()).add(site)
+        if self._is_new("constructed", made):
+            program.objects.append(made)
+            self._open_specials(cls, made)
         constructor = program.named(("constructor", id(made)))
         self.attributes.member(cls, "__init__", constructor, made, site)
-        self.attributes.member(cls, "__post_init__", program.named(("after", id(made))), made, site)
-        self.call(program.named(("after", id(made))), (), site, Variable())
-        if set(decorators(cls.node)) & DATACLASS:
-            self._fill(made, tuple(_fields(cls.node)), arguments)
-            self._defaults(made, cls.node)
+        self._fill_dataclass(cls, made, arguments)
         self.call(constructor, arguments, site, Variable())
         other = program.named(("made by", id(made)))
         self.attributes.member(cls, "__new__", other, made, site)
@@ -286,6 +312,54 @@ class Calls:
                 else None
             ),
         )
+
+    def _fill_dataclass(self, cls: Class, made: Holder, arguments: Arguments, filled: bool = False) -> None:
+        """Put arguments into the fields of a dataclass, those of its bases among them."""
+        node = cls.node
+        assert isinstance(node, cst.ClassDef)
+        if set(decorators(node)) & DATACLASS:
+            if not filled:
+                self._fill(made, self._all_fields(node) or (), arguments)
+            filled = True
+            self._defaults(made, node)
+            after = self.attributes.special(made, "__post_init__")
+            self.call(after, (), node, Variable())
+            if any("InitVar" in dotted_names(one.annotation.annotation) for one in _annotated(node)):
+                self.graph.watch(after, lambda one: self.open(one, "it gets the fields that are only for it"))
+        for base in self.attributes.bases(cls):
+            self.graph.watch(
+                base, lambda one: self._fill_dataclass(one, made, arguments, filled) if isinstance(one, Class) else None
+            )
+
+    def _all_fields(self, node: cst.ClassDef, depth: int = 0) -> tuple[str, ...] | None:
+        """Return the fields in the order of the arguments; None where it is not plain to see."""
+        found: list[str] = []
+        for base in node.bases:
+            above = self.program.home(node).named(base.value)
+            if literal_name(base.value) in {"object", "ABC"}:
+                continue
+            fields = self._all_fields(above, depth + 1) if isinstance(above, cst.ClassDef) and depth < 9 else None
+            if fields is None or len(node.bases) > 1:
+                return None
+            found += fields
+        words = {word for one in _annotated(node) for word in dotted_names(one)} | {
+            word for one in node.decorators for word in dotted_names(one)
+        }
+        if words & {"kw_only", "KW_ONLY", "init", "ClassVar"}:
+            return None
+        own = _fields(node) if set(decorators(node)) & DATACLASS else []
+        return tuple(dict.fromkeys([*found, *own]))
+
+    def _open_specials(self, cls: Class, made: Holder) -> None:
+        """Let Python run the methods of an object that operators and functions of its own call."""
+        assert isinstance(cls.node, cst.ClassDef)
+        for statement in cls.node.body.body:
+            name = statement.name.value if isinstance(statement, cst.FunctionDef) else ""
+            if name.startswith("__") and name.endswith("__") and name not in FOLLOWED:
+                reason = "an operator or a function of Python may call it"
+                self.graph.watch(self.attributes.special(made, name), partial(self.open, reason=reason))
+        for base in self.attributes.bases(cls):
+            self.graph.watch(base, lambda one: self._open_specials(one, made) if isinstance(one, Class) else None)
 
     def _record(
         self, names: tuple[str, ...], arguments: Arguments, site: cst.CSTNode, out: Variable, cls: Class | None = None
@@ -335,7 +409,7 @@ class Calls:
         self.hand(arguments)
         if not self._is_tame(callee):
             for one in arguments:
-                self.graph.watch(one.variable, lambda value: self._spoil(value, site))
+                self.graph.watch(one.variable, lambda value: self.spoil(value, site))
         if isinstance(callee, Unknown):
             self.graph.put(out, self.program.unknown(site, callee.reason))
         else:
@@ -357,21 +431,31 @@ class Calls:
         while isinstance(value, Member | Result):
             value = value.base if isinstance(value, Member) else value.callee
         if isinstance(value, Symbol):
-            return value.name.split(".")[0] in self.program.tame
+            return value.name.split(".")[0] in self.program.tame and not self.changes(value.name)
+        if isinstance(value, Holder) and value.kind != "object":
+            self.spoil(value, callee.node or cst.Name("_"))
         return isinstance(value, Constant | Computed | Holder)
 
-    def _spoil(self, value: Value, site: cst.CSTNode) -> None:
-        """Let anything be in what code that is not seen may change; what is in it already is in that code's hands."""
-        key = ("spoiled", id(value))
-        if key in self.program.asked:
-            return
+    def _is_new(self, what: str, value: Value) -> bool:
+        """True when that is asked for the first time of a value: containers may hold themselves."""
+        key = (what, id(value))
+        new = key not in self.program.asked
         self.program.asked.add(key)
+        return new
+
+    def spoil(self, value: Value, site: cst.CSTNode) -> None:
+        """Let anything be in what code that is not seen may change; what is in it already is in that code's hands."""
+        if not self._is_new("spoiled", value):
+            return
         if isinstance(value, Holder):
             unknown = self.program.unknown(site, "code that is not seen may put something else there")
             self.graph.put(self.program.written(value, ANY), unknown)
-            self.graph.watch(self.program.read(value, ANY), lambda one: self._spoil(one, site))
+            self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))
         elif isinstance(value, Bound):
-            self._spoil(value.receiver, site)
+            self.spoil(value.receiver, site)
+        elif isinstance(value, Class):
+            unknown = self.program.unknown(site, "code that is not seen may put something else there")
+            self.graph.put(self.program.written(value, ANY), unknown)
         else:
             self.program.escaped.setdefault(value, []).append(site)
 
@@ -395,7 +479,7 @@ class Calls:
             self.graph.put(out, program.made(("keys", node), lambda: Computed(node)))
             self.graph.edge(program.named(("keys of", id(value))), out)
         elif isinstance(value, Holder) and value.cls is not None and value.kind == "object":
-            self._by_method(value, "__iter__" if loops else "__getitem__", out, node, loops)
+            self._by_method(value, out, node, loops or isinstance(key, int))
         elif isinstance(value, Holder):
             self.graph.edge(program.read(value, key), out)
         elif isinstance(value, Unknown) or _is_deep(value):
@@ -403,22 +487,20 @@ class Calls:
         else:
             self.graph.put(out, program.made(("item", node, value, str(key)), lambda: Member(node, value, "[]")))
 
-    def _by_method(self, value: Holder, name: str, out: Variable, node: cst.CSTNode | None, loops: bool) -> None:
+    def _by_method(self, value: Holder, out: Variable, node: cst.CSTNode | None, loops: bool) -> None:
         """Read an entry of an object of the program, which has a method for it; `vars(x)` has none."""
         program = self.program
         assert value.cls is not None
         site = node or cst.Name("_")
         self.graph.edge(program.read(value, ANY), out)
-        method = program.named(("entry", id(value), name, site))
-        self.attributes.member(value.cls, name, method, value, site)
         unknown = program.unknown(site, "an own method gives its entries")
-        result = program.named(("entry of", id(value), name, site))
-        self.call(method, [Given(program.named(("key", site)))], site, result)
-        if loops:
+        for name in ("__getitem__", *(("__next__", "__anext__") if loops else ())):
+            self.call(self.attributes.special(value, name), [Given(program.named(("key", site)))], site, out)
+        for name in ("__iter__", "__aiter__", "__reversed__") if loops else ():
+            result = program.named(("entries of", id(value), name, site))
+            self.run(self.attributes.special(value, name), (), site, result)
             self.graph.edge(self.items(result, site), out)
             self.graph.watch(result, lambda one: self.graph.put(out, unknown) if not isinstance(one, Holder) else None)
-        else:
-            self.graph.edge(result, out)
 
     def put(self, variable: Variable, key: object, value: Variable, source: cst.CSTNode | None) -> None:
         """Put all that `value` may be under a key of `variable`."""
@@ -429,12 +511,15 @@ class Calls:
             self.graph.edge(value, self.program.written(holder, key))
             if holder.kind == "object" and holder.cls is not None:
                 site = source or cst.Name("_")
-                method = self.program.named(("set entry", id(holder), site))
-                self.attributes.member(holder.cls, "__setitem__", method, holder, site)
-                given = [Given(self.program.named(("key", site))), Given(value)]
-                self.call(method, given, site, Variable())
+                given = (self.program.named(("key", site)), value)
+                self.run(self.attributes.special(holder, "__setitem__"), given, site, Variable())
         elif source is not None:
             self.program.given.add(source)
+
+    def shift(self, value: Value) -> None:
+        """Let entries of a list change places, as those behind one that is deleted do."""
+        if isinstance(value, Holder) and value.kind == "list":
+            self.graph.edge(self.program.read(value, ANY), self.program.written(value, ANY))
 
     def copy(self, variable: Variable, target: Value, keep: bool = True) -> None:
         """Put all that `variable` holds into `target`, under the same keys, or under any."""
@@ -448,6 +533,8 @@ class Calls:
                 item = program.made(("copied", value), lambda: Member(node, value, "[]"))
                 self.graph.put(program.written(target, ANY), item)
             return
+        if value.kind == "object" and value.cls is not None:
+            self.graph.put(program.written(target, ANY), program.unknown(value.node, "an own method gives its entries"))
         if not keep or value is target:
             self.graph.edge(program.read(value, ANY), program.written(target, ANY))
             return
@@ -480,3 +567,14 @@ def _of_field(value: cst.BaseExpression) -> dict[str, cst.BaseExpression] | None
     if not isinstance(value, cst.Call) or literal_name(value.func) != "field":
         return None
     return {arg.keyword.value: arg.value for arg in value.args if arg.keyword is not None}
+
+
+def dotted_names(node: cst.CSTNode) -> set[str]:
+    """Return all names inside a node."""
+    found, pending = set(), [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, cst.Name):
+            found.add(one.value)
+        pending += one.children
+    return found

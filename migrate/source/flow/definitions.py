@@ -6,11 +6,11 @@ Loops are walked once: what is assigned anywhere in one may reach its beginning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import cast
 
 import libcst as cst
-from libcst.metadata import Assignment, Scope
+from libcst.metadata import Assignment, ClassScope, Scope
 
 from migrate.source.flow.kinds import is_layout, is_literal
 from migrate.source.syntax import children
@@ -25,7 +25,15 @@ _BINDING = {
     cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.AsName, cst.ImportAlias,
     cst.FunctionDef, cst.ClassDef,
 }  # fmt: skip
+_CAPTURES = {cst.MatchAs, cst.MatchStar, cst.MatchMapping}
 _OWN = {cst.FunctionDef, cst.ClassDef, cst.Lambda}
+#: Contexts that end no exception, by their last names.
+_KEEP = {
+    "as_default", "arg_scope", "catch_warnings", "closing", "colocate_with", "container", "control_dependencies",
+    "custom_object_scope", "device", "FileWriter", "GFile", "GradientTape", "gradient_override_map", "init_scope",
+    "InteractiveSession", "lock", "MonitoredSession", "MonitoredTrainingSession", "name_scope", "nullcontext", "open",
+    "scope", "Session", "sess", "session", "variable_scope",
+}  # fmt: skip
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 
@@ -36,6 +44,15 @@ def owners(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
         return []
     found = {id(one.scope): one.scope for one in scope[name] if isinstance(one, Assignment)}
     return list(found.values())
+
+
+def scopes_read(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
+    """Return the scopes in which a use of `name` may find it: the body of a class may not have bound it yet."""
+    found = owners(tree, name, node)
+    scope = tree.scope(node)
+    if isinstance(scope, ClassScope) and any(one is scope for one in found) and name in scope.parent:
+        found += [one.scope for one in scope.parent[name] if isinstance(one, Assignment)]
+    return found
 
 
 def names_in(target: cst.CSTNode) -> Iterator[cst.Name]:
@@ -60,9 +77,14 @@ def bound_name(alias: cst.ImportAlias) -> str:
 class Definitions:
     """The assignments that reach each use of a name, for the uses in the scope that owns the name."""
 
-    def __init__(self, tree: Tree) -> None:
-        """Walk the module and every function of it; `reaching` then holds what there is."""
+    def __init__(self, tree: Tree, opened: Iterable[Scope] = (), afar: Container[str] = ()) -> None:
+        """Walk the module and every function of it; `reaching` then holds what there is.
+
+        Any name of the scopes that are `opened`, and the names `afar` of the module, may change at any time.
+        """
         self.tree = tree
+        self._opened = {id(scope) for scope in opened}
+        self._afar = afar
         self.reaching: dict[cst.Name, frozenset[Binding]] = {}
         self._owners: dict[tuple[int, str], list[Scope]] = {}
         self._shared = set(self._declared())
@@ -77,8 +99,14 @@ class Definitions:
         return next((scope for node in body if (scope := self.tree.scope(node)) is not None), None)
 
     def _declared(self) -> Iterator[tuple[int, str]]:
-        """Yield the names that a function binds for another scope."""
+        """Yield the names that a function binds for another scope, and those that patterns bind."""
         for node in self.tree.nodes():
+            if type(node) in _CAPTURES and (name := _captured(node)) is not None:
+                around: cst.CSTNode | None = node
+                while around is not None and self.tree.scope(around) is None:
+                    around = self.tree.parent(around)
+                for owner in owners(self.tree, name, around or node):
+                    yield id(owner), name
             if type(node) in _DECLARING:
                 assert isinstance(node, cst.Global | cst.Nonlocal)
                 for item in node.names:
@@ -99,7 +127,9 @@ class Definitions:
     # Names
 
     def _owns(self, name: str, node: cst.CSTNode) -> bool:
-        if self._scope is None or (id(self._scope), name) in self._shared:
+        if self._scope is None or (id(self._scope), name) in self._shared or id(self._scope) in self._opened:
+            return False
+        if name in self._afar and self._scope is self._scope.globals:
             return False
         scope = self.tree.scope(node)
         key = id(scope), name
@@ -132,6 +162,9 @@ class Definitions:
                 self._define(environment, node.target, weakly=True)  # type: ignore[arg-type]
             elif isinstance(node, cst.Lambda):
                 pending += [one.default for one in parameters_of(node.params) if one.default is not None]
+            elif isinstance(node, cst.GeneratorExp):
+                self._add_all(environment, node)  # it runs when something asks for its entries
+                pending.append(node.for_in.iter)
             elif isinstance(node, _COMPREHENSIONS):
                 pending += reversed(_in_order(node))
             else:
@@ -250,11 +283,16 @@ class Definitions:
         return last if after is not None else None
 
     def _with(self, node: cst.With, environment: Environment) -> Environment | None:
+        before = dict(environment)
         for item in node.items:
             self._expressions(environment, item.item)
             if item.asname is not None:
                 self._targets(environment, item.asname.name)
-        return self._block(_body(node.body), environment)
+        end = self._block(_body(node.body), environment)
+        if all(_last_name(item.item) in _KEEP for item in node.items):
+            return end
+        self._add_all(before, node)  # it may end an exception
+        return _merged(end, before)
 
     def _match(self, node: cst.Match, environment: Environment) -> Environment | None:
         self._expressions(environment, node.subject)
@@ -283,6 +321,12 @@ class Definitions:
                 pending += children(one)
 
 
+def _captured(node: cst.CSTNode) -> str | None:
+    """Return the name that a part of a pattern binds."""
+    name = node.rest if isinstance(node, cst.MatchMapping) else node.name  # type: ignore[attr-defined]
+    return name.value if isinstance(name, cst.Name) else None
+
+
 def _bound(node: cst.CSTNode) -> Iterator[Binding]:
     """Yield what one node binds by itself."""
     if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.For | cst.NamedExpr):
@@ -295,10 +339,33 @@ def _bound(node: cst.CSTNode) -> Iterator[Binding]:
         yield node.name
 
 
+def certain_names(body: Iterable[cst.CSTNode]) -> set[str]:
+    """Return the names that statements bind whichever branches are taken."""
+    found: set[str] = set()
+    for node in body:
+        if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+            found |= certain_names(node.body)
+        elif isinstance(node, cst.FunctionDef | cst.ClassDef):
+            found.add(node.name.value)
+        elif isinstance(node, cst.Assign):
+            found.update(name.value for one in node.targets for name in names_in(one.target))
+        elif isinstance(node, cst.AnnAssign) and node.value is not None:
+            found.update(name.value for name in names_in(node.target))
+        elif isinstance(node, cst.Import | cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+            found.update(bound_name(alias) for alias in node.names)
+    return found
+
+
 def parameters_of(params: cst.Parameters) -> list[cst.Param]:
     """Return all parameters, those with stars last."""
     stars = [one for one in (params.star_arg, params.star_kwarg) if isinstance(one, cst.Param)]
     return [*params.posonly_params, *params.params, *params.kwonly_params, *stars]
+
+
+def _last_name(node: cst.BaseExpression) -> str:
+    node = node.func if isinstance(node, cst.Call) else node
+    name = node.attr if isinstance(node, cst.Attribute) else node
+    return name.value if isinstance(name, cst.Name) else ""
 
 
 def _body(node: cst.BaseSuite) -> Iterable[cst.CSTNode]:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import libcst as cst
+from libcst.metadata import ClassScope, GlobalScope
 
 from migrate.source.flow.calls import Calls, arguments_of
-from migrate.source.flow.definitions import parameters_of
+from migrate.source.flow.definitions import owners, parameters_of
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import with_key
 from migrate.source.flow.kinds import is_expression, is_layout, is_literal, is_statement
-from migrate.source.flow.program import Program
-from migrate.source.flow.values import ANY, Computed, Constant, Holder, Value
+from migrate.source.flow.program import Program, mangled
+from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value
 from migrate.source.syntax import children
+from migrate.source.tree import Tree
 
 _NAMES = frozenset(dir(builtins))
+#: Comparisons that give True or False, whatever is compared.
+_ASKS = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
 
 
 class Expressions:
@@ -49,19 +53,7 @@ class Expressions:
 
     def _computed(self, node: cst.BaseExpression, out: Variable) -> None:
         self.parts(node)
-        if isinstance(node, cst.Comparison):
-            self._operators(node, [node.left, *(one.comparator for one in node.comparisons)])
         self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
-
-    def _operators(self, node: cst.BaseExpression, sides: Sequence[cst.BaseExpression]) -> None:
-        """Let methods behind operators get the other sides: what they do with them is not followed."""
-
-        def found(value: Value) -> None:
-            if isinstance(value, Holder) and value.cls is not None and value.kind == "object":
-                self.program.given.update(sides)
-
-        for side in sides:
-            self.graph.watch(self.program.value_of(side), found)
 
     def _name(self, node: cst.Name, out: Variable) -> None:
         program = self.program
@@ -71,21 +63,29 @@ class Expressions:
         found = program.read_name(node)
         for variable in found:
             self.graph.edge(variable, out)
-        if found:
-            return
         tree = program.home(node)
         starred = tree.link.starred(node.value) if tree.link is not None else ""
         if starred:
             self.calls.attributes.outside(starred, out, node)
+        if found:
+            if node.value in _NAMES and _may_be_unbound(tree, node):
+                self._builtin(node.value, out)
+        elif starred:
+            pass
         elif tree.scope(node) is not None and node.value in program.definitions[id(tree.module)].reaching:
             return
         elif node.value in _NAMES:  # star imports are taken to leave Python's own names alone
-            self.graph.put(out, program.symbol(f"builtins.{node.value}"))
+            self._builtin(node.value, out)
         else:
             self.graph.put(out, program.unknown(node, f"nothing that is read binds `{node.value}`"))
 
+    def _builtin(self, name: str, out: Variable) -> None:
+        self.graph.put(out, self.program.symbol(f"builtins.{name}"))
+        self.graph.edge(self.program.patched(f"builtins.{name}"), out)
+
     def _attribute(self, node: cst.Attribute, out: Variable) -> None:
-        self.calls.attributes.load(self.program.value_of(node.value), node.attr.value, out, node)
+        name = mangled(self.program.home(node), node)
+        self.calls.attributes.load(self.program.value_of(node.value), name, out, node)
 
     def _subscript(self, node: cst.Subscript, out: Variable) -> None:
         base = self.program.value_of(node.value)
@@ -94,6 +94,9 @@ class Expressions:
             with_key(self.program, index.value, lambda key: self.calls.item(base, key, out, node))
             return
         self.parts_of_slices(node)
+        if not _slices(node):
+            self.calls.item(base, ANY, out, node)
+            return
 
         def found(value: Value) -> None:
             if isinstance(value, Holder):
@@ -189,7 +192,6 @@ class Expressions:
             loop = loop.inner_for_in
 
     def _operation(self, node: cst.BinaryOperation, out: Variable) -> None:
-        self._operators(node, [node.left, node.right])
         for side in (node.left, node.right):
             self.graph.watch(self.program.value_of(side), lambda value: self._operand(node, value, out))
 
@@ -197,7 +199,7 @@ class Expressions:
         if isinstance(value, Constant) and isinstance(node.operator, cst.Multiply):
             return  # the other side tells what it is
         if not isinstance(value, Holder) or value.kind not in {"list", "dict"}:
-            self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
+            self._operated(node, value, out)
             return
         for side in (node.left, node.right):
             self.program.moves.add(side)
@@ -206,6 +208,28 @@ class Expressions:
         variable = self.program.named(("operand", node, id(value)))
         self.graph.put(variable, value)
         self.calls.copy(variable, made, keep=value.kind == "dict")
+
+    def _unary(self, node: cst.UnaryOperation, out: Variable) -> None:
+        operand = self.program.value_of(node.expression)
+        self.graph.watch(operand, lambda value: self._operated(node, value, out))
+        if isinstance(node.operator, cst.Not):
+            self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
+
+    def _comparison(self, node: cst.Comparison, out: Variable) -> None:
+        self._computed(node, out)
+        if any(not isinstance(one.operator, _ASKS) for one in node.comparisons):
+            for side in (node.left, *(one.comparator for one in node.comparisons)):
+                self.graph.watch(self.program.value_of(side), lambda value: self._operated(node, value, out))
+
+    def _operated(self, node: cst.BaseExpression, value: Value, out: Variable) -> None:
+        """Let a method of an object decide what an operator gives."""
+        if isinstance(value, Unknown) or (isinstance(value, Holder) and value.kind == "object"):
+            self.graph.put(out, self.program.unknown(node, "a method of an object computes it"))
+            for part in expressions_in(node) if isinstance(value, Holder) else ():
+                self.program.given.add(part)
+                self.graph.watch(self.program.value_of(part), lambda one: self.calls.spoil(one, node))
+        else:
+            self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
 
     def _awaited(self, node: cst.Await, out: Variable) -> None:
         self.graph.edge(self.program.moved(node.expression), out)
@@ -232,7 +256,8 @@ class Expressions:
             if isinstance(node, cst.Name):
                 self.graph.edge(given, self.program.definition(node))
             elif isinstance(node, cst.Attribute):
-                self.calls.attributes.store(self.program.value_of(node.value), node.attr.value, given, origin)
+                name = mangled(self.program.home(node), node)
+                self.calls.attributes.store(self.program.value_of(node.value), name, given, origin)
             elif isinstance(node, cst.Subscript):
                 self._bind_entry(node, given, origin)
             elif isinstance(node, cst.Tuple | cst.List):
@@ -252,7 +277,11 @@ class Expressions:
             )
         else:
             self.parts_of_slices(node)
+            if not _slices(node):
+                self.calls.put(base, ANY, value, source)
+                return
             self.calls.put(base, ANY, self.calls.items(value, node), source)
+            self.graph.watch(base, self.calls.shift)
 
     def _unpacked(
         self, node: cst.Tuple | cst.List, value: Variable
@@ -285,6 +314,17 @@ def expressions_in(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
             pending += children(one)
 
 
+def _may_be_unbound(tree: Tree, node: cst.Name) -> bool:
+    """True for a name of a module or a class, which is Python's own until it is bound."""
+    scopes = owners(tree, node.value, node)
+    return any(isinstance(scope, GlobalScope | ClassScope) for scope in scopes)
+
+
+def _slices(node: cst.Subscript) -> bool:
+    """True for `x[a:b]`, False where a tuple is the key."""
+    return any(isinstance(one.slice, cst.Slice) for one in node.slice)
+
+
 def _yields(node: cst.CSTNode) -> bool:
     pending = [node]
     while pending:
@@ -302,6 +342,7 @@ _READERS: dict[type, Callable[..., None]] = {
     cst.BinaryOperation: Expressions._operation,
     cst.BooleanOperation: Expressions._either,
     cst.Call: Expressions._call,
+    cst.Comparison: Expressions._comparison,
     cst.Dict: Expressions._dict,
     cst.DictComp: Expressions._dict_comprehension,
     cst.GeneratorExp: Expressions._comprehension,
@@ -315,5 +356,6 @@ _READERS: dict[type, Callable[..., None]] = {
     cst.SetComp: Expressions._comprehension,
     cst.Subscript: Expressions._subscript,
     cst.Tuple: Expressions._sequence,
+    cst.UnaryOperation: Expressions._unary,
     cst.Yield: Expressions._yield,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import libcst as cst
 
@@ -12,6 +13,7 @@ from migrate.source.flow.keys import literal, with_key
 from migrate.source.flow.values import (
     ANY,
     Above,
+    Class,
     Computed,
     Holder,
     Member,
@@ -30,9 +32,24 @@ LOOKS = {
     for name in (
         "abs", "all", "any", "bool", "callable", "chr", "complex", "delattr", "dir", "divmod", "float", "format",
         "hasattr", "hash", "hex", "id", "int", "isinstance", "issubclass", "len", "oct", "ord", "pow", "print",
-        "range", "repr", "round", "slice", "str", "sum", "type", "bytes", "input", "open",
+        "range", "repr", "round", "slice", "str", "sum", "bytes", "input", "open",
     )
 } | {"functools.wraps"}  # fmt: skip
+
+
+#: Functions of Python's libraries, by their last names, that change what they are given or run what is not seen, ...
+CHANGES = {
+    "shuffle", "insort", "insort_left", "insort_right", "heapify", "heappop", "heappush", "heappushpop", "heapreplace",
+    "put", "place", "copyto", "putmask", "fill_diagonal", "exec", "eval", "setattr", "__setattr__", "swap_attr",
+}  # fmt: skip
+#: ... and those of which any may.
+CHANGING = ("operator.", "builtins.list.", "builtins.dict.", "builtins.set.", "builtins.object.", "collections.",
+            "unittest.", "ctypes.", "gc.", "inspect.", "weakref.")  # fmt: skip
+
+
+def changes(name: str) -> bool:
+    """True for functions of libraries that may change the lists and objects that they are given."""
+    return name.rpartition(".")[2] in CHANGES or name.startswith(CHANGING)
 
 
 def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:
@@ -96,6 +113,23 @@ def _shuffled(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variab
     for one in arguments[:1]:
         items = calls.items(one.variable, one.node or site)
         calls.graph.edge(items, calls.program.written(made, ANY))
+        _ordered_by(calls, arguments, items, site)
+
+
+def _ordered_by(calls: Calls, arguments: Arguments, items: Variable, site: cst.CSTNode) -> None:
+    """Run the function `key=` with the entries."""
+    for one in arguments:
+        if one.keyword in {"key", "cmp"}:
+            calls.call(one.variable, [Given(items), Given(items)][: 1 + (one.keyword == "cmp")], site, Variable())
+
+
+def _iter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`iter(x)`, or `iter(f, end)`, which calls `f`."""
+    if len(arguments) < 2:
+        _shuffled(calls, arguments, site, out)
+        return
+    made = _made(calls, site, "list", out)
+    calls.call(arguments[0].variable, (), site, calls.program.written(made, ANY))
 
 
 def _chain(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -163,6 +197,26 @@ def _any_of(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable
             calls.graph.edge(one.variable, out)
         else:
             calls.graph.edge(calls.items(one.variable, one.node or site), out)
+    _ordered_by(calls, arguments, out, site)
+    for one in arguments:
+        if one.keyword == "default":
+            calls.graph.edge(one.variable, out)
+
+
+def _type(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`type(x)`; a class that is made of its parts is not followed."""
+    callee = calls.program.symbol("builtins.type")
+    if len(arguments) != 1:
+        calls.leave(callee, arguments, site, out)
+        return
+
+    def found(value: Value) -> None:
+        if isinstance(value, Holder) and value.cls is not None:
+            calls.graph.put(out, value.cls)
+        else:
+            calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
+
+    calls.graph.watch(arguments[0].variable, found)
 
 
 def _first(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -209,15 +263,30 @@ def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
         if isinstance(around, cst.ClassDef):
             cls = around
             break
+    if len(arguments) == 2:
+        for one in arguments:
+            calls.graph.watch(one.variable, lambda value: _above(calls, arguments, out))
+        return
     if function is None or cls is None:
+        calls.graph.put(out, program.unknown(site, "it is not known above which class `super` looks"))
         return
     names = [*function.params.posonly_params, *function.params.params]
     owner = program.cls(cls)
-    for one in names[:1]:
+    for first in names[:1]:
         calls.graph.watch(
-            program.definition(one.name),
+            program.definition(first.name),
             lambda value: calls.graph.put(out, program.made(("above", owner, value), lambda: Above(cls, owner, value))),
         )
+
+
+def _above(calls: Calls, arguments: Arguments, out: Variable) -> None:
+    """`super(C, self)`."""
+    for cls in list(arguments[0].variable.values):
+        for value in list(arguments[1].variable.values):
+            if isinstance(cls, Class):
+                calls.graph.put(out, calls.program.made(("above", cls, value), partial(Above, cls.node, cls, value)))
+            else:
+                calls.graph.put(out, calls.program.unknown(cls.node, "it is not known above which class `super` looks"))
 
 
 def _partial(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -284,8 +353,11 @@ def _context(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
 
 
 def _nothing(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`dataclasses.field(...)`: what makes the object reads it."""
+    """`dataclasses.field(...)`: what makes the object reads it; the class has the default."""
     calls.graph.put(out, calls.program.none)
+    for one in arguments:
+        if one.keyword == "default":
+            calls.graph.edge(one.variable, out)
 
 
 def _replaced(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -308,7 +380,7 @@ FUNCTIONS: dict[str, Read] = {
     "builtins.filter": _filter,
     "builtins.frozenset": _shuffled,
     "builtins.getattr": _getattr,
-    "builtins.iter": _shuffled,
+    "builtins.iter": _iter,
     "builtins.list": _list,
     "builtins.map": _map,
     "builtins.max": _any_of,
@@ -320,6 +392,7 @@ FUNCTIONS: dict[str, Read] = {
     "builtins.sorted": _shuffled,
     "builtins.super": _super,
     "builtins.tuple": _list,
+    "builtins.type": _type,
     "builtins.vars": _vars,
     "builtins.zip": _zip,
     "collections.OrderedDict": _dict,
@@ -367,6 +440,11 @@ def _insert(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode,
 def _reordered(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """What changes places: each entry may be anywhere afterwards."""
     calls.graph.edge(calls.program.read(base, ANY), calls.program.written(base, ANY))
+
+
+def _sort(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    _reordered(calls, base, (), site, out)
+    _ordered_by(calls, arguments, calls.program.read(base, ANY), site)
 
 
 def _extend(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -455,18 +533,26 @@ Method = Callable[[Calls, Holder, Sequence[Given], cst.CSTNode, Variable], None]
 METHODS: dict[str, Method] = {
     "_asdict": _copied,
     "_replace": _copied,
+    "__contains__": _looks,
+    "__len__": _looks,
     "add": _append,
     "append": _append,
     "appendleft": _append,
     "clear": _looks,
     "copy": _copied,
     "count": _looks,
+    "difference": _copied,
     "discard": _looks,
     "extend": _extend,
     "extendleft": _extend,
     "get": _get,
+    "has_key": _looks,
     "index": _looks,
     "insert": _insert,
+    "intersection": _copied,
+    "isdisjoint": _looks,
+    "issubset": _looks,
+    "issuperset": _looks,
     "items": _items,
     "iteritems": _items,
     "itervalues": _values,
@@ -478,7 +564,7 @@ METHODS: dict[str, Method] = {
     "reverse": _reordered,
     "rotate": _reordered,
     "setdefault": _setdefault,
-    "sort": _reordered,
+    "sort": _sort,
     "union": _copied,
     "update": _update,
     "values": _values,

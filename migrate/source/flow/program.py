@@ -7,8 +7,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import libcst as cst
 from libcst.metadata import ClassScope, Scope
 
-from migrate.source.flow.definitions import Binding, Definitions, bound_name, owners
+from migrate.source.flow.definitions import Binding, Definitions, bound_name, certain_names, owners, scopes_read
 from migrate.source.flow.graph import Graph, Variable
+from migrate.source.flow.reflection import opened, reflects, set_from_afar
 from migrate.source.flow.values import (
     ANY,
     Class,
@@ -38,7 +39,10 @@ class Program:
         self.tame = tame  #: libraries that change nothing in what they are given
         self.graph = Graph()
         self.homes = {id(tree.module): tree for tree in trees}
-        self.definitions = {id(tree.module): Definitions(tree) for tree in trees}
+        self.reflecting = reflects(trees)
+        afar = set_from_afar(trees)
+        scopes = {id(tree.module): opened(tree, self.reflecting) for tree in trees}
+        self.definitions = {id(tree.module): Definitions(tree, scopes[id(tree.module)], afar) for tree in trees}
         self.pending: list[cst.BaseExpression] = []
         self.moves: set[cst.CSTNode] = set()  #: expressions whose value goes on to where it is followed
         self.given: set[cst.CSTNode] = set()  #: arguments of calls of which one at least is outside code
@@ -48,6 +52,8 @@ class Program:
             Value, list[cst.CSTNode]
         ] = {}  #: what code that is not seen may reach, with the calls that let it
         self.generators: set[cst.CSTNode] = set()  #: functions that yield
+        self.objects: list[Holder] = []  #: of classes of the program, but for what code that is not seen makes
+        self.handed: set[Value] = set()  #: those of them that code that is not seen gets
         self.asked: set[tuple[object, ...]] = set()  #: attributes of classes that are looked for already
         self._expressions: dict[cst.CSTNode, Variable] = {}
         self._names: dict[Hashable, Variable] = {}
@@ -55,9 +61,25 @@ class Program:
         self._keys: dict[int, dict[object, None]] = {}  #: of holders
         self._wide: dict[int, list[object]] = {}  #: those of them that may be several
         self._watchers: dict[int, list[Callable[[object], None]]] = {}
+        self._certain: dict[cst.ClassDef, set[str]] = {}  #: what bodies of classes bind in any case
         self._homes: dict[cst.CSTNode, Tree] = {}
         for tree in trees:
             self._homes.update(dict.fromkeys(tree.nodes(), tree))
+        for tree in trees:
+            for scope in scopes[id(tree.module)]:
+                for name in {one.name for one in scope.assignments}:
+                    reason = "code that is not seen may change the names of this file"
+                    self.graph.put(self.name(scope, name), self.unknown(None, reason))
+        self.deleted = set(self._deleted())  #: attributes that are deleted somewhere; ANY when any may be
+
+    def _deleted(self) -> Iterable[object]:
+        for tree in self.trees:
+            for word in ("delattr", "__delattr__"):
+                if word in tree.names or word in tree.attributes:
+                    yield ANY
+            for name, nodes in tree.attributes.items():
+                if any(_is_deleted(tree, node) for node in nodes):
+                    yield name
 
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file in which `node` stands."""
@@ -170,13 +192,17 @@ class Program:
         scope = tree.scope(tree.module.body[0]) if tree.module.body else None
         return self.name(scope.globals, name) if scope is not None else self.loose(tree, name)
 
+    def patched(self, name: str) -> Variable:
+        """Return the variable of what the program puts in the place of a name from outside."""
+        return self.named(("patched", name.partition(".")[0], name.rpartition(".")[2]))
+
     def read_name(self, node: cst.Name) -> list[Variable]:
         """Return the variables that a use of a name may read; none for names of Python and outside."""
         tree = self.home(node)
         reaching = self.definitions[id(tree.module)].reaching.get(node)
         if reaching is not None:
             return [self.definition(one) for one in reaching]
-        found = [self.name(scope, node.value) for scope in owners(tree, node.value, node)]
+        found = [self.name(scope, node.value) for scope in scopes_read(tree, node.value, node)]
         return found + [self.named(key) for key in [("loose", id(tree.module), node.value)] if key in self._names]
 
     def class_attribute(self, cls: Class, name: str) -> Variable | None:
@@ -186,8 +212,20 @@ class Program:
         for statement in cls.node.body.body:
             scope = tree.scope(statement)
             if isinstance(scope, ClassScope):
+                name = unmangled(cls.node, name)
                 return self.name(scope, name) if scope._assignments.get(name) else None
         return None
+
+    def hides(self, cls: Class, name: str) -> bool:
+        """True when the body of a class binds a name in any case, and nothing deletes it: no base's is read then."""
+        assert isinstance(cls.node, cst.ClassDef)
+        if {name, unmangled(cls.node, name), ANY} & self.deleted:
+            return False
+        if cls.node not in self._certain:
+            lines = [one for one in cls.node.body.body if isinstance(one, cst.SimpleStatementLine)]
+            deletes = any(isinstance(small, cst.Del) for line in lines for small in line.body)
+            self._certain[cls.node] = set() if deletes else certain_names(cls.node.body.body)
+        return unmangled(cls.node, name) in self._certain[cls.node]
 
     # Attributes and entries
 
@@ -226,3 +264,25 @@ class Program:
                     )
         for act in list(self._watchers.get(id(holder), ())):
             act(key)
+
+
+def mangled(tree: Tree, node: cst.Attribute) -> str:
+    """Return under which name an attribute is kept: that of `x.__k` in a class has the name of the class in it."""
+    name = node.attr.value
+    if not name.startswith("__") or name.endswith("__"):
+        return name
+    cls = tree.enclosing(node, cst.ClassDef)
+    return name if cls is None else f"_{cls.name.value.lstrip('_')}{name}"
+
+
+def unmangled(cls: cst.ClassDef, name: str) -> str:
+    """Return how the body of a class writes a name."""
+    start = f"_{cls.name.value.lstrip('_')}"
+    return name[len(start) :] if name.startswith(f"{start}__") and not name.endswith("__") else name
+
+
+def _is_deleted(tree: Tree, node: cst.CSTNode) -> bool:
+    around = tree.parent(node)
+    while isinstance(around, cst.Element | cst.Tuple | cst.List):
+        around = tree.parent(around)
+    return isinstance(around, cst.Del)

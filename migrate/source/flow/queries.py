@@ -12,7 +12,7 @@ import libcst as cst
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.expressions import Expressions
 from migrate.source.flow.graph import Variable
-from migrate.source.flow.library import external
+from migrate.source.flow.library import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
 from migrate.source.flow.values import Constant, Function, Holder, Symbol, Value
@@ -37,7 +37,7 @@ class ValueFlow:
         """
         known = frozenset({*sys.stdlib_module_names, "builtins", *tame})
         self._program = Program(trees, outside, dict(passes or {}), known)
-        self._calls = Calls(self._program, external)
+        self._calls = Calls(self._program, external, changes)
         self._expressions = Expressions(self._program, self._calls)
         statements = Statements(self._program, self._calls, self._expressions)
         for tree in trees:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import libcst as cst
+from libcst.metadata import QualifiedNameSource
 
 from migrate.source.flow.attributes import OF_CLASS, PROPERTY, STATIC, decorators
 from migrate.source.flow.calls import CONTEXTS, DATACLASS, Calls, Given
+from migrate.source.flow.definitions import certain_names
 from migrate.source.flow.expressions import Expressions, expressions_in
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.kinds import is_statement
 from migrate.source.flow.program import Program
-from migrate.source.flow.values import ANY, Computed, Holder, Value
+from migrate.source.flow.values import ANY, Bound, Class, Computed, Holder, Symbol, Unknown, Value
 from migrate.source.tree import Tree
 
 #: Decorators after which a name still means the function, or a class the class.
@@ -72,30 +74,38 @@ class Statements:
                     self.calls.copy(value, one)
                 else:
                     self.graph.edge(self.calls.items(value, node.value), self.program.written(one, ANY))
+            elif isinstance(one, Unknown) or (isinstance(one, Holder) and one.kind == "object"):
+                self.graph.put(after, self.program.unknown(node, "a method of an object computes it"))
             else:
                 self.graph.put(after, self.program.made(("computed", node), lambda: Computed(node)))
 
+        def other(one: Value) -> None:
+            if isinstance(one, Holder) and one.kind == "object":
+                self.graph.put(after, self.program.unknown(node, "a method of an object computes it"))
+
         self.graph.watch(before, found)
+        self.graph.watch(value, other)
 
     def _for(self, node: cst.For) -> None:
         self.expressions.bind(node.target, self.calls.items(self.program.moved(node.iter), node.iter), None)
 
     def _with(self, node: cst.WithItem) -> None:
         value = self.program.value_of(node.item)
-        if node.asname is None:
-            return
-        self.program.moves.add(node.item)
         entered = self.program.named(("entered", node))
-        self.expressions.bind(node.asname.name, entered, node.item)
+        if node.asname is not None:
+            self.program.moves.add(node.item)
+            self.expressions.bind(node.asname.name, entered, node.item)
 
         def found(one: Value) -> None:
             if isinstance(one, Holder) and one.kind == "context":
                 self.graph.edge(self.program.read(one, ANY), entered)
             elif isinstance(one, Holder) and one.cls is not None:
-                method = self.program.named(("enter", node, id(one)))
-                self.calls.attributes.member(one.cls, "__enter__", method, one, node)
-                self.calls.call(method, (), node, entered)
-            else:
+                special = self.calls.attributes.special
+                for name in ("__enter__", "__aenter__"):
+                    self.calls.run(special(one, name), (), node, entered)
+                for name in ("__exit__", "__aexit__"):
+                    self.graph.watch(special(one, name), lambda end: self.calls.open(end, "the end of `with` runs it"))
+            elif node.asname is not None:
                 self.calls.leave(one, [Given(value, node=node.item)], node, entered)
 
         self.graph.watch(value, found)
@@ -113,9 +123,56 @@ class Statements:
         self._decorated(node, self.program.function(node))
 
     def _class(self, node: cst.ClassDef) -> None:
-        for one in (*node.bases, *node.keywords):
-            self.program.value_of(one.value)
-        self._decorated(node, self.program.cls(node))
+        keywords = [one for one in node.keywords if one.keyword is not None and one.keyword.value != "metaclass"]
+        given = [Given(self.program.moved(one.value), keyword=one.keyword.value) for one in keywords if one.keyword]
+        made = self.program.named(("defined", node))
+        for one in node.keywords:
+            value = self.program.value_of(one.value)
+            if one not in keywords:
+                self.graph.watch(value, lambda meta: self._metaclass(meta, node, made))
+        cls = self.program.cls(node)
+
+        def above(base: Value) -> None:
+            if isinstance(base, Class):
+                started = self.program.named(("started", node, base))
+                self.calls.attributes.member(base, "__init_subclass__", started, cls, node)
+                self.calls.call(started, given, node, Variable())
+            elif isinstance(base, Unknown):
+                self.graph.put(made, base)
+
+        for one in node.bases:
+            self.graph.watch(self.program.value_of(one.value), above)
+        self._name_attributes(cls)
+        self._decorated(node, cls)
+
+    def _metaclass(self, meta: Value, node: cst.ClassDef, made: Variable) -> None:
+        """Let a metaclass, but for those that only check, make anything."""
+        if not (isinstance(meta, Symbol) and meta.name in {"abc.ABCMeta", "builtins.type"}):
+            self.graph.put(made, self.program.unknown(node, "its metaclass decides what the class is"))
+
+    def _name_attributes(self, cls: Class) -> None:
+        """Run `__set_name__` of what the body of a class makes."""
+        assert isinstance(cls.node, cst.ClassDef)
+        owner = self.program.named(("alone", cls))
+        self.graph.put(owner, cls)
+
+        def found(one: Value) -> None:
+            if isinstance(one, Holder) and one.kind == "object" and one.cls is not None:
+                method = self.calls.attributes.special(one, "__set_name__")
+                self.graph.watch(
+                    method,
+                    lambda bound: (
+                        self.calls.invoke(bound, [Given(owner), Given(Variable())], cls.node or node, Variable())
+                        if isinstance(bound, Bound)
+                        else None
+                    ),
+                )
+
+        node = cls.node
+        for name in certain_names(node.body.body):
+            own = self.program.class_attribute(cls, name)
+            if own is not None:
+                self.graph.watch(own, found)
 
     def _decorated(self, node: cst.FunctionDef | cst.ClassDef, value: Value) -> None:
         """Bind the name of a definition to what its decorators make of it, from the last to the first."""
@@ -124,13 +181,25 @@ class Statements:
         names = decorators(node)
         for name, one in reversed(list(zip(names, node.decorators, strict=True))):
             decorator = self.program.value_of(one.decorator)
-            if name in PLAIN:
+            if name in PLAIN and self._is_of_python(one):
                 continue
             result = self.program.named(("decorated", one))
             self.calls.call(decorator, [Given(variable)], one.decorator, result)
             self._outside(decorator, variable, result)
             variable = result
         self.graph.edge(variable, self.program.definition(node.name))
+
+    def _is_of_python(self, decorator: cst.Decorator) -> bool:
+        """True where a decorator's name is not one that the program gives to something else."""
+        node: cst.CSTNode = (
+            decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator
+        )
+        tree = self.program.home(decorator)
+        scope = tree.scope(node)
+        for one in scope.get_qualified_names_for(node) if scope is not None else ():
+            if one.source is QualifiedNameSource.LOCAL or self.program.outside(tree, one.name) is not None:
+                return False
+        return True
 
     def _outside(self, decorator: Variable, before: Variable, after: Variable) -> None:
         """Let a decorator from outside, as `tf.function`, give the function itself as well, which anyone may call."""
@@ -211,14 +280,9 @@ class Statements:
             elif isinstance(target, cst.Subscript):
                 base = self.program.value_of(target.value)
                 self.expressions.parts_of_slices(target)
-                self.graph.watch(base, self._shifted)
+                self.graph.watch(base, self.calls.shift)
             elif isinstance(target, cst.Attribute):
                 self.program.value_of(target.value)
-
-    def _shifted(self, value: Value) -> None:
-        """Entries behind one that is deleted change places."""
-        if isinstance(value, Holder) and value.kind == "list":
-            self.graph.edge(self.program.read(value, ANY), self.program.written(value, ANY))
 
 
 def dotted(node: cst.BaseExpression) -> str:
