@@ -11,14 +11,11 @@ import libcst as cst
 from libcst.metadata import FunctionScope, GlobalScope
 
 from migrate.source.flow import Computed, Constant, Result
-from migrate.source.frontends.tensorflow.flows import flow_of, known_values, symbol_of
+from migrate.source.frontends.tensorflow.flows import ASKS, flow_of, known_values, symbol_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.shapes import reads_plainly
 from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.values import is_fixed, is_target, scope_of_name, self_class
-
-#: Parents of an expression that only ask whether it is there.
-ASKS = cst.ComparisonTarget | cst.Comparison | cst.If | cst.Assert | cst.UnaryOperation | cst.Expr
 
 
 def maker_of(
