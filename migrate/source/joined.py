@@ -11,6 +11,7 @@ from libcst.metadata import CodePosition, GlobalScope, Scope
 
 from migrate.report.model import Location
 from migrate.source.discover import mentions_framework
+from migrate.source.flow import ValueFlow
 from migrate.source.project import Origin, Project
 from migrate.source.tree import Tree
 
@@ -25,6 +26,7 @@ class Parts:
         self.project = project
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
+        self.flow: ValueFlow | None = None  #: where values go in them, once someone has asked
         self._homes: dict[cst.CSTNode, Tree] = {}
         self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
         for tree in trees:
@@ -46,6 +48,12 @@ class Parts:
     def is_covered(self, path: str) -> bool:
         """True when the code of that file is analysed, or cannot matter because it names no framework."""
         return path in self.trees or not mentions_framework(self.project.text(path).encode())
+
+    def outside(self, tree: Tree, qualified: str) -> tuple[Tree, str] | None:
+        """Return the file, and the name there, that a qualified name means in a file; None for those of no file."""
+        origin = self.project.origin(tree.path, qualified)
+        found = self.trees.get(origin.path) if origin is not None else None
+        return (found, origin.name) if found is not None and origin is not None else None
 
     def origin(self, node: cst.CSTNode) -> Origin | None:
         """Return what a name or attribute that an import brings stands for."""

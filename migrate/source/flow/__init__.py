@@ -4,6 +4,7 @@
 constant keys apart, and finds who calls what on the way. Local names are told apart by the assignments that reach them.
 """
 
+from migrate.source.flow.effects import only_reads
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import (
     Bound,
@@ -17,9 +18,10 @@ from migrate.source.flow.values import (
     Symbol,
     Unknown,
     Value,
+    is_none,
 )
 
 __all__ = [
     "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Result", "Symbol", "Unknown", "Value",
-    "ValueFlow",
+    "ValueFlow", "is_none", "only_reads",
 ]  # fmt: skip

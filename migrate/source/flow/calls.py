@@ -406,6 +406,7 @@ class Calls:
 
     def leave(self, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Take a call of code that is not seen: functions that it is given may be called, with anything."""
+        self.program.left.setdefault(callee, {})[site] = None
         self.hand(arguments)
         if not self._is_tame(callee):
             for one in arguments:

@@ -7,6 +7,7 @@ Loops are walked once: what is assigned anywhere in one may reach its beginning.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import cast
 
 import libcst as cst
@@ -18,7 +19,16 @@ from migrate.source.tree import Tree
 
 #: What binds a name: the name itself, or the alias of an import.
 Binding = cst.Name | cst.ImportAlias
-Environment = dict[str, frozenset[Binding]]
+
+
+@dataclass(frozen=True)
+class NotNone:
+    """An assignment where a condition has shown that what it gave is not None."""
+
+    binding: Binding
+
+
+Environment = dict[str, frozenset[Binding | NotNone]]
 _DECLARING = {cst.Global, cst.Nonlocal}
 #: What binds a name, and what has names of its own.
 _BINDING = {
@@ -85,15 +95,18 @@ class Definitions:
         self.tree = tree
         self._opened = {id(scope) for scope in opened}
         self._afar = afar
-        self.reaching: dict[cst.Name, frozenset[Binding]] = {}
+        self.reaching: dict[cst.Name, frozenset[Binding | NotNone]] = {}
+        self.ending: set[cst.FunctionDef] = set()  #: functions whose end may be reached, which then give None
         self._owners: dict[tuple[int, str], list[Scope]] = {}
         self._shared = set(self._declared())
         self._scope: Scope | None = None
         module = tree.module
         self._walk(module.body, (), self._scope_of(module.body))
         for node in tree.nodes():
-            if type(node) is cst.FunctionDef:
-                self._walk(_body(node.body), parameters_of(node.params), self._scope_of(_body(node.body)))
+            if type(node) is not cst.FunctionDef:
+                continue
+            if self._walk(_body(node.body), parameters_of(node.params), self._scope_of(_body(node.body))):
+                self.ending.add(node)
 
     def _scope_of(self, body: Iterable[cst.CSTNode]) -> Scope | None:
         return next((scope for node in body if (scope := self.tree.scope(node)) is not None), None)
@@ -115,14 +128,15 @@ class Definitions:
                     if isinstance(node, cst.Global) and (scope := self.tree.scope(node)) is not None:
                         yield id(scope.globals), item.name.value
 
-    def _walk(self, body: Iterable[cst.CSTNode], parameters: Iterable[cst.Param], scope: Scope | None) -> None:
+    def _walk(self, body: Iterable[cst.CSTNode], parameters: Iterable[cst.Param], scope: Scope | None) -> bool:
+        """Note what reaches each name; True when the end of the body may be reached."""
         if scope is None:
-            return
+            return True
         self._scope = scope
         environment: Environment = {}
         for parameter in parameters:
             self._define(environment, parameter.name)
-        self._block(body, environment)
+        return self._block(body, environment) is not None
 
     # Names
 
@@ -235,12 +249,13 @@ class Definitions:
 
     def _if(self, node: cst.If, environment: Environment) -> Environment | None:
         self._expressions(environment, node.test)
-        taken = self._block(_body(node.body), dict(environment))
-        other: Environment | None = dict(environment)
+        taken = self._block(_body(node.body), _narrowed(environment, node.test, True))
+        otherwise = _narrowed(environment, node.test, False)
+        other: Environment | None = otherwise
         if isinstance(node.orelse, cst.If):
-            other = self._if(node.orelse, dict(environment))
+            other = self._if(node.orelse, otherwise)
         elif node.orelse is not None:
-            other = self._block(_body(node.orelse.body), dict(environment))
+            other = self._block(_body(node.orelse.body), otherwise)
         return _merged(taken, other)
 
     def _loop(self, node: cst.For | cst.While, environment: Environment) -> Environment:
@@ -380,6 +395,35 @@ def _in_order(node: cst.CSTNode) -> list[cst.CSTNode]:
         parts += [loop.iter, *loop.ifs]
         loop = loop.inner_for_in
     return [*parts, *([node.key, node.value] if isinstance(node, cst.DictComp) else [node.elt])]  # type: ignore[attr-defined]
+
+
+def none_where(test: cst.BaseExpression) -> tuple[cst.Name, bool] | None:
+    """Return the name of which a condition tells that it is not None, and whether where it holds or where it does not.
+
+    Such are `x is None`, `x is not None`, `x` and `not x`.
+    """
+    where = True
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, where = test.expression, not where
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        compared = test.comparisons[0]
+        if not isinstance(compared.comparator, cst.Name) or compared.comparator.value != "None":
+            return None
+        if isinstance(compared.operator, cst.Is):
+            where = not where
+        elif not isinstance(compared.operator, cst.IsNot):
+            return None
+        test = test.left
+    return (test, where) if isinstance(test, cst.Name) else None
+
+
+def _narrowed(environment: Environment, test: cst.BaseExpression, holds: bool) -> Environment:
+    """Return what reaches the branch in which a condition holds, or does not."""
+    found, told = dict(environment), none_where(test)
+    if told is not None and told[1] is holds and told[0].value in found:
+        bindings = found[told[0].value]
+        found[told[0].value] = frozenset(one if isinstance(one, NotNone) else NotNone(one) for one in bindings)
+    return found
 
 
 def _merged(first: Environment | None, second: Environment | None) -> Environment | None:

@@ -10,12 +10,12 @@ import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
 
 from migrate.source.flow.calls import Calls, arguments_of
-from migrate.source.flow.definitions import owners, parameters_of
+from migrate.source.flow.definitions import none_where, owners, parameters_of
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import with_key
 from migrate.source.flow.kinds import is_expression, is_layout, is_literal, is_statement
 from migrate.source.flow.program import Program, mangled
-from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value
+from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value, is_none
 from migrate.source.syntax import children
 from migrate.source.tree import Tree
 
@@ -145,12 +145,20 @@ class Expressions:
 
     def _choice(self, node: cst.IfExp, out: Variable) -> None:
         self.program.value_of(node.test)
-        for one in (node.body, node.orelse):
-            self.graph.edge(self.program.moved(one), out)
+        told = none_where(node.test)
+        for one, holds in ((node.body, True), (node.orelse, False)):
+            if told is not None and told[1] is holds and isinstance(one, cst.Name) and one.value == told[0].value:
+                self.graph.pass_on(self.program.moved(one), out, lambda value: not is_none(value))
+            else:
+                self.graph.edge(self.program.moved(one), out)
 
     def _either(self, node: cst.BooleanOperation, out: Variable) -> None:
-        for one in (node.left, node.right):
-            self.graph.edge(self.program.moved(one), out)
+        left = self.program.moved(node.left)
+        if isinstance(node.operator, cst.Or):  # None on its left is not what it gives
+            self.graph.pass_on(left, out, lambda value: not is_none(value))
+        else:
+            self.graph.edge(left, out)
+        self.graph.edge(self.program.moved(node.right), out)
 
     def _named(self, node: cst.NamedExpr, out: Variable) -> None:
         value = self.program.moved(node.value)

@@ -47,6 +47,10 @@ class Graph:
             for value in list(source.values):
                 self.put(target, value, source)
 
+    def pass_on(self, source: Variable, target: Variable, accepts: Callable[[Value], bool]) -> None:
+        """Let those values of `source` be in `target` that are accepted."""
+        self.watch(source, lambda value: self.put(target, value, source) if accepts(value) else None)
+
     def watch(self, variable: Variable, act: Callable[[Value], None]) -> None:
         """Let `solve` call `act` with each value that the variable has or gets, once."""
         variable.watchers.append(act)

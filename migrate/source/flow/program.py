@@ -7,7 +7,15 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import libcst as cst
 from libcst.metadata import ClassScope, Scope
 
-from migrate.source.flow.definitions import Binding, Definitions, bound_name, certain_names, owners, scopes_read
+from migrate.source.flow.definitions import (
+    Binding,
+    Definitions,
+    NotNone,
+    bound_name,
+    certain_names,
+    owners,
+    scopes_read,
+)
 from migrate.source.flow.graph import Graph, Variable
 from migrate.source.flow.reflection import opened, reflects, set_from_afar
 from migrate.source.flow.values import (
@@ -21,6 +29,7 @@ from migrate.source.flow.values import (
     Unknown,
     Value,
     compatible,
+    is_none,
 )
 from migrate.source.tree import Tree
 
@@ -47,10 +56,10 @@ class Program:
         self.moves: set[cst.CSTNode] = set()  #: expressions whose value goes on to where it is followed
         self.given: set[cst.CSTNode] = set()  #: arguments of calls of which one at least is outside code
         self.entered: dict[cst.CSTNode, set[cst.CSTNode]] = {}  #: functions, with the calls that run them
-        self.returning: set[cst.CSTNode] = set()  #: functions that return something
         self.escaped: dict[
             Value, list[cst.CSTNode]
         ] = {}  #: what code that is not seen may reach, with the calls that let it
+        self.left: dict[Value, dict[cst.CSTNode, None]] = {}  #: what outside code is called, with the places
         self.generators: set[cst.CSTNode] = set()  #: functions that yield
         self.objects: list[Holder] = []  #: of classes of the program, but for what code that is not seen makes
         self.handed: set[Value] = set()  #: those of them that code that is not seen gets
@@ -179,6 +188,15 @@ class Program:
         tree = self.home(node)
         return [self.name(scope, name) for scope in owners(tree, name, node)] or [self.loose(tree, name)]
 
+    def _not_none(self, known: NotNone) -> Variable:
+        """Return the variable of one assignment to a name, without None."""
+        key = ("not none", known.binding)
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = Variable(known.binding)
+            self.graph.pass_on(self.definition(known.binding), found, lambda value: not is_none(value))
+        return found
+
     def name(self, scope: Scope, name: str) -> Variable:
         """Return the variable of a name of a scope, whichever assignment it was."""
         return self.named(("name", id(scope), name))
@@ -201,7 +219,7 @@ class Program:
         tree = self.home(node)
         reaching = self.definitions[id(tree.module)].reaching.get(node)
         if reaching is not None:
-            return [self.definition(one) for one in reaching]
+            return [self._not_none(one) if isinstance(one, NotNone) else self.definition(one) for one in reaching]
         found = [self.name(scope, node.value) for scope in scopes_read(tree, node.value, node)]
         return found + [self.named(key) for key in [("loose", id(tree.module), node.value)] if key in self._names]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import cast
 
 import libcst as cst
 
@@ -69,11 +70,6 @@ class ValueFlow:
     def _settle(self) -> None:
         """Let anything be where nothing arrived: it comes from what is not followed, or the code never runs."""
         program = self._program
-        for tree in program.trees:
-            for node in tree.nodes():
-                if type(node) is cst.FunctionDef and node not in program.returning:
-                    program.graph.put(program.named(("return", node)), program.none)
-        self._solve()
         while empty := [node for node, variable in program.expressions() if not variable.values]:
             for node in empty:
                 variable = program.known(node)
@@ -103,8 +99,7 @@ class ValueFlow:
 
     def uses(self, value: Value) -> list[cst.BaseExpression]:
         """Return the expressions that may be `value` and do more than hand it on to where it is followed."""
-        moves, given = self._program.moves, self._program.given
-        return [node for node in self._by_value.get(value, ()) if node not in moves or node in given]
+        return [node for node in self._by_value.get(value, ()) if not self.hands_on(node)]
 
     def mentions(self, value: Value) -> list[cst.BaseExpression]:
         """Return all expressions that may be `value`."""
@@ -136,6 +131,34 @@ class ValueFlow:
     def is_open(self, function: cst.FunctionDef | cst.Lambda) -> bool:
         """True when code that is not seen may call the function."""
         return self._program.function(function).open
+
+    def called_for(self, value: Value) -> list[cst.CSTNode]:
+        """Return the places where something else calls a function from outside: `map`, a partial, a decorator."""
+        sites = self._program.left.get(value, ())
+        return [one for one in sites if not isinstance(one, cst.Call) or value not in self.values(one.func)]
+
+    def run_by(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """Return the functions that a call runs, or that reading an attribute or an entry does."""
+        return self._by_site.get(node, [])
+
+    def where(self, accepts: Callable[[Value], bool]) -> Iterator[tuple[cst.BaseExpression, Value]]:
+        """Yield the expressions that may be values of that kind, each with the value."""
+        for node, variable in self._program.expressions():
+            for value in variable.values:
+                if accepts(value):
+                    yield cast(cst.BaseExpression, node), value
+
+    def hands_on(self, node: cst.BaseExpression) -> bool:
+        """True for an expression whose value only goes on to where it is followed."""
+        return node in self._program.moves and node not in self._program.given
+
+    @cached_property
+    def _by_site(self) -> dict[cst.CSTNode, list[cst.CSTNode]]:
+        found: dict[cst.CSTNode, list[cst.CSTNode]] = defaultdict(list)
+        for function, sites in self._program.entered.items():
+            for site in sites:
+                found[site].append(function)
+        return found
 
     @cached_property
     def _by_value(self) -> dict[Value, list[cst.BaseExpression]]:

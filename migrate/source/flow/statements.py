@@ -112,11 +112,17 @@ class Statements:
 
     def _return(self, node: cst.Return) -> None:
         function = self.program.home(node).enclosing(node, cst.FunctionDef)
-        if node.value is not None and function is not None:
-            self.program.returning.add(function)
-            self.graph.edge(self.program.moved(node.value), self.program.named(("return", function)))
+        if function is None:
+            return
+        result = self.program.named(("return", function))
+        if node.value is None:
+            self.graph.put(result, self.program.none)
+        else:
+            self.graph.edge(self.program.moved(node.value), result)
 
     def _function(self, node: cst.FunctionDef) -> None:
+        if node in self.program.definitions[id(self.program.home(node).module)].ending:
+            self.graph.put(self.program.named(("return", node)), self.program.none)
         self.expressions.defaults(node.params)
         if any(one.endswith(".setter") for one in decorators(node)):
             return  # what sets the attribute runs it

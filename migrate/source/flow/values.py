@@ -18,6 +18,11 @@ class Constant(Value):
     """A number, a text, True, False or None."""
 
 
+def is_none(value: Value) -> bool:
+    """True for None."""
+    return isinstance(value, Constant) and isinstance(value.node, cst.Name) and value.node.value == "None"
+
+
 class Computed(Value):
     """The result of an operator, or of code that is not followed further."""
 

@@ -1,44 +1,20 @@
-"""The value flow of a file, or of the files that are judged together, made when it is first asked for."""
+"""What the value flow says of expressions and symbols."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from weakref import WeakKeyDictionary
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Result, Symbol, Unknown, Value, ValueFlow
-from migrate.source.frontends.tensorflow.answers import once
+from migrate.source.flow import Constant, Result, Symbol, Unknown, Value, ValueFlow, is_none
+from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import canonical
-from migrate.source.joined import Joined, Parts
-from migrate.source.tree import Tree
-
-#: Libraries that change nothing in the lists, dicts and objects that they are given.
-TAME = (
-    "tensorflow", "tensorflow_core", "keras", "tf_keras", "numpy", "scipy", "pandas", "sklearn", "six", "absl", "tqdm",
-    "horovod",
-)  # fmt: skip
-_JOINED: WeakKeyDictionary[Parts, ValueFlow] = WeakKeyDictionary()
 
 
 def flow_of(file: File) -> ValueFlow:
     """Return the analysis of the program that a file is part of."""
-    tree = file.tree
-    if not isinstance(tree, Joined):
-        return once(file, ("value flow",), lambda: ValueFlow([tree], tame=TAME))
-    if tree.parts not in _JOINED:
-        _JOINED[tree.parts] = _joined(tree.parts)
-    return _JOINED[tree.parts]
-
-
-def _joined(parts: Parts) -> ValueFlow:
-    def outside(tree: Tree, qualified: str) -> tuple[Tree, str] | None:
-        origin = parts.project.origin(tree.path, qualified)
-        found = parts.trees.get(origin.path) if origin is not None else None
-        return (found, origin.name) if found is not None and origin is not None else None
-
-    return ValueFlow(list(parts.trees.values()), outside, tame=TAME)
+    return file.names.flow
 
 
 def known_values(file: File, node: cst.BaseExpression) -> list[Value]:
@@ -46,12 +22,26 @@ def known_values(file: File, node: cst.BaseExpression) -> list[Value]:
     found = flow_of(file).values(node)
     if any(isinstance(value, Unknown) for value in found):
         return []
-    return [value for value in found if not is_none_value(value)]
+    return [value for value in found if not is_none(value)]
 
 
-def is_none_value(value: Value) -> bool:
-    """True for None."""
-    return isinstance(value, Constant) and isinstance(value.node, cst.Name) and value.node.value == "None"
+def makers(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the expressions that make all that `node` may be: calls, literals, names from outside.
+
+    Nothing when some of it is not known, `node` itself for what is none of these. Numbers only share a list with
+    what is asked for: where they are, the program fails.
+    """
+    flow = flow_of(file)
+    found: dict[cst.BaseExpression, None] = {}
+    for value in flow.values(node):
+        if isinstance(value, Unknown):
+            return []
+        if isinstance(value, Constant) and not isinstance(literal(value.node), str | None):
+            continue
+        place = flow.path(value, node)[0] if isinstance(value, Symbol) else value.node
+        made = isinstance(place, cst.BaseExpression) and file.tree.parent(place) is not None
+        found[place if made else node] = None  # type: ignore[index]
+    return list(found)
 
 
 def symbol_of(value: Value) -> str | None:

@@ -110,11 +110,15 @@ class Initializers:
         self.names = names
         self.tree = names.tree
 
-    def object(self, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
-        """Return the initializer that `node` (an initializer object or class) means for a table, or None."""
-        found = resolve(self.tree, node)
+    def object(self, node: cst.BaseExpression, shape: Shape, found: cst.BaseExpression) -> Initializer | None:
+        """Return the initializer that `node` (an initializer object or class) means for a table, or None.
+
+        `found` is the expression that makes it. What is written out in place of `node` is not evaluated any more.
+        """
+        here = resolve(self.tree, node) is found
+        may_go = here or isinstance(node, cst.Name)
         if name := self.names.of(found):
-            return self._class(name, found, shape)
+            return self._class(name, node, shape, may_go)
         if not isinstance(found, cst.Call) or not (name := self.names.of(found.func)):
             return None
         if name in ROWWISE:
@@ -123,7 +127,9 @@ class Initializers:
         stays = fan is not None or (name in VARIANCE_SCALING and bind(found, SCALING) is not None)
         if stays and self._stays(name, shape):
             return Initializer(self.tree.source(node), OLD_FAN, name)
-        return self.scaled(fan, shape, name.rpartition(".")[2], seed) if fan else None
+        if fan is None or not may_go or (seed and not seed.isdigit() and not here):
+            return None  # what the seed is called may mean something else here
+        return self.scaled(fan, shape, name.rpartition(".")[2], seed)
 
     def op(self, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
         """Return the initializer that draws the values of an initial-value op, or None."""
@@ -131,7 +137,7 @@ class Initializers:
             return None
         name = self.names.of(node.func)
         if name not in OPS:
-            return self.object(node.func, shape)
+            return self.object(node.func, shape, resolve(self.tree, node.func))
         target, parameters = OPS[name]
         bound = bind(node, parameters)
         if bound is None or not is_float32(self.names, bound.get("dtype")) or self._computed(bound):
@@ -181,14 +187,16 @@ class Initializers:
         prefix = self.names.v1_prefix or "tf"
         return Initializer(f"{prefix}.{name}({text})", law=name)
 
-    def _class(self, name: str, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
+    def _class(self, name: str, node: cst.BaseExpression, shape: Shape, may_go: bool) -> Initializer | None:
         if name in {"zeros_initializer", "ones_initializer"} or name in FANS:
-            text = f"{self.tree.source(node)}()"
+            text = self.tree.source(node)
+            plain = node.lpar or isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call)
+            text = f"{text}()" if plain else f"({text})()"
             if name not in FANS:
                 return Initializer(text, law=name)
-            return (
-                Initializer(text, OLD_FAN, name) if self._stays(name, shape) else self.scaled(FANS[name], shape, name)
-            )
+            if self._stays(name, shape):
+                return Initializer(text, OLD_FAN, name)
+            return self.scaled(FANS[name], shape, name) if may_go else None
         return None
 
     def _computed(self, bound: dict[str, cst.Arg]) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import libcst as cst
 
+from migrate.source.flow import ValueFlow
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.names import TfNames
+from migrate.source.frontends.tensorflow.names import TAME, TfNames
 from migrate.source.joined import Joined, Parts
 
 
@@ -21,12 +23,26 @@ class JoinedNames(TfNames):
         self.tree = tree
         self._names = dict(names)
         listed = [names[focus]] if focus else list(names.values())
-        self.calls = [found for one in listed for found in one.calls]
+        self._spelled = [found for one in listed for found in one._spelled]
         self._aliases = {name for one in listed for name in one._aliases}
         self.v1_prefix = listed[0].v1_prefix if focus else ""
 
-    def of(self, node: cst.CSTNode) -> str | None:
-        return self._home(node).of(node)
+    @cached_property
+    def flow(self) -> ValueFlow:
+        """That of all files, which those of each share."""
+        assert isinstance(self.tree, Joined)
+        parts = self.tree.parts
+        if parts.flow is None:
+            parts.flow = ValueFlow(list(parts.trees.values()), parts.outside, tame=TAME)
+        return parts.flow
+
+    @cached_property
+    def hands_on(self) -> bool:
+        assert isinstance(self.tree, Joined)
+        return any(self._home(tree.module).hands_on for tree in self.tree.parts.trees.values())
+
+    def spelled(self, node: cst.CSTNode) -> str | None:
+        return self._home(node).spelled(node)
 
     def is_module(self, node: cst.CSTNode) -> bool:
         return self._home(node).is_module(node)

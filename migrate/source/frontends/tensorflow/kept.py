@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.creation import IMPORT_ROWS, MATRIX, refuse
 from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop
+from migrate.source.frontends.tensorflow.flows import makers
 from migrate.source.frontends.tensorflow.initializers import OLD_FAN
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
@@ -26,14 +27,35 @@ CONSTANTS = {"constant_initializer", "keras.initializers.Constant"}
 NO_CONTRIB = "`{0}` is not taken: TensorFlow 2, on which the runtime runs, has no `tf.contrib`"
 
 
-def keep(creation: Creation, file: File, given: cst.BaseExpression, shape: Shape) -> None:
-    """Let `given` be the table's initializer as it is written, with what must be assumed, or refuse it."""
-    text = file.tree.source(given)
-    values = possible(file, given)
+def read_initializer(creation: Creation, file: File, given: cst.BaseExpression, shape: Shape) -> None:
+    """Let `given` be the table's initializer, as it is written or written out, or refuse it."""
     if not file.tree.contains(creation.call, given) and _may_change(file, given):
-        reason = f"`{_short(text)}` may mean something else here than where the scope is opened"
+        shown = _short(file.tree.source(given))
+        reason = f"`{shown}` may mean something else here than where the scope is opened"
         refuse(creation, given, reason, "give the initializer where the variable is made")
         return
+    values = initial_values(file, creation.call, given)
+    creation.initializer = file.initializers.object(given, shape, values[0]) if len(values) == 1 else None
+    if creation.initializer is None:
+        _keep(creation, file, given, shape, values)
+
+
+def initial_values(file: File, call: cst.Call, given: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the expressions that may make the initializer of a variable; of what is not known, what stands for it.
+
+    An expression of a scope is written anew where the variable is made, so calls in it must do no more than return.
+    """
+    if file.names.of(given.func if isinstance(given, cst.Call) else given) is not None:
+        return [given]
+    moved = not file.tree.contains(call, given) and not isinstance(given, cst.Name | cst.Attribute)
+    return (makers(file, given) if not moved else []) or possible(file, given)
+
+
+def _keep(
+    creation: Creation, file: File, given: cst.BaseExpression, shape: Shape, values: list[cst.BaseExpression]
+) -> None:
+    """Let `given` be the table's initializer as it is written, with what must be assumed, or refuse it."""
+    text = file.tree.source(given)
     parted = is_partitioned(file, creation)
     notes = set()
     for value in values:
@@ -51,7 +73,7 @@ def keep(creation: Creation, file: File, given: cst.BaseExpression, shape: Shape
 
 def _stays(file: File, value: cst.BaseExpression, shape: Shape) -> Initializer | None:
     """Return the initializer that `value` makes, if the runtime takes it as it is."""
-    found = file.initializers.object(value, shape)
+    found = file.initializers.object(value, shape, value)
     text = file.tree.source(value)
     return found if found is not None and found.text in {text, f"{text}()"} else None
 
@@ -70,8 +92,9 @@ def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cs
         return
     shown = _short(file.tree.source(value))
     branch = f"those of `{shown}`" if value is given else f"one of them may be `{shown}`"
-    if isinstance(file.tree.parent(value), cst.Param):
-        branch = f"the parameter `{shown}` may be None"
+    parameter = file.tree.parent(value)
+    if isinstance(parameter, cst.Param):
+        branch = f"the parameter `{parameter.name.value}` may be None"
     refuse(creation, given, f"its initial values are not understood: {branch}", SIMPLE)
 
 

@@ -7,35 +7,18 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from migrate.source.flow import Symbol, Value, ValueFlow
 from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.callers import last_name
+from migrate.source.frontends.tensorflow.flows import flow_of, only_asks, symbol_of
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.possible import possible
-from migrate.source.frontends.tensorflow.values import is_target, resolve
+from migrate.source.frontends.tensorflow.names import is_lookup
+from migrate.source.frontends.tensorflow.values import is_target
 
-#: Calls that read rows by ids, whether or not this version can convert them.
-LOOKUP_LIKE = {
-    "nn.embedding_lookup",
-    "gather",
-    "gather_nd",
-    "nn.embedding_lookup_sparse",
-    "nn.safe_embedding_lookup_sparse",
-    "contrib.layers.safe_embedding_lookup_sparse",
-    "sparse_tensor_dense_matmul",
-    "sparse.sparse_dense_matmul",
-    "sparse.matmul",
-}
-#: What every name of a lookup of TensorFlow contains, older and internal ones included, but those of gathers.
-WORD = "embedding_lookup"
 #: What stands between a value and the call that is handed it.
 HOLDERS = (cst.Arg, cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict, cst.IfExp)
 NOT_CALLED = "its calls elsewhere are not seen as lookups, so which tables they read is not known"
 CALL_IT = "call it where rows are read, with the variable as its argument"
-
-
-def is_lookup(name: str | None) -> bool:
-    """True for the canonical name of a function of TensorFlow that reads rows by ids."""
-    return name is not None and (name in LOOKUP_LIKE or WORD in name.rpartition(".")[2])
 
 
 @dataclass(frozen=True)
@@ -55,11 +38,47 @@ def loose_lookups(file: File) -> list[Loose]:
 
 
 def _loose(file: File) -> Iterator[Loose]:
-    for node in file.names.mentions(lambda name: WORD in name or name in {"gather", "gather_nd"}):
-        around = file.tree.parent(node)
-        called = isinstance(around, cst.Call) and around.func is node
-        if not called and is_lookup(file.names.of(node)) and not _is_binding(file, node):
+    found = [node for node in file.names.uncalled_lookups() if not _is_binding(file, node)]
+    unknown = _misunderstood(file) if found else []
+    for node in found:
+        name = file.names.spelled(node)
+        if is_target(file.tree, node) or any(one == name and place in {node, None} for one, place in unknown):
             yield _judged(file, node)
+        elif name not in file.names.travelled:
+            yield Loose(
+                node, f"`{_short(file, node)}` is named, not called", "nothing that is read calls it", known=True
+            )
+
+
+def _misunderstood(file: File) -> list[tuple[str | None, cst.BaseExpression | None]]:
+    """Return the lookup functions of which more is done than to call them, each with the mention that does it.
+
+    None stands for any mention: the function came there from one of them.
+    """
+    flow = flow_of(file)
+    found: list[tuple[str | None, cst.BaseExpression | None]] = []
+    for node, value in flow.where(lambda value: isinstance(value, Symbol) and is_lookup(symbol_of(value))):
+        if not _is_understood(file, flow, node):
+            found.append((symbol_of(value), node if flow.path(value, node)[0] is node else None))
+        elif flow.called_for(value) or any(not _is_given(flow, value, site) for site in flow.escapes(value)):
+            found.append((symbol_of(value), None))
+    return found
+
+
+def _is_given(flow: ValueFlow, value: Value, site: cst.CSTNode) -> bool:
+    """True for a call that is given the function itself, whose argument tells."""
+    return isinstance(site, cst.Call) and any(value in flow.values(arg.value) for arg in site.args)
+
+
+def _is_understood(file: File, flow: ValueFlow, node: cst.BaseExpression) -> bool:
+    """True for a lookup function that is called, asked whether it is there, or handed on to where it is followed."""
+    around = file.tree.parent(node)
+    function = file.tree.enclosing(node, cst.FunctionDef)
+    if isinstance(around, cst.Return) and function is not None and flow.is_open(function):
+        return False
+    if isinstance(around, cst.Call) and around.func is node:
+        return file.names.of(node) is not None
+    return flow.hands_on(node) or only_asks(file, node)
 
 
 def _is_binding(file: File, node: cst.Name | cst.Attribute) -> bool:
@@ -75,10 +94,6 @@ def _judged(file: File, node: cst.Name | cst.Attribute) -> Loose:
     around = file.tree.parent(node)
     if isinstance(around, cst.Assign) and len(around.targets) == 1:
         target = around.targets[0].target
-        if isinstance(target, cst.Name) and file.names.of(target) == file.names.of(node):
-            return Loose(
-                node, f"`{target.value}` is another name of {text}", "its calls are judged where they stand", known=True
-            )
         return Loose(
             node, f"{text} is stored in `{_short(file, target)}`, which may be other things", NOT_CALLED, CALL_IT
         )
@@ -117,27 +132,21 @@ def may_look_up(file: File, mention: cst.BaseExpression) -> bool:
         return False
     for outer in file.tree.ancestors(mention):
         if isinstance(outer, cst.Call):
-            return any(is_lookup(file.names.of(arg.value)) for arg in outer.args) or _may_be_lookup(file, outer.func)
+            return any(is_lookup(file.names.spelled(arg.value)) for arg in outer.args) or _may_be_lookup(
+                file, outer.func
+            )
         if not isinstance(outer, HOLDERS):
             break
     return False
 
 
 def _may_be_lookup(file: File, func: cst.BaseExpression) -> bool:
-    return any(is_lookup(file.names.of(one)) for value in possible(file, func) for one in _behind(file, value))
-
-
-def _behind(file: File, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield a value, and what it may be beyond that: a parameter's default, entries, what a call is given."""
-    yield value
-    around = file.tree.parent(value)
-    if isinstance(around, cst.Param) and around.default is not None:
-        yield around.default
-    if isinstance(value, cst.Call):
-        yield from (arg.value for arg in value.args)
-    held = resolve(file.tree, value.value) if isinstance(value, cst.Subscript) else None
-    if isinstance(held, cst.Dict | cst.List | cst.Tuple):
-        yield from (element.value for element in held.elements)
+    """True when a function may be a lookup, or what code made of one that it was given."""
+    flow = flow_of(file)
+    values = flow.values(func)
+    given = [arg.value for value in values if isinstance(value.node, cst.Call) for arg in value.node.args]
+    values += [value for one in given for value in flow.values(one)]
+    return any(isinstance(value, Symbol) and is_lookup(symbol_of(value)) for value in values)
 
 
 def _short(file: File, node: cst.CSTNode) -> str:

@@ -12,7 +12,7 @@ from migrate.source.frontends.tensorflow.called import argument_of, calls_of, pa
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.facts import Table
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.loose_lookups import WORD, is_lookup
+from migrate.source.frontends.tensorflow.names import WORD, is_lookup
 from migrate.source.frontends.tensorflow.possible import bindings, possible
 from migrate.source.frontends.tensorflow.tables import unfollowed
 from migrate.source.frontends.tensorflow.values import captures, resolve

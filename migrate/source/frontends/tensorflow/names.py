@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 
 import libcst as cst
 
+from migrate.source.flow import Constant, Symbol, ValueFlow, only_reads
 from migrate.source.frontends.tensorflow.values import assigned_value, single_value
 from migrate.source.tree import Tree
 
@@ -46,6 +48,30 @@ V1_ONLY = re.compile(
     r"|train\.(\w+Optimizer|MonitoredTrainingSession|get_global_step|get_or_create_global_step|Saver)"
     r"|(truncated_normal|glorot_\w+|variance_scaling)_initializer|set_random_seed|random_normal|random_uniform|truncated_normal)$"
 )
+#: Calls that read rows by ids, whether or not this version can convert them.
+LOOKUP_LIKE = {
+    "nn.embedding_lookup",
+    "gather",
+    "gather_nd",
+    "nn.embedding_lookup_sparse",
+    "nn.safe_embedding_lookup_sparse",
+    "contrib.layers.safe_embedding_lookup_sparse",
+    "sparse_tensor_dense_matmul",
+    "sparse.sparse_dense_matmul",
+    "sparse.matmul",
+}
+#: What every name of a lookup of TensorFlow contains, older and internal ones included, but those of gathers.
+WORD = "embedding_lookup"
+#: Libraries that change nothing in the lists, dicts and objects that they are given.
+TAME = (
+    "tensorflow", "tensorflow_core", "keras", "tf_keras", "numpy", "scipy", "pandas", "sklearn", "six", "absl", "tqdm",
+    "horovod",
+)  # fmt: skip
+
+
+def is_lookup(name: str | None) -> bool:
+    """True for the canonical name of a function of TensorFlow that reads rows by ids."""
+    return name is not None and (name in LOOKUP_LIKE or WORD in name.rpartition(".")[2])
 
 
 class TfNames:
@@ -61,7 +87,7 @@ class TfNames:
             name for name, uses in tree.names.items() if any(self._rebinds_module(use) for use in uses)
         }
         self._aliases = {name for name, uses in tree.names.items() if any(self._names_tensorflow(use) for use in uses)}
-        self.calls = [(call, name) for call in tree.calls if (name := self.of(call.func))]
+        self._spelled = [(call, name) for call in tree.calls if (name := self.spelled(call.func))]
         self.v1_prefix = self._find_v1_prefix()
 
     def _rebinds_module(self, use: cst.Name) -> bool:
@@ -92,8 +118,63 @@ class TfNames:
             return None
         return canonical(next(iter(imported)) + _plain(node)[len(inner.value) :])
 
+    @cached_property
+    def flow(self) -> ValueFlow:
+        """The value flow of the program that the file is part of, made when it is first asked for."""
+        return ValueFlow([self.tree], tame=TAME)
+
+    @cached_property
+    def calls(self) -> list[tuple[cst.Call, str]]:
+        """The calls of TensorFlow's symbols, in the order of the source."""
+        if not self._followed:
+            return self._spelled
+        return [(call, name) for call in self.tree.calls if (name := self.of(call.func))]
+
     def of(self, node: cst.CSTNode) -> str | None:
-        """Return the canonical name of a TensorFlow symbol, or None when `node` is not provably one."""
+        """Return the canonical name of a TensorFlow symbol, or None when `node` is not provably one.
+
+        What a call calls may also be a lookup function that came there by names, containers, objects or calls.
+        """
+        return self.spelled(node) or self._followed.get(node)
+
+    @cached_property
+    def hands_on(self) -> bool:
+        """True when a lookup function is mentioned and not called."""
+        return bool(self.uncalled_lookups())
+
+    def uncalled_lookups(self) -> list[cst.Name | cst.Attribute]:
+        """Return the mentions of lookup functions that are no calls of them, in the order of the source."""
+        found = self.mentions(lambda name: WORD in name or name in {"gather", "gather_nd"})
+        return [node for node in found if not self._is_called(node) and is_lookup(self.spelled(node))]
+
+    @cached_property
+    def travelled(self) -> set[str]:
+        """The lookup functions that are called by other names than their own, or from containers and the like."""
+        own = [(call.func, name) for call, name in self.calls if is_lookup(name)]
+        return {name for func, name in own if not self.tree.imported_names(func)[0]}
+
+    def _is_called(self, node: cst.Name | cst.Attribute) -> bool:
+        around = self.tree.parent(node)
+        return isinstance(around, cst.Call) and around.func is node
+
+    @cached_property
+    def _followed(self) -> dict[cst.CSTNode, str]:
+        """What calls call that may only be one lookup function: those of which imports do not tell."""
+        if not self.hands_on:
+            return {}
+        funcs = [call.func for call in self.tree.calls if self.spelled(call.func) is None]
+        return {func: name for func in funcs if (name := self._follow(func)) is not None}
+
+    def _follow(self, func: cst.BaseExpression) -> str | None:
+        values = [value for value in self.flow.values(func) if not isinstance(value, Constant)]  # calls of those fail
+        names = {canonical(value.name) if isinstance(value, Symbol) else None for value in values}
+        name = names.pop() if len(names) == 1 else None
+        # A conversion writes another function here, and this expression goes.
+        goes = is_lookup(name) and "#" not in self.tree.source(func) and only_reads(self.flow, func)
+        return name if goes else None
+
+    def spelled(self, node: cst.CSTNode) -> str | None:
+        """Return the canonical name of the symbol that imports, and names bound once, give `node`."""
         if not isinstance(node, cst.Name | cst.Attribute):
             return None
         imported, shadowed = self.tree.imported_names(node)
@@ -135,7 +216,7 @@ class TfNames:
     def _find_v1_prefix(self) -> str:
         """Return how this file spells the v1 API, e.g. `tf` or `tf.compat.v1`; empty when it has no name for it."""
         roots = set()
-        for call, name in self.calls:
+        for call, name in self._spelled:
             text = _plain(call.func)
             if not text.endswith("." + name):
                 continue

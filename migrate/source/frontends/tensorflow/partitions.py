@@ -11,7 +11,6 @@ from migrate.source.frontends.tensorflow.args import bind, is_none
 from migrate.source.frontends.tensorflow.facts import Creation, Stop, Table
 from migrate.source.frontends.tensorflow.initializers import FANS, VARIANCE_SCALING
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.frontends.tensorflow.variable_scopes import PARAMETERS
 
 DROPPED = "the partitioner is dropped: a table is not split by row ranges"
@@ -47,8 +46,7 @@ def check_parts(file: File, table: Table) -> None:
         table.stops.append(Stop(node, rule, "this variable is partitioned", reason, action))
 
 
-def takes_fan_of_part(file: File, initializer: cst.BaseExpression) -> bool:
+def takes_fan_of_part(file: File, value: cst.BaseExpression) -> bool:
     """True for an initializer whose bound, in a partitioned variable, comes from the shape of one part."""
-    value = resolve(file.tree, initializer)
     name = file.names.of(value.func if isinstance(value, cst.Call) else value) or ""
     return name in OF_PARTS or (name.startswith("keras.") and name in {*FANS, *VARIANCE_SCALING})

@@ -142,7 +142,7 @@ class Planner(AroundEditing):
             return
         kept = self._is_kept(lookup)
         function = tree.source(call.func) if kept else self._function(lookup.function)
-        start, end = tree.span(call.func)
+        start, end = tree.outer_span(call.func)
         feature = self.pipeline.of(lookup) if self.pipeline is not None else None
         before, after = (text.replace("{tf}", self.tf) for text in lookup.around)
         before, after = (f"{self.tf}.squeeze({before}", f"{after}, axis=-1)") if rank == 1 else (before, after)

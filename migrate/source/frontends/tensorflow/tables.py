@@ -16,8 +16,9 @@ from migrate.source.frontends.tensorflow.copies import follow_copies
 from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.inner_graphs import in_branch, run_apart
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, UseRule
-from migrate.source.frontends.tensorflow.loose_lookups import is_lookup, may_look_up
+from migrate.source.frontends.tensorflow.loose_lookups import may_look_up
 from migrate.source.frontends.tensorflow.measured import check_measured, measured
+from migrate.source.frontends.tensorflow.names import is_lookup
 from migrate.source.frontends.tensorflow.objects import MAKERS
 from migrate.source.frontends.tensorflow.padding import Padded, find_padding, follow, pad
 from migrate.source.frontends.tensorflow.partitions import check_parts

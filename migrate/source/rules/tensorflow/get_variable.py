@@ -8,10 +8,9 @@ from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.creation import read_initial_op, read_shape, refuse, refuse_options
 from migrate.source.frontends.tensorflow.facts import Creation
 from migrate.source.frontends.tensorflow.initializers import GLOROT, OPS
-from migrate.source.frontends.tensorflow.kept import keep
+from migrate.source.frontends.tensorflow.kept import initial_values, read_initializer
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
-from migrate.source.frontends.tensorflow.possible import bindings
 from migrate.source.frontends.tensorflow.scoped import from_scope
 from migrate.source.frontends.tensorflow.shapes import Shape, is_float32
 from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option
@@ -170,14 +169,12 @@ class GetVariable(CreationRule):
         if given is None:
             creation.initializer = file.initializers.scaled(GLOROT, shape, "get_variable's default")
             return
-        if takes_fan_of_part(file, given) and is_partitioned(file, creation):
+        values = initial_values(file, creation.call, given)
+        if len(values) == 1 and takes_fan_of_part(file, values[0]) and is_partitioned(file, creation):
             reason = "the bound of its initial values is that of one partition, whose size is not known"
             refuse(creation, given, reason, "write the bound as a number, or leave the partitioner out")
             return
         if isinstance(given, cst.Call) and file.names.of(given.func) in OPS:
             refuse(creation, given, "its initial values are not understood", "use a constant, uniform or normal one")
             return
-        several = isinstance(given, cst.Attribute) and len(bindings(file, given)) > 1
-        creation.initializer = file.initializers.object(given, shape) if not several else None
-        if creation.initializer is None:
-            keep(creation, file, given, shape)
+        read_initializer(creation, file, given, shape)

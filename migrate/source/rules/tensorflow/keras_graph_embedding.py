@@ -7,7 +7,7 @@ import libcst as cst
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal, string
 from migrate.source.frontends.tensorflow.creation import read_sizes, refuse, refuse_options
 from migrate.source.frontends.tensorflow.facts import Creation, Lookup, Stop
-from migrate.source.frontends.tensorflow.kept import keep
+from migrate.source.frontends.tensorflow.kept import read_initializer
 from migrate.source.frontends.tensorflow.keras_layers.facts import NAMED, PARAMETERS, SYMBOL
 from migrate.source.frontends.tensorflow.keras_layers.graphs import RULE, check_calls, in_graph, layer_call, read_call
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File
@@ -100,9 +100,7 @@ class KerasGraphEmbedding(CreationRule):
         text = "uniform" if given is None else string(given)
         creation.initializer = file.initializers.keras(text, shape) if text is not None else None
         if creation.initializer is None and given is not None and text is None:
-            creation.initializer = file.initializers.object(given, shape)
-            if creation.initializer is None:
-                keep(creation, file, given, shape)
+            read_initializer(creation, file, given, shape)
         elif creation.initializer is None:
             refuse(creation, given or call, "its initial values are not understood", "give an initializer object")
         return creation

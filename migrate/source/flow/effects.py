@@ -1,0 +1,78 @@
+"""Which expressions do nothing but give their value, so that they may be left out."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.flow.attributes import OF_CLASS, PROPERTY, STATIC, decorators
+from migrate.source.flow.calls import literal_name
+from migrate.source.flow.queries import ValueFlow
+from migrate.source.flow.values import Bound, Function, Holder, Member, Value, is_none
+
+#: Functions that call each other, before it is given up.
+_DEEPEST = 6
+#: Expressions that do no more than their parts.
+_OF_PARTS = (
+    cst.Attribute, cst.Subscript, cst.SubscriptElement, cst.Index, cst.IfExp, cst.BooleanOperation, cst.Comparison,
+    cst.ComparisonTarget, cst.UnaryOperation, cst.Tuple, cst.List, cst.Dict, cst.Element, cst.DictElement, cst.Arg,
+)  # fmt: skip
+
+
+def only_reads(flow: ValueFlow, node: cst.CSTNode, depth: int = 0) -> bool:
+    """True when evaluating an expression changes nothing: the functions that it runs only choose and return."""
+    if isinstance(node, cst.Name | cst.BaseNumber | cst.SimpleString):
+        return True
+    if depth > _DEEPEST or not all(_only_returns(flow, one, depth) for one in flow.run_by(node)):
+        return False
+    if isinstance(node, cst.Call):
+        parts: list[cst.CSTNode] = [arg.value for arg in node.args]
+        if not all(_is_read(one) for one in flow.values(node.func)):
+            return False
+        parts.append(node.func)
+    elif isinstance(node, cst.Subscript):
+        if any(_fills_itself(one) for one in flow.values(node.value)):
+            return False
+        parts = [node.value, *node.slice]
+    elif isinstance(node, cst.Attribute):
+        parts = [node.value]
+    elif isinstance(node, _OF_PARTS):
+        parts = [one for one in node.children if isinstance(one, (cst.BaseExpression, *_OF_PARTS))]
+    else:
+        return False
+    return all(only_reads(flow, one, depth) for one in parts)
+
+
+def _is_read(callee: Value) -> bool:
+    """True for functions, which are looked into, and for methods of dicts that only read."""
+    if isinstance(callee, Member):
+        return isinstance(callee.base, Holder) and callee.base.kind == "dict" and callee.name in {"get", "__getitem__"}
+    return isinstance(callee, Function | Bound) or is_none(callee)
+
+
+def _fills_itself(value: Value) -> bool:
+    """True for a `defaultdict`, which makes the entries that it lacks."""
+    return isinstance(value.node, cst.Call) and literal_name(value.node.func) == "defaultdict"
+
+
+def _only_returns(flow: ValueFlow, function: cst.CSTNode, depth: int) -> bool:
+    if isinstance(function, cst.Lambda):
+        return only_reads(flow, function.body, depth + 1)
+    if not isinstance(function, cst.FunctionDef) or not set(decorators(function)) <= STATIC | OF_CLASS | PROPERTY:
+        return False
+    return all(_only_chooses(flow, one, depth + 1) for one in function.body.body)
+
+
+def _only_chooses(flow: ValueFlow, line: cst.CSTNode, depth: int) -> bool:
+    """True for conditions, assignments to names and returns."""
+    if isinstance(line, cst.SimpleStatementLine | cst.IndentedBlock | cst.SimpleStatementSuite):
+        return all(_only_chooses(flow, one, depth) for one in line.body)
+    if isinstance(line, cst.If):
+        blocks = [line.body, *([line.orelse] if line.orelse is not None else [])]
+        return only_reads(flow, line.test, depth) and all(_only_chooses(flow, one, depth) for one in blocks)
+    if isinstance(line, cst.Else):
+        return _only_chooses(flow, line.body, depth)
+    if isinstance(line, cst.Assign):
+        return only_reads(flow, line.value, depth) and all(isinstance(one.target, cst.Name) for one in line.targets)
+    if isinstance(line, cst.Return):
+        return line.value is None or only_reads(flow, line.value, depth)
+    return isinstance(line, cst.Pass) or (isinstance(line, cst.Expr) and isinstance(line.value, cst.SimpleString))
