@@ -4,6 +4,7 @@
 constant keys apart, and finds who calls what on the way. Local names are told apart by the assignments that reach them.
 """
 
+from migrate.source.flow.order import Order, frame_of, loops_around, outer_loop
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import (
     Bound,
@@ -20,6 +21,6 @@ from migrate.source.flow.values import (
 )
 
 __all__ = [
-    "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Result", "Symbol", "Unknown", "Value",
-    "ValueFlow",
+    "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result", "Symbol", "Unknown",
+    "Value", "ValueFlow", "frame_of", "loops_around", "outer_loop",
 ]  # fmt: skip

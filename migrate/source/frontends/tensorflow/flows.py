@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Result, Symbol, Unknown, Value, ValueFlow
+from migrate.source.flow import Constant, Order, Result, Symbol, Unknown, Value, ValueFlow
 from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import canonical
@@ -20,6 +20,7 @@ TAME = (
     "horovod",
 )  # fmt: skip
 _JOINED: WeakKeyDictionary[Parts, ValueFlow] = WeakKeyDictionary()
+_ORDERS: WeakKeyDictionary[Parts, Order] = WeakKeyDictionary()
 
 
 def flow_of(file: File) -> ValueFlow:
@@ -30,6 +31,17 @@ def flow_of(file: File) -> ValueFlow:
     if tree.parts not in _JOINED:
         _JOINED[tree.parts] = _joined(tree.parts)
     return _JOINED[tree.parts]
+
+
+def order_of(file: File) -> Order:
+    """Return what answers in which order the code of that program runs."""
+    tree = file.tree
+    trees = [tree] if not isinstance(tree, Joined) else list(tree.parts.trees.values())
+    if not isinstance(tree, Joined):
+        return once(file, ("order",), lambda: Order(flow_of(file), trees))
+    if tree.parts not in _ORDERS:
+        _ORDERS[tree.parts] = Order(flow_of(file), trees)
+    return _ORDERS[tree.parts]
 
 
 def _joined(parts: Parts) -> ValueFlow:
