@@ -5,6 +5,7 @@ constant keys apart, and finds who calls what on the way. Local names are told a
 """
 
 from migrate.source.flow.effects import only_reads
+from migrate.source.flow.order import Order, frame_of, loops_around, outer_loop
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import (
     Bound,
@@ -22,6 +23,6 @@ from migrate.source.flow.values import (
 )
 
 __all__ = [
-    "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Result", "Symbol", "Unknown", "Value",
-    "ValueFlow", "is_none", "only_reads",
+    "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result", "Symbol", "Unknown",
+    "Value", "ValueFlow", "frame_of", "is_none", "loops_around", "only_reads", "outer_loop",
 ]  # fmt: skip

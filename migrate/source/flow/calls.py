@@ -464,6 +464,7 @@ class Calls:
 
     def items(self, variable: Variable, node: cst.CSTNode) -> Variable:
         """Return the variable of what a loop over `variable` gives."""
+        self.program.opened.setdefault(variable, node)
         out = self.program.named(("items", id(variable)), node)
         if ("items", id(variable)) not in self.program.asked:
             self.program.asked.add(("items", id(variable)))
@@ -472,6 +473,7 @@ class Calls:
 
     def item(self, variable: Variable, key: object, out: Variable, node: cst.CSTNode | None) -> None:
         """Let `out` be all that may stand under a key."""
+        self.program.opened.setdefault(variable, node)
         self.graph.watch(variable, lambda value: self._item(value, key, out, node))
 
     def _item(self, value: Value, key: object, out: Variable, node: cst.CSTNode | None, loops: bool = False) -> None:
@@ -486,7 +488,7 @@ class Calls:
         elif isinstance(value, Unknown) or _is_deep(value):
             self.graph.put(out, value)
         else:
-            self.graph.put(out, program.made(("item", node, value, str(key)), lambda: Member(node, value, "[]")))
+            self.graph.put(out, program.made(("item", node, value, str(key)), lambda: Member(node, value, "[]", key)))
 
     def _by_method(self, value: Holder, out: Variable, node: cst.CSTNode | None, loops: bool) -> None:
         """Read an entry of an object of the program, which has a method for it; `vars(x)` has none."""
@@ -524,6 +526,7 @@ class Calls:
 
     def copy(self, variable: Variable, target: Value, keep: bool = True) -> None:
         """Put all that `variable` holds into `target`, under the same keys, or under any."""
+        self.program.opened.setdefault(variable, target.node)
         self.graph.watch(variable, lambda value: self._copy(value, target, keep))
 
     def _copy(self, value: Value, target: Value, keep: bool) -> None:

@@ -210,7 +210,7 @@ class Expressions:
             self._operated(node, value, out)
             return
         for side in (node.left, node.right):
-            self.program.moves.add(side)
+            self.program.opened.setdefault(self.program.moved(side), side)
         made = self.program.holder(node, value.kind)
         self.graph.put(out, made)
         variable = self.program.named(("operand", node, id(value)))

@@ -15,6 +15,7 @@ from migrate.source.flow.values import (
     Above,
     Class,
     Computed,
+    From,
     Holder,
     Member,
     RecordType,
@@ -32,7 +33,7 @@ LOOKS = {
     for name in (
         "abs", "all", "any", "bool", "callable", "chr", "complex", "delattr", "dir", "divmod", "float", "format",
         "hasattr", "hash", "hex", "id", "int", "isinstance", "issubclass", "len", "oct", "ord", "pow", "print",
-        "range", "repr", "round", "slice", "str", "sum", "bytes", "input", "open",
+        "range", "repr", "round", "slice", "str", "bytes", "input", "open",
     )
 } | {"functools.wraps"}  # fmt: skip
 
@@ -156,6 +157,9 @@ def _enumerate(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Varia
 
 
 def _zip(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    if len(arguments) == 1 and arguments[0].star:
+        _transposed(calls, arguments[0], site, out)
+        return
     made, pair = _made(calls, site, "list", out), calls.program.holder(site, "list", "pair")
     calls.graph.put(calls.program.written(made, ANY), pair)
     starred = any(one.star for one in arguments)
@@ -164,6 +168,16 @@ def _zip(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -
         if one.star:
             items = calls.items(items, one.node or site)
         calls.graph.edge(items, calls.program.written(pair, ANY if starred else position))
+
+
+def _transposed(calls: Calls, one: Given, site: cst.CSTNode, out: Variable) -> None:
+    """`zip(*rows)`: the first and the second column, and all behind."""
+    made, items = _made(calls, site, "list", out), calls.items(one.variable, one.node or site)
+    for key in (0, 1, From(2)):
+        column = calls.program.holder(site, "list", ("column", key))
+        calls.graph.put(calls.program.written(made, key), column)
+        entry = key if isinstance(key, int) else ANY
+        calls.item(items, entry, calls.program.written(column, ANY), site)
 
 
 def _map(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:

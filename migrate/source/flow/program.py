@@ -22,6 +22,7 @@ from migrate.source.flow.values import (
     ANY,
     Class,
     Constant,
+    From,
     Function,
     Holder,
     Pattern,
@@ -55,6 +56,7 @@ class Program:
         self.pending: list[cst.BaseExpression] = []
         self.moves: set[cst.CSTNode] = set()  #: expressions whose value goes on to where it is followed
         self.given: set[cst.CSTNode] = set()  #: arguments of calls of which one at least is outside code
+        self.opened: dict[Variable, cst.CSTNode | None] = {}  #: whose entries are taken, and where, if that is known
         self.entered: dict[cst.CSTNode, set[cst.CSTNode]] = {}  #: functions, with the calls that run them
         self.escaped: dict[
             Value, list[cst.CSTNode]
@@ -160,7 +162,7 @@ class Program:
 
     def holder(self, node: cst.CSTNode, kind: str, part: Hashable = None, cls: Class | None = None) -> Holder:
         """Return the holder that is made at `node`; `part` tells several of one place apart."""
-        found = self.made(("holder", node, kind, part), lambda: Holder(node, kind, cls))
+        found = self.made(("holder", node, kind, part), lambda: Holder(node, kind, cls, part=part))
         assert isinstance(found, Holder)
         return found
 
@@ -269,7 +271,7 @@ class Program:
         if key in keys:
             return
         keys[key] = None
-        plain = not isinstance(key, Pattern) and key is not ANY
+        plain = not isinstance(key, Pattern | From) and key is not ANY
         wide = self._wide.setdefault(id(holder), [])
         others = wide if plain else list(keys)
         if not plain:
@@ -282,6 +284,16 @@ class Program:
                     )
         for act in list(self._watchers.get(id(holder), ())):
             act(key)
+
+    def held_by(self) -> dict[Value, list[Value]]:
+        """Return for each value what holds it."""
+        owners = {id(value): value for value in self._values.values()}
+        found: dict[Value, list[Value]] = {}
+        for key, variable in self._names.items():
+            if isinstance(key, tuple) and key[0] == "written" and key[1] in owners:
+                for value in variable.values:
+                    found.setdefault(value, []).append(owners[key[1]])
+        return found
 
 
 def mangled(tree: Tree, node: cst.Attribute) -> str:

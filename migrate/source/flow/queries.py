@@ -110,6 +110,42 @@ class ValueFlow:
         given = [node for node in self._by_value.get(value, ()) if node in self._program.given]
         return [*given, *self._program.escaped.get(value, ())]
 
+    def opened(self, value: Value) -> list[cst.CSTNode]:
+        """Return where the entries of `value` are taken: by loops, stars, unpacking and what reads them all."""
+        found = [(variable.node or node) for variable, node in self._program.opened.items() if value in variable.values]
+        return [node for node in found if node is not None]
+
+    def is_carried(self, node: cst.BaseExpression) -> bool:
+        """True for an expression whose value is handed on to where it is followed, and to no code that is not seen."""
+        return node in self._program.moves and node not in self._program.given
+
+    def holders(self, value: Value) -> list[Holder]:
+        """Return all that may hold `value`, or what holds it."""
+        found: dict[Value, None] = {}
+        pending = [value]
+        while pending:
+            for holder in self._held_by.get(pending.pop(), ()):
+                if holder not in found:
+                    found[holder] = None
+                    pending.append(holder)
+        return [one for one in found if isinstance(one, Holder) and one.kind != "module"]
+
+    def runs(self, site: cst.CSTNode) -> list[cst.CSTNode]:
+        """Return the functions that run when `site` does: those that a call calls, and methods that Python calls."""
+        return self._runs.get(site, [])
+
+    def sites(self, function: cst.FunctionDef | cst.Lambda) -> set[cst.CSTNode]:
+        """Return the places that run a function; others may, too, where it is open."""
+        return set(self._program.entered.get(function, ()))
+
+    def home(self, node: cst.CSTNode) -> Tree:
+        """Return the file in which `node` stands."""
+        return self._program.home(node)
+
+    def is_lazy(self, function: cst.FunctionDef | cst.Lambda) -> bool:
+        """True for a generator, which runs later than it is called."""
+        return function in self._program.generators
+
     def path(self, value: Value, node: cst.BaseExpression) -> list[cst.CSTNode]:
         """Return the places by which `value` came to `node`, from the first."""
         found: list[cst.CSTNode] = []
@@ -161,10 +197,22 @@ class ValueFlow:
         return found
 
     @cached_property
+    def _held_by(self) -> dict[Value, list[Value]]:
+        return self._program.held_by()
+
+    @cached_property
+    def _runs(self) -> dict[cst.CSTNode, list[cst.CSTNode]]:
+        found: dict[cst.CSTNode, list[cst.CSTNode]] = defaultdict(list)
+        for function, sites in self._program.entered.items():
+            for site in sites:
+                found[site].append(function)
+        return found
+
+    @cached_property
     def _by_value(self) -> dict[Value, list[cst.BaseExpression]]:
         found: dict[Value, list[cst.BaseExpression]] = defaultdict(list)
         for node, variable in self._program.expressions():
             for value in variable.values:
-                if not isinstance(value, Constant | Symbol | Function | Holder):
+                if not isinstance(value, Constant | Symbol | Function):
                     found[value].append(node)  # type: ignore[arg-type]
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import libcst as cst
@@ -46,7 +47,8 @@ class Member(Value):
     """An attribute of what outside code made, or a method of a container."""
 
     base: Value
-    name: str
+    name: str  #: `[]` for an entry
+    key: object = None  #: under which an entry stands
 
 
 @dataclass(eq=False)
@@ -103,6 +105,7 @@ class Holder(Value):
     kind: str  #: `list`, `dict`, `object`, `namespace`, `record` (a tuple with named places), `context` or `module`
     cls: Class | None = None
     names: tuple[str, ...] = ()  #: of the places of a record
+    part: Hashable = None  #: tells several of one place apart
 
 
 class Anything:
@@ -131,12 +134,23 @@ class Pattern:
         return whole and str(key).startswith(self.start) and str(key).endswith(self.end)
 
 
+@dataclass(frozen=True)
+class From:
+    """Any place in a list from that one on."""
+
+    start: int
+
+    def fits(self, key: object) -> bool:
+        """True when the key may be one of these."""
+        return isinstance(key, From) or (isinstance(key, int) and key >= self.start)
+
+
 def compatible(first: object, second: object) -> bool:
     """True when two keys may be the same."""
     if first is ANY or second is ANY:
         return True
-    if isinstance(first, Pattern):
+    if isinstance(first, Pattern | From):
         return first.fits(second)
-    if isinstance(second, Pattern):
+    if isinstance(second, Pattern | From):
         return second.fits(first)
     return first == second

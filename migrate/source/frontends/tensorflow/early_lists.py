@@ -6,12 +6,14 @@ a Keras layer is there from where the layer is made, the variable of the layer f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Sequence
 
 import libcst as cst
 
+from migrate.source.flow import Member, Result, Unknown, Value
 from migrate.source.frontends.tensorflow.dense import makes_variable
 from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.flows import flow_of, order_of, symbol_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.talk import spoken
 from migrate.source.frontends.tensorflow.training_facts import RULE
@@ -21,48 +23,66 @@ from migrate.source.frontends.tensorflow.values import builtin, is_target, local
 MAKERS = {"get_variable", "Variable", "input_layer", "linear_model", "make_template"}
 
 
-def early_list(file: File, step: cst.Call, lists: Sequence[cst.Call], tables: Sequence[Table]) -> Stop | None:
-    """Return why a step stays that is given one of these `lists`, where variables may be made after it."""
+def early_list(
+    file: File, step: cst.Call, lists: Sequence[cst.Call], tables: Sequence[Table], fresh: Container[int]
+) -> Stop | None:
+    """Return why a step stays that is given one of these `lists`, where variables may be made after it.
+
+    `fresh` are the ids of those that are made in the same turn of the code around the step.
+    """
     tree = file.tree
     for call in lists:
-        if tree.statement(call) is tree.statement(step) or tree.module_of(call) is not tree.module_of(step):
+        if tree.statement(call) is tree.statement(step):
             continue
-        start, end = tree.span(call)[1], tree.span(step)[0]
-        between = [one for one in file.part(call).tree.calls if start <= tree.span(one)[0] < end]
-        maker = next((one for one in between if _may_make(file, one, tables, set())), None)
+        maker = made_between(file, call, step, tables, fresh=id(call) in fresh)
         if maker is not None:
             shown, text = (" ".join(tree.source(one).split()) for one in (call, maker))
             text = text if len(text) <= 60 else text[:57] + "..."
             reason = f"`{text}` may make variables after that, which are not in the list"
+            if maker is step:
+                reason = "what runs after that, and before the step, is not known, and may make variables"
             action = "list the variables where the step is made"
             return Stop(call, RULE, f"`{shown}` lists what is trained before all is made", reason, action)
     return None
 
 
-def _may_make(file: File, call: cst.Call, tables: Sequence[Table], seen: set[int]) -> bool:
-    """True for a call that may make a variable, itself or by the code of the program that it runs."""
+def made_between(
+    file: File, first: cst.CSTNode, step: cst.Call, tables: Sequence[Table], *, fresh: bool = False
+) -> cst.CSTNode | None:
+    """Return what may make a variable after `first` and before `step`, that itself where it is not known what runs.
+
+    With `fresh`, the step is in the same code as `first`, and what it is given was made in the same turn of it.
+    """
+    order = order_of(file)
+    nodes = order.in_frame(first, step) if fresh else order.between(first, step)
+    if nodes is None:
+        return step
+    makers = {id(lookup.call) for table in tables for lookup in table.lookups}  # a layer may
+    return next((one for one in nodes if isinstance(one, cst.Call) and _may_make(file, one, makers)), None)
+
+
+def _may_make(file: File, call: cst.Call, makers: Container[int]) -> bool:
+    """True for a call that may make a variable itself; what the code of the program does in it is looked at there."""
     part = file.part(call)
-    name, func = part.names.of(call.func), call.func
+    name = part.names.of(call.func)
     if makes_variable(part, call, set()):
         return True
     if name is not None:
         return name.rpartition(".")[2] in MAKERS
-    if builtin(part.tree, func) or spoken(part, call) is call:
+    if builtin(part.tree, call.func) or spoken(part, call) is call:
         return False
-    if any(call is lookup.call for table in tables for lookup in table.lookups):
-        return True  # a layer
-    word = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
-    found = [one for one in _defined(part, call, word) if id(one) not in seen] if word else []
-    seen |= {id(one) for one in found}
-    inside = (one for place in found for one in file.part(place).tree.calls if file.tree.contains(place, one))
-    return any(_may_make(file, one, tables, seen) for one in inside) or _is_object(part, func)
+    values = flow_of(file).values(call.func)
+    return id(call) in makers or any(_is_maker(part, call.func, value) for value in values)
 
 
-def _defined(file: File, call: cst.Call, name: str) -> Iterator[cst.CSTNode]:
-    """Yield the functions, methods and classes of that name that `call` may mean."""
-    kinds = cst.FunctionDef | cst.ClassDef
-    for part in file.program(call):
-        yield from (one for one in part.tree.nodes() if isinstance(one, kinds) and one.name.value == name)
+def _is_maker(file: File, func: cst.BaseExpression, value: Value) -> bool:
+    """True for a layer, a template or a model, which make variables when they are called, and for what is not known."""
+    if isinstance(value, Member) and value.name != "[]":
+        made = symbol_of(value.base) or ""
+        return isinstance(value.base, Result) and any(part in f".{made}." for part in (".layers.", ".keras."))
+    if isinstance(value, Unknown):
+        return _is_object(file, func)
+    return isinstance(value, Result | Member)
 
 
 def _is_object(file: File, func: cst.BaseExpression) -> bool:

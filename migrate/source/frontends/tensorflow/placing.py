@@ -155,6 +155,33 @@ def has_own_line(line: cst.CSTNode | None, *, only_made: bool) -> bool:
     return isinstance(line, kinds) and len(line.body) == 1
 
 
+def may_begin(tree: Tree, node: cst.BaseExpression) -> bool:
+    """True where what is written before the statement runs before `node`, and the rest of it in between not at all.
+
+    It may stand in what is evaluated once at the beginning of a statement, also where it is not always evaluated.
+    """
+    line = tree.statement(node)
+    if isinstance(line, cst.If):
+        begins = tree.contains(line.test, node) and not isinstance(tree.parent(line), cst.If)
+    elif isinstance(line, cst.With):
+        begins = tree.contains(line.items[0], node)
+    elif isinstance(line, cst.For):
+        begins = tree.contains(line.iter, node)
+    else:
+        begins = has_own_line(line, only_made=False) or isinstance(line, cst.Match)
+    if line is None or not begins:
+        return False
+    for around in tree.ancestors(node):
+        if around is line:
+            break
+        listed = isinstance(around, cst.BaseSimpleComp) and tree.contains(around.for_in.iter, node)
+        if isinstance(around, cst.Lambda | cst.BaseComp) and not listed:
+            return False
+    start = tree.span(node)[0]
+    calls = [one for one in tree.calls if tree.span(one)[0] < start and tree.contains(line, one)]
+    return all(tree.contains(one, node) for one in calls)
+
+
 def is_inside_larger(tree: Tree, call: cst.BaseExpression) -> bool:
     """True for a part of an expression that may not be evaluated, or not once."""
     kinds = (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation, cst.NamedExpr)

@@ -9,9 +9,11 @@ from itertools import pairwise
 import libcst as cst
 
 from migrate.source.edits import Edit, apply_edits
+from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.builders import Builder, import_of_twin, imported
 from migrate.source.frontends.tensorflow.editing import Editing
 from migrate.source.frontends.tensorflow.facts import Followed
+from migrate.source.frontends.tensorflow.gradients import COMPUTE
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import Maker
@@ -70,6 +72,7 @@ class StepEditing(Editing):
                 self._keep_positions(comprehension)
             grads, bind_pairs = self._pairs(step)
             lines += bind_pairs
+            lines += [self._both(dense_vars, sparse_vars, step)] if step.apart else []
         sparse_grads, dense_grads = self._optional(step, grads, dense_vars, dense_optional, lines)
         if lines:
             self.plan.edits.append(line_before(tree, step.call, lines))
@@ -129,11 +132,18 @@ class StepEditing(Editing):
                 dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
                 getter = self._function("get_dense_and_sparse_variable")
                 self._source(source, sparse_vars, [f"{dense_vars}, {sparse_vars} = {getter}()"])
-        given = step.arguments.get("var_list") if step.listed is None and step.is_minimize else None
-        if given is not None:  # all variables, which tables are none of
+        for given in self._wholes(step):  # all variables, which tables are none of
             self.plan.edits.append(Edit(*self.tree.outer_span(given.value), "None"))
         inline = step.optimizer.inline
         self.plan.after[id(step.call)] = self.plan.after[id(step.optimizer.receiver)] if inline else ""
+
+    def _wholes(self, step: Step) -> list[cst.Arg]:
+        """Return the arguments that give lists of all variables, which are written elsewhere."""
+        if step.listed is not None or any(_is_list(one) for one in step.sources):
+            return []
+        calls = [bind(one, COMPUTE) or {} for one in step.sources if isinstance(one, cst.Call)]
+        given = [step.arguments] if step.is_minimize else calls
+        return [one["var_list"] for one in given if "var_list" in one]
 
     def _is_alone(self, step: Step) -> bool:
         """True when the optimizer of a step of tables trains nothing else, so that it may be exchanged."""
@@ -184,11 +194,11 @@ class StepEditing(Editing):
     def _pairs(self, step: Step) -> tuple[str, list[str]]:
         """Return the name of the list of pairs, and the line that binds it when it has none."""
         pairs = step.arguments["grads_and_vars"].value
-        if isinstance(pairs, cst.Name):
+        if isinstance(pairs, cst.Name) and not step.lazy:
             return pairs.value, []
         grads = self._local("grads", step)
         text = self._moved(pairs)
-        plain = isinstance(pairs, cst.ListComp) or text.startswith("list(") or "zip(" not in text
+        plain = not step.lazy or isinstance(pairs, cst.ListComp) or text.startswith("list(")
         return grads, [f"{grads} = {in_brackets(text)}" if plain else f"{grads} = list({text})"]
 
     def _variables(self, dense_vars: str, sparse_vars: str, step: Step) -> list[str]:

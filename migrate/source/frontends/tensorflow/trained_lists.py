@@ -39,7 +39,7 @@ class Owners(dict[int, set[int]]):
 
 
 @dataclass(frozen=True)
-class Unknown:
+class NotKnown:
     """The part of a list of which the source does not show what it holds."""
 
     node: cst.BaseExpression
@@ -60,13 +60,13 @@ class _NotSeen(Exception):
         self.node = node
 
 
-def listed_in(file: File, node: cst.BaseExpression, owners: Owners) -> Listed | Unknown:
+def listed_in(file: File, node: cst.BaseExpression, owners: Owners) -> Listed | NotKnown:
     """Return what a `var_list` holds, or the part of it that is not known."""
     members = _Members()
     try:
         _add(file, node, owners, members, 6)
     except _NotSeen as found:
-        return Unknown(found.node)
+        return NotKnown(found.node)
     tables = frozenset(call for one in members.found for call in owners.get(id(one), ()))
     dense = [one for one in members.found if id(one) not in owners]
     beside: list[str] = []

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrate.source.flow import frame_of
 from migrate.source.frontends.tensorflow.args import bind
-from migrate.source.frontends.tensorflow.early_lists import early_list
+from migrate.source.frontends.tensorflow.early_lists import early_list, made_between
 from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.fresh_lists import is_fresh, may_be_zip
 from migrate.source.frontends.tensorflow.gradients import Flow, Kind
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import TRAINING, Optimizer, optimizer_of
-from migrate.source.frontends.tensorflow.placing import has_own_line, is_inside_larger
-from migrate.source.frontends.tensorflow.trained_lists import Owners, Unknown, listed_in, unknown_list
+from migrate.source.frontends.tensorflow.placing import has_own_line, is_inside_larger, may_begin
+from migrate.source.frontends.tensorflow.quiet import is_quiet
+from migrate.source.frontends.tensorflow.trained_lists import NotKnown, Owners, listed_in, unknown_list
 from migrate.source.frontends.tensorflow.training_checks import (
     check_carriers,
     check_consumed,
@@ -94,7 +97,10 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
             return None if dense_only(given, flow.owners) else _unknown(flow, call, given)
         if not flow.trains():
             return None
-        return _early(flow, call) or _placed(file, Step(call, optimizer, bound, listed=flow.listed()), text)
+        if given is not None:
+            flow.left_out.append(given.value)
+        step = Step(call, optimizer, bound, listed=flow.listed())
+        return _loud(flow, step) or _early(flow, call) or _placed(file, step, text) or step
     pairs = bound.get("grads_and_vars")
     kind = flow.kind(pairs.value) if pairs is not None else None
     sources, listed = list(flow.sources.values()), flow.listed()
@@ -107,29 +113,69 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
             reason,
             "apply the pairs of `compute_gradients` in their order",
         )
+    if not flow.trains():
+        return None
     step = Step(call, optimizer, bound, sources, list(flow.filters.values()), listed)
-    return (_early(flow, call) or _placed(file, step, text)) if flow.trains() else None
+    step.apart = any(frame_of(file.tree, one) is not frame_of(file.tree, call) for one in sources)
+    step.lazy = pairs is not None and may_be_zip(file, pairs.value)
+    stop = _loud(flow, step) or _early(flow, call) or _placed(file, step, text)
+    return stop or _kept(flow, step, text) or step
 
 
 def _early(flow: Flow, call: cst.Call) -> Stop | None:
     """Return why a step stays whose list of all variables may lack some that are there by then."""
-    lists = [one for one in flow.sources.values() if isinstance(one, cst.Call) and flow.is_trainables(one)]
-    return early_list(flow.file, call, lists, flow.owners.tables)
+    lists = {id(one): one for one in flow.wholes.values()}
+    fresh = {key for key, one in lists.items() if is_fresh(flow, one, call)}
+    return early_list(flow.file, call, list(lists.values()), flow.owners.tables, fresh)
+
+
+def _kept(flow: Flow, step: Step, text: str) -> Stop | None:
+    """Return why a step stays by which pairs may be applied that were taken when other variables were there."""
+    tree = flow.file.tree
+    for source in step.sources:
+        fresh = is_fresh(flow, source, step.call)
+        if fresh or (isinstance(source, cst.Call) and flow.is_trainables(source)):
+            continue
+        maker = made_between(flow.file, source, step.call, flow.owners.tables)
+        if maker is None:
+            continue
+        made = " ".join(tree.source(maker).split())
+        reason = f"`{made[:60]}` may make variables in between, so that the place of the tables is not known"
+        if maker is step.call:
+            reason = "what runs in between is not known, and may make variables"
+        action = "take and apply the gradients in one function"
+        return Stop(step.call, RULE, f"`{text}` applies gradients that are taken elsewhere", reason, action)
+    return None
+
+
+def _loud(flow: Flow, step: Step) -> Stop | None:
+    """Return why a step stays whose list of all variables is left out, where more than that would be lost."""
+    file, call = flow.file, step.call
+    given = next((one for one in flow.left_out if not is_quiet(file, one)), None)
+    if given is None or step.listed is not None:
+        return None
+    text, shown = (" ".join(file.tree.source(one).split()) for one in (given, call))
+    reason = f"`{text}` does more than to give the list, and the split step has no place for it"
+    action = "give the list a name, or leave `var_list` out"
+    return Stop(call, RULE, f"`{shown}` trains a list of variables", reason, action)
 
 
 def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Stop:
     """Return why the list of a step keeps the tables."""
     known = listed_in(flow.file, given.value, flow.owners) if given is not None else None
-    return unknown_list(flow.file, call, RULE, known.node if isinstance(known, Unknown) else call)
+    return unknown_list(flow.file, call, RULE, known.node if isinstance(known, NotKnown) else call)
 
 
-def _placed(file: File, step: Step, text: str) -> Step | Stop:
-    """Return the step when statements can be put in front of every call that changes, else why not."""
-    function = file.tree.enclosing(step.call, cst.FunctionDef)
+def _placed(file: File, step: Step, text: str) -> Stop | None:
+    """Return why a step stays: statements cannot be put in front of every call that changes."""
+    tree = file.tree
     for call in (step.call, *step.sources, *step.optimizer.calls):
-        line = file.tree.statement(call)
-        shown = " ".join(file.tree.source(call).split())
-        if is_inside_larger(file.tree, call):
+        line = tree.statement(call)
+        source = any(call is one for one in step.sources)
+        shown = " ".join(tree.source(call).split())
+        if source and may_begin(tree, call):
+            continue
+        if is_inside_larger(tree, call):
             return Stop(
                 call,
                 RULE,
@@ -137,10 +183,13 @@ def _placed(file: File, step: Step, text: str) -> Step | Stop:
                 "it cannot be split where it stands",
                 "give it a line of its own",
             )
-        if not has_own_line(line, only_made=call is not step.call and all(call is not one for one in step.sources)):
+        if not has_own_line(line, only_made=call is not step.call and not source):
             reason = "other code stands on its line, so nothing can be put before it"
             return Stop(call, RULE, f"`{shown}` has no line of its own", reason, "give it a line of its own")
-    if any(file.tree.enclosing(source, cst.FunctionDef) is not function for source in step.sources):
+    frames = [frame_of(tree, one) for one in step.sources]
+    homes = [tree.module_of(one) for one in (step.call, *step.sources)]
+    inside = any(_is_in_class(file, one) for one in step.sources)
+    if any(one is not frames[0] for one in frames) or any(one is not homes[0] for one in homes) or inside:
         return Stop(
             step.call,
             RULE,
@@ -148,4 +197,10 @@ def _placed(file: File, step: Step, text: str) -> Step | Stop:
             "it cannot be split",
             "take and apply the gradients in one function",
         )
-    return step
+    return None
+
+
+def _is_in_class(file: File, node: cst.CSTNode) -> bool:
+    """True for the body of a class, whose names are its attributes."""
+    around = next((a for a in file.tree.ancestors(node) if isinstance(a, cst.FunctionDef | cst.ClassDef)), None)
+    return isinstance(around, cst.ClassDef)

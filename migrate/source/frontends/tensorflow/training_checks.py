@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 import libcst.matchers as m
 
+from migrate.source.flow import Value
 from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.gradients import Flow, tuple_names
@@ -66,24 +69,47 @@ def _is_list(file: File, node: cst.BaseExpression) -> bool:
 
 def check_carriers(file: File, flow: Flow, training: Training) -> None:
     """Stop when a list of gradients or variables is also used in a way that is not understood."""
-    for node in flow.carriers.values():
-        scope = scope_of_name(file.tree, node)
-        for use in local_names(file.tree, node.value, scope) if scope is not None else []:
-            if is_target(file.tree, use) or id(use) in flow.understood or _in_place(file, flow, use):
+    stopped: set[int] = set()
+    for value in flow.carried:
+        for use in other_uses(file, flow, value):
+            if id(use) in stopped:
                 continue
-            if prints(file, use):
-                continue
-            text = " ".join(file.tree.source(file.tree.statement(use) or use).split())[:80]
+            stopped.add(id(use))
+            shown, text = (" ".join(file.tree.source(one).split()) for one in (use, file.tree.statement(use) or use))
             reason = "it would also see the tables, or stop seeing them"
-            training.stops.append(
-                Stop(
-                    use,
-                    RULE,
-                    f"`{node.value}` is used in `{text}`",
-                    reason,
-                    "list the variables that are meant by their names",
-                )
-            )
+            action = "list the variables that are meant by their names"
+            message = f"`{shown[:60]}` is used in `{text[:80]}`"
+            training.stops.append(Stop(use, RULE, message, reason, action))
+
+
+def other_uses(file: File, flow: Flow, value: Value) -> Iterator[cst.CSTNode]:
+    """Yield where a list is used for more than to hand it on, to show it, or in a way that is understood."""
+    engine = flow.flow
+    opened, mentions = set(engine.opened(value)), set(engine.mentions(value))
+    escapes = [one for one in engine.escapes(value) if one not in mentions]
+    for holder in engine.holders(value):
+        inside = set(engine.mentions(holder))
+        escapes += [one for one in engine.escapes(holder) if one in inside]
+    for node in dict.fromkeys([*engine.mentions(value), *opened, *escapes]):
+        if id(node) in flow.understood or prints(file, node):
+            continue
+        plain = isinstance(node, cst.BaseExpression) and node not in opened and node not in escapes
+        if plain and (engine.is_carried(node) or _only_asks(file, node)):  # type: ignore[arg-type]
+            continue
+        if not (isinstance(node, cst.Name) and _in_place(file, flow, node)):
+            yield node
+
+
+def _only_asks(file: File, node: cst.CSTNode) -> bool:
+    """True for `x is None` and the like, and for a line that does nothing else."""
+    around = file.tree.parent(node)
+    if isinstance(around, cst.Expr):
+        return True
+    if not isinstance(around, cst.Comparison) or around.left is not node or len(around.comparisons) != 1:
+        return False
+    other = around.comparisons[0]
+    none = isinstance(other.comparator, cst.Name) and other.comparator.value == "None"
+    return none and isinstance(other.operator, cst.Is | cst.IsNot)
 
 
 def _in_place(file: File, flow: Flow, use: cst.Name) -> bool:

@@ -76,6 +76,8 @@ class Step:
     sources: list[cst.BaseExpression] = field(default_factory=list)
     filters: list[cst.ListComp] = field(default_factory=list)  #: where pairs without a gradient are dropped
     listed: Listed | None = None  #: what it trains; None: every variable
+    apart: bool = False  #: its gradients are taken in another function
+    lazy: bool = False  #: what is applied may be a `zip`, which has no length
 
     @property
     def is_minimize(self) -> bool:

@@ -1,0 +1,56 @@
+"""Expressions that a split step leaves out: what they run must make, print and change nothing."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.flow import Holder, Member, Result, Symbol
+from migrate.source.frontends.tensorflow.flows import flow_of
+from migrate.source.frontends.tensorflow.kinds import File
+
+#: Calls that change nothing, by their canonical names, and methods of dicts.
+QUIET = {
+    "trainable_variables", "get_collection", "builtins.list", "builtins.tuple", "builtins.dict", "builtins.getattr",
+    "builtins.super",
+}  # fmt: skip
+METHODS = {"get", "values", "items", "copy", "keys"}
+
+
+def is_quiet(file: File, node: cst.CSTNode) -> bool:
+    """True for an expression that may go: what it runs makes, prints and changes nothing."""
+    flow, seen = flow_of(file), set[cst.CSTNode]()
+    pending: list[cst.CSTNode] = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(
+            one, cst.NamedExpr | cst.Await | cst.Yield | cst.For | cst.While | cst.With | cst.Raise | cst.Del
+        ):
+            return False
+        if isinstance(one, cst.AssignTarget | cst.AugAssign) and not isinstance(getattr(one, "target", None), cst.Name):
+            return False
+        if isinstance(one, cst.Global | cst.Nonlocal):
+            return False
+        if isinstance(one, cst.Call) and not _is_quiet_call(file, one):
+            return False
+        for function in flow.runs(one):
+            if function not in seen:
+                seen.add(function)
+                pending.append(function.body)  # type: ignore[attr-defined]
+        pending += [child for child in one.children if not isinstance(child, cst.FunctionDef)]
+    return True
+
+
+def _is_quiet_call(file: File, call: cst.Call) -> bool:
+    flow = flow_of(file)
+    values = flow.values(call.func)
+    if file.part(call).names.of(call.func) in QUIET:
+        return True
+    for value in values:
+        if isinstance(value, Member):
+            known = isinstance(value.base, Holder) and value.name in METHODS
+        else:
+            known = bool(flow.runs(call)) or (isinstance(value, Symbol) and value.name in QUIET)
+            known = known and not isinstance(value, Result)
+        if not known:
+            return False
+    return bool(values)

@@ -1,0 +1,73 @@
+"""What may run between two places, where the entries of a list are taken, and what holds it."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from migrate.source.flow import Order, Result, ValueFlow
+from migrate.source.tree import Tree
+
+TEXTS = {
+    "the rest of a line": ("a = first()\nmade()\nlast(a)\nother()\n", {"made"}),
+    "a function that is run": ("def f():\n    made()\na = first()\nf()\nlast(a)\n", {"f", "made"}),
+    "the rest of a function": ("def f():\n    x = first()\n    made()\n    return x\nlast(f())\n", {"made"}),
+    "what it returns at once": ("def f():\n    other()\n    return first()\n    other()\nlast(f())\n", set()),
+    "the start of another": ("def g(x):\n    made()\n    last(x)\n    other()\ng(first())\n", {"made"}),
+    "a function below": (
+        "def m():\n    x = f()\n    made()\n    last(x)\ndef f():\n    return first()\nm()\n", {"made"}),
+    "a loop around both": ("for i in x:\n    made()\n    a = first()\n    last(a)\n", {"made", "first", "last"}),
+    "a loop around the first": ("for i in x:\n    made()\n    a = first()\nlast(a)\n", {"made", "first"}),
+    "a property": (
+        "class C:\n    @property\n    def k(self):\n        made()\na = first()\nC().k\nlast(a)\n", {"C", "made"}),
+    "a constructor": (
+        "class C:\n    def __init__(self):\n        made()\na = first()\nC()\nlast(a)\n", {"C", "made"}),
+    "the other order": ("last(0)\nfirst()\n", None),
+    "recursion": ("def f():\n    f()\n    return first()\nlast(f())\n", None),
+    "two that nothing calls": ("def f():\n    first()\ndef g():\n    last(0)\n", None),
+    "a generator": ("def f():\n    yield 1\n    last(0)\nx = f()\nfirst()\nmade()\nlist(x)\n", None),
+    "code that is not seen": ("def f(x):\n    last(0)\ny = map(f, [1])\nfirst()\nmade()\nlist(y)\n", None),
+}  # fmt: skip
+
+
+def _call(tree: Tree, name: str) -> cst.Call:
+    return next(one for one in tree.calls if tree.source(one.func) == name)
+
+
+@pytest.mark.parametrize(("text", "expected"), TEXTS.values(), ids=TEXTS)
+def test_what_may_run_between_two_calls(text: str, expected: set[str] | None) -> None:
+    tree = Tree("m.py", text)
+    found = Order(ValueFlow([tree]), [tree]).between(_call(tree, "first"), _call(tree, "last"))
+    calls = None if found is None else {tree.source(one.func) for one in found if isinstance(one, cst.Call)}
+    assert calls == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "opened"),
+    [("for x in a: pass", True), ("x, y = a", True), ("(lambda *x: x)(*a)", True), ("x = sorted(a)", True),
+     ("b = [*a]", True),
+     ("b = a", False), ("b = [a]", False), ("b = {'k': a}", False), ("b = (lambda x: x)(a)", False)],
+)  # fmt: skip
+def test_it_is_said_where_the_entries_of_a_list_are_taken(line: str, opened: bool) -> None:
+    tree = Tree("m.py", f"import lib\na = lib.make()\n{line}\n")
+    flow = ValueFlow([tree])
+    value = next(one for one in flow.values(_call(tree, "lib.make")) if isinstance(one, Result))
+    assert bool(flow.opened(value)) is opened
+
+
+def test_columns_are_told_apart() -> None:
+    tree = Tree(
+        "m.py", "import lib\nrows = [(lib.a(), lib.b(), lib.c())]\nx, y, z = zip(*rows)\nshow(x[0], y[0], z[0])\n"
+    )
+    flow = ValueFlow([tree])
+    entries = [[tree.source(v.node) for v in flow.values(arg.value) if v.node] for arg in _call(tree, "show").args]
+    assert entries[:2] == [["lib.a()"], ["lib.b()"]]
+    assert "lib.c()" in entries[2]
+
+
+def test_a_sum_of_lists_gets_what_is_in_them() -> None:
+    tree = Tree("m.py", "import lib\na = lib.make()\nb = [a]\nc = sum(b, [])\n")
+    flow = ValueFlow([tree])
+    value = flow.values(_call(tree, "lib.make"))[0]
+    (holder,) = flow.holders(value)
+    assert [tree.source(one) for one in flow.escapes(holder) if isinstance(one, cst.Name)] == ["b"]
