@@ -10,6 +10,7 @@ import libcst as cst
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import (
+    ANY,
     Above,
     Bound,
     Class,
@@ -83,6 +84,8 @@ class Attributes:
             self.graph.edge(program.read(value, name), out)
             if name == "__dict__":
                 self.graph.put(out, self.fields(value))
+            if name in {"__setattr__", "__delattr__", "__setstate__"}:
+                self._change(value, node)
             if value.kind == "record" and name in {"_replace", "_asdict"}:
                 self.graph.put(out, self._member(value, name, node))
             if value.cls is not None:
@@ -104,6 +107,11 @@ class Attributes:
             self.graph.put(out, self._member(value, name, node))
         else:
             self.graph.put(out, self._member(value, name, node))
+
+    def _change(self, value: Value, node: cst.CSTNode) -> None:
+        """Let the attributes of an object be anything."""
+        unknown = self.program.unknown(node, "a method sets its attributes by their names")
+        self.graph.put(self.program.written(value, ANY), unknown)
 
     def fields(self, value: Value) -> Holder:
         """Return the dict of the attributes of an object: what is put into one is in the other."""
@@ -228,8 +236,20 @@ class Attributes:
             self.graph.edge(value, program.written(holder, name))
             if isinstance(holder, Holder) and holder.cls is not None:
                 self._setters(holder.cls, holder, name, value)
+                self._own_setter(holder, holder.cls, source or holder.cls.node)
+            if isinstance(holder, Function) and name in {"__defaults__", "__kwdefaults__", "__code__"}:
+                unknown = program.unknown(source, "the function is changed when the program runs")
+                self.graph.put(program.named(("return", holder.node)), unknown)
         elif source is not None:
             program.given.add(source)
+
+    def _own_setter(self, holder: Holder, cls: Class, node: cst.CSTNode | None) -> None:
+        """Let a class with a `__setattr__` of its own put anything into its objects."""
+        found = self.program.named(("__setattr__", id(holder)))
+        site = cls.node or node
+        assert site is not None
+        self.member(cls, "__setattr__", found, holder, site)
+        self.graph.watch(found, lambda one: self._change(holder, site) if isinstance(one, Bound) else None)
 
     def _setters(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
         """Run `@name.setter` methods."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import libcst as cst
 
@@ -30,6 +32,16 @@ from migrate.source.flow.values import (
 
 CONTEXTS = {"contextmanager", "contextlib.contextmanager"}
 DATACLASS = {"dataclass", "dataclasses.dataclass"}
+#: Functions of Python's own libraries that change what they are given.
+CHANGING = re.compile(
+    r"random\.shuffle|numpy\.random\.shuffle|heapq\.\w+|bisect\.insort\w*|operator\.(setitem|delitem|__\w+__|i\w+)"
+    r"|(builtins|collections)\.(list|dict|set|object|type|deque|OrderedDict|defaultdict|UserDict|UserList)\.\w+"
+)
+#: Methods of lists, dicts, sets and tuples that only read, beside those that are followed.
+READING = {
+    "__contains__", "__getitem__", "__iter__", "__len__", "difference", "elements", "fromkeys", "intersection",
+    "isdisjoint", "issubset", "issuperset", "most_common", "move_to_end", "symmetric_difference", "has_key",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -294,7 +306,11 @@ class Calls:
         """Take a call of code that is not seen: functions that it is given may be called, with anything."""
         self.program.left.setdefault(callee, {})[site] = None
         self.hand(arguments)
-        if not self._is_tame(callee):
+        if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
+            self._spoil(callee.base, site)
+        if self._is_tame(callee):
+            self._share(arguments, site)
+        else:
             for one in arguments:
                 self.graph.watch(one.variable, lambda value: self._spoil(value, site))
         if isinstance(callee, Unknown):
@@ -303,6 +319,18 @@ class Calls:
             known = None if isinstance(callee, Member) else callee
             result = self.program.made(("result", site, known), lambda: Result(site, callee))
             self.graph.put(out, result)
+
+    def _share(self, arguments: Arguments, site: cst.CSTNode) -> None:
+        """Let a function that is handed to a library change what is handed to it as well, as a thread's does."""
+
+        def found(value: Value, function: Given) -> None:
+            if isinstance(value, Function | Bound | Partial):
+                for one in arguments:
+                    if one is not function:
+                        self.graph.watch(one.variable, lambda other: self._spoil(other, site))
+
+        for one in arguments if len(arguments) > 1 else ():
+            self.graph.watch(one.variable, partial(found, function=one))
 
     def hand(self, arguments: Arguments) -> None:
         """Note that code that is not seen gets these."""
@@ -318,7 +346,7 @@ class Calls:
         while isinstance(value, Member | Result):
             value = value.base if isinstance(value, Member) else value.callee
         if isinstance(value, Symbol):
-            return value.name.split(".")[0] in self.program.tame
+            return value.name.split(".")[0] in self.program.tame and not CHANGING.fullmatch(value.name)
         return isinstance(value, Constant | Computed | Holder)
 
     def _spoil(self, value: Value, site: cst.CSTNode) -> None:

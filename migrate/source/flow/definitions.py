@@ -269,7 +269,12 @@ class Definitions:
             self._expressions(environment, item.item)
             if item.asname is not None:
                 self._targets(environment, item.asname.name)
-        return self._block(_body(node.body), environment)
+        broken = dict(environment)
+        end = self._block(_body(node.body), environment)
+        if not any(_swallows(item.item) for item in node.items):
+            return end
+        self._add_all(broken, node.body)
+        return _merged(end, broken)
 
     def _match(self, node: cst.Match, environment: Environment) -> Environment | None:
         self._expressions(environment, node.subject)
@@ -328,6 +333,13 @@ def _in_order(node: cst.CSTNode) -> list[cst.CSTNode]:
         parts += [loop.iter, *loop.ifs]
         loop = loop.inner_for_in
     return [*parts, *([node.key, node.value] if isinstance(node, cst.DictComp) else [node.elt])]  # type: ignore[attr-defined]
+
+
+def _swallows(context: cst.BaseExpression) -> bool:
+    """True for `contextlib.suppress(...)` and the like: what is behind it runs also where its body was left."""
+    func = context.func if isinstance(context, cst.Call) else context
+    name = func.attr if isinstance(func, cst.Attribute) else func
+    return isinstance(name, cst.Name) and name.value in {"suppress", "raises", "assertRaises", "assertRaisesRegex"}
 
 
 def none_where(test: cst.BaseExpression) -> tuple[cst.Name, bool] | None:
