@@ -91,6 +91,8 @@ class Attributes:
                 self.graph.put(out, self.fields(value))
             if name == "__class__" and value.cls is not None:
                 self.graph.put(out, value.cls)
+            if name in {"__setattr__", "__delattr__", "__setstate__"}:
+                self._change(value, node)
             if value.kind == "record" and name in {"_replace", "_asdict"}:
                 self.graph.put(out, self._member(value, name, node))
             if value.cls is not None:
@@ -112,6 +114,11 @@ class Attributes:
             self.graph.put(out, self._member(value, name, node))
         else:
             self.graph.put(out, self._member(value, name, node))
+
+    def _change(self, value: Value, node: cst.CSTNode) -> None:
+        """Let the attributes of an object be anything."""
+        unknown = self.program.unknown(node, "a method sets its attributes by their names")
+        self.graph.put(self.program.written(value, ANY), unknown)
 
     def fields(self, value: Value) -> Holder:
         """Return the dict of the attributes of an object: what is put into one is in the other."""
@@ -269,6 +276,9 @@ class Attributes:
                 site = holder.cls.node or cst.Name("_")
                 self._run(self._own(holder, "__setattr__"), (Variable(), value), site, Variable())
                 self._descriptors(holder.cls, holder, name, value)
+            if isinstance(holder, Function) and name in {"__defaults__", "__kwdefaults__", "__code__"}:
+                unknown = program.unknown(source, "the function is changed when the program runs")
+                self.graph.put(program.named(("return", holder.node)), unknown)
         else:
             if isinstance(holder, Symbol):
                 self.graph.edge(value, program.patched(f"{holder.name}.{name}"))

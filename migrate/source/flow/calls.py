@@ -39,6 +39,11 @@ FOLLOWED = {
 }  # fmt: skip
 #: Those of them that code that is not seen runs, when it gets an object.
 _RUN_OUTSIDE = ("__call__", "__enter__", "__exit__", "__getitem__", "__iter__", "__next__", "__setitem__")
+#: Methods of lists, dicts, sets and tuples that only read, beside those that are followed.
+READING = {
+    "__contains__", "__getitem__", "__iter__", "__len__", "difference", "elements", "fromkeys", "intersection",
+    "isdisjoint", "issubset", "issuperset", "most_common", "move_to_end", "symmetric_difference", "has_key",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -408,7 +413,11 @@ class Calls:
         """Take a call of code that is not seen: functions that it is given may be called, with anything."""
         self.program.left.setdefault(callee, {})[site] = None
         self.hand(arguments)
-        if not self._is_tame(callee):
+        if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
+            self.spoil(callee.base, site)
+        if self._is_tame(callee):
+            self._share(arguments, site)
+        else:
             for one in arguments:
                 self.graph.watch(one.variable, lambda value: self.spoil(value, site))
         if isinstance(callee, Unknown):
@@ -417,6 +426,18 @@ class Calls:
             known = None if isinstance(callee, Member) else callee
             result = self.program.made(("result", site, known), lambda: Result(site, callee))
             self.graph.put(out, result)
+
+    def _share(self, arguments: Arguments, site: cst.CSTNode) -> None:
+        """Let a function that is handed to a library change what is handed to it as well, as a thread's does."""
+
+        def found(value: Value, function: Given) -> None:
+            if isinstance(value, Function | Bound | Partial):
+                for one in arguments:
+                    if one is not function:
+                        self.graph.watch(one.variable, lambda other: self.spoil(other, site))
+
+        for one in arguments if len(arguments) > 1 else ():
+            self.graph.watch(one.variable, partial(found, function=one))
 
     def hand(self, arguments: Arguments) -> None:
         """Note that code that is not seen gets these."""
