@@ -285,14 +285,14 @@ class Program:
         for act in list(self._watchers.get(id(holder), ())):
             act(key)
 
-    def held_by(self) -> dict[Value, list[Value]]:
-        """Return for each value what holds it."""
+    def held_by(self) -> dict[Value, list[tuple[Value, object]]]:
+        """Return for each value what holds it, with the key."""
         owners = {id(value): value for value in self._values.values()}
-        found: dict[Value, list[Value]] = {}
+        found: dict[Value, list[tuple[Value, object]]] = {}
         for key, variable in self._names.items():
             if isinstance(key, tuple) and key[0] == "written" and key[1] in owners:
                 for value in variable.values:
-                    found.setdefault(value, []).append(owners[key[1]])
+                    found.setdefault(value, []).append((owners[key[1]], key[2]))
         return found
 
 

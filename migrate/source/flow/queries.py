@@ -16,7 +16,7 @@ from migrate.source.flow.graph import Variable
 from migrate.source.flow.library import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
-from migrate.source.flow.values import Constant, Function, Holder, Symbol, Value
+from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
 from migrate.source.tree import Tree
 
 
@@ -124,11 +124,19 @@ class ValueFlow:
         found: dict[Value, None] = {}
         pending = [value]
         while pending:
-            for holder in self._held_by.get(pending.pop(), ()):
+            for holder, _ in self._held_by.get(pending.pop(), ()):
                 if holder not in found:
                     found[holder] = None
                     pending.append(holder)
         return [one for one in found if isinstance(one, Holder) and one.kind != "module"]
+
+    def attributes(self, value: Value) -> set[str]:
+        """Return the attributes of objects and classes of the program that may be `value`, or what holds it."""
+        found = [pair for one in (value, *self.holders(value)) for pair in self._held_by.get(one, ())]
+        made = [
+            key for one, key in found if isinstance(one, Class) or (isinstance(one, Holder) and one.cls is not None)
+        ]
+        return {key for key in made if isinstance(key, str)}
 
     def runs(self, site: cst.CSTNode) -> list[cst.CSTNode]:
         """Return the functions that run when `site` does: those that a call calls, and methods that Python calls."""
@@ -197,7 +205,7 @@ class ValueFlow:
         return found
 
     @cached_property
-    def _held_by(self) -> dict[Value, list[Value]]:
+    def _held_by(self) -> dict[Value, list[tuple[Value, object]]]:
         return self._program.held_by()
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.flow import Value
+from migrate.source.flow import Unknown, Value
 from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.gradients import Flow, tuple_names
@@ -90,6 +90,11 @@ def other_uses(file: File, flow: Flow, value: Value) -> Iterator[cst.CSTNode]:
     for holder in engine.holders(value):
         inside = set(engine.mentions(holder))
         escapes += [one for one in engine.escapes(holder) if one in inside]
+    # A method that nothing here calls may be called by who imports the file: its `self` is then one that has the list.
+    for name in engine.attributes(value):
+        for read in file.tree.attributes.get(name, ()):
+            if not is_target(file.tree, read) and any(isinstance(one, Unknown) for one in engine.values(read)):
+                escapes.append(read)
     for node in dict.fromkeys([*engine.mentions(value), *opened, *escapes]):
         if id(node) in flow.understood or prints(file, node):
             continue

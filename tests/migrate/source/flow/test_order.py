@@ -45,8 +45,8 @@ def test_what_may_run_between_two_calls(text: str, expected: set[str] | None) ->
 @pytest.mark.parametrize(
     ("line", "opened"),
     [("for x in a: pass", True), ("x, y = a", True), ("(lambda *x: x)(*a)", True), ("x = sorted(a)", True),
-     ("b = [*a]", True),
-     ("b = a", False), ("b = [a]", False), ("b = {'k': a}", False), ("b = (lambda x: x)(a)", False)],
+     ("b = [*a]", True), ("b = a", False), ("b = [a]", False), ("b = {'k': a}", False),
+     ("b = (lambda x: x)(a)", False)],
 )  # fmt: skip
 def test_it_is_said_where_the_entries_of_a_list_are_taken(line: str, opened: bool) -> None:
     tree = Tree("m.py", f"import lib\na = lib.make()\n{line}\n")

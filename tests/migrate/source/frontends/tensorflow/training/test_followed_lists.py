@@ -142,6 +142,10 @@ CHANGED = {
     "variables: too early, by a function below": (
         "def make():\n    return tf.trainable_variables()\nd = make()\n" + MADE + TRAIN.format("d")
     ),
+    "variables: an object's method that others may call": (
+        "class N:\n    def __init__(self):\n        self.v = tf.trainable_variables()\n    def decay(self):\n"
+        "        return tf.add_n([tf.nn.l2_loss(x) for x in self.v])\n" + TRAIN.format("N().v")
+    ),
     "variables: a property makes one": (
         "class N:\n    @property\n    def late(self):\n        return tf.get_variable('late', [2])\n"
         "d = [tf.trainable_variables()]\nloss += tf.reduce_sum(N().late)\n" + TRAIN.format("d[0]")
