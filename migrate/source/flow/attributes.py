@@ -98,6 +98,7 @@ class Attributes:
             if value.cls is not None:
                 self.member(value.cls, name, out, value, node)
                 self._by_text(value, value.cls, out, node)
+                self._of_new_class(value, name, out, node)
         elif isinstance(value, Class):
             if name == "__dict__":
                 self.graph.put(out, self.fields(value))
@@ -114,6 +115,14 @@ class Attributes:
             self.graph.put(out, self._member(value, name, node))
         else:
             self.graph.put(out, self._member(value, name, node))
+
+    def _of_new_class(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Let an object have the attributes of a class that `x.__class__ = C` gives it."""
+        if name != "__class__" and any(tree.attributes.get("__class__") for tree in self.program.trees):
+            given = self.program.written(value, "__class__")
+            self.graph.watch(
+                given, lambda one: self.member(one, name, out, value, node) if isinstance(one, Class) else None
+            )
 
     def _change(self, value: Value, node: cst.CSTNode) -> None:
         """Let the attributes of an object be anything."""

@@ -98,6 +98,7 @@ class Calls:
             self.enter(value.function, arguments, site, out, value.receiver)
         elif isinstance(value, Class):
             self._construct(value, arguments, site, out)
+            self._by_metaclass(value, arguments, site, out)
         elif isinstance(value, Partial) and value in self._partials:
             self._invoke_partial(value, arguments, site, out)
         elif isinstance(value, RecordType):
@@ -309,14 +310,35 @@ class Calls:
         self.call(constructor, arguments, site, Variable())
         other = program.named(("made by", id(made)))
         self.attributes.member(cls, "__new__", other, made, site)
-        self.graph.watch(
-            other,
-            lambda value: (
-                self.graph.put(out, program.unknown(site, "`__new__` decides what is made"))
-                if isinstance(value, Function | Bound)
-                else None
-            ),
-        )
+        self.graph.watch(other, lambda value: self._made_otherwise(value, cls, arguments, site, out))
+
+    def _made_otherwise(
+        self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable
+    ) -> None:
+        """Run `__new__`: what it gives takes the place of the object."""
+        function = method.function if isinstance(method, Bound) else method
+        if isinstance(function, Function):
+            self.graph.put(out, self.program.unknown(site, "`__new__` decides what is made"))
+            self.enter(function, arguments, site, out, cls)
+
+    def _by_metaclass(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Run the `__call__` of a metaclass, which a call of the class is."""
+        assert isinstance(cls.node, cst.ClassDef)
+        given = [one.value for one in cls.node.keywords if one.keyword and one.keyword.value == "metaclass"]
+        for one in given:
+            method = self.program.named(("called class", id(cls), site))
+
+            def found(meta: Value, method: Variable = method) -> None:
+                if isinstance(meta, Class):
+                    self.attributes.member(meta, "__call__", method, cls, site)
+
+            self.graph.watch(self.program.moved(one), found)
+            self.graph.watch(method, lambda value: self._called(value, cls, arguments, site, out))
+
+    def _called(self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        function = method.function if isinstance(method, Bound) else method
+        if isinstance(function, Function):
+            self.enter(function, arguments, site, out, cls)
 
     def _fill_dataclass(self, cls: Class, made: Holder, arguments: Arguments, filled: bool = False) -> None:
         """Put arguments into the fields of a dataclass, those of its bases among them."""
@@ -412,7 +434,7 @@ class Calls:
     def leave(self, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Take a call of code that is not seen: functions that it is given may be called, with anything."""
         self.program.left.setdefault(callee, {})[site] = None
-        self.hand(arguments)
+        self.hand(arguments, site)
         if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
             self.spoil(callee.base, site)
         if self._is_tame(callee):
@@ -439,13 +461,28 @@ class Calls:
         for one in arguments if len(arguments) > 1 else ():
             self.graph.watch(one.variable, partial(found, function=one))
 
-    def hand(self, arguments: Arguments) -> None:
+    def hand(self, arguments: Arguments, site: cst.CSTNode) -> None:
         """Note that code that is not seen gets these."""
         reason = "code that is not seen may call it"
         for one in arguments:
             if one.node is not None:
                 self.program.given.add(one.node)
             self.graph.watch(one.variable, lambda value: self.open(value, reason))
+            self.graph.watch(one.variable, lambda value: self._hand_on(value, site))
+
+    def _hand_on(self, holder: Value, site: cst.CSTNode) -> None:
+        """Note what is in a list or dict that code gets which is not seen."""
+        if not isinstance(holder, Holder) or holder.kind not in {"list", "dict", "record"}:
+            return
+        key = ("handed on", holder, site)
+        if key not in self.program.asked:
+            self.program.asked.add(key)
+
+            def found(value: Value) -> None:
+                self.program.shared.setdefault(value, {})[site] = None
+                self._hand_on(value, site)
+
+            self.graph.watch(self.program.read(holder, ANY), found)
 
     def _is_tame(self, callee: Value) -> bool:
         """True for code of libraries that change nothing in the lists and objects that they are given."""

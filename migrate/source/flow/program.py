@@ -61,6 +61,7 @@ class Program:
         self.escaped: dict[
             Value, list[cst.CSTNode]
         ] = {}  #: what code that is not seen may reach, with the calls that let it
+        self.shared: dict[Value, dict[cst.CSTNode, None]] = {}  #: what lists hold that outside code gets, by call
         self.left: dict[Value, dict[cst.CSTNode, None]] = {}  #: what outside code is called, with the places
         self.generators: set[cst.CSTNode] = set()  #: functions that yield
         self.objects: list[Holder] = []  #: of classes of the program, but for what code that is not seen makes

@@ -25,7 +25,7 @@ def check_unseen_uses(file: File, table: Table, classify: Classify) -> None:
     if table.hard:
         return
     flow, call = flow_of(file), table.creation.call
-    known = {id(node) for node in (*table.references, *table.holders, call)}
+    known = {id(node): node for node in (*table.references, *table.holders, call)}
     seen = [*(one.node for one in table.followed), *(one.node for one in table.stops)]
     for value in flow.values(call):
         if not isinstance(value, Result) or value.node is not call:
@@ -41,6 +41,17 @@ def check_unseen_uses(file: File, table: Table, classify: Classify) -> None:
                 does = _other_way(file, table, use)
             if isinstance(does, Stop):
                 table.stops.append(does)
+        places = [*known.values(), *seen]
+        for site in flow.shared(value):
+            if not any(file.tree.contains(site, one) or file.tree.contains(one, site) for one in places):
+                table.stops.append(_handed_on(file, table, site))
+
+
+def _handed_on(file: File, table: Table, site: cst.CSTNode) -> Stop:
+    text = " ".join(file.tree.source(site).split())[:60]
+    line = file.tree.start(table.creation.call).line
+    reason = f"what it is given may hold the table of line {line}, which comes there by a way that is not followed"
+    return Stop(site, RULE, f"`{text}` gets the table", reason, "keep the table dense, or give rows that are looked up")
 
 
 def _is_member(file: File, use: cst.BaseExpression, holders: Sequence[cst.BaseExpression]) -> bool:
