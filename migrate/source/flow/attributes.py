@@ -193,23 +193,36 @@ class Attributes:
 
     def member(self, cls: Class, name: str, out: Variable, receiver: Value | None, node: cst.CSTNode) -> None:
         """Let `out` be what a class has under a name, bound to `receiver` where that is an object."""
-        program = self.program
-        key = ("member of", id(cls), name, id(receiver) if receiver is not None else None, id(out), node)
-        if key in program.asked:
+        if not self._is_new(("member of", cls, name, receiver, out, node)):
             return
-        program.asked.add(key)
+        inside, above = self._has(cls, name)
+        self.graph.watch(inside, lambda value: self._bind(value, cls, receiver, out, node))
+        self.graph.watch(above, lambda value: self.graph.put(out, self._member(value, name, node)))
 
-        def found(value: Value) -> None:
-            self._bind(value, cls, receiver, out, node)
-
-        self.graph.watch(program.read(cls, name), found)
+    def _has(self, cls: Class, name: str) -> tuple[Variable, Variable]:
+        """Return the variables of what a class or its bases bind a name to, and of bases from outside that may."""
+        program = self.program
+        inside, above = program.named(("inside", cls, name)), program.named(("above", cls, name))
+        if not self._is_new(("has", cls, name)):
+            return inside, above
+        self.graph.edge(program.read(cls, name), inside)
         own = program.class_attribute(cls, name)
         if own is not None:
-            self.graph.watch(own, found)
+            self.graph.edge(own, inside)
         if own is not None and program.hides(cls, name):
-            return
-        for base in self.bases(cls):
-            self._of_base(base, name, out, receiver, node)
+            return inside, above
+
+        def found(base: Value) -> None:
+            if isinstance(base, Class):
+                first, second = self._has(base, name)
+                self.graph.edge(first, inside)
+                self.graph.edge(second, above)
+            elif not (isinstance(base, Symbol) and base.name in PLAIN_BASES):
+                self.graph.put(above, base)
+
+        for variable in self.bases(cls):
+            self.graph.watch(variable, found)
+        return inside, above
 
     def bases(self, cls: Class) -> list[Variable]:
         """Return the variables of the bases of a class."""

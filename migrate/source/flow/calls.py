@@ -79,6 +79,7 @@ class Calls:
         self.graph = program.graph
         self.external = external
         self.attributes = Attributes(program, self.run)
+        program.drop = self._drop
         self._partials: dict[Value, tuple[Variable, Arguments]] = {}
 
     def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -277,6 +278,9 @@ class Calls:
         """Put arguments into the fields of a dataclass, those of its bases among them."""
         node = cls.node
         assert isinstance(node, cst.ClassDef)
+        if ("filled", made, cls) in self.program.asked:
+            return
+        self.program.asked.add(("filled", made, cls))
         if set(decorators(node)) & DATACLASS:
             if not filled:
                 self._fill(made, self._all_fields(node) or (), arguments)
@@ -313,6 +317,9 @@ class Calls:
     def _open_specials(self, cls: Class, made: Holder) -> None:
         """Let Python run the methods of an object that operators and functions of its own call."""
         assert isinstance(cls.node, cst.ClassDef)
+        if ("specials", made, cls) in self.program.asked:
+            return
+        self.program.asked.add(("specials", made, cls))
         for statement in cls.node.body.body:
             name = statement.name.value if isinstance(statement, cst.FunctionDef) else ""
             if name.startswith("__") and name.endswith("__") and name not in FOLLOWED:
@@ -369,7 +376,8 @@ class Calls:
         self.hand(arguments)
         if not self._is_tame(callee):
             for one in arguments:
-                self.graph.watch(one.variable, lambda value: self._spoil(value, site))
+                if self._is_new("spoils", one.variable):
+                    self.graph.watch(one.variable, lambda value: self._spoil(value, site))
         if isinstance(callee, Unknown):
             self.graph.put(out, self.program.unknown(site, callee.reason))
         else:
@@ -383,7 +391,8 @@ class Calls:
         for one in arguments:
             if one.node is not None:
                 self.program.given.add(one.node)
-            self.graph.watch(one.variable, lambda value: self.open(value, reason))
+            if self._is_new("handed", one.variable):
+                self.graph.watch(one.variable, lambda value: self.open(value, reason))
 
     def _is_tame(self, callee: Value) -> bool:
         """True for code of libraries that change nothing in the lists and objects that they are given."""
@@ -396,9 +405,14 @@ class Calls:
             self._spoil(value, callee.node or cst.Name("_"))
         return isinstance(value, Constant | Computed | Holder)
 
-    def _is_new(self, what: str, value: Value) -> bool:
-        """True when that is asked for the first time of a value: containers may hold themselves."""
-        key = (what, id(value))
+    def _drop(self, value: Value) -> None:
+        """Take a value that is not followed any further: anyone may call it, change it and use it."""
+        self.open(value, "it is one of too many values to be followed")
+        self._spoil(value, value.node or cst.Name("_"))
+
+    def _is_new(self, what: str, of: Value | Variable) -> bool:
+        """True when that is asked for the first time of a value or a variable: containers may hold themselves."""
+        key = (what, of)
         new = key not in self.program.asked
         self.program.asked.add(key)
         return new

@@ -15,6 +15,7 @@ from migrate.source.flow.values import (
     Above,
     Class,
     Computed,
+    Function,
     Holder,
     Member,
     RecordType,
@@ -225,6 +226,7 @@ def _first(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
 
 def _vars(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     for one in arguments[:1]:
+        _touched(calls, one, site)
         calls.attributes.load(one.variable, "__dict__", out, site)
 
 
@@ -233,7 +235,36 @@ def _second(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable
         calls.graph.edge(one.variable, out)
 
 
+def _touched(calls: Calls, given: Given, site: cst.CSTNode) -> None:
+    """Note that something is read from or put into what outside code made: that is a use of it."""
+
+    def found(value: Value) -> None:
+        if isinstance(value, Holder | Class | Function):
+            return
+        if given.node is not None:
+            calls.program.given.add(given.node)
+        else:
+            calls.program.escaped.setdefault(value, []).append(site)
+
+    calls.graph.watch(given.variable, found)
+
+
+def _copied_object(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`copy.copy(x)`: a container is taken for itself, with all that is put into either; of the rest it is another."""
+    _touched(calls, arguments[0], site)
+    callee = calls.program.symbol("copy.copy")
+
+    def found(value: Value) -> None:
+        if isinstance(value, Holder | Class | Function):
+            calls.graph.put(out, value)
+        else:
+            calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
+
+    calls.graph.watch(arguments[0].variable, found)
+
+
 def _getattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    _touched(calls, arguments[0], site)
     name = literal(arguments[1].node) if len(arguments) > 1 else ANY
     if isinstance(name, str):
         calls.attributes.load(arguments[0].variable, name, out, site)
@@ -244,8 +275,13 @@ def _getattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
 
 
 def _setattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    for one in arguments:
+        if one.star:
+            calls.leave(calls.program.symbol("operator.setattr"), arguments, site, out)
+            return
     if len(arguments) != 3:
         return
+    _touched(calls, arguments[0], site)
     name = literal(arguments[1].node)
     if isinstance(name, str):
         calls.attributes.store(arguments[0].variable, name, arguments[2].variable, arguments[2].node)
@@ -400,8 +436,7 @@ FUNCTIONS: dict[str, Read] = {
     "collections.deque": _list,
     "collections.namedtuple": _namedtuple,
     "contextlib.nullcontext": _context,
-    "copy.copy": _first,
-    "copy.deepcopy": _first,
+    "copy.copy": _copied_object,
     "dataclasses.field": _nothing,
     "dataclasses.replace": _replaced,
     "functools.partial": _partial,

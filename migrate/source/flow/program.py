@@ -24,6 +24,8 @@ from migrate.source.flow.values import (
 )
 from migrate.source.tree import Tree
 
+#: So many assignments of a name are told apart where it is used.
+_TOLD_APART = 64
 #: Gives the file and the name there that a qualified name means in a file; None for a name from outside.
 Outside = Callable[[Tree, str], tuple[Tree, str] | None]
 
@@ -37,7 +39,9 @@ class Program:
         self.outside = outside
         self.passes = passes  #: outside functions that return an argument, with its number
         self.tame = tame  #: libraries that change nothing in what they are given
-        self.graph = Graph()
+        self.drop: Callable[[Value], None] = lambda value: None  #: takes what too many values crowd out
+        anything = Unknown(None, "more values than are told apart come here")
+        self.graph = Graph(anything, lambda value: self.drop(value))
         self.homes = {id(tree.module): tree for tree in trees}
         self.reflecting = reflects(trees)
         afar = set_from_afar(trees)
@@ -200,7 +204,7 @@ class Program:
         """Return the variables that a use of a name may read; none for names of Python and outside."""
         tree = self.home(node)
         reaching = self.definitions[id(tree.module)].reaching.get(node)
-        if reaching is not None:
+        if reaching is not None and len(reaching) <= _TOLD_APART:
             return [self.definition(one) for one in reaching]
         found = [self.name(scope, node.value) for scope in scopes_read(tree, node.value, node)]
         return found + [self.named(key) for key in [("loose", id(tree.module), node.value)] if key in self._names]
