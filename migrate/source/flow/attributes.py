@@ -105,6 +105,9 @@ class Attributes:
         elif isinstance(value, Above):
             for base in self.bases(value.cls):
                 self._of_base(base, name, out, value.receiver, node)
+            owner = value.receiver.cls if isinstance(value.receiver, Holder) else value.receiver
+            if isinstance(owner, Class):
+                self._beside(owner, value, name, out, node)
         elif isinstance(value, Bound) and name == "__self__":
             self.graph.put(out, value.receiver)
         elif isinstance(value, Function | Bound | Partial | RecordType):
@@ -112,6 +115,21 @@ class Attributes:
             self.graph.put(out, self._member(value, name, node))
         else:
             self.graph.put(out, self._member(value, name, node))
+
+    def _beside(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Let `super()` also find what other bases of the object's class have: they may come behind the own ones."""
+        if cls is above.cls or not self._is_new(("beside", cls, above, name, out, node)):
+            return
+        bases = self.bases(cls)
+
+        def found(base: Value) -> None:
+            if isinstance(base, Class) and base is not above.cls:
+                self._beside(base, above, name, out, node)
+                if len(bases) > 1:
+                    self.member(base, name, out, above.receiver, node)
+
+        for variable in bases:
+            self.graph.watch(variable, found)
 
     def fields(self, value: Value) -> Holder:
         """Return the dict of the attributes of an object: what is put into one is in the other."""

@@ -1667,4 +1667,15 @@ c.l = [c]
 see(0, c); see(1, c.l)
 see(2, c.c.l[0].l) ; see(1, make("a"))
 """,
+    "another base of the object's class": """
+class A:
+    def f(self): return make("a")
+class B(A):
+    def f(self): return super().f()
+class C(A):
+    def f(self): return make("c")
+class D(B, C):
+    def f(self): return B.f(self)
+see(0, D().f())
+""",
 }
