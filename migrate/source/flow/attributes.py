@@ -217,6 +217,10 @@ class Attributes:
         self.graph.watch(inside, lambda value: self._bind(value, cls, receiver, out, node))
         self.graph.watch(above, lambda value: self.graph.put(out, self._member(value, name, node)))
 
+    def has(self, made: Holder, name: str, value: Value) -> bool:
+        """True when the class of an object, or a base, binds the name to that value."""
+        return made.cls is not None and value in self._has(made.cls, name)[0].values
+
     def _has(self, cls: Class, name: str) -> tuple[Variable, Variable]:
         """Return the variables of what a class or its bases bind a name to, and of bases from outside that may."""
         program = self.program

@@ -226,7 +226,7 @@ class Calls:
         elif isinstance(value, Holder) and value.kind in {"list", "dict"} and self._is_new("opened", value):
             self.graph.watch(self.program.read(value, ANY), lambda one: self.open(one, reason))
         elif isinstance(value, Holder) and value.cls is not None and self._is_new("opened", value):
-            self.program.handed.add(value)
+            self.program.handed[value] = None
             for name in _RUN_OUTSIDE:
                 self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
 
@@ -257,7 +257,6 @@ class Calls:
         self.graph.put(out, made)
         program.entered.setdefault(cls.node, set()).add(site)
         if self._is_new("constructed", made):
-            program.objects.append(made)
             self._open_specials(cls, made)
         constructor = program.named(("constructor", id(made)))
         self.attributes.member(cls, "__init__", constructor, made, site)

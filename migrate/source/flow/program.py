@@ -56,8 +56,7 @@ class Program:
             Value, list[cst.CSTNode]
         ] = {}  #: what code that is not seen may reach, with the calls that let it
         self.generators: set[cst.CSTNode] = set()  #: functions that yield
-        self.objects: list[Holder] = []  #: of classes of the program, but for what code that is not seen makes
-        self.handed: set[Value] = set()  #: those of them that code that is not seen gets
+        self.handed: dict[Holder, None] = {}  #: objects of classes of the program that code that is not seen gets
         self.asked: set[tuple[object, ...]] = set()  #: attributes of classes that are looked for already
         self._expressions: dict[cst.CSTNode, Variable] = {}
         self._names: dict[Hashable, Variable] = {}

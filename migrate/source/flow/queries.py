@@ -98,6 +98,9 @@ class ValueFlow:
             return
         receiver = program.holder(cls, "object", "open", program.cls(cls))
         self._calls.open(self._calls.attributes.bound(value, receiver), reason)
+        for made in list(program.handed):
+            if self._calls.attributes.has(made, node.name.value, value):
+                self._calls.open(self._calls.attributes.bound(value, made), reason)
         program.function(node).open = True
 
     # Questions

@@ -1678,4 +1678,17 @@ class D(B, C):
     def f(self): return B.f(self)
 see(0, D().f())
 """,
+    "an object that is handed on": """
+import bisect
+class C:
+    def __init__(self): self.k = make("a")
+    def go(self): self.k = make("b")
+    def __getattr__(self, name): raise AttributeError(name)
+class D:
+    def __init__(self): self.k = make("a")
+    def close(self): self.k = make("b")
+d = D()
+with contextlib.closing(d): see(0, d.k)
+see(1, d.k)
+""",
 }
