@@ -26,7 +26,7 @@ class Variable:
 
 
 #: So many values a variable has at most; of more, it is enough to know that it may be anything.
-MOST = 256
+MOST = 64
 
 
 class Graph:
