@@ -108,6 +108,9 @@ class Attributes:
         elif isinstance(value, Above):
             for base in self.bases(value.cls):
                 self._of_base(base, name, out, value.receiver, node)
+            owner = value.receiver.cls if isinstance(value.receiver, Holder) else value.receiver
+            if isinstance(owner, Class):
+                self._beside(owner, value, name, out, node)
         elif isinstance(value, Bound) and name == "__self__":
             self.graph.put(out, value.receiver)
         elif isinstance(value, Function | Bound | Partial | RecordType):
@@ -129,6 +132,21 @@ class Attributes:
         unknown = self.program.unknown(node, "a method sets its attributes by their names")
         self.graph.put(self.program.written(value, ANY), unknown)
 
+    def _beside(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Let `super()` also find what other bases of the object's class have: they may come behind the own ones."""
+        if cls is above.cls or not self._is_new(("beside", cls, above, name, out, node)):
+            return
+        bases = self.bases(cls)
+
+        def found(base: Value) -> None:
+            if isinstance(base, Class) and base is not above.cls:
+                self._beside(base, above, name, out, node)
+                if len(bases) > 1:
+                    self.member(base, name, out, above.receiver, node)
+
+        for variable in bases:
+            self.graph.watch(variable, found)
+
     def fields(self, value: Value) -> Holder:
         """Return the dict of the attributes of an object: what is put into one is in the other."""
         program = self.program
@@ -146,6 +164,8 @@ class Attributes:
         """Let attributes of a class with `__getattr__` be anything."""
         for special in ("__getattr__", "__getattribute__", "__setattr__"):
             self._decides(special, value, out, node, "a method of its class gives its attributes")
+            if special != "__setattr__":
+                self._run(self.special(value, special), (Variable(),), node, out)
 
     def special(self, value: Holder, name: str) -> Variable:
         """Return the variable of a method of an object that Python runs by itself."""
@@ -209,23 +229,40 @@ class Attributes:
 
     def member(self, cls: Class, name: str, out: Variable, receiver: Value | None, node: cst.CSTNode) -> None:
         """Let `out` be what a class has under a name, bound to `receiver` where that is an object."""
-        program = self.program
-        key = ("member of", id(cls), name, id(receiver) if receiver is not None else None, id(out), node)
-        if key in program.asked:
+        if not self._is_new(("member of", cls, name, receiver, out, node)):
             return
-        program.asked.add(key)
+        inside, above = self._has(cls, name)
+        self.graph.watch(inside, lambda value: self._bind(value, cls, receiver, out, node))
+        self.graph.watch(above, lambda value: self.graph.put(out, self._member(value, name, node)))
 
-        def found(value: Value) -> None:
-            self._bind(value, cls, receiver, out, node)
+    def has(self, made: Holder, name: str, value: Value) -> bool:
+        """True when the class of an object, or a base, binds the name to that value."""
+        return made.cls is not None and value in self._has(made.cls, name)[0].values
 
-        self.graph.watch(program.read(cls, name), found)
+    def _has(self, cls: Class, name: str) -> tuple[Variable, Variable]:
+        """Return the variables of what a class or its bases bind a name to, and of bases from outside that may."""
+        program = self.program
+        inside, above = program.named(("inside", cls, name)), program.named(("above", cls, name))
+        if not self._is_new(("has", cls, name)):
+            return inside, above
+        self.graph.edge(program.read(cls, name), inside)
         own = program.class_attribute(cls, name)
         if own is not None:
-            self.graph.watch(own, found)
+            self.graph.edge(own, inside)
         if own is not None and program.hides(cls, name):
-            return
-        for base in self.bases(cls):
-            self._of_base(base, name, out, receiver, node)
+            return inside, above
+
+        def found(base: Value) -> None:
+            if isinstance(base, Class):
+                first, second = self._has(base, name)
+                self.graph.edge(first, inside)
+                self.graph.edge(second, above)
+            elif not (isinstance(base, Symbol) and base.name in PLAIN_BASES):
+                self.graph.put(above, base)
+
+        for variable in self.bases(cls):
+            self.graph.watch(variable, found)
+        return inside, above
 
     def bases(self, cls: Class) -> list[Variable]:
         """Return the variables of the bases of a class."""

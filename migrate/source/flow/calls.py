@@ -39,6 +39,8 @@ FOLLOWED = {
 }  # fmt: skip
 #: Those of them that code that is not seen runs, when it gets an object.
 _RUN_OUTSIDE = ("__call__", "__enter__", "__exit__", "__getitem__", "__iter__", "__next__", "__setitem__")
+#: Classes of Python that keep what they are given.
+_CONTAINERS = {"list", "dict", "tuple", "set", "UserDict", "UserList", "OrderedDict", "defaultdict", "deque", "Thread"}
 #: Methods of lists, dicts, sets and tuples that only read, beside those that are followed.
 READING = {
     "__contains__", "__getitem__", "__iter__", "__len__", "difference", "elements", "fromkeys", "intersection",
@@ -84,6 +86,7 @@ class Calls:
         self.graph = program.graph
         self.external = external
         self.attributes = Attributes(program, self.run)
+        program.drop = self._drop
         self._partials: dict[Value, tuple[Variable, Arguments]] = {}
 
     def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -220,10 +223,6 @@ class Calls:
 
     def open(self, value: Value, reason: str) -> None:
         """Let code that is not seen call what a value is, with anything."""
-        key = ("opened", value)
-        if key in self.program.asked:
-            return
-        self.program.asked.add(key)
         if isinstance(value, Bound):
             self._open(value.function, reason, value.receiver)
         elif isinstance(value, Function):
@@ -235,7 +234,7 @@ class Calls:
         elif isinstance(value, Holder) and value.kind in {"list", "dict"} and self._is_new("opened", value):
             self.graph.watch(self.program.read(value, ANY), lambda one: self.open(one, reason))
         elif isinstance(value, Holder) and value.cls is not None and self._is_new("opened", value):
-            self.program.handed.add(value)
+            self.program.handed[value] = None
             for name in _RUN_OUTSIDE:
                 self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
 
@@ -302,8 +301,9 @@ class Calls:
         self._is_instance(made, cls)
         program.entered.setdefault(cls.node, set()).add(site)
         if self._is_new("constructed", made):
-            program.objects.append(made)
             self._open_specials(cls, made)
+        for base in self.attributes.bases(cls):
+            self.graph.watch(base, lambda one: self._foreign(one, made, arguments, site))
         constructor = program.named(("constructor", id(made)))
         self.attributes.member(cls, "__init__", constructor, made, site)
         self._fill_dataclass(cls, made, arguments)
@@ -311,6 +311,13 @@ class Calls:
         other = program.named(("made by", id(made)))
         self.attributes.member(cls, "__new__", other, made, site)
         self.graph.watch(other, lambda value: self._made_otherwise(value, cls, arguments, site, out))
+
+    def _foreign(self, base: Value, made: Holder, arguments: Arguments, site: cst.CSTNode) -> None:
+        """Let a list or dict that a class inherits from hold what its object is given."""
+        if isinstance(base, Symbol) and base.name.rpartition(".")[2] in _CONTAINERS:
+            self.graph.put(self.program.written(made, ANY), self.program.unknown(site, "its base keeps its entries"))
+            for one in arguments:
+                self.graph.watch(one.variable, lambda value: self.spoil(value, site))
 
     def _made_otherwise(
         self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable
@@ -344,6 +351,9 @@ class Calls:
         """Put arguments into the fields of a dataclass, those of its bases among them."""
         node = cls.node
         assert isinstance(node, cst.ClassDef)
+        if ("filled", made, cls) in self.program.asked:
+            return
+        self.program.asked.add(("filled", made, cls))
         if set(decorators(node)) & DATACLASS:
             if not filled:
                 self._fill(made, self._all_fields(node) or (), arguments)
@@ -380,6 +390,9 @@ class Calls:
     def _open_specials(self, cls: Class, made: Holder) -> None:
         """Let Python run the methods of an object that operators and functions of its own call."""
         assert isinstance(cls.node, cst.ClassDef)
+        if ("specials", made, cls) in self.program.asked:
+            return
+        self.program.asked.add(("specials", made, cls))
         for statement in cls.node.body.body:
             name = statement.name.value if isinstance(statement, cst.FunctionDef) else ""
             if name.startswith("__") and name.endswith("__") and name not in FOLLOWED:
@@ -434,14 +447,15 @@ class Calls:
     def leave(self, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Take a call of code that is not seen: functions that it is given may be called, with anything."""
         self.program.left.setdefault(callee, {})[site] = None
-        self.hand(arguments, site)
+        self.hand(arguments)
         if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
             self.spoil(callee.base, site)
         if self._is_tame(callee):
             self._share(arguments, site)
         else:
             for one in arguments:
-                self.graph.watch(one.variable, lambda value: self.spoil(value, site))
+                if self._is_new("spoils", one.variable):
+                    self.graph.watch(one.variable, lambda value: self.spoil(value, site))
         if isinstance(callee, Unknown):
             self.graph.put(out, self.program.unknown(site, callee.reason))
         else:
@@ -453,7 +467,10 @@ class Calls:
         """Let a function that is handed to a library change what is handed to it as well, as a thread's does."""
 
         def found(value: Value, function: Given) -> None:
-            if isinstance(value, Function | Bound | Partial):
+            of_list = isinstance(value, Member) and isinstance(value.base, Holder)
+            if of_list and isinstance(value, Member):
+                self.spoil(value.base, site)
+            if of_list or isinstance(value, Function | Bound | Partial):
                 for one in arguments:
                     if one is not function:
                         self.graph.watch(one.variable, lambda other: self.spoil(other, site))
@@ -461,28 +478,14 @@ class Calls:
         for one in arguments if len(arguments) > 1 else ():
             self.graph.watch(one.variable, partial(found, function=one))
 
-    def hand(self, arguments: Arguments, site: cst.CSTNode) -> None:
+    def hand(self, arguments: Arguments) -> None:
         """Note that code that is not seen gets these."""
         reason = "code that is not seen may call it"
         for one in arguments:
             if one.node is not None:
                 self.program.given.add(one.node)
-            self.graph.watch(one.variable, lambda value: self.open(value, reason))
-            self.graph.watch(one.variable, lambda value: self._hand_on(value, site))
-
-    def _hand_on(self, holder: Value, site: cst.CSTNode) -> None:
-        """Note what is in a list or dict that code gets which is not seen."""
-        if not isinstance(holder, Holder) or holder.kind not in {"list", "dict", "record"}:
-            return
-        key = ("handed on", holder, site)
-        if key not in self.program.asked:
-            self.program.asked.add(key)
-
-            def found(value: Value) -> None:
-                self.program.shared.setdefault(value, {})[site] = None
-                self._hand_on(value, site)
-
-            self.graph.watch(self.program.read(holder, ANY), found)
+            if self._is_new("handed", one.variable):
+                self.graph.watch(one.variable, lambda value: self.open(value, reason))
 
     def _is_tame(self, callee: Value) -> bool:
         """True for code of libraries that change nothing in the lists and objects that they are given."""
@@ -495,9 +498,14 @@ class Calls:
             self.spoil(value, callee.node or cst.Name("_"))
         return isinstance(value, Constant | Computed | Holder)
 
-    def _is_new(self, what: str, value: Value) -> bool:
-        """True when that is asked for the first time of a value: containers may hold themselves."""
-        key = (what, id(value))
+    def _drop(self, value: Value) -> None:
+        """Take a value that is not followed any further: anyone may call it, change it and use it."""
+        self.open(value, "it is one of too many values to be followed")
+        self.spoil(value, value.node or cst.Name("_"))
+
+    def _is_new(self, what: str, of: Value | Variable) -> bool:
+        """True when that is asked for the first time of a value or a variable: containers may hold themselves."""
+        key = (what, of)
         new = key not in self.program.asked
         self.program.asked.add(key)
         return new

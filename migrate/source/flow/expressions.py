@@ -92,6 +92,7 @@ class Expressions:
         index = node.slice[0].slice if len(node.slice) == 1 else None
         if isinstance(index, cst.Index):
             with_key(self.program, index.value, lambda key: self.calls.item(base, key, out, node))
+            self.graph.edge(self.program.value_of(index.value), self.program.named(("key", node)))
             return
         self.parts_of_slices(node)
         if not _slices(node):

@@ -25,10 +25,20 @@ class Variable:
         self.watchers: list[Callable[[Value], None]] = []
 
 
-class Graph:
-    """Variables and edges; `solve` carries values until nothing changes. The order of calls does not matter."""
+#: So many values a variable has at most; of more, it is enough to know that it may be anything.
+MOST = 64
 
-    def __init__(self) -> None:
+
+class Graph:
+    """Variables and edges; `solve` carries values until nothing changes. The order of calls does not matter.
+
+    A variable with `MOST` values gets `anything` instead of more; `drop` is called once with each that is left out.
+    """
+
+    def __init__(self, anything: Value, drop: Callable[[Value], None]) -> None:
+        self._anything = anything
+        self._drop = drop
+        self._dropped: set[Value] = set()
         self._pending: list[tuple[Variable, Value]] = []
         self._waiting: set[tuple[Variable, Value]] = set()  #: the same, to ask
         self._late: list[tuple[Callable[[Value], None], Value]] = []
@@ -36,9 +46,18 @@ class Graph:
     def put(self, variable: Variable, value: Value, source: Variable | None = None) -> None:
         """Add a value."""
         if value not in variable.values:
+            if len(variable.values) >= MOST and value is not self._anything:
+                self._leave_out(variable, value)
+                return
             variable.values[value] = source
             self._pending.append((variable, value))
             self._waiting.add((variable, value))
+
+    def _leave_out(self, variable: Variable, value: Value) -> None:
+        self.put(variable, self._anything)
+        if value not in self._dropped:
+            self._dropped.add(value)
+            self._late.append((self._drop, value))
 
     def edge(self, source: Variable, target: Variable) -> None:
         """Let all that `source` may be be in `target` as well."""
@@ -64,9 +83,11 @@ class Graph:
                 act, value = self._late.pop()
                 act(value)
                 continue
-            variable, value = self._pending.pop()
-            self._waiting.discard((variable, value))
+            variable, value = item = self._pending.pop()
+            self._waiting.discard(item)
             for target in list(variable.receivers):
-                self.put(target, value, variable)
-            for act in list(variable.watchers):
-                act(value)
+                if value not in target.values:
+                    self.put(target, value, variable)
+            if variable.watchers:
+                for act in list(variable.watchers):
+                    act(value)

@@ -16,6 +16,7 @@ from migrate.source.flow.values import (
     Class,
     Computed,
     From,
+    Function,
     Holder,
     Member,
     RecordType,
@@ -62,6 +63,11 @@ def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNod
     if passed is not None and len(arguments) > passed and not any(one.star for one in arguments):
         _move(calls, arguments)
         calls.graph.edge(arguments[passed].variable, out)
+        return True
+    if name == "builtins.type" and len(arguments) != 1:
+        for one in arguments:
+            calls.graph.watch(one.variable, lambda value: calls.spoil(value, site))
+        calls.graph.put(out, calls.program.unknown(site, "a class that is made when the program runs"))
         return True
     if name in LOOKS:
         result = calls.program.made(("result", site, callee), lambda: Result(site, callee))
@@ -138,6 +144,17 @@ def _chain(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
     for one in arguments:
         items = calls.items(one.variable, one.node or site)
         if one.star:
+            items = calls.items(items, one.node or site)
+        calls.graph.edge(items, calls.program.written(made, ANY))
+
+
+def _sum(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`sum(x, start)`: a number, or a list of what is in lists."""
+    made = _made(calls, site, "list", out)
+    calls.graph.put(out, calls.program.made(("sum", site), lambda: Computed(site)))
+    for position, one in enumerate(arguments):
+        items = calls.items(one.variable, one.node or site)
+        if position == 0:
             items = calls.items(items, one.node or site)
         calls.graph.edge(items, calls.program.written(made, ANY))
 
@@ -239,6 +256,7 @@ def _first(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
 
 def _vars(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     for one in arguments[:1]:
+        _touched(calls, one, site)
         calls.attributes.load(one.variable, "__dict__", out, site)
 
 
@@ -247,19 +265,54 @@ def _second(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable
         calls.graph.edge(one.variable, out)
 
 
+def _touched(calls: Calls, given: Given, site: cst.CSTNode) -> None:
+    """Note that something is read from or put into what outside code made: that is a use of it."""
+
+    def found(value: Value) -> None:
+        if isinstance(value, Holder | Class | Function):
+            return
+        if given.node is not None:
+            calls.program.given.add(given.node)
+        else:
+            calls.program.escaped.setdefault(value, []).append(site)
+
+    calls.graph.watch(given.variable, found)
+
+
+def _copied_object(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`copy.copy(x)`: a container is taken for itself, with all that is put into either; of the rest it is another."""
+    _touched(calls, arguments[0], site)
+    callee = calls.program.symbol("copy.copy")
+
+    def found(value: Value) -> None:
+        if isinstance(value, Holder | Class | Function):
+            calls.graph.put(out, value)
+        else:
+            calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
+
+    calls.graph.watch(arguments[0].variable, found)
+
+
 def _getattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    _touched(calls, arguments[0], site)
     name = literal(arguments[1].node) if len(arguments) > 1 else ANY
     if isinstance(name, str):
         calls.attributes.load(arguments[0].variable, name, out, site)
     else:
         calls.graph.put(out, calls.program.unknown(site, "an attribute of a name that is decided at run time"))
+        calls.graph.watch(arguments[0].variable, lambda value: calls.spoil(value, site))
     for one in arguments[2:]:
         calls.graph.edge(one.variable, out)
 
 
 def _setattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    for one in arguments:
+        if one.star:
+            calls.leave(calls.program.symbol("operator.setattr"), arguments, site, out)
+            return
     if len(arguments) != 3:
         return
+    _touched(calls, arguments[0], site)
     name = literal(arguments[1].node)
     if isinstance(name, str):
         calls.attributes.store(arguments[0].variable, name, arguments[2].variable, arguments[2].node)
@@ -404,6 +457,7 @@ FUNCTIONS: dict[str, Read] = {
     "builtins.set": _shuffled,
     "builtins.setattr": _setattr,
     "builtins.sorted": _shuffled,
+    "builtins.sum": _sum,
     "builtins.super": _super,
     "builtins.tuple": _list,
     "builtins.type": _type,
@@ -414,8 +468,7 @@ FUNCTIONS: dict[str, Read] = {
     "collections.deque": _list,
     "collections.namedtuple": _namedtuple,
     "contextlib.nullcontext": _context,
-    "copy.copy": _first,
-    "copy.deepcopy": _first,
+    "copy.copy": _copied_object,
     "dataclasses.field": _nothing,
     "dataclasses.replace": _replaced,
     "functools.partial": _partial,

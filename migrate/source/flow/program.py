@@ -34,6 +34,8 @@ from migrate.source.flow.values import (
 )
 from migrate.source.tree import Tree
 
+#: So many assignments of a name are told apart where it is used.
+_TOLD_APART = 64
 #: Gives the file and the name there that a qualified name means in a file; None for a name from outside.
 Outside = Callable[[Tree, str], tuple[Tree, str] | None]
 
@@ -47,7 +49,9 @@ class Program:
         self.outside = outside
         self.passes = passes  #: outside functions that return an argument, with its number
         self.tame = tame  #: libraries that change nothing in what they are given
-        self.graph = Graph()
+        self.drop: Callable[[Value], None] = lambda value: None  #: takes what too many values crowd out
+        anything = Unknown(None, "more values than are told apart come here")
+        self.graph = Graph(anything, lambda value: self.drop(value))
         self.homes = {id(tree.module): tree for tree in trees}
         self.reflecting = reflects(trees)
         afar = set_from_afar(trees)
@@ -61,11 +65,9 @@ class Program:
         self.escaped: dict[
             Value, list[cst.CSTNode]
         ] = {}  #: what code that is not seen may reach, with the calls that let it
-        self.shared: dict[Value, dict[cst.CSTNode, None]] = {}  #: what lists hold that outside code gets, by call
         self.left: dict[Value, dict[cst.CSTNode, None]] = {}  #: what outside code is called, with the places
         self.generators: set[cst.CSTNode] = set()  #: functions that yield
-        self.objects: list[Holder] = []  #: of classes of the program, but for what code that is not seen makes
-        self.handed: set[Value] = set()  #: those of them that code that is not seen gets
+        self.handed: dict[Holder, None] = {}  #: objects of classes of the program that code that is not seen gets
         self.asked: set[tuple[object, ...]] = set()  #: attributes of classes that are looked for already
         self._expressions: dict[cst.CSTNode, Variable] = {}
         self._names: dict[Hashable, Variable] = {}
@@ -221,7 +223,7 @@ class Program:
         """Return the variables that a use of a name may read; none for names of Python and outside."""
         tree = self.home(node)
         reaching = self.definitions[id(tree.module)].reaching.get(node)
-        if reaching is not None:
+        if reaching is not None and len(reaching) <= _TOLD_APART:
             return [self._not_none(one) if isinstance(one, NotNone) else self.definition(one) for one in reaching]
         found = [self.name(scope, node.value) for scope in scopes_read(tree, node.value, node)]
         return found + [self.named(key) for key in [("loose", id(tree.module), node.value)] if key in self._names]

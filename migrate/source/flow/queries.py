@@ -154,10 +154,6 @@ class ValueFlow:
         """True for a generator, which runs later than it is called."""
         return function in self._program.generators
 
-    def shared(self, value: Value) -> list[cst.CSTNode]:
-        """Return the calls by which outside code gets a list or dict with `value` in it."""
-        return list(self._program.shared.get(value, ()))
-
     def path(self, value: Value, node: cst.BaseExpression) -> list[cst.CSTNode]:
         """Return the places by which `value` came to `node`, from the first."""
         found: list[cst.CSTNode] = []

@@ -276,6 +276,7 @@ class Statements:
         else:
             self.graph.edge(self.calls.items(subject, name), variable)
             self.graph.put(variable, self.program.unknown(name, "a part of what is matched"))
+            self.graph.watch(subject, lambda value: self.calls.spoil(value, name))
 
     def _deleted(self, node: cst.Del) -> None:
         pending: list[cst.BaseExpression] = [node.target]

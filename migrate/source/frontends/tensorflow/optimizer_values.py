@@ -68,10 +68,17 @@ def means_the_same(file: File, node: cst.BaseExpression, there: cst.CSTNode) -> 
         return means_the_same(file, node.left, there) and means_the_same(file, node.right, there)
     if isinstance(node, cst.Attribute) and self_class(file.tree, node) is None:
         written = any(is_target(file.tree, one) for one in file.tree.attributes.get(node.attr.value, ()))
-        return not written and reads_plainly(file, node) and means_the_same(file, node.value, there)
+        fixed = not written and reads_plainly(file, node) and len(flow_of(file).values(node)) < 2
+        return fixed and means_the_same(file, node.value, there)
     if isinstance(node, cst.Name) and node.value not in {"True", "False", "None"}:
-        return is_fixed(file.tree, node) and _is_seen(file, node, there)
+        return is_fixed(file.tree, node) and _is_seen(file, node, there) and not _may_change(file, node)
     return isinstance(node, cst.Name)
+
+
+def _may_change(file: File, name: cst.Name) -> bool:
+    """True for a name of a module that another file, or code that is not seen, binds as well."""
+    outer = isinstance(scope_of_name(file.tree, name), GlobalScope)
+    return outer and len(flow_of(file).values(name)) > 1
 
 
 def _is_seen(file: File, name: cst.Name, there: cst.CSTNode) -> bool:
@@ -80,4 +87,6 @@ def _is_seen(file: File, name: cst.Name, there: cst.CSTNode) -> bool:
     if isinstance(scope, FunctionScope):
         around = file.tree.enclosing(there, cst.FunctionDef)
         return around is not None and scope.node is around and file.tree.enclosing(name, cst.FunctionDef) is around
-    return isinstance(scope, GlobalScope)
+    at = file.tree.scope(there)
+    found = at[name.value] if at is not None and name.value in at else ()
+    return isinstance(scope, GlobalScope) and all(one.scope is scope for one in found)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from migrate.source.flow import Result
+from migrate.source.flow import Result, Value, ValueFlow
 from migrate.source.frontends.tensorflow.facts import Followed, Lookup, Stop, Table
 from migrate.source.frontends.tensorflow.flows import flow_of, only_asks
 from migrate.source.frontends.tensorflow.kinds import File
@@ -25,12 +25,12 @@ def check_unseen_uses(file: File, table: Table, classify: Classify) -> None:
     if table.hard:
         return
     flow, call = flow_of(file), table.creation.call
-    known = {id(node): node for node in (*table.references, *table.holders, call)}
+    known = {id(node) for node in (*table.references, *table.holders, call)}
     seen = [*(one.node for one in table.followed), *(one.node for one in table.stops)]
     for value in flow.values(call):
         if not isinstance(value, Result) or value.node is not call:
             continue
-        for use in flow.uses(value):
+        for use in dict.fromkeys((*flow.uses(value), *_in_lists(file, flow, value))):
             if id(use) in known or only_asks(file, use) or _is_member(file, use, table.holders):
                 continue
             # What becomes of a list that is understood is said of the list.
@@ -41,17 +41,17 @@ def check_unseen_uses(file: File, table: Table, classify: Classify) -> None:
                 does = _other_way(file, table, use)
             if isinstance(does, Stop):
                 table.stops.append(does)
-        places = [*known.values(), *seen]
-        for site in flow.shared(value):
-            if not any(file.tree.contains(site, one) or file.tree.contains(one, site) for one in places):
-                table.stops.append(_handed_on(file, table, site))
 
 
-def _handed_on(file: File, table: Table, site: cst.CSTNode) -> Stop:
-    text = " ".join(file.tree.source(site).split())[:60]
-    line = file.tree.start(table.creation.call).line
-    reason = f"what it is given may hold the table of line {line}, which comes there by a way that is not followed"
-    return Stop(site, RULE, f"`{text}` gets the table", reason, "keep the table dense, or give rows that are looked up")
+def _in_lists(file: File, flow: ValueFlow, value: Value) -> list[cst.BaseExpression]:
+    """Return the mentions of a value in lists that are written as arguments, as in `concat([v, w], 0)`."""
+    found = []
+    for node in flow.mentions(value):
+        element = file.tree.parent(node)
+        listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
+        if isinstance(listed, cst.List | cst.Tuple) and isinstance(file.tree.parent(listed), cst.Arg):
+            found.append(node)
+    return found
 
 
 def _is_member(file: File, use: cst.BaseExpression, holders: Sequence[cst.BaseExpression]) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 import types
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from migrate.source.flow import Member, Result, Symbol, Unknown, ValueFlow
 from migrate.source.tree import Tree
+from tests.support.source.hostile import HOSTILE
 from tests.support.source.travels import TRAVELS
 
 PROGRAMS = 60
@@ -40,11 +43,24 @@ def program(chance: random.Random, length: int) -> str:
         given = chance.choice(reads)
         text = way.text(given, step)
         lines.append(text.lines)
-        lines.append(f"see({step}, {text.read})")
+        lines.append(_placed(chance, step, f"see({step}, {text.read})"))
         reads.append(text.read)
         if chance.random() < 0.3:
             lines.append(f"see({1000 + step}, {chance.choice(reads)})")
     return "\n".join(lines) + "\n"
+
+
+def _placed(chance: random.Random, step: int, line: str) -> str:
+    """Return a line as it is, or in a function, a loop or a method that runs at once."""
+    if chance.random() < 0.5:
+        return line
+    around = (
+        f"def late{step}():\n    {line}\nlate{step}()",
+        f"for _i in range(2):\n    {line}",
+        f"class K{step}:\n    def m(self):\n        {line}\nfor _k in [K{step}(), K{step}()]:\n    _k.m()",
+        f"try:\n    {line}\n    raise KeyError\nexcept KeyError:\n    {line}",
+    )
+    return chance.choice(around)
 
 
 def seen(text: str) -> dict[int, set[str]]:
@@ -107,6 +123,51 @@ def test_what_arrives_was_foretold(seed: int) -> None:
             known = foretold[place]
             assert known is None or names <= known, f"{number}: see({place}) got {names}, not {known}:\n{text}"
     assert ended > PROGRAMS * 0.7
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_arrives_in_a_hostile_program_was_foretold(name: str) -> None:
+    text = f"{HEAD}\n{HOSTILE[name]}"
+    real, foretold = seen(text), told(text)
+    assert real
+    for place, names in real.items():
+        known = foretold[place]
+        assert known is None or names <= known, f"see({place}) got {names}, not {known}"
+
+
+#: Text that grows with the number, and each of which took minutes or did not end.
+LARGE: dict[str, Callable[[int], str]] = {
+    "a list in itself": lambda n: "l = []\nl.append(l)\nprint(l)\n" * n,
+    "a partial call of itself": lambda n: (
+        "def f(x): return x\nfor i in x:\n    f = functools.partial(f, 1)\nprint(f)\n"
+    ),
+    "objects of a class": lambda n: (
+        "class C:\n    def __init__(self, x): self.x = x\n    def get(self): return self.x\n"
+        + "".join(f"a{i} = C(g({i}))\nb{i} = a{i}.get()\n" for i in range(10 * n))
+    ),
+    "bases in a diamond": lambda n: (
+        "class A0: pass\nclass B0(A0): pass\n"
+        + "".join(f"class A{i}(A{i - 1}, B{i - 1}): pass\nclass B{i}(A{i - 1}, B{i - 1}): pass\n" for i in range(1, n))
+        + f"x = A{n - 1}().f\n"
+    ),
+    "a chain of classes": lambda n: (
+        "class C0:\n    def f(self): return g()\n"
+        + "".join(f"class C{i}(C{i - 1}):\n    def m{i}(self): return self.f()\n" for i in range(1, 3 * n))
+    ),
+    "names that change places": lambda n: (
+        "".join(f"a{i} = g({i})\n" for i in range(10 * n))
+        + "def f():\n"
+        + "".join(f"    global a{i}\n    a{i} = a{(i + 1) % (10 * n)}\n" for i in range(10 * n))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_program_takes_seconds(name: str) -> None:
+    tree = Tree("program.py", LARGE[name](60))
+    begun = time.process_time()
+    ValueFlow([tree])
+    assert time.process_time() - begun < 10
 
 
 def test_nearly_all_of_it_is_known() -> None:

@@ -81,3 +81,37 @@ def test_gradients_that_it_takes_may_be_clipped(way: Travel, tmp_path: Path) -> 
     results = convert(root)
     assert verdicts(results) == {"item": "applied"}, reasons(results)
     same_training(root, results)
+
+
+#: What changes the rate, or the optimizer, without a name for it; each trained with another rate than the original.
+CHANGED = {
+    "an attribute, by setattr": (
+        "class C:\n    r = 0.1\n",
+        'c = C()\nx = [tf.train.AdagradOptimizer(c.r)]\nsetattr(c, "r", 0.9)\ntrain_op = x[0].minimize(loss)',
+    ),
+    "a parameter of the name": (
+        'R = 0.1\ndef step(d, R, loss):\n    return d["o"].minimize(loss)\n',
+        'train_op = step({"o": tf.train.AdagradOptimizer(R)}, 0.9, loss)',
+    ),
+    "the optimizer, by setattr": (
+        "",
+        'x = [tf.train.AdagradOptimizer(0.1)]\nsetattr(x[0], "_learning_rate", 0.9)\ntrain_op = x[0].minimize(loss)',
+    ),
+    "the optimizer, by map": (
+        "",
+        'x = [tf.train.AdagradOptimizer(0.1)]\nlist(map(setattr, x, ["_learning_rate"], [0.9]))\n'
+        "train_op = x[0].minimize(loss)",
+    ),
+    "the optimizer, by vars": (
+        "",
+        'x = [tf.train.AdagradOptimizer(0.1)]\nvars(x[0])["_learning_rate"] = 0.9\ntrain_op = x[0].minimize(loss)',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_an_optimizer_that_is_changed_keeps_the_table(name: str, tmp_path: Path) -> None:
+    top, lines = CHANGED[name]
+    body = textwrap.indent(lines, "    ")
+    results = convert(write(tmp_path / "p", {"main.py": f"{HEAD}{top}{MODEL}{body}\n{END}"}))
+    assert verdicts(results) == {"item": "unsupported"}, results["main.py"].converted
