@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.source import chains
 from tests.support.source.ways import ALL, converts
-from tests.support.source.whole_uses import KNOWN, SINKS, UNDER_AN_ASSUMPTION, programs
+from tests.support.source.whole_uses import SINKS, UNDER_AN_ASSUMPTION, programs
 
 EVERY = len(SINKS) + 2  #: of the sample; no common divisor with the number of sinks, so that all of them are in it
 
@@ -21,20 +21,19 @@ def wrongly_converted(chosen: Iterable[tuple[str, str, str]], *, assume: bool = 
 def test_a_sample_of_the_programs_stays() -> None:
     sample = list(programs())[::EVERY]
     assert {sink for _, sink, _ in sample} == set(SINKS)
-    assert not set(wrongly_converted(sample)) - KNOWN
+    assert not wrongly_converted(sample)
 
 
 @pytest.mark.soak
 def test_all_programs_stay() -> None:
     assert len(ALL) * len(SINKS) > 1000
-    assert set(wrongly_converted(programs())) == KNOWN, "one that is mended is taken out of KNOWN"
+    assert not wrongly_converted(programs())
 
 
 @pytest.mark.soak
 def test_an_assumption_lifts_none_of_the_reasons_but_those_that_are_doubts() -> None:
     chosen = [one for one in programs() if one[1] != "l2_loss"]  # taken over the rows of the batch, and said
-    known = {one for one in KNOWN if one[1] != "l2_loss"}
-    assert set(wrongly_converted(chosen, assume=True)) == known | UNDER_AN_ASSUMPTION
+    assert set(wrongly_converted(chosen, assume=True)) == UNDER_AN_ASSUMPTION
 
 
 @pytest.mark.soak

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 
-from tests.support.source.ways import ALL, IDS, IMPORTS, LOOKUP, REPLACED, STEP, SUM, ZEROS, Way, converts
+from tests.support.source.ways import ALL, IDS, IMPORTS, LOOKUP, STEP, SUM, ZEROS, Way, converts
 
 #: What needs the rows of all ids; `READ` is the table.
 SINKS: Mapping[str, str] = {
@@ -22,8 +22,6 @@ SINKS: Mapping[str, str] = {
     "columns": "y = tf.gather(READ, [0, 1], axis=1)\n",
     "library": "import somewhere\ny = somewhere.weigh(READ)\n",
 }
-#: Programs (way, sink) that are converted though they must not be: faults of the converter, to be mended.
-KNOWN = frozenset((way, sink) for way in REPLACED for sink in SINKS)
 #: What `--assume` converts, as it says: "what is done with all variables does not need the tables".
 UNDER_AN_ASSUMPTION = frozenset({("global variables by name", "assign")})
 

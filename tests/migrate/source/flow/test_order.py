@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from migrate.source.flow import Order, Result, ValueFlow
+from migrate.source.flow import Member, Order, Result, ValueFlow
 from migrate.source.tree import Tree
 
 TEXTS = {
@@ -65,9 +65,12 @@ def test_columns_are_told_apart() -> None:
     assert "lib.c()" in entries[2]
 
 
-def test_a_sum_of_lists_gets_what_is_in_them() -> None:
-    tree = Tree("m.py", "import lib\na = lib.make()\nb = [a]\nc = sum(b, [])\n")
+def test_a_sum_takes_the_entries_of_the_lists_in_it() -> None:
+    tree = Tree("m.py", "import lib\na = lib.make()\nb = [a]\nc = sum(b, [])\nd = c[0]\n")
     flow = ValueFlow([tree])
     value = flow.values(_call(tree, "lib.make"))[0]
-    (holder,) = flow.holders(value)
-    assert [tree.source(one) for one in flow.escapes(holder) if isinstance(one, cst.Name)] == ["b"]
+    assert flow.opened(value)
+    last = tree.names["d"][0]
+    assign = tree.parent(tree.parent(last) or last)
+    assert isinstance(assign, cst.Assign)
+    assert any(isinstance(one, Member) and one.base is value for one in flow.values(assign.value))
