@@ -9,11 +9,11 @@ import random
 import textwrap
 from collections.abc import Iterator
 
-from tests.support.source.ways import GENERAL, IDS, IMPORTS, LOOKUP, REPLACED, STEP, SUM, ZEROS, Way
+from tests.support.source.ways import GENERAL, IDS, IMPORTS, LOOKUP, STEP, SUM, ZEROS, Way
 from tests.support.source.whole_uses import SINKS
 
 #: Ways that need the module's own names or start threads, and those that are known to be followed wrongly.
-LEFT_OUT = {"exec", "thread", "async", "locals()", "globals()", "weakref", *REPLACED}
+LEFT_OUT = {"exec", "thread", "async", "locals()", "globals()", "weakref"}
 TRAINED = f"W = {ZEROS}\n" + LOOKUP + SUM + STEP
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tests.support.source.ways import ADAGRAD, DEEP, GENERAL, IDS, IMPORTS, REPLACED, TABLE, Way, converts
+from tests.support.source.ways import ADAGRAD, DEEP, GENERAL, IDS, IMPORTS, TABLE, Way, converts
 
 MODEL = IDS + TABLE + DEEP
 OF_TRAINABLE = "l = tf.trainable_variables()\n"
@@ -148,17 +148,6 @@ GRADIENTS: Mapping[str, Sink] = {
         "l", f"READ.reverse()\nop = {ADAGRAD}.apply_gradients(zip(g, l))\n", NAMED + "g = tf.gradients(loss, l)\n"
     ),
 }
-#: Programs (subject, sink, way) that are converted though they must not be: faults of the converter, to be mended.
-KNOWN = frozenset(
-    (subject, sink, way)
-    for subject, sink in (
-        ("var_list", "named, deleted"),
-        ("var_list", "named, reversed in place"),
-        ("gradients", "tf.gradients of a list that is changed"),
-    )
-    for way in REPLACED
-    if way != "descriptor that keeps elsewhere"
-)
 SUBJECTS: Mapping[str, Mapping[str, Sink]] = {"optimizer": OPTIMIZERS, "var_list": LISTS, "gradients": GRADIENTS}
 
 

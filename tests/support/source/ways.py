@@ -107,24 +107,6 @@ MORE = _read("ways_more.txt")
 OF_TABLES = _read("ways_of_tables.txt")  #: what is read may be a tensor of the table's values, and no Python object
 GENERAL = FIRST + MORE
 ALL = GENERAL + OF_TABLES
-#: Ways by a class whose call gives no object of it, or whose objects keep values elsewhere than its text says.
-REPLACED = (
-    "class that a decorator replaces",
-    "returned, then a class that a decorator replaces",
-    "class bound anew",
-    "returned, then a class bound anew",
-    "__new__ that gives its argument",
-    "returned, then __new__ that gives its argument",
-    "metaclass that gives the argument",
-    "returned, then a metaclass that gives the argument",
-    "constructor bound anew",
-    "returned, then a constructor bound anew",
-    "__setattr__ that keeps elsewhere",
-    "inherited __setattr__",
-    "__init_subclass__",
-    "another class by __class__",
-    "descriptor that keeps elsewhere",
-)
 
 
 def converts(text: str, *, assume: bool = False) -> bool:

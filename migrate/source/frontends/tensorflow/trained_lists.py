@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from migrate.source.flow import Holder
 from migrate.source.frontends.tensorflow.collected import collection
 from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.possible import bindings
 from migrate.source.frontends.tensorflow.scoped_lists import Scoped, scoped_list
@@ -124,6 +126,8 @@ def _collect(file: File, node: cst.BaseExpression, owners: Owners, members: _Mem
         raise _NotSeen(node)
     if any(not file.tree.contains(made[0], copy.of) for copy in known.taken):
         raise _NotSeen(node)  # it takes in others later
+    if _is_changed_elsewhere(file, node, made[0]):
+        raise _NotSeen(node)
     scoped = len(members.scoped)
     _add(file, made[0], owners, members, depth)
     if _may_be_none(file, node) or (len(members.scoped) > scoped and not _is_only_trained(file, node)):
@@ -132,6 +136,27 @@ def _collect(file: File, node: cst.BaseExpression, owners: Owners, members: _Mem
         if not file.tree.contains(made[0], put.value):
             members.found.append(_member(file, put.value, owners))
             members.fixed = False  # it is added later, or under a condition
+
+
+#: Methods of lists that change them.
+CHANGING = {"append", "extend", "insert", "pop", "remove", "reverse", "sort", "clear", "__setitem__", "__delitem__"}
+
+
+def _is_changed_elsewhere(file: File, node: cst.BaseExpression, made: cst.BaseExpression) -> bool:
+    """True when a list is changed under another name than its own, by whatever way it came there."""
+    flow, own = flow_of(file), file.tree.source(node)
+    lists = [value for value in flow.values(made) if isinstance(value, Holder) and value.node is made]
+    for mention in (one for value in lists for one in flow.mentions(value)):
+        around = file.tree.parent(mention)
+        if mention is made or file.tree.source(mention) == own:
+            continue
+        if isinstance(around, cst.Attribute) and around.value is mention and around.attr.value in CHANGING:
+            return True
+        if isinstance(around, cst.Subscript) and around.value is mention and is_target(file.tree, around):
+            return True
+        if isinstance(around, cst.AugAssign) and around.target is mention:
+            return True
+    return False
 
 
 def _may_be_none(file: File, node: cst.BaseExpression) -> bool:
