@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import libcst as cst
 
 from migrate.source.flow.calls import Arguments, Calls, Given
+from migrate.source.flow.containers import merge, method, move, new_holder, only, ordered_by
 from migrate.source.flow.graph import Variable
-from migrate.source.flow.keys import literal, with_key
+from migrate.source.flow.keys import literal
 from migrate.source.flow.values import (
     ANY,
     Above,
@@ -57,17 +58,12 @@ def changes(name: str) -> bool:
 def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:
     """Read a call of a function of Python, or of a method of a container; False for others."""
     if isinstance(callee, Member):
-        return _method(calls, callee, arguments, site, out)
+        return method(calls, callee, arguments, site, out)
     name = callee.name if isinstance(callee, Symbol) else ""
     passed = calls.program.passes.get(name)
     if passed is not None and len(arguments) > passed and not any(one.star for one in arguments):
-        _move(calls, arguments)
+        move(calls, arguments)
         calls.graph.edge(arguments[passed].variable, out)
-        return True
-    if name == "builtins.type" and len(arguments) != 1:
-        for one in arguments:
-            calls.graph.watch(one.variable, lambda value: calls.spoil(value, site))
-        calls.graph.put(out, calls.program.unknown(site, "a class that is made when the program runs"))
         return True
     if name in LOOKS:
         result = calls.program.made(("result", site, callee), lambda: Result(site, callee))
@@ -76,58 +72,33 @@ def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNod
     read = FUNCTIONS.get(name)
     if read is None or (not arguments and name in _NEED_ONE):
         return False
-    _move(calls, arguments)
+    move(calls, arguments)
     read(calls, arguments, site, out)
     return True
 
 
-def _move(calls: Calls, arguments: Arguments) -> None:
-    for one in arguments:
-        if one.node is not None:
-            calls.program.moves.add(one.node)
-
-
-def _made(calls: Calls, site: cst.CSTNode, kind: str, out: Variable, part: str = "") -> Holder:
-    holder = calls.program.holder(site, kind, f"built{part}")
-    calls.graph.put(out, holder)
-    return holder
-
-
 def _list(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """`list(x)` and `tuple(x)`: in order."""
-    made = _made(calls, site, "list", out)
+    made = new_holder(calls, site, "list", out)
     for one in arguments[:1]:
         items = calls.items(one.variable, one.node or site)
 
         def found(value: Value, items: Variable = items, one: Given = one) -> None:
             if isinstance(value, Holder) and value.kind in {"list", "record"}:
-                calls.copy(_only(calls, value), made)
+                calls.copy(only(calls, value), made)
             else:
                 calls.graph.edge(items, calls.program.written(made, ANY))
 
         calls.graph.watch(one.variable, found)
 
 
-def _only(calls: Calls, value: Value) -> Variable:
-    variable = calls.program.named(("only", id(value)))
-    calls.graph.put(variable, value)
-    return variable
-
-
 def _shuffled(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """`sorted(x)`, `set(x)` and the like: in any order."""
-    made = _made(calls, site, "list", out)
+    made = new_holder(calls, site, "list", out)
     for one in arguments[:1]:
         items = calls.items(one.variable, one.node or site)
         calls.graph.edge(items, calls.program.written(made, ANY))
-        _ordered_by(calls, arguments, items, site)
-
-
-def _ordered_by(calls: Calls, arguments: Arguments, items: Variable, site: cst.CSTNode) -> None:
-    """Run the function `key=` with the entries."""
-    for one in arguments:
-        if one.keyword in {"key", "cmp"}:
-            calls.call(one.variable, [Given(items), Given(items)][: 1 + (one.keyword == "cmp")], site, Variable())
+        ordered_by(calls, arguments, items, site)
 
 
 def _iter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -135,12 +106,12 @@ def _iter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
     if len(arguments) < 2:
         _shuffled(calls, arguments, site, out)
         return
-    made = _made(calls, site, "list", out)
+    made = new_holder(calls, site, "list", out)
     calls.call(arguments[0].variable, (), site, calls.program.written(made, ANY))
 
 
 def _chain(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = _made(calls, site, "list", out)
+    made = new_holder(calls, site, "list", out)
     for one in arguments:
         items = calls.items(one.variable, one.node or site)
         if one.star:
@@ -150,7 +121,7 @@ def _chain(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
 
 def _sum(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """`sum(x, start)`: a number, or a list of what is in lists."""
-    made = _made(calls, site, "list", out)
+    made = new_holder(calls, site, "list", out)
     calls.graph.put(out, calls.program.made(("sum", site), lambda: Computed(site)))
     for position, one in enumerate(arguments):
         items = calls.items(one.variable, one.node or site)
@@ -166,7 +137,7 @@ def _next(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
 
 
 def _enumerate(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made, pair = _made(calls, site, "list", out), calls.program.holder(site, "list", "pair")
+    made, pair = new_holder(calls, site, "list", out), calls.program.holder(site, "list", "pair")
     calls.graph.put(calls.program.written(made, ANY), pair)
     calls.graph.put(calls.program.written(pair, 0), calls.program.made(("number", site), lambda: Computed(site)))
     items = calls.items(arguments[0].variable, arguments[0].node or site)
@@ -177,7 +148,7 @@ def _zip(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -
     if len(arguments) == 1 and arguments[0].star:
         _transposed(calls, arguments[0], site, out)
         return
-    made, pair = _made(calls, site, "list", out), calls.program.holder(site, "list", "pair")
+    made, pair = new_holder(calls, site, "list", out), calls.program.holder(site, "list", "pair")
     calls.graph.put(calls.program.written(made, ANY), pair)
     starred = any(one.star for one in arguments)
     for position, one in enumerate(arguments):
@@ -189,7 +160,7 @@ def _zip(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -
 
 def _transposed(calls: Calls, one: Given, site: cst.CSTNode, out: Variable) -> None:
     """`zip(*rows)`: the first and the second column, and all behind."""
-    made, items = _made(calls, site, "list", out), calls.items(one.variable, one.node or site)
+    made, items = new_holder(calls, site, "list", out), calls.items(one.variable, one.node or site)
     for key in (0, 1, From(2)):
         column = calls.program.holder(site, "list", ("column", key))
         calls.graph.put(calls.program.written(made, key), column)
@@ -198,13 +169,13 @@ def _transposed(calls: Calls, one: Given, site: cst.CSTNode, out: Variable) -> N
 
 
 def _map(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = _made(calls, site, "list", out)
+    made = new_holder(calls, site, "list", out)
     given = [Given(calls.items(one.variable, one.node or site)) for one in arguments[1:]]
     calls.call(arguments[0].variable, given, site, calls.program.written(made, ANY))
 
 
 def _filter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = _made(calls, site, "list", out)
+    made = new_holder(calls, site, "list", out)
     for one in arguments[1:2]:
         items = calls.items(one.variable, one.node or site)
         calls.graph.edge(items, calls.program.written(made, ANY))
@@ -228,7 +199,7 @@ def _any_of(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable
             calls.graph.edge(one.variable, out)
         else:
             calls.graph.edge(calls.items(one.variable, one.node or site), out)
-    _ordered_by(calls, arguments, out, site)
+    ordered_by(calls, arguments, out, site)
     for one in arguments:
         if one.keyword == "default":
             calls.graph.edge(one.variable, out)
@@ -238,7 +209,9 @@ def _type(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
     """`type(x)`; a class that is made of its parts is not followed."""
     callee = calls.program.symbol("builtins.type")
     if len(arguments) != 1:
-        calls.leave(callee, arguments, site, out)
+        for one in arguments:
+            calls.graph.watch(one.variable, lambda value: calls.spoil(value, site))
+        calls.graph.put(out, calls.program.unknown(site, "a class that is made when the program runs"))
         return
 
     def found(value: Value) -> None:
@@ -374,27 +347,14 @@ def _namedtuple(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Vari
 
 
 def _dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = _made(calls, site, "dict", out)
+    made = new_holder(calls, site, "dict", out)
     for one in arguments:
         if one.star == "**":
             calls.copy(one.variable, made)
         elif one.keyword:
             calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
         else:
-            _merge(calls, one, made, site)
-
-
-def _merge(calls: Calls, given: Given, made: Holder, site: cst.CSTNode) -> None:
-    """Take in a dict, or a list of pairs."""
-
-    def found(value: Value) -> None:
-        if isinstance(value, Holder) and value.kind == "list":
-            items = calls.items(_only(calls, value), site)
-            calls.item(items, 1, calls.program.written(made, ANY), site)
-        else:
-            calls.copy(_only(calls, value), made)
-
-    calls.graph.watch(given.variable, found)
+            merge(calls, one, made, site)
 
 
 def _default_dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -405,7 +365,7 @@ def _default_dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Va
 
 
 def _namespace(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = _made(calls, site, "namespace", out)
+    made = new_holder(calls, site, "namespace", out)
     for one in arguments:
         if one.star:
             calls.copy(one.variable, made)
@@ -414,7 +374,7 @@ def _namespace(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Varia
 
 
 def _context(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = _made(calls, site, "context", out)
+    made = new_holder(calls, site, "context", out)
     for one in arguments[:1]:
         calls.graph.edge(one.variable, calls.program.written(made, ANY))
 
@@ -476,163 +436,4 @@ FUNCTIONS: dict[str, Read] = {
     "itertools.chain": _chain,
     "types.SimpleNamespace": _namespace,
     "typing.cast": _second,
-}
-
-
-# Methods of containers
-
-
-def _method(calls: Calls, callee: Member, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:
-    base = callee.base
-    if not isinstance(base, Holder) or base.kind not in {"list", "dict", "record"}:
-        return False
-    read = METHODS.get(callee.name)
-    if read is None:
-        return False
-    _move(calls, arguments)
-    read(calls, base, arguments, site, out)
-    return True
-
-
-def _append(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    for one in arguments[:1]:
-        calls.graph.edge(one.variable, calls.program.written(base, ANY))
-
-
-def _insert(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    _append(calls, base, arguments[1:2], site, out)
-    _reordered(calls, base, (), site, out)
-
-
-def _reordered(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """What changes places: each entry may be anywhere afterwards."""
-    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(base, ANY))
-
-
-def _sort(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    _reordered(calls, base, (), site, out)
-    _ordered_by(calls, arguments, calls.program.read(base, ANY), site)
-
-
-def _extend(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    for one in arguments[:1]:
-        items = calls.items(one.variable, one.node or site)
-        calls.graph.edge(items, calls.program.written(base, ANY))
-
-
-def _update(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    if base.kind != "dict":
-        _extend(calls, base, arguments, site, out)
-        return
-    for one in arguments:
-        if one.keyword:
-            calls.graph.edge(one.variable, calls.program.written(base, one.keyword))
-        elif one.star:
-            calls.copy(one.variable, base)
-        else:
-            _merge(calls, one, base, site)
-
-
-def _get(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    key = arguments[0].node if arguments else None
-    if key is not None:
-        with_key(calls.program, key, lambda known: calls.graph.edge(calls.program.read(base, known), out))
-    else:
-        calls.graph.edge(calls.program.read(base, ANY), out)
-    if len(arguments) < 2:
-        calls.graph.put(out, calls.program.none)
-    for one in arguments[1:2]:
-        calls.graph.edge(one.variable, out)
-
-
-def _pop(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    if base.kind == "dict":
-        _get(calls, base, arguments, site, out)
-        return
-    calls.graph.edge(calls.program.read(base, ANY), out)
-    _reordered(calls, base, (), site, out)
-
-
-def _setdefault(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    _get(calls, base, arguments, site, out)
-    key = arguments[0].node if len(arguments) > 1 else None
-    if key is not None:
-        given = arguments[1].variable
-        with_key(calls.program, key, lambda known: calls.graph.edge(given, calls.program.written(base, known)))
-
-
-def _values(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = calls.program.holder(site, "list", base)
-    calls.graph.put(out, made)
-    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(made, ANY))
-
-
-def _items(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made, pair = calls.program.holder(site, "list", base), calls.program.holder(site, "list", (base, "pair"))
-    calls.graph.put(out, made)
-    calls.graph.put(calls.program.written(made, ANY), pair)
-    calls.graph.put(calls.program.written(pair, 0), calls.program.made(("key", site), lambda: Computed(site)))
-    calls.graph.edge(calls.program.named(("keys of", id(base))), calls.program.written(pair, 0))
-    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(pair, 1))
-
-
-def _pop_item(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    pair = calls.program.holder(site, "list", (base, "popped"))
-    calls.graph.put(out, pair)
-    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(pair, 1))
-
-
-def _copied(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = calls.program.holder(site, base.kind, (base, "copy"), base.cls)
-    made.names = base.names
-    calls.graph.put(out, made)
-    calls.copy(_only(calls, base), made)
-    for one in arguments:
-        if one.keyword:
-            calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
-
-
-def _looks(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    calls.graph.put(out, calls.program.made(("looked", site), lambda: Computed(site)))
-
-
-Method = Callable[[Calls, Holder, Sequence[Given], cst.CSTNode, Variable], None]
-METHODS: dict[str, Method] = {
-    "_asdict": _copied,
-    "_replace": _copied,
-    "__contains__": _looks,
-    "__len__": _looks,
-    "add": _append,
-    "append": _append,
-    "appendleft": _append,
-    "clear": _looks,
-    "copy": _copied,
-    "count": _looks,
-    "difference": _copied,
-    "discard": _looks,
-    "extend": _extend,
-    "extendleft": _extend,
-    "get": _get,
-    "has_key": _looks,
-    "index": _looks,
-    "insert": _insert,
-    "intersection": _copied,
-    "isdisjoint": _looks,
-    "issubset": _looks,
-    "issuperset": _looks,
-    "items": _items,
-    "iteritems": _items,
-    "itervalues": _values,
-    "keys": _looks,
-    "pop": _pop,
-    "popitem": _pop_item,
-    "popleft": _pop,
-    "remove": _reordered,
-    "reverse": _reordered,
-    "rotate": _reordered,
-    "setdefault": _setdefault,
-    "sort": _sort,
-    "union": _copied,
-    "update": _update,
-    "values": _values,
 }

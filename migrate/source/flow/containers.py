@@ -1,0 +1,210 @@
+"""Methods of lists, dicts and sets, and what functions that make such do with values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+
+from migrate.source.flow.calls import Arguments, Calls, Given
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.keys import with_key
+from migrate.source.flow.values import ANY, Computed, Holder, Member, Value
+
+
+def move(calls: Calls, arguments: Arguments) -> None:
+    """Note that a call hands its arguments on to where they are followed."""
+    for one in arguments:
+        if one.node is not None:
+            calls.program.moves.add(one.node)
+
+
+def new_holder(calls: Calls, site: cst.CSTNode, kind: str, out: Variable, part: str = "") -> Holder:
+    """Return the list, dict or namespace that a call makes, which is its result."""
+    holder = calls.program.holder(site, kind, f"built{part}")
+    calls.graph.put(out, holder)
+    return holder
+
+
+def only(calls: Calls, value: Value) -> Variable:
+    """Return a variable that holds one value."""
+    variable = calls.program.named(("only", id(value)))
+    calls.graph.put(variable, value)
+    return variable
+
+
+def ordered_by(calls: Calls, arguments: Arguments, items: Variable, site: cst.CSTNode) -> None:
+    """Run the function `key=` with the entries."""
+    for one in arguments:
+        if one.keyword in {"key", "cmp"}:
+            calls.call(one.variable, [Given(items), Given(items)][: 1 + (one.keyword == "cmp")], site, Variable())
+
+
+def merge(calls: Calls, given: Given, made: Holder, site: cst.CSTNode) -> None:
+    """Take in a dict, or a list of pairs."""
+
+    def found(value: Value) -> None:
+        if isinstance(value, Holder) and value.kind == "list":
+            items = calls.items(only(calls, value), site)
+            calls.item(items, 1, calls.program.written(made, ANY), site)
+        else:
+            calls.copy(only(calls, value), made)
+
+    calls.graph.watch(given.variable, found)
+
+
+def method(calls: Calls, callee: Member, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:
+    """Read a call of a method of a list, dict or record; False for one that is not known."""
+    base = callee.base
+    if not isinstance(base, Holder) or base.kind not in {"list", "dict", "record"}:
+        return False
+    read = METHODS.get(callee.name)
+    if read is None:
+        return False
+    move(calls, arguments)
+    read(calls, base, arguments, site, out)
+    return True
+
+
+def _append(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    for one in arguments[:1]:
+        calls.graph.edge(one.variable, calls.program.written(base, ANY))
+
+
+def _insert(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    _append(calls, base, arguments[1:2], site, out)
+    _reordered(calls, base, (), site, out)
+
+
+def _reordered(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """What changes places: each entry may be anywhere afterwards."""
+    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(base, ANY))
+
+
+def _sort(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    _reordered(calls, base, (), site, out)
+    ordered_by(calls, arguments, calls.program.read(base, ANY), site)
+
+
+def _extend(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    for one in arguments[:1]:
+        items = calls.items(one.variable, one.node or site)
+        calls.graph.edge(items, calls.program.written(base, ANY))
+
+
+def _update(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    if base.kind != "dict":
+        _extend(calls, base, arguments, site, out)
+        return
+    for one in arguments:
+        if one.keyword:
+            calls.graph.edge(one.variable, calls.program.written(base, one.keyword))
+        elif one.star:
+            calls.copy(one.variable, base)
+        else:
+            merge(calls, one, base, site)
+
+
+def _get(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    key = arguments[0].node if arguments else None
+    if key is not None:
+        with_key(calls.program, key, lambda known: calls.graph.edge(calls.program.read(base, known), out))
+    else:
+        calls.graph.edge(calls.program.read(base, ANY), out)
+    if len(arguments) < 2:
+        calls.graph.put(out, calls.program.none)
+    for one in arguments[1:2]:
+        calls.graph.edge(one.variable, out)
+
+
+def _pop(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    if base.kind == "dict":
+        _get(calls, base, arguments, site, out)
+        return
+    calls.graph.edge(calls.program.read(base, ANY), out)
+    _reordered(calls, base, (), site, out)
+
+
+def _setdefault(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    _get(calls, base, arguments, site, out)
+    key = arguments[0].node if len(arguments) > 1 else None
+    if key is not None:
+        given = arguments[1].variable
+        with_key(calls.program, key, lambda known: calls.graph.edge(given, calls.program.written(base, known)))
+
+
+def _values(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made = calls.program.holder(site, "list", base)
+    calls.graph.put(out, made)
+    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(made, ANY))
+
+
+def _items(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made, pair = calls.program.holder(site, "list", base), calls.program.holder(site, "list", (base, "pair"))
+    calls.graph.put(out, made)
+    calls.graph.put(calls.program.written(made, ANY), pair)
+    calls.graph.put(calls.program.written(pair, 0), calls.program.made(("key", site), lambda: Computed(site)))
+    calls.graph.edge(calls.program.named(("keys of", id(base))), calls.program.written(pair, 0))
+    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(pair, 1))
+
+
+def _pop_item(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    pair = calls.program.holder(site, "list", (base, "popped"))
+    calls.graph.put(out, pair)
+    calls.graph.edge(calls.program.read(base, ANY), calls.program.written(pair, 1))
+
+
+def _copied(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    made = calls.program.holder(site, base.kind, (base, "copy"), base.cls)
+    made.names = base.names
+    calls.graph.put(out, made)
+    calls.copy(only(calls, base), made)
+    for one in arguments:
+        if one.keyword:
+            calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
+
+
+def _looks(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    calls.graph.put(out, calls.program.made(("looked", site), lambda: Computed(site)))
+
+
+Method = Callable[[Calls, Holder, Sequence[Given], cst.CSTNode, Variable], None]
+METHODS: dict[str, Method] = {
+    "_asdict": _copied,
+    "_replace": _copied,
+    "__contains__": _looks,
+    "__len__": _looks,
+    "add": _append,
+    "append": _append,
+    "appendleft": _append,
+    "clear": _looks,
+    "copy": _copied,
+    "count": _looks,
+    "difference": _copied,
+    "discard": _looks,
+    "extend": _extend,
+    "extendleft": _extend,
+    "get": _get,
+    "has_key": _looks,
+    "index": _looks,
+    "insert": _insert,
+    "intersection": _copied,
+    "isdisjoint": _looks,
+    "issubset": _looks,
+    "issuperset": _looks,
+    "items": _items,
+    "iteritems": _items,
+    "itervalues": _values,
+    "keys": _looks,
+    "pop": _pop,
+    "popitem": _pop_item,
+    "popleft": _pop,
+    "remove": _reordered,
+    "reverse": _reordered,
+    "rotate": _reordered,
+    "setdefault": _setdefault,
+    "sort": _sort,
+    "union": _copied,
+    "update": _update,
+    "values": _values,
+}
