@@ -126,7 +126,7 @@ def _collect(file: File, node: cst.BaseExpression, owners: Owners, members: _Mem
         raise _NotSeen(node)
     if any(not file.tree.contains(made[0], copy.of) for copy in known.taken):
         raise _NotSeen(node)  # it takes in others later
-    if _is_changed_elsewhere(file, node, made[0]):
+    if _is_changed_elsewhere(file, node, made[0], [put.value for put in known.puts]):
         raise _NotSeen(node)
     scoped = len(members.scoped)
     _add(file, made[0], owners, members, depth)
@@ -142,13 +142,18 @@ def _collect(file: File, node: cst.BaseExpression, owners: Owners, members: _Mem
 CHANGING = {"append", "extend", "insert", "pop", "remove", "reverse", "sort", "clear", "__setitem__", "__delitem__"}
 
 
-def _is_changed_elsewhere(file: File, node: cst.BaseExpression, made: cst.BaseExpression) -> bool:
-    """True when a list is changed under another name than its own, by whatever way it came there."""
+def _is_changed_elsewhere(
+    file: File, node: cst.BaseExpression, made: cst.BaseExpression, puts: Sequence[cst.BaseExpression]
+) -> bool:
+    """True when a list is changed under another name than its own, by whatever way; `puts` are known."""
     flow, own = flow_of(file), file.tree.source(node)
     lists = [value for value in flow.values(made) if isinstance(value, Holder) and value.node is made]
     for mention in (one for value in lists for one in flow.mentions(value)):
         around = file.tree.parent(mention)
+        line = file.tree.statement(mention)
         if mention is made or file.tree.source(mention) == own:
+            continue
+        if line is not None and any(file.tree.contains(line, put) for put in puts):
             continue
         if isinstance(around, cst.Attribute) and around.value is mention and around.attr.value in CHANGING:
             return True
