@@ -80,6 +80,7 @@ class Joined(Tree):
     def __init__(self, parts: Parts, focus: Tree | None = None) -> None:
         """Join the files; nothing is parsed again."""
         self.parts = parts
+        self.answers = {}
         self.link = focus.link if focus is not None else None
         self._trees = trees = [focus] if focus is not None else list(parts.trees.values())
         if focus is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import libcst as cst
 from libcst.metadata import CodePosition, QualifiedNameSource, Scope
@@ -56,6 +56,7 @@ class Tree:
         self.link = link  #: what this file's imports mean in its project
         self.text = text
         self._linked: dict[cst.CSTNode, tuple[frozenset[str], bool]] = {}
+        self.answers: dict[tuple[Any, ...], Any] = {}  #: what a front end found out, by its questions
         self.module = cst.parse_module(text)
         self._scopes = Scopes(self.module).found
         printed = Spans(self.module)
@@ -75,6 +76,7 @@ class Tree:
         tree = copy.copy(self)
         tree.link = link
         tree._linked = {}
+        tree.answers = {}
         return tree
 
     @property

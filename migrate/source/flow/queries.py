@@ -38,6 +38,8 @@ class ValueFlow:
         """
         known = frozenset({*sys.stdlib_module_names, "builtins", *tame})
         self._program = Program(trees, outside, dict(passes or {}), known)
+        self.trees = list(trees)
+        self.memory: dict[str, object] = {}  #: what clients found out about the program, for as long as it is analysed
         self._calls = Calls(self._program, external, changes)
         self._expressions = Expressions(self._program, self._calls)
         statements = Statements(self._program, self._calls, self._expressions)

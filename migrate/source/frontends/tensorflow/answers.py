@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.tree import Tree
 
 Result = TypeVar("Result")
-_ANSWERS: WeakKeyDictionary[Tree, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
 
 
 def once(file: File, question: tuple[Any, ...], answer: Callable[[], Result]) -> Result:
     """Answer a question about a tree once: callers of callers ask the same ones over and over."""
-    known = _ANSWERS.setdefault(file.tree, {})
+    known = file.tree.answers  # of the tree itself: an answer may hold the tree, and both go together
     if question not in known:
         known[question] = answer()
     found: Result = known[question]

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from weakref import WeakKeyDictionary
 
 import libcst as cst
 
 from migrate.source.flow import Constant, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
-from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import canonical
-from migrate.source.joined import Joined, Parts
-
-_ORDERS: WeakKeyDictionary[Parts, Order] = WeakKeyDictionary()
 
 
 def flow_of(file: File) -> ValueFlow:
@@ -24,12 +19,11 @@ def flow_of(file: File) -> ValueFlow:
 
 def order_of(file: File) -> Order:
     """Return what answers in which order the code of that program runs."""
-    tree = file.tree
-    if not isinstance(tree, Joined):
-        return once(file, ("order",), lambda: Order(flow_of(file), [tree]))
-    if tree.parts not in _ORDERS:
-        _ORDERS[tree.parts] = Order(flow_of(file), list(tree.parts.trees.values()))
-    return _ORDERS[tree.parts]
+    flow = flow_of(file)
+    found = flow.memory.get("order")
+    if not isinstance(found, Order):
+        found = flow.memory["order"] = Order(flow, flow.trees)
+    return found
 
 
 def known_values(file: File, node: cst.BaseExpression) -> list[Value]:
