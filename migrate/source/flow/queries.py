@@ -117,10 +117,6 @@ class ValueFlow:
         found = [(variable.node or node) for variable, node in self._program.opened.items() if value in variable.values]
         return [node for node in found if node is not None]
 
-    def is_carried(self, node: cst.BaseExpression) -> bool:
-        """True for an expression whose value is handed on to where it is followed, and to no code that is not seen."""
-        return node in self._program.moves and node not in self._program.given
-
     def holders(self, value: Value) -> list[Holder]:
         """Return all that may hold `value`, or what holds it."""
         found: dict[Value, None] = {}
@@ -185,7 +181,7 @@ class ValueFlow:
 
     def run_by(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """Return the functions that a call runs, or that reading an attribute or an entry does."""
-        return self._by_site.get(node, [])
+        return self._runs.get(node, [])
 
     def where(self, accepts: Callable[[Value], bool]) -> Iterator[tuple[cst.BaseExpression, Value]]:
         """Yield the expressions that may be values of that kind, each with the value."""
@@ -197,14 +193,6 @@ class ValueFlow:
     def hands_on(self, node: cst.BaseExpression) -> bool:
         """True for an expression whose value only goes on to where it is followed."""
         return node in self._program.moves and node not in self._program.given
-
-    @cached_property
-    def _by_site(self) -> dict[cst.CSTNode, list[cst.CSTNode]]:
-        found: dict[cst.CSTNode, list[cst.CSTNode]] = defaultdict(list)
-        for function, sites in self._program.entered.items():
-            for site in sites:
-                found[site].append(function)
-        return found
 
     @cached_property
     def _held_by(self) -> dict[Value, list[tuple[Value, object]]]:

@@ -99,7 +99,7 @@ def other_uses(file: File, flow: Flow, value: Value) -> Iterator[cst.CSTNode]:
         if id(node) in flow.understood or prints(file, node):
             continue
         plain = isinstance(node, cst.BaseExpression) and node not in opened and node not in escapes
-        if plain and (engine.is_carried(node) or _only_asks(file, node)):  # type: ignore[arg-type]
+        if plain and (engine.hands_on(node) or _only_asks(file, node)):  # type: ignore[arg-type]
             continue
         if not (isinstance(node, cst.Name) and _in_place(file, flow, node)):
             yield node
