@@ -277,6 +277,8 @@ class Expressions:
         index = node.slice[0].slice if len(node.slice) == 1 else None
         if isinstance(index, cst.Index):
             with_key(self.program, index.value, lambda key: self.calls.put(base, key, value, source))
+            if source is not None:
+                self.graph.edge(self.program.value_of(index.value), self.program.named(("key", source)))
             key = self.program.moved(index.value)
             self.graph.watch(
                 base,

@@ -101,7 +101,12 @@ class ValueFlow:
 
     def uses(self, value: Value) -> list[cst.BaseExpression]:
         """Return the expressions that may be `value` and do more than hand it on to where it is followed."""
-        return [node for node in self._by_value.get(value, ()) if not self.hands_on(node)]
+        return [node for node in self._by_value.get(value, ()) if self.is_used(value, node)]
+
+    def is_used(self, value: Value, node: cst.BaseExpression) -> bool:
+        """True for an expression that may be `value` and does more than hand it on to where it is followed."""
+        operand = isinstance(self.home(node).parent(node), cst.BinaryOperation | cst.AugAssign)
+        return not self.hands_on(node) or self.leaves(node) or (operand and not isinstance(value, Holder))
 
     def mentions(self, value: Value) -> list[cst.BaseExpression]:
         """Return all expressions that may be `value`."""
@@ -189,6 +194,22 @@ class ValueFlow:
             for value in variable.values:
                 if accepts(value):
                     yield cast(cst.BaseExpression, node), value
+
+    def held(self, value: Value) -> list[tuple[Value, object]]:
+        """Return what holds `value`, each with the key under which it does."""
+        return self._held_by.get(value, [])
+
+    def leaves(self, node: cst.BaseExpression) -> bool:
+        """True for what a function gives back to code that is not seen."""
+        tree = self.home(node)
+        around = tree.parent(node)
+        if isinstance(around, cst.Lambda):
+            function: cst.CSTNode | None = around if around.body is node else None
+        elif isinstance(around, cst.Return | cst.Yield | cst.From):
+            function = tree.enclosing(node, cst.FunctionDef)
+        else:
+            return False
+        return isinstance(function, cst.FunctionDef | cst.Lambda) and self.is_open(function)
 
     def hands_on(self, node: cst.BaseExpression) -> bool:
         """True for an expression whose value only goes on to where it is followed."""

@@ -10,8 +10,8 @@ from migrate.source.frontends.tensorflow.args import number
 from migrate.source.frontends.tensorflow.facts import Change, Creation, Followed, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned
-from migrate.source.frontends.tensorflow.references import Mentions
 from migrate.source.frontends.tensorflow.shapes import PURE_CALLS, reads_plainly
+from migrate.source.frontends.tensorflow.table_values import TableValues
 from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.unchanged import holds_the_same, keeps_its_parts, sets_by_text
 from migrate.source.frontends.tensorflow.values import is_fixed, is_target, is_variable, scope_of_name, self_class
@@ -21,7 +21,7 @@ RULE = "tf-table-shape"
 CONSTANT = "rows and width of the variable were fixed; the table grows, and this stays what it was"
 
 
-def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Mentions) -> Followed | None:
+def measured(file: File, node: cst.BaseExpression, creation: Creation, known: TableValues) -> Followed | None:
     """Return how a use that asks for shape or name follows; None for another use, or sizes that are not at hand."""
     whole, form = _shape(file, node) or (None, "")
     text = _sizes(file, creation, node, known) if whole is not None else None
@@ -68,13 +68,13 @@ def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, st
     return None
 
 
-def _sizes(file: File, creation: Creation, use: cst.BaseExpression, known: Mentions) -> str | None:
+def _sizes(file: File, creation: Creation, use: cst.BaseExpression, known: TableValues) -> str | None:
     """Return the sizes as they can be written at `use`, or None."""
     nodes = [node for node in (creation.rows, creation.dim) if node is not None]
     if len(nodes) != creation.rank or not nodes:
         return None
     fixed = all(number(node) is not None for node in nodes)
-    if not fixed and (known.passed or known.received or not all(same_size(file, n, creation.call, use) for n in nodes)):
+    if not fixed and (known.is_passed(file) or not all(same_size(file, n, creation.call, use) for n in nodes)):
         return None
     texts = [creation.rows_text, creation.dim_text][: creation.rank]
     if not fixed and texts != [file.tree.source(node) for node in nodes] and not _is_listed_once(file, creation):

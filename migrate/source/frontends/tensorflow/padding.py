@@ -11,13 +11,15 @@ from functools import partial
 
 import libcst as cst
 
+from migrate.source.flow import Value
 from migrate.source.frontends.tensorflow.args import bind, literal
 from migrate.source.frontends.tensorflow.facts import Change, Creation, Followed, Lookup, Stop
+from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.measured import same_size
-from migrate.source.frontends.tensorflow.references import Mentions, mentions
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
+from migrate.source.frontends.tensorflow.table_values import TableValues
 from migrate.source.frontends.tensorflow.values import is_fixed, resolve, scope_of_name
 
 RULE = "tf-zero-padding"
@@ -45,53 +47,40 @@ class Padded:
     more: list[cst.BaseExpression] = field(default_factory=list)  #: reads that do not mention the variable itself
     stops: list[Stop] = field(default_factory=list)
 
-    def owns(self, node: cst.BaseExpression) -> bool:
-        """True for the table inside a padding and for the name a padding is bound to."""
-        return any(node is part for one in self.found for part in (one.table, one.target))
+    values: list[Value] = field(default_factory=list)  #: the padded tables
+
+    @property
+    def tables(self) -> set[int]:
+        """The ids of the mentions of the table inside paddings."""
+        return {id(one.table) for one in self.found}
 
 
-def find_padding(file: File, known: Mentions) -> Padded:
-    """Return what pads the variable that `known` mentions."""
+def find_padding(file: File, known: TableValues) -> Padded:
+    """Return what pads the variable."""
     padded = Padded()
     padded.found = [one for read in known.reads if (one := padding_of(file, read)) is not None]
     for one in padded.found:
-        if one.target is None:
-            padded.more.append(one.call)
-            padded.reads[id(one.call)] = one
-        elif any(one.target is write for write in known.writes):
-            _rebound(file, known, one, padded)
-        else:
-            _named(file, one, padded)
+        _read_padded(file, known, one, padded)
     return padded
 
 
-def _named(file: File, one: Padding, padded: Padded) -> None:
-    """Collect the reads of a padded table that has a name of its own."""
-    assert one.target is not None
-    uses = mentions(file, one.target)
-    padded.stops += uses.stops
-    padded.more += uses.reads
-    padded.reads.update((id(read), one) for read in uses.reads)
-    if len(uses.writes) > 1 or one.flag is not None:
-        padded.stops.append(_unclear(file, one.target))
-
-
-def _rebound(file: File, known: Mentions, one: Padding, padded: Padded) -> None:
-    """Tell the reads behind `W = tf.concat([zeros, W[1:]], 0)` from those before it."""
-    start = file.tree.span(one.call)[0]
-    if isinstance(_around(file, one.call), cst.For | cst.While):
-        padded.stops.append(_unclear(file, one.table))
-        return
-    for read in known.reads:
-        if read is one.table:
-            continue
-        covered = _covers(file, one, read)
-        if covered and not _same_name(file, one, read):
-            padded.stops.append(_aliased(file, one, read))
-        elif covered:
+def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -> None:
+    """Tell the reads of the padded table from those of the variable itself, which may have the same name."""
+    flow = flow_of(file)
+    plain = {id(read) for read in known.reads}
+    for value in flow.values(one.call):
+        padded.values.append(value)
+        reads = flow.uses(value)
+        for read in reads:
+            sure = id(read) not in plain
             padded.reads[id(read)] = one
-        elif file.tree.span(read)[0] > start or _around(file, one.call) is not _around(file, read):
-            padded.stops.append(_unclear(file, read))
+            padded.more += [read] if sure else []
+            if sure and one.flag is None:
+                continue
+            if sure or not _covers(file, one, read):
+                padded.stops.append(_unclear(file, read))
+            elif not _same_name(file, one, read):
+                padded.stops.append(_aliased(file, one, read))
 
 
 def _unclear(file: File, node: cst.BaseExpression) -> Stop:
@@ -257,11 +246,11 @@ def _same_rows(file: File, lookup: Lookup, creation: Creation) -> bool:
     return same_size(file, rows, creation.call, lookup.call)
 
 
-def follow(file: File, padded: Padded, known: Mentions) -> Iterator[Followed]:
+def follow(file: File, padded: Padded) -> Iterator[Followed]:
     """Yield what becomes of the concatenations themselves."""
     for one in padded.found:
         text = file.tree.source(one.table)
-        rebound = one.line is not None and any(one.target is write for write in known.writes)
+        rebound = one.line is not None and one.target is not None and file.tree.source(one.target) == text
         node = one.line if rebound and one.line is not None else one.call
         new = text if not rebound else "pass" if _leaves_nothing(file, node) else ""
         change = Change(node, partial(_text, new))

@@ -1,0 +1,280 @@
+"""Where the variable goes that a call makes, as the value flow sees it, and what else may be at the same place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.flow import Constant, Holder, Member, Result, Symbol, Unknown, Value
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.containers import holder_of
+from migrate.source.frontends.tensorflow.copies import copy_of
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.flows import flow_of
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.listed import Reader, reader
+from migrate.source.frontends.tensorflow.partition_lists import is_list, looks_up_partitions, partitions
+from migrate.source.frontends.tensorflow.trained import is_trained
+from migrate.source.frontends.tensorflow.unseen_reads import unseen_reads
+from migrate.source.frontends.tensorflow.values import assigned_value, is_target
+from migrate.source.frontends.tensorflow.walks import walked
+
+RULE = "tf-table-use"
+_PASSING = cst.Arg | cst.Return | cst.Param | cst.Yield | cst.Lambda
+#: Holders whose members a program reads one by one.
+COLLECTIONS = {"list", "dict", "record", "namespace"}
+
+
+@dataclass
+class TableValues:
+    """The expressions that may be one variable, by what they do with it."""
+
+    call: cst.Call
+    values: list[Value] = field(default_factory=list)  #: the variable, and its copies
+    reads: list[cst.BaseExpression] = field(default_factory=list)  #: that do something with it
+    aliased: list[cst.BaseExpression] = field(default_factory=list)  #: that hand it on to where it is followed
+    writes: list[cst.BaseExpression] = field(default_factory=list)  #: the names and attributes that are bound to it
+    copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that are it
+    holders: list[cst.BaseExpression] = field(default_factory=list)  #: the mentions of collections that hold it
+    stops: list[Stop] = field(default_factory=list)
+    label: str = ""  #: how the source calls it
+
+    @property
+    def references(self) -> list[cst.BaseExpression]:
+        """Every mention."""
+        return [self.call, *self.reads, *self.writes, *self.aliased]
+
+    def doubt(self, stops: Iterable[Stop]) -> None:
+        """Record doubts, each once: collections that hold each other tell the same ones over and over."""
+        told = {(id(stop.node), stop.message) for stop in self.stops}
+        for stop in stops:
+            if (id(stop.node), stop.message) not in told:
+                told.add((id(stop.node), stop.message))
+                self.stops.append(stop)
+
+    def is_passed(self, file: File) -> bool:
+        """True when functions pass it on: where it is read, other calls may have made it."""
+        return any(isinstance(file.tree.parent(node), _PASSING) for node in self.aliased)
+
+
+def table_values(file: File, call: cst.Call) -> TableValues:
+    """Return what becomes of the variable that a call makes."""
+    found = TableValues(call, _made(file, call))
+    for value in found.values:  # copies come to it on the way
+        _sort(file, value, found)
+    found.writes = _targets(file, [call, *found.aliased])
+    _follow_collections(file, found)
+    found.doubt(_out_of_sight(file, found))
+    found.doubt(stop for target in found.writes for stop in unseen_reads(file, target))
+    found.label = _label(file, found)
+    return found
+
+
+def _made(file: File, call: cst.Call) -> list[Value]:
+    values = flow_of(file).values(call)
+    return [value for value in values if isinstance(value, Result) and value.node is call]
+
+
+def _sort(file: File, value: Value, found: TableValues) -> None:
+    """Tell the expressions that use a variable from those that hand it on."""
+    flow = flow_of(file)
+    for node in flow.mentions(value):
+        if (copied := copy_of(file, node)) is not None:
+            found.aliased.append(node)
+            found.copies.append(copied)
+            found.values += [one for one in _made(file, copied) if one not in found.values]
+        elif _is_used(file, value, node) or _is_listed(file, node):
+            found.reads.append(node)
+        elif node is not found.call:
+            found.aliased.append(node)
+
+
+def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
+    """True for an expression whose value does more than go on to where it is followed, alone or in a display."""
+    flow = flow_of(file)
+    if flow.is_used(value, node):
+        return True
+    display = _display(file, node)
+    if display is None or (flow.hands_on(display) and not flow.leaves(display)):
+        return False
+    return not is_trained(file, display)
+
+
+def _is_listed(file: File, node: cst.BaseExpression) -> bool:
+    """True where a variable is put into a list that no lookup reads: what becomes of it is said of the list."""
+    held = holder_of(file, node)
+    if held is None:
+        return False
+    display = _targets(file, [held[0]])
+    name = held[0] if isinstance(held[0], cst.Name | cst.Attribute) else display[0] if len(display) == 1 else None
+    read = reader(file, name) if name is not None else None
+    return isinstance(read, Reader) and (read is not Reader.OTHERS or not is_trained(file, held[0]))
+
+
+def _display(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the list, tuple or dict in which `node` is written."""
+    around = file.tree.parent(node)
+    whole = file.tree.parent(around) if isinstance(around, cst.Element | cst.DictElement) else None
+    return whole if isinstance(whole, cst.List | cst.Tuple | cst.Set | cst.Dict) else None
+
+
+def _targets(file: File, nodes: Sequence[cst.BaseExpression]) -> list[cst.BaseExpression]:
+    """Return the names, attributes and entries that are assigned one of these."""
+    found: list[cst.BaseExpression] = []
+    for node in nodes:
+        around = file.tree.parent(node)
+        if isinstance(around, cst.Assign):
+            found += [one.target for one in around.targets]
+        elif isinstance(around, cst.AnnAssign | cst.NamedExpr) and around.value is node:
+            found.append(around.target)
+        elif isinstance(around, cst.Element):
+            found += _places(file, around, node)
+    return found
+
+
+def _places(file: File, element: cst.Element, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield the `b` of `a, b = other, node`."""
+    assign = file.tree.parent(file.tree.parent(element) or element)
+    for one in assign.targets if isinstance(assign, cst.Assign) else ():
+        elements = one.target.elements if isinstance(one.target, cst.Tuple | cst.List) else ()
+        yield from (e.value for e in elements if assigned_value(file.tree, e.value) is node)
+
+
+# Collections
+
+
+def _follow_collections(file: File, found: TableValues) -> None:
+    """Look at what is done with the lists and dicts that hold the variable as a whole."""
+    flow = flow_of(file)
+    shown = {id(one) for node in found.reads if (one := _display(file, node)) is not None}
+    holders = [one for value in found.values for one in flow.holders(value) if one.kind in COLLECTIONS]
+    for holder in dict.fromkeys(holders):
+        mentions = flow.mentions(holder)
+        found.holders += mentions
+        found.doubt(stop for one in _targets(file, mentions) for stop in unseen_reads(file, one))
+        given = {id(node) for node in flow.escapes(holder)}
+        for node in mentions:
+            if id(node) in shown or is_target(file.tree, node):
+                continue
+            if id(node) in given or flow.leaves(node):
+                _whole(file, found, holder, node)
+            else:
+                _walked(file, found, holder, node)
+
+
+def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
+    """Take a use of a list or dict as a whole."""
+    if is_trained(file, node):
+        return
+    if looks_up_partitions(file, node) and isinstance(holder.node, cst.BaseExpression) and is_list(file, holder.node):
+        found.reads.append(node)
+        partitions(file).add(id(node))
+        return
+    held = f"`{text}`" if (text := _key(file, found, holder)) else "the table"
+    line = " ".join(file.tree.source(file.tree.statement(node) or node).split())
+    line = line if len(line) <= 60 else line[:57] + "..."
+    kind = "dict" if holder.kind == "dict" else "list"
+    message = f"the {kind} that holds {held} is used as a whole: `{line}`"
+    action = f"keep the table outside this {kind}"
+    found.stops.append(Stop(node, RULE, message, "what this does with the table is not followed", action))
+
+
+def _walked(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
+    """Take a loop over a dict that only counts or prints its variables."""
+    text = _key(file, found, holder) if holder.kind == "dict" else ""
+    stop = walked(file, node, text) if text else None
+    if stop is not None:
+        found.stops.append(stop)
+        loop = file.tree.parent(stop.node) or stop.node
+        whole = file.tree.parent(loop) if isinstance(loop, cst.CompFor) else loop
+        found.reads = [one for one in found.reads if whole is None or not file.tree.contains(whole, one)]
+
+
+def _key(file: File, found: TableValues, holder: Holder) -> str:
+    """Return the text under which a dict holds the variable."""
+    pairs = [pair for value in found.values for pair in flow_of(file).held(value)]
+    return next((key for one, key in pairs if one is holder and isinstance(key, str)), "")
+
+
+def _out_of_sight(file: File, found: TableValues) -> Iterator[Stop]:
+    """Yield the places by which Python's own functions reach the variable in ways that are not followed.
+
+    Code of other libraries that is given an object of the program is taken to leave its attributes alone.
+    """
+    flow = flow_of(file)
+    mentioned = {id(node) for node in found.references}
+    for value in found.values:
+        for site in flow.escapes(value):
+            if id(site) in mentioned or (isinstance(site, cst.Call) and not _is_python(flow.values(site.func))):
+                continue
+            text = " ".join(file.tree.source(site).split())
+            message = f"`{text}` may reach the table in a way that is not followed"
+            yield Stop(site, RULE, message, "what it does with it is not known", "write the name or attribute out")
+
+
+def _is_python(callees: Sequence[Value]) -> bool:
+    """True for functions of Python's own libraries."""
+    names = [value.name.split(".")[0] for value in map(_root, callees) if isinstance(value, Symbol)]
+    return any(name == "builtins" or name in sys.stdlib_module_names for name in names)
+
+
+def _root(value: Value) -> Value:
+    """Return the `operator.attrgetter` of `operator.attrgetter(k)` and the like."""
+    while isinstance(value, Member | Result):
+        value = value.base if isinstance(value, Member) else value.callee
+    return value
+
+
+# Names
+
+
+def _label(file: File, found: TableValues) -> str:
+    """Return how the source calls the variable: by what it is bound to, where it is put, or where it is read."""
+    source = file.tree.source
+    if found.writes:
+        return source(found.writes[0])
+    held = holder_of(file, found.call)
+    if held is not None:
+        target = held[0] if isinstance(held[0], cst.Name | cst.Attribute) else None
+        names = _targets(file, [held[0]]) if target is None else [target]
+        text = string(held[1]) if isinstance(held[1], cst.BaseExpression) else None
+        key = held[1] if isinstance(held[1], int) else f'"{text}"' if text is not None else None
+        if names:
+            return f"{source(names[0])}[{key}]" if key is not None else source(names[0])
+    named = [one for one in (*found.reads, *found.aliased) if isinstance(one, cst.Name | cst.Attribute | cst.Subscript)]
+    return source(named[0] if named else found.call)
+
+
+# What else is there
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another value that may be where the variable is read."""
+
+    value: Value
+    entry: cst.CSTNode  #: where it comes in
+
+
+def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator[Other]:
+    """Yield what else a read may read, but constants: of a number or None no rows are looked up."""
+    flow = flow_of(file)
+    for value in flow.values(read):
+        if value in known.values or isinstance(value, Constant) or (isinstance(value, Unknown) and value.node is None):
+            continue  # of all names of a file that evaluates texts, a rule says so
+        entry: cst.CSTNode | None = None
+        for node in flow.path(value, read):
+            if not any(one in known.values for one in flow.values(node)):  # type: ignore[arg-type]
+                entry = node
+        yield Other(value, entry if entry is not None else value.node or read)
+
+
+def is_unknown(value: Value) -> bool:
+    """True for what may be anything."""
+    return isinstance(value, Unknown)
+
+
+__all__ = ["RULE", "Other", "Reader", "TableValues", "is_unknown", "others", "reader", "table_values"]

@@ -1,0 +1,167 @@
+"""What may reach a table behind an attribute or a name of a module unseen: reflection, and classes that are not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+from libcst.metadata import ClassScope, GlobalScope
+
+from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import foreign_bases, names_of_class, object_class, relatives
+from migrate.source.frontends.tensorflow.reflected import reflections
+from migrate.source.frontends.tensorflow.values import builtin, is_target, scope_of_name, self_class
+
+RULE = "tf-table-use"
+#: Functions of Python that are given classes only to compare them.
+COMPARE = {"isinstance", "issubclass", "print", "super", "type"}
+#: Functions that take the name of an attribute.
+BY_NAME = {"getattr", "setattr", "delattr", "attrgetter", "__getattribute__"}
+#: What holds the names of a module.
+SPACES = re.compile(r"(\.__dict__|\bvars\(.*\)|\bglobals\(\))$")
+#: Properties by which classes of TensorFlow list the variables that their objects hold.
+LISTS = (
+    "variables", "trainable_variables", "non_trainable_variables", "global_variables", "weights", "trainable_weights",
+    "submodules", "get_weights",
+)  # fmt: skip
+
+
+
+def unseen_reads(file: File, target: cst.BaseExpression) -> Iterator[Stop]:
+    """Yield the doubts about what is bound to `target`: who may read it without naming it."""
+    if isinstance(target, cst.Attribute):
+        holder = self_class(file.tree, target)
+        if holder is not None:
+            yield from _attribute(file, target, target.attr.value, holder)
+    if not isinstance(target, cst.Name):
+        return
+    scope = scope_of_name(file.tree, target)
+    cls = file.tree.enclosing(target, cst.ClassDef) if isinstance(scope, ClassScope) else None
+    if isinstance(cls, cst.ClassDef):
+        yield from _attribute(file, target, target.value, cls)
+    if isinstance(scope, GlobalScope):
+        yield from _reached_by_string(file, target)
+
+
+def _doubt(node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> Stop:
+    return Stop(node, RULE, message, reason, action, assumption)
+
+
+def _attribute(
+    file: File, target: cst.Name | cst.Attribute, name: str, cls: cst.ClassDef
+) -> Iterator[Stop]:
+    """Yield who may read `self.name` without naming it."""
+    tree = file.tree
+    of_class = names_of_class(file, name, cls)
+    if any(one is target or isinstance(tree.parent(one), cst.AnnAssign) for one in of_class):
+        yield from _check_fields(file, cls, name)
+    for base in foreign_bases(file, cls):
+        text = tree.source(base)
+        yield _doubt(
+            base,
+            f"class `{cls.name.value}` inherits from `{text}`, which is not in this file",
+            f"`{text}` may use `{tree.source(target)}`",
+            "read the base class; if it does not use the table, convert with --assume",
+            assumption=f"`{text}` does not use `{tree.source(target)}`",
+        )
+        for one in _listed(file, cls) if file.names.of(base) is not None else ():
+            reason = f"`{text}` finds the variables in the attributes of its objects, and a table is none"
+            yield _doubt(one, f"`{tree.source(one)}` lists the variables of an object", reason, "list them by name")
+    for node in _by_string(file, cls, name):
+        yield _stop_by_string(file, node, name)
+    for node, known in reflections(file, cls, name):
+        text = " ".join(tree.source(node).split())
+        yield _doubt(
+            node,
+            f"`{text}` reaches an attribute by a computed name",
+            "it may be this table",
+            "" if known else "if it does not read the table, convert with --assume",
+            "" if known else f"`{text}` does not reach `{tree.source(target)}`",
+        )
+
+
+def _check_fields(file: File, cls: cst.ClassDef, name: str) -> Iterator[Stop]:
+    """Stop a value of a class that code which is not seen may take for a field, as `@dataclass` does."""
+    for one, text in ((one, text) for member in relatives(file, cls) for one, text in _takers(file, member)):
+        message = f"`{text}` may make `{name}` of class `{cls.name.value}` a field of its objects"
+        reason = "a constructor that is made for them, or `replace`, may then give them another value"
+        yield _doubt(one, message, reason, f"set `{name}` by the constructor, or make the table outside of the class")
+
+
+def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
+    """Yield what may make fields of the values of a class: decorators, calls that take it, bases, metaclasses."""
+    tree = file.tree
+    for one in cls.decorators:
+        yield one, tree.source(one).strip()
+    for arg in (tree.parent(use) for use in tree.names.get(cls.name.value, ())):
+        call = tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        same = isinstance(call, cst.Call) and tree.module_of(call) is tree.module_of(cls)
+        if isinstance(call, cst.Call) and same and builtin(tree, call.func) not in COMPARE:
+            yield call, tree.source(call.func)
+    for base in foreign_bases(file, cls):
+        known = file.names.of(base)
+        if known is None or known.endswith("ExtensionType"):
+            yield base, tree.source(base)
+    for arg in cls.keywords:
+        if tree.imported_names(arg.value)[0] != {"abc.ABCMeta"}:
+            yield arg, tree.source(arg)
+
+
+def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
+    """Yield the mentions of a property that lists the variables of an object, which may be one of `cls`."""
+    family = relatives(file, cls)
+    for node in (one for name in LISTS for one in file.tree.attributes.get(name, ())):
+        call = file.tree.parent(node)
+        called = isinstance(call, cst.Call) and call.func is node and node.attr.value != "get_weights"
+        holder = self_class(file.tree, node) or object_class(file, node)
+        other = holder is not None and not any(holder is one for one in family)
+        known = file.names.of(node) is not None or bool(file.tree.imported_names(node)[0])
+        if not (called or other or known or is_target(file.tree, node)):
+            yield node
+
+
+def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
+    """Return where the attribute is reached by its name as a string, or as Python mangles it, on any object."""
+    mangled = f"_{cls.name.value.lstrip('_')}{name}" if name.startswith("__") else ""
+    found: list[cst.CSTNode] = [*file.tree.attributes.get(mangled, ())] if mangled else []
+    for text in file.tree.strings:
+        if string(text) not in {name, mangled or name}:
+            continue
+        around = _near(file, text)
+        call = next((node for node in around if isinstance(node, cst.Call)), None)
+        place = next((node for node in around if isinstance(node, cst.Subscript)), None)
+        by_call = call is not None and not _names(file, call).isdisjoint(BY_NAME)
+        if by_call or (place is not None and file.tree.source(place.value).endswith(("__dict__", "vars(self)"))):
+            found.append(text)
+    matched = re.compile(rf"^[ \t]*case\b.*\b{name}[ \t]*=", re.MULTILINE)
+    return found + [one.tree.module for one in file.files if matched.search(one.tree.text)]
+
+
+def _reached_by_string(file: File, target: cst.Name) -> Iterator[Stop]:
+    """Stop at code that reaches a name of a module by a string: `getattr(tables, "W")`, `vars(tables)["W"]`."""
+    for text in file.tree.strings:
+        if string(text) == target.value and file.tree.related(text, target):
+            place = next((one for one in _near(file, text) if isinstance(one, cst.Call | cst.Subscript)), None)
+            called = isinstance(place, cst.Call) and not _names(file, place).isdisjoint(BY_NAME)
+            if called or (isinstance(place, cst.Subscript) and SPACES.search(file.tree.source(place.value))):
+                yield _stop_by_string(file, text, target.value)
+
+
+def _near(file: File, node: cst.CSTNode) -> list[cst.CSTNode]:
+    return [one for one, _ in zip(file.tree.ancestors(node), range(4), strict=False)]
+
+
+def _stop_by_string(file: File, node: cst.CSTNode, name: str) -> Stop:
+    text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
+    text = "case" if isinstance(node, cst.Module) else text
+    reason = "what it does with it is not followed"
+    return _doubt(node, f"`{text}` reaches `{name}` by its name", reason, "write the attribute out")
+
+
+def _names(file: File, call: cst.Call) -> set[str]:
+    """Return the last names of what is called, here and where it comes from."""
+    names = {file.tree.source(call.func), *file.tree.imported_names(call.func)[0]}
+    return {name.rpartition(".")[2] for name in names}
