@@ -324,7 +324,8 @@ class Attributes:
                 self._descriptors(holder.cls, holder, name, value)
             if isinstance(holder, Function) and name in {"__defaults__", "__kwdefaults__", "__code__"}:
                 unknown = program.unknown(source, "the function is changed when the program runs")
-                self.graph.put(program.named(("return", holder.node)), unknown)
+                for what in ("return", "replaced"):
+                    self.graph.put(program.named((what, holder.node)), unknown)
         else:
             if isinstance(holder, Symbol):
                 self.graph.edge(value, program.patched(f"{holder.name}.{name}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrate.source.flow.attributes import OF_CLASS, STATIC, Attributes, decorators
 from migrate.source.flow.definitions import parameters_of
+from migrate.source.flow.flags import Way, constant_arguments, ways_out
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import (
@@ -88,6 +89,7 @@ class Calls:
         self.attributes = Attributes(program, self.run)
         program.drop = self._drop
         self._partials: dict[Value, tuple[Variable, Arguments]] = {}
+        self._ways: dict[cst.CSTNode, list[Way]] = {}
 
     def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Let `out` be all that a call may return."""
@@ -154,7 +156,7 @@ class Calls:
             self.graph.put(program.definition(names[0].name), receiver)
             names = names[1:]
         self._place(node.params, names, arguments)
-        self.returned(node, site, out)
+        self.returned(node, site, out, names, arguments)
 
     def _place(self, params: cst.Parameters, names: Sequence[cst.Param], arguments: Arguments) -> None:
         program = self.program
@@ -205,17 +207,55 @@ class Calls:
             self.graph.edge(variable, self.program.written(holder, key))
         return holder
 
-    def returned(self, node: cst.FunctionDef | cst.Lambda, site: cst.CSTNode, out: Variable) -> None:
+    def returned(
+        self,
+        node: cst.FunctionDef | cst.Lambda,
+        site: cst.CSTNode,
+        out: Variable,
+        names: Sequence[cst.Param],
+        arguments: Arguments,
+    ) -> None:
         """Let `out` be what a function gives back: of a generator, what it yields."""
         program = self.program
         if node not in program.generators:
-            self.graph.edge(program.named(("return", node)), out)
+            ways = self._ways_out(node)
+            if isinstance(node, cst.FunctionDef) and ways and not any(one.star for one in arguments):
+                self._by_flags(node, ways, _by_name(names, arguments), out)
+            else:
+                self.graph.edge(program.named(("return", node)), out)
             return
         manages = isinstance(node, cst.FunctionDef) and set(decorators(node)) & CONTEXTS
         kind = "context" if manages else "list"
         holder = program.holder(node, kind, "generator")
         self.graph.edge(program.named(("yield", node)), program.written(holder, ANY))
         self.graph.put(out, holder)
+
+    def _ways_out(self, node: cst.FunctionDef | cst.Lambda) -> list[Way]:
+        if node not in self._ways:
+            found = ways_out(self.program.home(node), node) if isinstance(node, cst.FunctionDef) else []
+            self._ways[node] = found
+        return self._ways[node]
+
+    def _by_flags(
+        self,
+        node: cst.FunctionDef,
+        ways: Sequence[Way],
+        given: Mapping[str, cst.BaseExpression | None],
+        out: Variable,
+    ) -> None:
+        """Let `out` be what those `return` statements give that the constants of a call do not rule out."""
+        program = self.program
+        names = [*node.params.posonly_params, *node.params.params]
+        constants = constant_arguments(node, names, given)
+        for way in ways:
+            if all(one.may_hold(constants) for one in way.conditions):
+                if way.node.value is None:
+                    self.graph.put(out, program.none)
+                else:
+                    self.graph.edge(program.moved(way.node.value), out)
+        if node in program.definitions[id(program.home(node).module)].ending:
+            self.graph.put(out, program.none)
+        self.graph.edge(program.named(("replaced", node)), out)
 
     def run(self, callee: Variable, arguments: Sequence[Variable], site: cst.CSTNode, out: Variable) -> None:
         """Call with arguments that no expression gives."""
@@ -287,6 +327,17 @@ class Calls:
         value = self.program.cls(cls)
         made = self.program.holder(cls, "object", "open", value)
         self._is_instance(made, value)
+        constructor = self.program.named(("constructor", id(made)))
+        self.attributes.member(value, "__init__", constructor, made, cls)
+        self.graph.watch(constructor, self._receive)
+
+    def _receive(self, method: Value) -> None:
+        """Let the first parameter of a method be its object; the others are what calls give that are seen."""
+        if isinstance(method, Bound):
+            node = method.function.node
+            assert isinstance(node, cst.FunctionDef | cst.Lambda)
+            for first in [*node.params.posonly_params, *node.params.params][:1]:
+                self.graph.put(self.program.definition(first.name), method.receiver)
 
     # Objects
 
@@ -609,6 +660,13 @@ class Calls:
             self.graph.edge(program.read(value, ANY), program.written(target, ANY))
             return
         program.on_keys(value, lambda key: self.graph.edge(program.written(value, key), program.written(target, key)))
+
+
+def _by_name(names: Sequence[cst.Param], arguments: Arguments) -> dict[str, cst.BaseExpression | None]:
+    """Return what a call gives for each parameter that it names or gives by position."""
+    plain = [one for one in arguments if not one.keyword]
+    found = {name.name.value: one.node for name, one in zip(names, plain, strict=False)}
+    return found | {one.keyword: one.node for one in arguments if one.keyword}
 
 
 def _is_deep(value: Value) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Callable, Iterator
 from typing import cast
 
@@ -12,7 +13,7 @@ from libcst.metadata import ClassScope, GlobalScope
 from migrate.source.flow.calls import Calls, arguments_of
 from migrate.source.flow.definitions import none_where, owners, parameters_of
 from migrate.source.flow.graph import Variable
-from migrate.source.flow.keys import with_key
+from migrate.source.flow.keys import literal, with_key
 from migrate.source.flow.kinds import is_expression, is_layout, is_literal, is_statement
 from migrate.source.flow.program import Program, mangled
 from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value, is_none
@@ -103,11 +104,23 @@ class Expressions:
             if isinstance(value, Holder):
                 made = self.program.holder(node, "list", value)
                 self.graph.put(out, made)
-                self.graph.edge(self.program.read(value, ANY), self.program.written(made, ANY))
+                self._slice(value, made, _bounds(node))
             else:
                 self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
 
         self.graph.watch(base, found)
+
+    def _slice(self, source: Holder, made: Holder, bounds: tuple[int, int] | None) -> None:
+        """Put the entries of a list between two places into another, in order; anywhere when these are not written."""
+        program = self.program
+
+        def found(key: object) -> None:
+            if bounds is None or not isinstance(key, int) or key < 0:
+                self.graph.edge(program.written(source, key), program.written(made, ANY))
+            elif bounds[0] <= key < bounds[1]:
+                self.graph.edge(program.written(source, key), program.written(made, key - bounds[0]))
+
+        program.on_keys(source, found)
 
     def parts_of_slices(self, node: cst.Subscript) -> None:
         """Ask for what stands between the brackets."""
@@ -329,6 +342,18 @@ def _may_be_unbound(tree: Tree, node: cst.Name) -> bool:
     """True for a name of a module or a class, which is Python's own until it is bound."""
     scopes = owners(tree, node.value, node)
     return any(isinstance(scope, GlobalScope | ClassScope) for scope in scopes)
+
+
+def _bounds(node: cst.Subscript) -> tuple[int, int] | None:
+    """Return from which place to which `l[a:b]` takes; None where they are not written, or counted from the end."""
+    part = node.slice[0].slice if len(node.slice) == 1 else None
+    if not isinstance(part, cst.Slice) or part.step is not None:
+        return None
+    lower = 0 if part.lower is None else literal(part.lower)
+    upper = sys.maxsize if part.upper is None else literal(part.upper)
+    if not isinstance(lower, int) or not isinstance(upper, int) or min(lower, upper) < 0:
+        return None
+    return lower, upper
 
 
 def _slices(node: cst.Subscript) -> bool:

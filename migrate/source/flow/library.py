@@ -394,6 +394,20 @@ def _replaced(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variab
         calls.attributes.store(arguments[0].variable, one.keyword, one.variable, one.node)
 
 
+def _view(name: str) -> Read:
+    """`six.iteritems(d)` and the like: what the method gives."""
+
+    def read(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        def found(value: Value) -> None:
+            if isinstance(value, Holder):
+                method(calls, Member(site, value, name), (), site, out)
+
+        for one in arguments[:1]:
+            calls.graph.watch(one.variable, found)
+
+    return read
+
+
 _NEED_ONE = {
     "builtins.next", "builtins.enumerate", "builtins.map", "builtins.filter", "builtins.getattr", "functools.partial",
     "functools.reduce", "copy.copy", "copy.deepcopy", "asyncio.run", "dataclasses.replace", "builtins.max",
@@ -434,6 +448,11 @@ FUNCTIONS: dict[str, Read] = {
     "functools.partial": _partial,
     "functools.reduce": _reduce,
     "itertools.chain": _chain,
+    "six.iteritems": _view("items"),
+    "six.itervalues": _view("values"),
+    "six.iterkeys": _view("keys"),
+    "six.viewitems": _view("items"),
+    "six.viewvalues": _view("values"),
     "types.SimpleNamespace": _namespace,
     "typing.cast": _second,
 }

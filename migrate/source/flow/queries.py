@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import cast
 
@@ -169,6 +169,17 @@ class ValueFlow:
             variable = variable.values.get(value)
         return found[::-1]
 
+    def entry(self, value: Value, node: cst.BaseExpression, beside: Collection[Value]) -> cst.CSTNode:
+        """Return the last place on the way of `value` to `node` where none of the values `beside` may be."""
+        variable = self._program.known(node)
+        seen: set[Variable] = set()
+        while variable is not None and variable not in seen:
+            seen.add(variable)
+            if variable.node is not None and not any(one in variable.values for one in beside):
+                return variable.node
+            variable = variable.values.get(value)
+        return value.node if value.node is not None else node
+
     def calls(self, function: cst.FunctionDef | cst.Lambda) -> set[cst.CSTNode] | None:
         """Return the places that run a function; None when others may, too."""
         if self._program.function(function).open:
@@ -199,6 +210,10 @@ class ValueFlow:
         """Return what holds `value`, each with the key under which it does."""
         return self._held_by.get(value, [])
 
+    def entries(self, holder: Value) -> list[tuple[object, Value]]:
+        """Return what a holder may hold, with the keys."""
+        return self._held_in.get(holder, [])
+
     def leaves(self, node: cst.BaseExpression) -> bool:
         """True for what a function gives back to code that is not seen."""
         tree = self.home(node)
@@ -218,6 +233,14 @@ class ValueFlow:
     @cached_property
     def _held_by(self) -> dict[Value, list[tuple[Value, object]]]:
         return self._program.held_by()
+
+    @cached_property
+    def _held_in(self) -> dict[Value, list[tuple[object, Value]]]:
+        found: dict[Value, list[tuple[object, Value]]] = defaultdict(list)
+        for value, pairs in self._held_by.items():
+            for holder, key in pairs:
+                found[holder].append((key, value))
+        return found
 
     @cached_property
     def _runs(self) -> dict[cst.CSTNode, list[cst.CSTNode]]:

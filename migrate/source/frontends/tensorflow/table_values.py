@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrate.source.flow import Constant, Holder, Member, Result, Symbol, Unknown, Value
 from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.containers import holder_of
+from migrate.source.frontends.tensorflow.containers import holder_of, is_shown
 from migrate.source.frontends.tensorflow.copies import copy_of
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.flows import flow_of
@@ -37,6 +37,7 @@ class TableValues:
     reads: list[cst.BaseExpression] = field(default_factory=list)  #: that do something with it
     aliased: list[cst.BaseExpression] = field(default_factory=list)  #: that hand it on to where it is followed
     writes: list[cst.BaseExpression] = field(default_factory=list)  #: the names and attributes that are bound to it
+    unsure: list[cst.BaseExpression] = field(default_factory=list)  #: of `reads`, those of objects that are not known
     copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that are it
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: the mentions of collections that hold it
     stops: list[Stop] = field(default_factory=list)
@@ -56,8 +57,8 @@ class TableValues:
                 self.stops.append(stop)
 
     def is_passed(self, file: File) -> bool:
-        """True when functions pass it on: where it is read, other calls may have made it."""
-        return any(isinstance(file.tree.parent(node), _PASSING) for node in self.aliased)
+        """True when functions, lists or dicts pass it on: where it is read, another run may have made it."""
+        return bool(self.holders) or any(isinstance(file.tree.parent(node), _PASSING) for node in self.aliased)
 
 
 def table_values(file: File, call: cst.Call) -> TableValues:
@@ -65,6 +66,8 @@ def table_values(file: File, call: cst.Call) -> TableValues:
     found = TableValues(call, _made(file, call))
     for value in found.values:  # copies come to it on the way
         _sort(file, value, found)
+    found.unsure = _of_unknown_objects(file, found)
+    found.reads += found.unsure
     found.writes = _targets(file, [call, *found.aliased])
     _follow_collections(file, found)
     found.doubt(_out_of_sight(file, found))
@@ -86,10 +89,22 @@ def _sort(file: File, value: Value, found: TableValues) -> None:
             found.aliased.append(node)
             found.copies.append(copied)
             found.values += [one for one in _made(file, copied) if one not in found.values]
+        elif isinstance(file.tree.parent(node), cst.Expr):
+            found.aliased.append(node)  # it is thrown away
         elif _is_used(file, value, node) or _is_listed(file, node):
             found.reads.append(node)
         elif node is not found.call:
             found.aliased.append(node)
+
+
+def _of_unknown_objects(file: File, found: TableValues) -> list[cst.BaseExpression]:
+    """Return the reads of an attribute that has the variable, of objects that may be any: callers are not seen."""
+    flow = flow_of(file)
+    known = {id(node) for node in (*found.reads, *found.aliased)}
+    names = {name for value in found.values for name in flow.attributes(value)}
+    nodes = [node for tree in flow.trees for name in sorted(names) for node in tree.attributes.get(name, ())]
+    nodes = [node for node in nodes if id(node) not in known and not is_target(file.tree, node)]
+    return [node for node in nodes if any(isinstance(one, Unknown) for one in flow.values(node.value))]
 
 
 def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
@@ -167,9 +182,9 @@ def _follow_collections(file: File, found: TableValues) -> None:
 
 def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
     """Take a use of a list or dict as a whole."""
-    if is_trained(file, node):
+    if is_trained(file, node) or is_shown(file, node) is not None:
         return
-    if looks_up_partitions(file, node) and isinstance(holder.node, cst.BaseExpression) and is_list(file, holder.node):
+    if looks_up_partitions(file, node) and _is_parted(file, found, holder):
         found.reads.append(node)
         partitions(file).add(id(node))
         return
@@ -180,6 +195,18 @@ def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpress
     message = f"the {kind} that holds {held} is used as a whole: `{line}`"
     action = f"keep the table outside this {kind}"
     found.stops.append(Stop(node, RULE, message, "what this does with the table is not followed", action))
+
+
+def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
+    """True for a list whose members are partitions, each once."""
+    if not isinstance(holder.node, cst.BaseExpression) or not is_list(file, holder.node):
+        return False
+    flow = flow_of(file)
+    places = [key for key, value in flow.entries(holder) if value in found.values]
+    if not isinstance(holder.node, cst.BinaryOperation):
+        return len(places) == 1
+    sides = [one for side in (holder.node.left, holder.node.right) for one in flow.values(side)]
+    return sum(value in found.values for one in sides for _, value in flow.entries(one)) == 1
 
 
 def _walked(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
@@ -257,24 +284,31 @@ class Other:
 
     value: Value
     entry: cst.CSTNode  #: where it comes in
+    is_whole: bool  #: the entry is the value itself, not what holds it
 
 
 def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator[Other]:
     """Yield what else a read may read, but constants: of a number or None no rows are looked up."""
     flow = flow_of(file)
-    for value in flow.values(read):
+    if any(read is one for one in known.unsure):
+        return
+    values, parted = flow.values(read), id(read) in partitions(file)
+    if parted:
+        values = [value for one in values for _, value in flow.entries(one)]
+    for value in values:
         if value in known.values or isinstance(value, Constant) or (isinstance(value, Unknown) and value.node is None):
             continue  # of all names of a file that evaluates texts, a rule says so
-        entry: cst.CSTNode | None = None
-        for node in flow.path(value, read):
-            if not any(one in known.values for one in flow.values(node)):  # type: ignore[arg-type]
-                entry = node
-        yield Other(value, entry if entry is not None else value.node or read)
+        entry = flow.entry(value, read, known.values) if not parted else value.node or read
+        if isinstance(file.tree.parent(entry), cst.Param) and not isinstance(value, Unknown):
+            entry = _argument(file, value, read, entry)
+        yield Other(value, entry, isinstance(entry, cst.BaseExpression) and value in flow.values(entry))
 
 
-def is_unknown(value: Value) -> bool:
-    """True for what may be anything."""
-    return isinstance(value, Unknown)
+def _argument(file: File, value: Value, read: cst.BaseExpression, parameter: cst.CSTNode) -> cst.CSTNode:
+    """Return what a call gives for the parameter by which a value comes."""
+    path = flow_of(file).path(value, read)
+    before = path[: next((i for i, node in enumerate(path) if node is parameter), 0)]
+    return before[-1] if before else parameter
 
 
-__all__ = ["RULE", "Other", "Reader", "TableValues", "is_unknown", "others", "reader", "table_values"]
+__all__ = ["RULE", "Other", "Reader", "TableValues", "others", "reader", "table_values"]

@@ -23,7 +23,7 @@ from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.frontends.tensorflow.reuse import may_reuse
 from migrate.source.frontends.tensorflow.scoped import NUMBERED, check_scope
-from migrate.source.frontends.tensorflow.table_values import RULE, Other, TableValues, is_unknown, others, table_values
+from migrate.source.frontends.tensorflow.table_values import RULE, Other, TableValues, others, table_values
 from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop, runs
@@ -188,33 +188,35 @@ def _check_others(file: File, table: Table, known: TableValues, padded: Padded) 
         changed = any(id(around) in rewritten for around in (read, *file.tree.ancestors(read)))
         for other in others(file, known, read) if looked or changed else ():
             if not any(other.value is one for one in padded.values):
-                _check_other(file, table, known, read, other)
+                _check_other(file, table, read, other)
 
 
-def _check_other(file: File, table: Table, known: TableValues, read: cst.BaseExpression, other: Other) -> None:
-    entry = other.entry
-    if isinstance(entry, cst.BaseExpression) and not is_target(file.tree, entry) and not is_unknown(other.value):
-        table.passed.append(entry)
-        return
-    made = other.value.node
+def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Other) -> None:
+    """Take another value into what must move with the table, or stop the table for it."""
+    entry, made = other.entry, other.value.node
+    text = " ".join(file.tree.source(entry).split())
     if isinstance(made, cst.Call) and _makes_variable(file, made):
-        table.passed.append(made)
-        return
-    text = file.tree.source(entry).strip()
-    if isinstance(file.tree.parent(entry), cst.Param) or isinstance(entry, cst.Param):
-        name = entry.name.value if isinstance(entry, cst.Param) else text
-        reason = "what callers give for it is not known, and may be no table"
+        table.passed.append(entry if other.is_whole and isinstance(entry, cst.BaseExpression) else made)
+    elif is_target(file.tree, entry):
+        _stop_parameter_or_name(file, table, entry, text)
+    elif other.is_whole and isinstance(entry, cst.BaseExpression) and not isinstance(other.value, Unknown):
+        table.passed.append(entry)
+    else:
+        shown = " ".join(file.tree.source(read).split())
+        why = f": {other.value.reason}" if isinstance(other.value, Unknown) else ""
+        reason = f"it may come from `{text}`{why}"
+        message = f"`{shown}` may be something else than the table"
+        table.stops.append(Stop(read, RULE, message, reason, "give the table a name of its own"))
+
+
+def _stop_parameter_or_name(file: File, table: Table, entry: cst.CSTNode, text: str) -> None:
+    if isinstance(file.tree.parent(entry), cst.Param):
+        message, reason = f"`{text}` is a parameter", "what callers give for it is not known, and may be no table"
         action = "give the table a name of its own"
-        table.stops.append(Stop(entry, RULE, f"`{name}` is a parameter", reason, action))
-        return
-    if is_target(file.tree, entry):
+    else:
+        message = f"`{text}` is bound more than once"
         reason, action = _other_value(file, table, assigned_value(file.tree, entry))
-        table.stops.append(Stop(entry, RULE, f"`{text}` is bound more than once", reason, action))
-        return
-    shown = " ".join(file.tree.source(read).split())
-    reason = other.value.reason if isinstance(other.value, Unknown) else "it is no variable"
-    message = f"`{shown}` may be something else than the table"
-    table.stops.append(Stop(read, RULE, message, reason, "give the table a name of its own"))
+    table.stops.append(Stop(entry, RULE, message, reason, action))
 
 
 def _other_value(file: File, table: Table, value: cst.BaseExpression | None) -> tuple[str, str]:

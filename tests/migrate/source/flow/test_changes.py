@@ -69,7 +69,7 @@ NONE = {
     "raised": ("def f(x):\n    if x:\n        return a\n    raise ValueError\nsee(f(a))\n", {"1"}),
     "is None": ("def f(x=None):\n    if x is None:\n        x = a\n    return x\nf(b)\nsee(f())\n", {"1", "2"}),
     "is not None": ("def f(x=None):\n    if x is not None:\n        return x\n    return a\nf(b)\nsee(f())\n",
-        {"1", "2"}),
+        {"1"}),
     "not": ("x = None\nif not x:\n    x = a\nsee(x)\n", {"1"}),
     "in the branch where it is": ("def f(x=None):\n    if x is None:\n        return x\n    return x\nf(b)\nsee(f())\n",
         {"2", "None"}),

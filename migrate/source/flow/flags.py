@@ -1,0 +1,126 @@
+"""Which `return` of a function a call may reach, as the constants tell that it gives: `make(ids, with_table=True)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+
+from migrate.source.flow.keys import literal
+from migrate.source.flow.values import ANY
+from migrate.source.tree import Tree
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What must hold of a parameter that nothing binds anew: that it is true, is None or equals a constant, or not."""
+
+    name: str
+    against: object  #: True for the truth of it
+    equal: bool  #: it is compared with `against`
+    holds: bool
+
+    def may_hold(self, constants: Mapping[str, object]) -> bool:
+        """False when the constant of the parameter tells that it does not hold."""
+        if self.name not in constants:
+            return True
+        value = constants[self.name]
+        found = value == self.against if self.equal else bool(value)
+        return found is self.holds
+
+
+@dataclass(frozen=True)
+class Way:
+    """One `return`, with what must hold for it to be reached."""
+
+    node: cst.Return
+    conditions: tuple[Condition, ...]
+
+
+def ways_out(tree: Tree, function: cst.FunctionDef) -> list[Way]:
+    """Return the ways out of a function, when parameters decide between them; else nothing."""
+    found = [Way(node, tuple(_conditions(tree, function, node))) for node in _returns(function)]
+    return found if len(found) > 1 and any(one.conditions for one in found) else []
+
+
+def constant_arguments(
+    function: cst.FunctionDef, names: list[cst.Param], given: Mapping[str, cst.BaseExpression | None]
+) -> dict[str, object]:
+    """Return the constants of parameters: what a call gives by position or keyword, else the defaults."""
+    found: dict[str, object] = {}
+    for one in (*names, *function.params.kwonly_params):
+        name = one.name.value
+        value = literal(given[name] if name in given else one.default)
+        if value is not ANY and (name in given or one.default is not None):
+            found[name] = value
+    return found
+
+
+def _returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
+    pending: list[cst.CSTNode] = [function.body]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, cst.Return):
+            yield node
+        elif not isinstance(node, cst.FunctionDef | cst.ClassDef | cst.BaseExpression):
+            pending += reversed(node.children)
+
+
+def _conditions(tree: Tree, function: cst.FunctionDef, node: cst.CSTNode) -> Iterator[Condition]:
+    """Yield what must hold where a statement runs: of the conditions around it, and of those before it that leave."""
+    inner: cst.CSTNode = node
+    for around in tree.ancestors(node):
+        if isinstance(around, cst.If) and inner is not around.test:
+            yield from _of(tree, function, around.test, inner is around.body)
+        if isinstance(around, cst.IndentedBlock):
+            for line in around.body:
+                if line is inner:
+                    break
+                if isinstance(line, cst.If):
+                    yield from _behind(tree, function, line)
+        if around is function:
+            return
+        inner = around
+
+
+def _behind(tree: Tree, function: cst.FunctionDef, line: cst.If) -> Iterator[Condition]:
+    """Yield what holds behind a condition of which one branch leaves the function."""
+    other = line.orelse.body if isinstance(line.orelse, cst.Else) else None
+    if _leaves(line.body):
+        yield from _of(tree, function, line.test, False)
+    elif other is not None and _leaves(other):
+        yield from _of(tree, function, line.test, True)
+
+
+def _leaves(block: cst.BaseSuite) -> bool:
+    last = block.body[-1] if block.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    return isinstance(last, cst.Return | cst.Raise)
+
+
+def _of(tree: Tree, function: cst.FunctionDef, test: cst.BaseExpression, holds: bool) -> Iterator[Condition]:
+    """Yield the condition that a test puts on a parameter; nothing for other tests."""
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, holds = test.expression, not holds
+    against: object = True
+    equal = False
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        compared = test.comparisons[0]
+        against, equal = literal(compared.comparator), True
+        if isinstance(compared.operator, cst.IsNot | cst.NotEqual):
+            holds = not holds
+        elif not isinstance(compared.operator, cst.Is | cst.Equal):
+            return
+        test = test.left
+    if isinstance(test, cst.Name) and against is not ANY and _is_fixed(tree, function, test):
+        yield Condition(test.value, against, equal, holds)
+
+
+def _is_fixed(tree: Tree, function: cst.FunctionDef, name: cst.Name) -> bool:
+    """True for a parameter of the function that nothing binds anew."""
+    scope = tree.scope(name)
+    bound = scope._assignments.get(name.value, set()) if scope is not None else set()
+    nodes = [getattr(one, "node", None) for one in bound]
+    return len(nodes) == 1 and isinstance(nodes[0], cst.Param) and tree.enclosing(nodes[0], cst.FunctionDef) is function
