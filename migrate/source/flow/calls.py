@@ -25,6 +25,7 @@ from migrate.source.flow.values import (
     Partial,
     RecordType,
     Result,
+    Spoiled,
     Symbol,
     Unknown,
     Value,
@@ -498,7 +499,7 @@ class Calls:
     def leave(self, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Take a call of code that is not seen: functions that it is given may be called, with anything."""
         self.program.left.setdefault(callee, {})[site] = None
-        self.hand(arguments)
+        self.hand(arguments, site)
         if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
             self.spoil(callee.base, site)
         if self._is_tame(callee):
@@ -529,12 +530,19 @@ class Calls:
         for one in arguments if len(arguments) > 1 else ():
             self.graph.watch(one.variable, partial(found, function=one))
 
-    def hand(self, arguments: Arguments) -> None:
+    def reach(self, value: Value, site: cst.CSTNode) -> None:
+        """Note that code that is not seen gets a value at a place where no expression gives it."""
+        if not isinstance(value, Holder | Class | Function | Constant | Symbol):
+            self.program.escaped.setdefault(value, []).append(site)
+
+    def hand(self, arguments: Arguments, site: cst.CSTNode) -> None:
         """Note that code that is not seen gets these."""
         reason = "code that is not seen may call it"
         for one in arguments:
             if one.node is not None:
                 self.program.given.add(one.node)
+            else:
+                self.graph.watch(one.variable, lambda value: self.reach(value, site))
             if self._is_new("handed", one.variable):
                 self.graph.watch(one.variable, lambda value: self.open(value, reason))
 
@@ -566,16 +574,20 @@ class Calls:
         if not self._is_new("spoiled", value):
             return
         if isinstance(value, Holder):
-            unknown = self.program.unknown(site, "code that is not seen may put something else there")
+            unknown = self._spoiled(site)
             self.graph.put(self.program.written(value, ANY), unknown)
             self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))
         elif isinstance(value, Bound):
             self.spoil(value.receiver, site)
         elif isinstance(value, Class):
-            unknown = self.program.unknown(site, "code that is not seen may put something else there")
+            unknown = self._spoiled(site)
             self.graph.put(self.program.written(value, ANY), unknown)
         else:
             self.program.escaped.setdefault(value, []).append(site)
+
+    def _spoiled(self, site: cst.CSTNode) -> Value:
+        reason = "code that is not seen may put something else there"
+        return self.program.made(("spoiled", site), lambda: Spoiled(site, reason))
 
     # Entries
 

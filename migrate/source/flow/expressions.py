@@ -220,12 +220,12 @@ class Expressions:
     def _operand(self, node: cst.BinaryOperation, value: Value, out: Variable) -> None:
         if isinstance(value, Constant) and isinstance(node.operator, cst.Multiply):
             return  # the other side tells what it is
-        if not isinstance(value, Holder) or value.kind not in {"list", "dict"}:
+        if not isinstance(value, Holder) or value.kind not in {"list", "dict", "record"}:
             self._operated(node, value, out)
             return
         for side in (node.left, node.right):
             self.program.opened.setdefault(self.program.moved(side), side)
-        made = self.program.holder(node, value.kind)
+        made = self.program.holder(node, "dict" if value.kind == "dict" else "list")
         self.graph.put(out, made)
         variable = self.program.named(("operand", node, id(value)))
         self.graph.put(variable, value)

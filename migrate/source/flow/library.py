@@ -126,6 +126,7 @@ def _sum(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -
     for position, one in enumerate(arguments):
         items = calls.items(one.variable, one.node or site)
         if position == 0:
+            calls.graph.watch(items, lambda value: calls.reach(value, site))
             items = calls.items(items, one.node or site)
         calls.graph.edge(items, calls.program.written(made, ANY))
 

@@ -58,11 +58,12 @@ class ValueFlow:
     def _open(self) -> None:
         """Let functions that nothing here calls be called from outside; first those that nothing mentions."""
         program = self._program
-        functions = [node for tree in program.trees for node in tree.nodes() if isinstance(node, cst.FunctionDef)]
+        kinds = cst.FunctionDef | cst.Lambda
+        functions = [node for tree in program.trees for node in tree.nodes() if isinstance(node, kinds)]
         for entry in (True, False):
             for node in functions:
                 if node not in program.entered and not program.function(node).open:
-                    if entry and self._is_mentioned(node):
+                    if entry and (isinstance(node, cst.Lambda) or self._is_mentioned(node)):
                         continue
                     self._open_one(node)
                     if not entry:
@@ -85,9 +86,9 @@ class ValueFlow:
         name = node.name.value
         return len(tree.names.get(name, ())) > 1 or bool(tree.attributes.get(name))
 
-    def _open_one(self, node: cst.FunctionDef) -> None:
+    def _open_one(self, node: cst.FunctionDef | cst.Lambda) -> None:
         """Let code that is not seen call a function; a method then with any object of its class."""
-        cls = self._program.home(node).enclosing(node, cst.ClassDef)
+        cls = self._program.home(node).enclosing(node, cst.ClassDef) if isinstance(node, cst.FunctionDef) else None
         if cls is not None and cls not in self._program.entered:
             self._calls.open_object(cls)
         self._calls.open(self._program.function(node), "nothing that is read calls the function")

@@ -98,6 +98,10 @@ class Unknown(Value):
     reason: str
 
 
+class Spoiled(Unknown):
+    """What code that is not seen may have put into a holder that it has."""
+
+
 @dataclass(eq=False)
 class Holder(Value):
     """What holds other values: an object of a class, a list, a dict, a namespace."""

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from migrate.report.model import Finding, Location, State
+from migrate.source.flow import Computed, Result, Value
 from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.called import argument_of, calls_of, parameters
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.facts import Table
+from migrate.source.frontends.tensorflow.flows import flow_of, symbol_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import WORD, is_lookup
 from migrate.source.frontends.tensorflow.possible import bindings, possible
@@ -55,7 +57,7 @@ def _of_whole(
     file: File, call: cst.Call, name: str, first: cst.BaseExpression, whole: cst.Name | cst.Attribute
 ) -> Finding:
     text = " ".join(file.tree.source(first).split())
-    verb = "is" if len(possible(file, first)) == 1 else "may be"
+    verb = "is" if len(flow_of(file).values(first)) == 1 else "may be"
     return Finding(
         _rule(name),
         "lookup",
@@ -70,21 +72,37 @@ def _of_whole(
 
 def _computed_from(file: File, first: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
     """Return the mention of a variable of which all rows go into what is looked up."""
-    for value in possible(file, first):
-        if not isinstance(value, cst.Call | cst.BinaryOperation) or _makes(file, value):
-            continue
-        name = file.names.of(value.func) if isinstance(value, cst.Call) else None
-        if name is not None and (is_lookup(name) or name in GATHERS):
-            continue  # some rows of it
-        known = isinstance(value, cst.BinaryOperation) or name is not None
-        parts = [value.left, value.right] if isinstance(value, cst.BinaryOperation) else [a.value for a in value.args]
-        for part in parts if known else ():
-            if isinstance(part, cst.Name | cst.Attribute) and _makes(file, resolve(file.tree, part)):
+    flow = flow_of(file)
+    pending, seen = list(flow.values(first)), set[Value]()
+    while pending:
+        value = pending.pop(0)
+        symbol, node = symbol_of(value), value.node
+        computed = isinstance(value, Computed) or (symbol is not None and isinstance(value, Result))
+        if value in seen or node is None or not computed or is_lookup(symbol) or _makes(file, node):
+            continue  # of a lookup only some rows
+        seen.add(value)
+        for part in _parts(file, node):
+            if _may_be_made(file, part):
                 return part
+            pending += flow.values(part)
     return None
 
 
-def _makes(file: File, value: cst.BaseExpression) -> bool:
+def _parts(file: File, node: cst.CSTNode) -> Iterator[cst.Name | cst.Attribute]:
+    """Yield the names and attributes in an expression, but those of which rows are looked up there."""
+    if isinstance(node, cst.Name | cst.Attribute):
+        yield node
+    elif not isinstance(node, cst.Call) or not is_lookup(file.names.of(node.func)):
+        for child in node.children:
+            yield from _parts(file, child)
+
+
+def _may_be_made(file: File, part: cst.Name | cst.Attribute) -> bool:
+    values = flow_of(file).values(part)
+    return any(isinstance(one, Result) and one.node is not None and _makes(file, one.node) for one in values)
+
+
+def _makes(file: File, value: cst.CSTNode) -> bool:
     return isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable", "Variable"}
 
 

@@ -12,7 +12,7 @@ from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.containers import holder_of
 from migrate.source.frontends.tensorflow.facts import Stop, Table, refused_state
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.references import RULE
+from migrate.source.frontends.tensorflow.table_values import RULE
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 
 if TYPE_CHECKING:
@@ -121,9 +121,20 @@ def _check_passed(judgement: Judgement) -> bool:
                 message = f"what reads `{table.label}` may read another value"
                 reason = f"`{text}` is kept there as well, and it is no table that moves"
                 action = "keep the tables in a dict or list of their own"
+            elif _is_bound(judgement.file, other):
+                message = f"`{table.label}` is bound more than once"
+                reason = f"it is also `{text}`, which is no table that moves"
+                action = "give the other value a name of its own"
             table.stops.append(Stop(other, RULE, message, reason, action))
             stopped = True
     return stopped
+
+
+def _is_bound(file: File, node: cst.BaseExpression) -> bool:
+    """True for the value of an assignment."""
+    around = file.tree.parent(node)
+    whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
+    return isinstance(file.tree.parent(whole or node), cst.Assign | cst.AnnAssign | cst.NamedExpr)
 
 
 def _is_returned(file: File, node: cst.BaseExpression) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Holder, Member, Result, Symbol, Unknown, Value
+from migrate.source.flow import Constant, Holder, Member, Result, Spoiled, Symbol, Unknown, Value
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.containers import holder_of, is_shown
 from migrate.source.frontends.tensorflow.copies import copy_of
@@ -17,9 +17,10 @@ from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, reader
 from migrate.source.frontends.tensorflow.partition_lists import is_list, looks_up_partitions, partitions
-from migrate.source.frontends.tensorflow.trained import is_trained
+from migrate.source.frontends.tensorflow.trained import is_given_to_training
 from migrate.source.frontends.tensorflow.unseen_reads import unseen_reads
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target
+from migrate.source.frontends.tensorflow.walks import RULE as CONTAINER
 from migrate.source.frontends.tensorflow.walks import walked
 
 RULE = "tf-table-use"
@@ -66,6 +67,8 @@ def table_values(file: File, call: cst.Call) -> TableValues:
     found = TableValues(call, _made(file, call))
     for value in found.values:  # copies come to it on the way
         _sort(file, value, found)
+    listed = {id(node) for node in found.reads if _is_listed(file, found, node)}
+    found.reads = [node for node in found.reads if id(node) in listed or not _is_behind(file, found, node, listed)]
     found.unsure = _of_unknown_objects(file, found)
     found.reads += found.unsure
     found.writes = _targets(file, [call, *found.aliased])
@@ -91,7 +94,7 @@ def _sort(file: File, value: Value, found: TableValues) -> None:
             found.values += [one for one in _made(file, copied) if one not in found.values]
         elif isinstance(file.tree.parent(node), cst.Expr):
             found.aliased.append(node)  # it is thrown away
-        elif _is_used(file, value, node) or _is_listed(file, node):
+        elif _is_used(file, value, node) or _is_listed(file, found, node):
             found.reads.append(node)
         elif node is not found.call:
             found.aliased.append(node)
@@ -115,10 +118,10 @@ def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
     display = _display(file, node)
     if display is None or (flow.hands_on(display) and not flow.leaves(display)):
         return False
-    return not is_trained(file, display)
+    return not is_given_to_training(file, display)
 
 
-def _is_listed(file: File, node: cst.BaseExpression) -> bool:
+def _is_listed(file: File, found: TableValues, node: cst.BaseExpression) -> bool:
     """True where a variable is put into a list that no lookup reads: what becomes of it is said of the list."""
     held = holder_of(file, node)
     if held is None:
@@ -126,7 +129,16 @@ def _is_listed(file: File, node: cst.BaseExpression) -> bool:
     display = _targets(file, [held[0]])
     name = held[0] if isinstance(held[0], cst.Name | cst.Attribute) else display[0] if len(display) == 1 else None
     read = reader(file, name) if name is not None else None
-    return isinstance(read, Reader) and (read is not Reader.OTHERS or not is_trained(file, held[0]))
+    if not isinstance(read, Reader) or read is not Reader.OTHERS:
+        return isinstance(read, Reader)
+    flow = flow_of(file)
+    return not any(is_given_to_training(file, use) for one in _collections(file, found) for use in flow.mentions(one))
+
+
+def _is_behind(file: File, found: TableValues, node: cst.BaseExpression, listed: set[int]) -> bool:
+    """True for a read of what is in one of these lists."""
+    flow = flow_of(file)
+    return bool(listed) and any(id(one) in listed for value in found.values for one in flow.path(value, node))
 
 
 def _display(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -165,8 +177,7 @@ def _follow_collections(file: File, found: TableValues) -> None:
     """Look at what is done with the lists and dicts that hold the variable as a whole."""
     flow = flow_of(file)
     shown = {id(one) for node in found.reads if (one := _display(file, node)) is not None}
-    holders = [one for value in found.values for one in flow.holders(value) if one.kind in COLLECTIONS]
-    for holder in dict.fromkeys(holders):
+    for holder in _collections(file, found):
         mentions = flow.mentions(holder)
         found.holders += mentions
         found.doubt(stop for one in _targets(file, mentions) for stop in unseen_reads(file, one))
@@ -180,11 +191,28 @@ def _follow_collections(file: File, found: TableValues) -> None:
                 _walked(file, found, holder, node)
 
 
+def _collections(file: File, found: TableValues) -> list[Holder]:
+    """Return the lists and dicts that hold the variable, and those that hold them; not those of objects that do.
+
+    Code that is given an object of the program is taken to leave its attributes alone.
+    """
+    flow = flow_of(file)
+    kept: dict[Holder, None] = {}
+    pending = list(found.values)
+    while pending:
+        for holder, _ in flow.held(pending.pop()):
+            if isinstance(holder, Holder) and holder.kind in COLLECTIONS and holder not in kept:
+                kept[holder] = None
+                pending.append(holder)
+    return list(kept)
+
+
 def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
     """Take a use of a list or dict as a whole."""
-    if is_trained(file, node) or is_shown(file, node) is not None:
+    if is_given_to_training(file, node) or is_shown(file, node) is not None:
         return
-    if looks_up_partitions(file, node) and _is_parted(file, found, holder):
+    whole = any(value in found.values for value in flow_of(file).values(node))
+    if looks_up_partitions(file, node) and not whole and _is_parted(file, found, holder):
         found.reads.append(node)
         partitions(file).add(id(node))
         return
@@ -194,7 +222,7 @@ def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpress
     kind = "dict" if holder.kind == "dict" else "list"
     message = f"the {kind} that holds {held} is used as a whole: `{line}`"
     action = f"keep the table outside this {kind}"
-    found.stops.append(Stop(node, RULE, message, "what this does with the table is not followed", action))
+    found.stops.append(Stop(node, CONTAINER, message, "what this does with the table is not followed", action))
 
 
 def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
@@ -232,14 +260,14 @@ def _out_of_sight(file: File, found: TableValues) -> Iterator[Stop]:
     Code of other libraries that is given an object of the program is taken to leave its attributes alone.
     """
     flow = flow_of(file)
-    mentioned = {id(node) for node in found.references}
     for value in found.values:
+        mentioned = {id(node) for node in flow.mentions(value)}
         for site in flow.escapes(value):
             if id(site) in mentioned or (isinstance(site, cst.Call) and not _is_python(flow.values(site.func))):
                 continue
             text = " ".join(file.tree.source(site).split())
             message = f"`{text}` may reach the table in a way that is not followed"
-            yield Stop(site, RULE, message, "what it does with it is not known", "write the name or attribute out")
+            yield Stop(site, RULE, message, "what it reaches is decided at run time", "write the name or attribute out")
 
 
 def _is_python(callees: Sequence[Value]) -> bool:
@@ -296,10 +324,13 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
     if parted:
         values = [value for one in values for _, value in flow.entries(one)]
     for value in values:
-        if value in known.values or isinstance(value, Constant) or (isinstance(value, Unknown) and value.node is None):
+        if value in known.values or isinstance(value, Constant | Spoiled):
+            continue  # who gets a list or an object is asked of that
+        if isinstance(value, Unknown) and value.node is None:
             continue  # of all names of a file that evaluates texts, a rule says so
         entry = flow.entry(value, read, known.values) if not parted else value.node or read
-        if isinstance(file.tree.parent(entry), cst.Param) and not isinstance(value, Unknown):
+        entry = entry.name if isinstance(entry, cst.Param) else entry
+        if isinstance(file.tree.parent(entry), cst.Param):
             entry = _argument(file, value, read, entry)
         yield Other(value, entry, isinstance(entry, cst.BaseExpression) and value in flow.values(entry))
 

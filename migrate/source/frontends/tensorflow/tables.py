@@ -197,6 +197,8 @@ def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Othe
     text = " ".join(file.tree.source(entry).split())
     if isinstance(made, cst.Call) and _makes_variable(file, made):
         table.passed.append(entry if other.is_whole and isinstance(entry, cst.BaseExpression) else made)
+    elif isinstance(other.value, Unknown) and table.hard:
+        pass  # what it comes of is said
     elif is_target(file.tree, entry):
         _stop_parameter_or_name(file, table, entry, text)
     elif other.is_whole and isinstance(entry, cst.BaseExpression) and not isinstance(other.value, Unknown):

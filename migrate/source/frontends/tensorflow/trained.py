@@ -10,6 +10,25 @@ from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.training_facts import is_elsewhere, method_of
 from migrate.source.frontends.tensorflow.values import builtin, is_target, local_names, scope_of_name, self_class
 
+
+
+def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
+    """True for the argument of a step, or of gradients, that says what is trained: lists and pairs are judged there."""
+    arg = file.tree.parent(node)
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) and not arg.star else None
+    if not isinstance(call, cst.Call) or not isinstance(arg, cst.Arg):
+        return False
+    place = next(i for i, one in enumerate(call.args) if one is arg)
+    keyword = arg.keyword.value if arg.keyword is not None else ""
+    if file.names.of(call.func) == "gradients":
+        return keyword == "xs" or (place == 1 and not keyword)
+    known = {"minimize": (2, "var_list"), "compute_gradients": (1, "var_list"), "apply_gradients": (0, "grads_and_vars")}
+    at = known.get(method_of(call))
+    if at is None or is_elsewhere(file, call):
+        return False
+    return keyword == at[1] or (not keyword and place == at[0])
+
+
 #: How many names of one list after another are followed.
 DEPTH = 3
 

@@ -120,6 +120,9 @@ def _collect(file: File, node: cst.BaseExpression, owners: Owners, members: _Mem
     """Add the members of a list that has a name, which is made in one place and not used as a whole."""
     if not isinstance(node, cst.Name | cst.Attribute):
         raise _NotSeen(node)
+    for value in flow_of(file).values(node):  # a list of another file is followed from where it is made
+        if isinstance(value, Holder) and value.kind == "list" and isinstance(value.node, cst.List | cst.Tuple):
+            collection(file, value.node)
     known = collection(file, node)
     made = [*known.displays, *known.copied]
     if len(made) != 1 or known.whole or known.found.stops or known.is_dict:

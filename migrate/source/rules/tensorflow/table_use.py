@@ -23,13 +23,13 @@ class TableUse(Rule):
     examples = (
         Example(
             "another value under the same name",
-            MADE + "W = other\nf = tf.nn.embedding_lookup(W, ids)\n",
+            MADE + "if flag:\n    W = other\nf = tf.nn.embedding_lookup(W, ids)\n",
             says="bound more than once",
         ),
         Example(
             "a caller gives a matrix",
             HEAD + LOOK + "e = look(x) + look(x, matrix)\n",
-            says="`matrix` is passed there as well",
+            says="it may come from `matrix`",
             assume=True,
         ),
     )

@@ -1,7 +1,6 @@
 """One name bound to different tables by `if` and `elif`.
 
-verdict: stays
-says: table; `table` is bound more than once
+verdict: exact
 """
 
 import tensorflow.compat.v1 as tf

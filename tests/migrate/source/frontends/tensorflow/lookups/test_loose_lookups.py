@@ -64,10 +64,6 @@ def test_a_second_name_converts_as_before() -> None:
 
 
 HELD = {
-    "a default of a lambda": MADE + "f = lambda i, t=W: tf.nn.embedding_lookup(t, i)\n",
-    "a default of a function that is handed on": MADE
-    + "def f(i, t=W):\n    return tf.nn.embedding_lookup(t, i)\nrun(f)\n",
-    "a list that grows": MADE + "kept = []\nkept.insert(0, W)\ne = tf.nn.embedding_lookup(kept[i], ids)\n",
     "code that is not read": MADE + "e = tf.nn.embedding_lookup(wrapped(W), ids)\n",
     "a parameter": MADE + "def f(t, i):\n    return tf.gather(t, i)\nrun(f, wrapped(W))\n",
 }
@@ -83,6 +79,19 @@ def test_a_lookup_in_what_may_hold_a_variable_is_opaque(text: str) -> None:
     )
     assert opaque.location.line == line
     assert "handed on in a way that is not followed" in opaque.reason
+
+
+DEFAULTS = {
+    "of a lambda": MADE + "f = lambda i, t=W: tf.nn.embedding_lookup(t, i)\n",
+    "of a function that is handed on": MADE + "def f(i, t=W):\n    return tf.nn.embedding_lookup(t, i)\nrun(f)\n",
+}
+
+
+@pytest.mark.parametrize("text", DEFAULTS.values(), ids=DEFAULTS)
+def test_a_default_that_callers_may_replace_is_no_table_for_certain(text: str) -> None:
+    result = converted(HEAD + text)
+    assert not result.changed
+    assert any("`t` is a parameter" in f.message for f in result.findings), reasons(result)
 
 
 COMPUTED = {

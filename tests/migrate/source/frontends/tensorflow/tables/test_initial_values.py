@@ -269,7 +269,7 @@ def test_another_value_of_the_name_is_told_by_what_it_is() -> None:
     for use in ("tf.layers.dense(W, 4)", "tf.nn.tanh(tf.matmul(W, k))", "W * 2.0"):
         result = converted(HEAD + later.format(use), assume=True)
         assert not result.changed
-        assert "computed from the whole table" in reasons(result)
+        assert "is computed from the whole variable `W`" in reasons(result)
 
 
 CLASS_INIT = (

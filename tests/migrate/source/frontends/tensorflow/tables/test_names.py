@@ -55,13 +55,6 @@ CASES = {
         'with tf.variable_scope("s"):\n    W = ' + GET.replace('"w"', '"x_w"') + "\n" + LOOKUP + "V = make(n)\n",
         "it may reuse `x_w`",
     ),
-    "padded alias": (HEAD + MADE + "W0 = W\n" + PAD + LOOKUP + "f = tf.nn.embedding_lookup(W0, ids)\n", "another name"),
-    "padded attribute": (
-        HEAD + "class M(object):\n    def __init__(self):\n        self.W = " + GET + "\n"
-        "    def build(self, x):\n        W = self.W\n        " + PAD
-        + "        return tf.nn.embedding_lookup(W, x) + tf.nn.embedding_lookup(self.W, x)\n",
-        "another name",
-    ),
 }  # fmt: skip
 
 
@@ -120,15 +113,29 @@ def test_the_name_of_a_table_is_told_from_what_surely_runs(text: str, name: str)
     assert f"{name}, " in converted(text).converted, reasons(converted(text))
 
 
+PADDED = {
+    "another name": MADE + "W0 = W\n" + PAD + LOOKUP + "f = tf.nn.embedding_lookup(W0, ids)\n",
+    "an attribute": "class M(object):\n    def __init__(self):\n        self.W = " + GET + "\n"
+    "    def build(self, x):\n        W = self.W\n        " + PAD
+    + "        return tf.nn.embedding_lookup(W, x) + tf.nn.embedding_lookup(self.W, x)\ne = M().build(ids)\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", PADDED.values(), ids=PADDED)
+def test_a_table_is_padded_under_the_name_that_is(code: str) -> None:
+    result = converted(HEAD + code + "loss = tf.reduce_sum(e)\n" + STEP)
+    assert result.changed, reasons(result)
+    assert result.converted.count("sparse_lookup(") == 2
+    assert result.converted.count("tf.not_equal(") == 1
+
+
 ROWS = MADE + "e = tf.gather(W, [1, 2])\n"
 COPY = MADE + "V = tf.identity(W)\n"
 REBOUND = {
-    "in a comprehension": (ROWS + "x = [(W := tf.ones([5, 4])) for i in range(3)]\n", "bound more than once"),
     "two functions below": (
         "def main():\n W = tf.get_variable('w', [9, 4])\n e = tf.gather(W, [1, 2])\n def f():\n  def g():\n"
         "   nonlocal W\n   W = tf.ones([5, 4])\n  g()\n f()\n return e, tf.shape(W)[0]\ne, n = main()\n",
         "bound more than once"),
-    "by a class": (ROWS + "class W:\n    shape = (5, 4)\nn = W.shape[0]\n", "bound more than once"),
     "copied before a step": (
         COPY + "with tf.control_dependencies([step]):\n    e = tf.gather(V, [1, 2])\n", "computed from the whole"),
     "copied with another gradient": (

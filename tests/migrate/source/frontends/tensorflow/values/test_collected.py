@@ -70,6 +70,10 @@ MOVES = {
     "variables of a loop": ("W = {n: tf.Variable(tf.zeros([9, 4]), name=n) for n in names}\n" + SUM, 1),
     "chosen members": (
         DICT + 'big = len(names) > 1\ne = tf.gather(W["b"] if big else W["a"], [0, 6, 6])\n', 1),
+    "given by stars": (LIST + "e = tf.gather(W[0], [1])\nprint(*W)\n", 1),
+    "popped": (DICT + SUM + 'e += tf.reduce_sum(tf.gather(W.pop("a"), [1]))\n', 1),
+    "compared": (f"W = [{A}]\ne = tf.gather(W[0], [1])\nprint(scale in W)\n", 1),
+    "beside another member": (DICT + 'W["x"] = tf.ones([9, 4])\n' + SUM, 1),
     "gather by places": (
         f'W = {A}\ne = tf.gather(W, [1, 2, 1], None, "g", 0) * tf.gather(W, [1, 1, 3], batch_dims=0)\n', 1),
 }  # fmt: skip
@@ -79,7 +83,7 @@ MOVES = {
 RUN = (
     "items", "values and items by six", "enumerate", "append", "filled list", "setdefault", "cache", "lru_cache",
     "unpacked later", "beside a dense one", "returned pair", "attribute of another method", "made where none is given",
-    "chosen members", "gather by places",
+    "chosen members", "popped", "beside another member", "gather by places",
 )  # fmt: skip
 
 
@@ -106,7 +110,7 @@ CLASS = f"class Model:\n    def __init__(self):\n        self.t = {{n: {MADE} fo
 DEFAULT = f"def rows(i, table{{0}}):\n    if {{1}}:\n        table = {A}\n    return tf.gather(table, i)\n"
 #: Name -> code whose tables stay, and what is said about it.
 STAYS = {
-    "another member": (DICT + f'W["x"] = {ONES}\n' + SUM, "`tf.ones([9, 4])` is kept there as well"),
+    "another member": (DICT + f'W[key] = {ONES}\n' + SUM, "`tf.ones([9, 4])` is kept there as well"),
     "another member by setdefault": (DICT + f"W.setdefault(key, {ONES})\n" + SUM, "is kept there as well"),
     "another member that is appended": (f"W = [{A}]\nW.append({ONES})\n" + LOOPED.format(""), "is kept there as well"),
     "another member under a text that may be the key": (
@@ -116,31 +120,28 @@ STAYS = {
     "a default": (DICT + f'e = tf.gather(W.get("a", {ONES}), [1])\n', "is kept there as well"),
     "members that are exchanged": (
         DICT + SUM + "for n in W:\n    W[n] = tf.nn.l2_normalize(W[n], 1)\n", "l2_normalize"),
-    "another dict under the name": (DICT + SUM + "W = load()\n", "bound to something else"),
+    "another dict under the name": (DICT + SUM + "W = load()\n", "it may come from `load()`"),
     "another dict from a branch": (
         f'def make():\n    if big:\n        return load()\n    return {{"a": {A}}}\nW = make()\n' + GET, "load()"),
-    "merged": (f"W = {{**more, **{{n: {MADE} for n in names}}}}\n" + SUM, "cannot be followed"),
-    "updated": (DICT + SUM + "W.update(more)\n", "as a whole: `W.update(more)`"),
-    "extended": (f"W = [{A}]\nW += more\ne = tf.gather(W[0], [1])\n", "cannot be followed"),
+    "merged": (f"W = {{**more, **{{n: {MADE} for n in names}}}}\n" + SUM, "it may come from `more`"),
+    "updated": (DICT + SUM + "W.update(more)\n", "it may come from `more`"),
+    "extended": (f"W = [{A}]\nW += more\ne = tf.gather(W[0], [1])\n", "it may come from `more`"),
     "fetched": (DICT + SUM + "tf.Session().run(W)\n", "as a whole: `tf.Session().run(W)`"),
     "printed and fetched": (DICT + SUM + "print(tf.Session().run(W))\n", "as a whole: `print("),
     "values that are summed": (DICT + SUM + "y = tf.add_n(list(W.values()))\n", "as a whole: `y = tf.add_n("),
     "saved": (DICT + SUM + "saver = tf.train.Saver(W)\n", "as a whole: `saver = tf.train.Saver(W)`"),
     "given to other code": (DICT + SUM + "other.use(W)\n", "as a whole: `other.use(W)`"),
-    "given by stars": (LIST + "e = tf.gather(W[0], [1])\nprint(*W)\n", "as a whole: `print(*W)`"),
     "returned to whom is not seen": (f"def make():\n    W = [{A}]\n    return tf.gather(W[0], [1]), W\n", "`return "),
     "yielded": (f"def make():\n    W = [{A}]\n    e = tf.gather(W[0], [1])\n    yield W\n", "as a whole: `yield W`"),
     "another name": (DICT + SUM + "V = W\ntf.Session().run(V)\n", "as a whole: `tf.Session().run(V)`"),
     "the other of two names": (
         f"W = V = {{}}\nfor n in names:\n    W[n] = {MADE}\n" + SUM + "tf.Session().run(V)\n", "`tf.Session().run(V)`"),
     "the other of two names in pairs": (
-        f'(W, k) = (V, j) = ({{}}, 1)\nW["a"] = {A}\n' + GET + "tf.Session().run(V)\n", "bound to something else"),
+        f'(W, k) = (V, j) = ({{}}, 1)\nW["a"] = {A}\n' + GET + "tf.Session().run(V)\n", "as a whole: `tf.Session().run(V)`"),
     "filled by a function, then fetched": (
         f'def fill(into):\n    into["a"] = {A}\nW = {{}}\nfill(W)\n' + GET + "tf.Session().run(W)\n", "as a whole"),
     "given as arguments": (
         f"args = ({A}, [1, 2])\ne = tf.nn.embedding_lookup(*args)\n", "embedding_lookup(*args)`"),
-    "popped": (DICT + SUM + 'y = tf.gather(W.pop("a"), [1])\n', "as a whole: `y = tf.gather(W.pop("),
-    "compared": (f"W = [{A}]\ne = tf.gather(W[0], [1])\nprint(scale in W)\n", "as a whole: `print(scale in W)`"),
     "a member in a product": (DICT + SUM + 'y = tf.matmul(e, W["a"], transpose_b=True)\n', "needs the whole"),
     "all members in products": (
         DICT + SUM + "for w in W.values():\n    y = tf.matmul(e, w, transpose_b=True)\n", "needs the whole"),
@@ -161,7 +162,7 @@ STAYS = {
     "a table or what callers give": (DEFAULT.format("", "big") + f"e = rows([1], {ONES})\n", "is passed there as well"),
     "a table or what unseen callers give": (DEFAULT.format("", "big") + "e = call(rows)\n", "`table` is a parameter"),
     "a decorator that is not known": (
-        f"@deco\ndef make():\n    return {A}\ne = tf.nn.embedding_lookup(make(), [1])\n", "not proven"),
+        f"@deco\ndef make():\n    return {A}\ne = tf.nn.embedding_lookup(make(), [1])\n", "what the caller does with it is not followed"),
     "another axis, by its place": (f'W = {A}\ne = tf.gather(W, [1], None, "g", 1)\n', "an axis of its own"),
     "a name or an axis": (f"W = {A}\ne = tf.gather(W, [1], None, g)\n", "cannot be read"),
 }  # fmt: skip

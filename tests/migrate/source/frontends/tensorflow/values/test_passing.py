@@ -107,15 +107,13 @@ def test_two_tables_share_a_function_and_move_together(tmp_path: Path) -> None:
 CALL = "unit(item, ids[::-1], 0.1)"
 STAYS = {
     "another value": (CALL, "unit(tf.ones([8, 4]), ids, 0.1)"),
-    "handed on": (CALL, "sum(map(unit, [item], [ids], [0.1]))"),
     "made twice": ("    rows =", "    if FLAG:\n        def unit(table, ids, weight): return table\n    rows ="),
     "bound again": ("    rows =", "    unit = wrap(unit)\n    rows ="),
     "decorated": ("    def unit", "    @wrap\n    def unit"),
-    "starred": (CALL, "unit(*[item, ids, 0.1])"),
     "default": ("(table, ids, weight):\n", "(table, ids, weight, more=item):\n        tf.norm(more, axis=1)\n"),
     "another default": (
         "(table, ids, weight):\n",
-        "(table, ids, weight, t=item, s=tf.ones([8, 4])):\n        tf.gather(t, ids)\n        t = s\n",
+        "(table, ids, weight, t=item, s=tf.ones([8, 4])):\n        t = s if FLAG else t\n        tf.gather(t, ids)\n",
     ),
     "used whole": ("        return", "        tf.norm(table, axis=1)\n        return"),
     "rebound": ("        return", "        table = table * 1.0\n        return"),
@@ -135,14 +133,40 @@ def test_a_table_that_may_be_passed_otherwise_stays(before: str, after: str, tmp
         assert verdicts(results).get("item") != "applied" and reasons(results)
 
 
+MOVES = {
+    "handed on": (CALL, "sum(map(unit, [item], [ids], [0.1]))"),
+    "starred": (CALL, "unit(*[item, ids, 0.1])"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), MOVES.values(), ids=MOVES)
+def test_a_table_that_is_passed_by_python_moves(before: str, after: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"main.py": (HEAD + START + UNIT + END).replace(before, after)})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    same_training(root, results)
+
+
 READS = "model.read(model.item, ids)"
+RUN = {
+    "of the class": (READS, f"Model.read(model, model.item, ids) + {READS}"),
+    "by its name": (READS, f'getattr(model, "read")(model.item, ids) + {READS}'),
+    "overridden": ("def build", "class Other(Model):\n    def read(self, table, ids):\n        return ids\ndef build"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), RUN.values(), ids=RUN)
+def test_a_method_whose_runs_are_all_seen_lets_the_table_move(before: str, after: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"main.py": USES["methods"].replace(before, after, 1)})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    same_training(root, results)
+
+
 METHODS = {
     "another value": (READS, f"{READS} + model.read(tf.ones([8, 4]), ids)"),
     "an object that is not known": (READS, f"{READS} + other(model).read(tf.ones([8, 4]), ids)"),
     "handed on": (READS, f"apply(model.read) + {READS}"),
-    "of the class": (READS, f"Model.read(model, model.item, ids) + {READS}"),
-    "by its name": (READS, f'getattr(model, "read")(model.item, ids) + {READS}'),
-    "overridden": ("def build", "class Other(Model):\n    def read(self, table, ids):\n        return ids\ndef build"),
     "decorated": ("    def read", "    @wrap\n    def read"),
     "foreign base": ("Model(object)", "Model(library.Base)"),
     "replaced": ("    rows =", "    model.read = None\n    rows ="),

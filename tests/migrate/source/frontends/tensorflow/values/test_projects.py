@@ -254,9 +254,21 @@ def test_a_table_that_a_helper_returns_and_one_reads_moves(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ("again(item, ids)", "again(item, ids) + again(tf.ones([8, 4]), ids)"),
         ("again(item, ids)", "sum(map(again, [item], [ids]))"),
         ("rows, item = make(ids, 8, True)", "rows, item = tuple(make(ids, 8, True))"),
+    ],
+)
+def test_a_table_that_python_hands_on_moves(change: str, text: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"helpers.py": HELPERS, "main.py": HANDED.replace(change, text)})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}
+    same_training(root, results)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ("again(item, ids)", "again(item, ids) + again(tf.ones([8, 4]), ids)"),
         ("more = ", "item = item if ids is None else scale\n    more = "),
     ],
 )

@@ -54,6 +54,11 @@ RETURNED = {
     "two shapes, without else": (SHAPES.replace("    else:\n        return", "    return"), BOTH),
     "two shapes, the other way round": (NEGATED, BOTH),
     "two shapes, the smaller": (SHAPES, "rows = helpers.embedding(ids)"),
+    "two shapes, unpacked later": (SHAPES, BOTH.replace("rows, item =", "pair =").replace(
+        "    rows +=", "    rows, item = pair\n    rows +=")),
+    "bound to something else later": (SHAPES, BOTH + "\n    item = tf.ones([8, 4])"),
+    "called by way of a choice": (
+        f"def make():\n    return {ITEM}\n", "item = (helpers.make or None)()\n    rows = tf.nn.embedding_lookup(item, ids)"),
 }  # fmt: skip
 
 
@@ -71,17 +76,13 @@ STAYS = {
     "flag not known": (SHAPES, BOTH.replace(FLAG, "with_table=FLAG"), "helpers.py"),
     "flag bound again": (SHAPES.replace("    rows =", "    with_table = with_table or FLAG\n    rows ="),
                          BOTH, "helpers.py"),
-    "not unpacked": (SHAPES, BOTH.replace("rows, item =", "pair =") + "\n    rows, item = pair", "helpers.py"),
     "another tuple": (
         SHAPES.replace("    if with", "    if FLAG:\n        return rows, rows\n    if with"), BOTH, "helpers.py"),
     "may pass": (SHAPES.replace("        return rows, table\n    else:\n        return rows",
                                 "        for _ in FLAG:\n            return rows, table\n    return rows, rows"),
                  BOTH, "helpers.py"),
     "may go on": (NESTED, "rows = helpers.embedding(ids)", "helpers.py"),
-    "bound to something else": (SHAPES, BOTH + "\n    item = tf.ones([8, 4])", "main.py:7"),
     "another dict is passed": (DICT, f"w = helpers.make()\n    rows = helpers.look(w, ids) + {OTHER}", "main.py:6"),
-    "handed on": (f"def make():\n    return {ITEM}\n",
-                  "item = (helpers.make or None)()\n    rows = tf.nn.embedding_lookup(item, ids)", "main.py:6"),
     "fetched": (SHAPES, BOTH + "\n    tf.Session().run(item)", "main.py:7"),
 }  # fmt: skip
 
