@@ -24,6 +24,6 @@ from migrate.source.flow.values import (
 )
 
 __all__ = [
-    "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result", "Spoiled", "Symbol", "Unknown",
-    "Value", "ValueFlow", "frame_of", "is_none", "loops_around", "only_reads", "outer_loop",
+    "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result", "Spoiled", "Symbol",
+    "Unknown", "Value", "ValueFlow", "frame_of", "is_none", "loops_around", "only_reads", "outer_loop",
 ]  # fmt: skip

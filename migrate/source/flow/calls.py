@@ -498,6 +498,9 @@ class Calls:
 
     def leave(self, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Take a call of code that is not seen: functions that it is given may be called, with anything."""
+        if isinstance(callee, Spoiled):
+            self.graph.put(out, callee)  # what the program put there is called beside it
+            return
         self.program.left.setdefault(callee, {})[site] = None
         self.hand(arguments, site)
         if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:

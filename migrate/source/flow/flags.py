@@ -51,7 +51,7 @@ def constant_arguments(
     found: dict[str, object] = {}
     for one in (*names, *function.params.kwonly_params):
         name = one.name.value
-        value = literal(given[name] if name in given else one.default)
+        value = literal(given.get(name, one.default))
         if value is not ANY and (name in given or one.default is not None):
             found[name] = value
     return found

@@ -9,8 +9,8 @@ from libcst.metadata import Scope
 
 from migrate.source.tree import Tree
 
-#: Functions that run a text, and words by which a program gets a module without naming it.
-_RUNS = ("exec", "eval", "execfile")
+#: Functions that run a text, but `eval`, which binds no name; words by which a program gets a module without naming it.
+_RUNS = ("exec", "execfile")
 _REFLECTS = ("modules", "import_module", "__import__")
 _SPACES = ("globals", "locals", "vars")
 #: Methods of a dict that change nothing.

@@ -13,7 +13,8 @@ FOUND = "e = tf.nn.embedding_lookup(X, ids)\n"
 CASES = {
     "a default of a lambda": (
         MADE + "f = lambda i, W=W: tf.nn.embedding_lookup(W, i)\n", "what callers give for it is not known"),
-    "the rest of a pattern": (MADE + f"match [1, W]:\n    case [_, *X]:\n        {FOUND}", "what it reaches is decided at run time"),
+    "the rest of a pattern": (
+        MADE + f"match [1, W]:\n    case [_, *X]:\n        {FOUND}", "what it reaches is decided at run time"),
     "a pattern of the same name": (
         MADE + LOOKUP + "match kind:\n    case W:\n        pass\n", "nothing that is read binds `kind`"),
     "a template": (

@@ -123,7 +123,8 @@ class _Graph:
         from runtime.table import tables
 
         self.session, self.by_parts = session, by_parts
-        self.given = {name: _PLACEHOLDERS[name]() for name in inspect.signature(module.build).parameters}
+        asked = [one.name for one in inspect.signature(module.build).parameters.values() if one.default is one.empty]
+        self.given = {name: _PLACEHOLDERS[name]() for name in asked}
         self.out, self.loss, self.train_op = module.build(**self.given)
         self.variables = {v.op.name: v for v in tf.trainable_variables()}
         made = {table.table_name: table for table in tables()}

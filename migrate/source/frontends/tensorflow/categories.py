@@ -17,7 +17,7 @@ from migrate.source.frontends.tensorflow.args import bind, is_none, literal, str
 from migrate.source.frontends.tensorflow.columns import COLUMNS, RULE, categories
 from migrate.source.frontends.tensorflow.facts import Category, Followed, Stop, Table
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.references import alias_target, mentions
+from migrate.source.frontends.tensorflow.table_values import table_values
 from migrate.source.frontends.tensorflow.values import resolve
 from migrate.targets.base import CONSTANT
 
@@ -160,10 +160,7 @@ class _Reader:
 
     def _uses(self, call: cst.Call) -> list[cst.BaseExpression]:
         """Return where what `call` makes is read: by its name, or in its own place."""
-        target = alias_target(self.file, call)
-        if target is None:
-            return [call]
-        known = mentions(self.file, target)
+        known = table_values(self.file, call)
         self.table.stops += known.stops
         return known.reads
 

@@ -17,7 +17,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import WORD, is_lookup
 from migrate.source.frontends.tensorflow.possible import bindings, possible
 from migrate.source.frontends.tensorflow.tables import unfollowed
-from migrate.source.frontends.tensorflow.values import captures, resolve
+from migrate.source.frontends.tensorflow.values import captures
 from migrate.source.notebook import SUFFIX as NOTEBOOK
 
 #: Lookups that index ordinary tensors more often than variables.

@@ -16,9 +16,9 @@ from migrate.source.frontends.tensorflow.called import calls_of
 from migrate.source.frontends.tensorflow.containers import entry_key
 from migrate.source.frontends.tensorflow.facts import Lookup, Table
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.references import Mentions, mentions
 from migrate.source.frontends.tensorflow.surround import hooked, iterators, main_block
-from migrate.source.frontends.tensorflow.values import assigned_value, is_target, resolve
+from migrate.source.frontends.tensorflow.table_values import others, table_values
+from migrate.source.frontends.tensorflow.values import is_target, resolve
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop
 from migrate.source.syntax import CONDITIONAL
 
@@ -89,23 +89,13 @@ def _dataset(iterator: cst.Call) -> cst.BaseExpression | None:
 
 def _entries(file: File, batch: cst.Call) -> list[cst.Subscript]:
     """Return the reads of a batch when all of them are of entries with literal keys, else none."""
-    assign = file.tree.parent(batch)
-    target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
-    if not isinstance(target, cst.Name):
-        return []
-    known = mentions(file, target)
+    known = table_values(file, batch)
     found = [file.tree.parent(read) for read in known.reads]
     entries = [one for one in found if isinstance(one, cst.Subscript) and entry_key(one) is not None]
     written = any(is_target(file.tree, one) for one in entries)
     whole = len(entries) == len(found) and all(e.value is r for e, r in zip(entries, known.reads, strict=True))
-    return entries if whole and not written and not known.stops and _is_one(file, known, batch) else []
-
-
-def _is_one(file: File, known: Mentions, batch: cst.Call) -> bool:
-    """True when the names of the batch are bound to nothing else."""
-    own = {id(batch), *(id(node) for node in known.aliased)}
-    values = [assigned_value(file.tree, w) for w in known.writes if not isinstance(file.tree.parent(w), cst.Param)]
-    return all(id(value) in own for value in values) and all(id(node) in own for node in known.passed)
+    alone = not any(True for read in known.reads for _ in others(file, known, read))
+    return entries if whole and not written and not known.stops and not known.holders and alone else []
 
 
 def _feature(file: File, table: Table, lookup: Lookup, entries: Sequence[cst.Subscript]) -> Feature | None:

@@ -10,13 +10,14 @@ import libcst as cst
 
 from migrate.source.flow import Constant, Holder, Member, Result, Spoiled, Symbol, Unknown, Value
 from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.containers import holder_of, is_shown
+from migrate.source.frontends.tensorflow.containers import holder_of
 from migrate.source.frontends.tensorflow.copies import copy_of
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, reader
 from migrate.source.frontends.tensorflow.partition_lists import is_list, looks_up_partitions, partitions
+from migrate.source.frontends.tensorflow.talk import is_shown
 from migrate.source.frontends.tensorflow.trained import is_given_to_training
 from migrate.source.frontends.tensorflow.unseen_reads import unseen_reads
 from migrate.source.frontends.tensorflow.values import assigned_value, is_target

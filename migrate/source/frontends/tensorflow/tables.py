@@ -180,7 +180,8 @@ def _classify(file: File, node: cst.BaseExpression) -> Lookup | Followed | Stop:
 
 def _check_others(file: File, table: Table, known: TableValues, padded: Padded) -> None:
     """Stop a table where something else may be read in its place; other tables there must move with it."""
-    rewritten = {id(one.node) for one in (*table.followed, *table.stops) if one.changes}
+    told: list[Followed | Stop] = [*table.followed, *table.stops]
+    rewritten = {id(one.node) for one in told if one.changes}
     for read in known.reads + padded.more:
         if id(read) in padded.tables:
             continue

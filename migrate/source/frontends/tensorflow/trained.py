@@ -11,6 +11,9 @@ from migrate.source.frontends.tensorflow.training_facts import is_elsewhere, met
 from migrate.source.frontends.tensorflow.values import builtin, is_target, local_names, scope_of_name, self_class
 
 
+#: Methods that train, with the place and the keyword of what they train.
+_LISTS = {"minimize": (2, "var_list"), "compute_gradients": (1, "var_list"), "apply_gradients": (0, "grads_and_vars")}
+
 
 def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
     """True for the argument of a step, or of gradients, that says what is trained: lists and pairs are judged there."""
@@ -22,7 +25,11 @@ def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
     keyword = arg.keyword.value if arg.keyword is not None else ""
     if file.names.of(call.func) == "gradients":
         return keyword == "xs" or (place == 1 and not keyword)
-    known = {"minimize": (2, "var_list"), "compute_gradients": (1, "var_list"), "apply_gradients": (0, "grads_and_vars")}
+    known = {
+        "minimize": (2, "var_list"),
+        "compute_gradients": (1, "var_list"),
+        "apply_gradients": (0, "grads_and_vars"),
+    }
     at = known.get(method_of(call))
     if at is None or is_elsewhere(file, call):
         return False

@@ -1,4 +1,4 @@
-"""What may reach a table behind an attribute or a name of a module unseen: reflection, and classes that are not read."""
+"""What may reach a table behind an attribute or a name of a module unseen: reflection, classes that are not read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ LISTS = (
 )  # fmt: skip
 
 
-
 def unseen_reads(file: File, target: cst.BaseExpression) -> Iterator[Stop]:
     """Yield the doubts about what is bound to `target`: who may read it without naming it."""
     if isinstance(target, cst.Attribute):
@@ -50,9 +49,7 @@ def _doubt(node: cst.CSTNode, message: str, reason: str, action: str = "", assum
     return Stop(node, RULE, message, reason, action, assumption)
 
 
-def _attribute(
-    file: File, target: cst.Name | cst.Attribute, name: str, cls: cst.ClassDef
-) -> Iterator[Stop]:
+def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst.ClassDef) -> Iterator[Stop]:
     """Yield who may read `self.name` without naming it."""
     tree = file.tree
     of_class = names_of_class(file, name, cls)

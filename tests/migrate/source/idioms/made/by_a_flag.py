@@ -1,12 +1,13 @@
 """One name bound to different tables by `if` and `elif`.
 
 verdict: exact
+becomes: each branch makes its own table, and the lookup reads the one that was made
 """
 
 import tensorflow.compat.v1 as tf
 
 
-def build(ids, kind):
+def build(ids, kind="plain"):
     if kind == "plain":
         table = tf.get_variable("table", [20, 4])
     elif kind == "hashed":

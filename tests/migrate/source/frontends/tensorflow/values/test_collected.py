@@ -137,7 +137,7 @@ STAYS = {
     "the other of two names": (
         f"W = V = {{}}\nfor n in names:\n    W[n] = {MADE}\n" + SUM + "tf.Session().run(V)\n", "`tf.Session().run(V)`"),
     "the other of two names in pairs": (
-        f'(W, k) = (V, j) = ({{}}, 1)\nW["a"] = {A}\n' + GET + "tf.Session().run(V)\n", "as a whole: `tf.Session().run(V)`"),
+        f'(W, k) = (V, j) = ({{}}, 1)\nW["a"] = {A}\n' + GET + "tf.Session().run(V)\n", "as a whole: `tf.Session()"),
     "filled by a function, then fetched": (
         f'def fill(into):\n    into["a"] = {A}\nW = {{}}\nfill(W)\n' + GET + "tf.Session().run(W)\n", "as a whole"),
     "given as arguments": (
@@ -162,7 +162,7 @@ STAYS = {
     "a table or what callers give": (DEFAULT.format("", "big") + f"e = rows([1], {ONES})\n", "is passed there as well"),
     "a table or what unseen callers give": (DEFAULT.format("", "big") + "e = call(rows)\n", "`table` is a parameter"),
     "a decorator that is not known": (
-        f"@deco\ndef make():\n    return {A}\ne = tf.nn.embedding_lookup(make(), [1])\n", "what the caller does with it is not followed"),
+        f"@deco\ndef make():\n    return {A}\ne = tf.nn.embedding_lookup(make(), [1])\n", "what the caller does"),
     "another axis, by its place": (f'W = {A}\ne = tf.gather(W, [1], None, "g", 1)\n', "an axis of its own"),
     "a name or an axis": (f"W = {A}\ne = tf.gather(W, [1], None, g)\n", "cannot be read"),
 }  # fmt: skip

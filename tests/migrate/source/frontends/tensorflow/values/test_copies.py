@@ -73,9 +73,9 @@ STAYS = {
     "a place of a sum": (f"T = [{A}]\nU = T + [{ONES}]\n" + FIRST.format("U"), "is kept there as well"),
     "values that are not followed": (V + "W = dict(V)\nW.update(load())\n" + SUM, "it may come from `load()`"),
     "members that are not followed": (T + "T.extend(load())\n" + FIRST.format("T"), "it may come from `load()`"),
-    "another dict": (f"def dict(x):\n    return {{n: {ONES} for n in x}}\n" + V + "W = dict(V)\n" + SUM, "is no table that moves"),
+    "another dict": (f"def dict(x):\n    return {{n: {ONES} for n in x}}\n" + V + "W = dict(V)\n" + SUM, "is no table"),
     "another list": (
-        f"def list(x):\n    return [{ONES}]\n" + V + "L = list(V.values())\n" + FIRST.format("L"), "is returned there as well"),
+        f"def list(x):\n    return [{ONES}]\n" + V + "L = list(V.values())\n" + FIRST.format("L"), "is returned there"),
     "another zip": (
         "def zip(a, b):\n    return load(a)\n" + T + "W = dict(zip(names, T))\n" + SUM, "it may come from `load(a)`"),
     "partitions of which one is none": (

@@ -189,7 +189,7 @@ STAYS = {
     "an attribute that is declared in a dataclass": (
         "@dataclass\n" + LAZY.replace("    def __init__", "    _t: object = None\n    def __init__"),
         "make `_t` of class"),
-    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "is returned there as well"),
+    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "is returned there"),
     "a method that is another one elsewhere": (
         MAKER.format("", "    if big:\n    " + MAKES.format(A).replace("\n ", "\n     ", 1) + MAKES.format(ONES)),
         "is returned there as well"),
@@ -236,4 +236,4 @@ def test_the_twin_of_a_method_asks_that_of_the_base() -> None:
 def test_each_entry_of_a_dict_of_dicts_is_judged_alone() -> None:
     result = converted(START + NESTED + READ + 'W["user"].update(more)\n' + STEP, assume=True)
     assert [table.verdict.value for table in result.tables] == ["unsupported", "applied"]
-    assert 'it may come from `more`' in reasons(result)
+    assert "it may come from `more`" in reasons(result)

@@ -58,7 +58,8 @@ RETURNED = {
         "    rows +=", "    rows, item = pair\n    rows +=")),
     "bound to something else later": (SHAPES, BOTH + "\n    item = tf.ones([8, 4])"),
     "called by way of a choice": (
-        f"def make():\n    return {ITEM}\n", "item = (helpers.make or None)()\n    rows = tf.nn.embedding_lookup(item, ids)"),
+        f"def make():\n    return {ITEM}\n",
+        "item = (helpers.make or None)()\n    rows = tf.nn.embedding_lookup(item, ids)"),
 }  # fmt: skip
 
 
