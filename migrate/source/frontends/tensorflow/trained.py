@@ -10,7 +10,6 @@ from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.training_facts import is_elsewhere, method_of
 from migrate.source.frontends.tensorflow.values import builtin, is_target, local_names, scope_of_name, self_class
 
-
 #: Methods that train, with the place and the keyword of what they train.
 _LISTS = {"minimize": (2, "var_list"), "compute_gradients": (1, "var_list"), "apply_gradients": (0, "grads_and_vars")}
 
@@ -25,12 +24,7 @@ def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
     keyword = arg.keyword.value if arg.keyword is not None else ""
     if file.names.of(call.func) == "gradients":
         return keyword == "xs" or (place == 1 and not keyword)
-    known = {
-        "minimize": (2, "var_list"),
-        "compute_gradients": (1, "var_list"),
-        "apply_gradients": (0, "grads_and_vars"),
-    }
-    at = known.get(method_of(call))
+    at = _LISTS.get(method_of(call))
     if at is None or is_elsewhere(file, call):
         return False
     return keyword == at[1] or (not keyword and place == at[0])
