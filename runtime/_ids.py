@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from runtime import _checks, ordering, ranks
+from runtime import _validation, ordering, ranks
 from runtime.table import Table
 
 Result = TypeVar("Result")
@@ -73,7 +73,7 @@ def require_table(table: Any, argument: str) -> Table:
     Raises:
         ValueError: no table, or one of another graph.
     """
-    _checks.kind(argument, table, Table, "a table made by create_table")
+    _validation.kind(argument, table, Table, "a table made by create_table")
     assert isinstance(table, Table)
     table.require_here()
     return table
@@ -108,7 +108,7 @@ def movable(tables: Iterable[Table], modify_graph: bool | None) -> Iterator[None
         ValueError: `modify_graph` is neither a bool nor None.
     """
     if modify_graph is not None:
-        _checks.boolean("modify_graph", modify_graph)
+        _validation.boolean("modify_graph", modify_graph)
     before = {table: (len(table.lookups), len(table.inner_lookups)) for table in tables}
     yield
     if modify_graph and ranks.size() == 1:
@@ -133,7 +133,7 @@ def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> No
 
 def with_gradient(tables: Iterable[Table], is_grad: Any) -> bool:
     """Check `is_grad`, and note at the tables that a lookup trains them if it is true."""
-    trains = _checks.boolean("is_grad", is_grad)
+    trains = _validation.boolean("is_grad", is_grad)
     for table in tables:
         table.is_grad = bool(table.is_grad) or trains
     return trains

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow, native, ordering
+from runtime import _tf_private, _validation, native, ordering
 from runtime.ranks.starting import current
 from runtime.table import Table
 
@@ -36,9 +36,9 @@ class CountingBloom:
         Raises:
             ValueError: a field of a wrong type or range.
         """
-        _checks.integer("max_element_size", self.max_element_size, 1, 2**40)
-        _checks.real("false_positive_probability", self.false_positive_probability, 1e-9, 0.5)
-        _checks.option("counter_bits", self.counter_bits, (8, 16, 32))
+        _validation.integer("max_element_size", self.max_element_size, 1, 2**40)
+        _validation.real("false_positive_probability", self.false_positive_probability, 1e-9, 0.5)
+        _validation.option("counter_bits", self.counter_bits, (8, 16, 32))
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def parse(config: Mapping[str, Any]) -> AdmissionRules:
     Raises:
         ValueError: an unknown key, a value of a wrong type or below -1, or eviction without admission.
     """
-    _checks.kind("access_and_evict_config", config, Mapping, "a dict or None")
+    _validation.kind("access_and_evict_config", config, Mapping, "a dict or None")
     unknown = sorted(str(key) for key in config if key not in _KEYS)
     if unknown:
         raise ValueError(f"access_and_evict_config does not know {unknown[0]!r}: its keys are {', '.join(_KEYS)}")
@@ -83,14 +83,14 @@ def parse(config: Mapping[str, Any]) -> AdmissionRules:
             "`eviction_threshold` needs an `access_threshold`: give one, 0 admits every key without counting it"
         )
     if bloom is not None:
-        _checks.kind("bloom_filter", bloom, CountingBloom, "a runtime.CountingBloom or None")
+        _validation.kind("bloom_filter", bloom, CountingBloom, "a runtime.CountingBloom or None")
         if access is not None and access >= 2**bloom.counter_bits:
             raise ValueError(
                 f"`access_threshold` {access} is more than Bloom counters of {bloom.counter_bits} bits can count: "
                 "give them more bits"
             )
     return AdmissionRules(
-        access, eviction, _checks.integer("faae_coefficient", coefficient, 1), bloom if access is not None else None
+        access, eviction, _validation.integer("faae_coefficient", coefficient, 1), bloom if access is not None else None
     )
 
 
@@ -98,7 +98,7 @@ def _threshold(name: str, config: Mapping[str, Any]) -> int | None:
     value = config.get(name)
     if value is None:
         return None
-    value = _checks.integer(name, value, -1)
+    value = _validation.integer(name, value, -1)
     return None if value == -1 else value
 
 
@@ -220,7 +220,7 @@ def time_scalar(time: Any) -> tf.Tensor:
     return tf.cast(tensor, tf.int64)
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def set_threshold(table: Table, threshold: Any) -> tf.Operation:
     """Replace the `access_threshold` of all lookups of `table` by a number above 0; 0 stops counting and keeps it.
 
@@ -231,8 +231,8 @@ def set_threshold(table: Table, threshold: Any) -> tf.Operation:
     Raises:
         ValueError: no integer scalar, or a negative one.
     """
-    _checks.kind("table", table, Table, "a table made by create_table")
+    _validation.kind("table", table, Table, "a table made by create_table")
     if not tf.is_tensor(threshold):
-        _checks.integer("threshold", threshold, 0)
+        _validation.integer("threshold", threshold, 0)
     with table.scope("set_threshold"), table.written():
         return native.ops().rec_set_threshold(table.handle, time_scalar(threshold))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _tensorflow, native
+from runtime import _tf_private, native
 from runtime.presence import tables_in
 from runtime.ranks.starting import why_not_a_part
 from runtime.whole_variables import read_whole
@@ -64,7 +64,7 @@ class Anchor:
         )
 
 
-class EagerAnchor(Anchor, _tensorflow.ResourceVariable):  # type: ignore[misc]
+class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
     """The anchor of an eager table; trainable, so that a GradientTape watches it. Its rows are a tracked child."""
 
     #: Whether an adapter of runtime.keras does the updates, so that Keras may ask for the constraint.
@@ -90,7 +90,7 @@ class EagerAnchor(Anchor, _tensorflow.ResourceVariable):  # type: ignore[misc]
 
         A checkpoint asks a v1 optimizer of other variables whether it has slots for this one, by the same attribute.
         """
-        if _tensorflow.asked_for_slots():
+        if _tf_private.asked_for_slots():
             raise AttributeError("_distributed_container")
         raise self._refuse_stock_optimizer()
 
@@ -122,7 +122,7 @@ class EagerAnchor(Anchor, _tensorflow.ResourceVariable):  # type: ignore[misc]
         return children if save_type == "savedmodel" else {**children, "rows": self.table.resource}
 
 
-class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.SaveableObject):  # type: ignore[misc]
+class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.SaveableObject):  # type: ignore[misc]
     """Resource variable of shape [0, dim] and its own SaveableObject, so every Saver that lists it saves the rows.
 
     A Saver asks each item first whether it is a SaveableObject; were the anchor only a variable,
@@ -142,7 +142,7 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
         self.reader: Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]] | None = None
         #: The variable scope that it was made in, which its name does not bear.
         self.made_in: str = tf.compat.v1.get_variable_scope().name
-        self._save_specs: list[_tensorflow.SaveSpec] | None = None
+        self._save_specs: list[_tf_private.SaveSpec] | None = None
         # A name that ends with a slash is taken as it is, also below scopes and when a scope of that name exists.
         super().__init__(
             initial_value=self._emptied,
@@ -204,7 +204,7 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
 
     def tensor(self) -> tf.Tensor:
         """Return the value, of shape [0, dim], for what the runtime itself builds."""
-        return _tensorflow.ResourceVariable.value(self) if self.reader else super().tensor()
+        return _tf_private.ResourceVariable.value(self) if self.reader else super().tensor()
 
     def value(self) -> tf.Tensor:
         """Return the value, of shape [0, dim].
@@ -217,12 +217,12 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
                 f"the variable of the table `{self.table.table_name}` in the collections of a rewritten graph holds no "
                 "rows: build what computes with it before the rewrite, or take runtime's table.snapshot()"
             )
-        return _tensorflow.ResourceVariable.value(self)
+        return _tf_private.ResourceVariable.value(self)
 
     read_value = value
 
     @property
-    def specs(self) -> list[_tensorflow.SaveSpec]:
+    def specs(self) -> list[_tf_private.SaveSpec]:
         """The tensors that a Saver writes: the anchor, then keys, values, slots and meta from one snapshot."""
         refused = why_not_a_part(self.table.table_name)
         if self._save_specs is None or refused:
@@ -232,7 +232,7 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
                 # Every session makes a Saver, also one that nobody uses: what fails is saving.
                 with tf.control_dependencies([checked(tf.constant(False), refused, tf.constant(0))]):
                     tensors = {name: tf.identity(tensor) for name, tensor in tensors.items()}
-            specs = [_tensorflow.SaveSpec(tensor, "", name, device=self.device) for name, tensor in tensors.items()]
+            specs = [_tf_private.SaveSpec(tensor, "", name, device=self.device) for name, tensor in tensors.items()]
             if refused:
                 return specs
             self._save_specs = specs
@@ -263,7 +263,7 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
     def mark_initialized(self) -> tf.Operation:
         """Return an op that makes the variable itself initialized."""
         with tf.device(self.device):
-            return _tensorflow.ResourceVariable.assign(self, tf.zeros([0, self.table.dim]), read_value=False)
+            return _tf_private.ResourceVariable.assign(self, tf.zeros([0, self.table.dim]), read_value=False)
 
     def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor] | None:
         """Return all tensors for `restore` from a checkpoint's prefix, or None: they are those of `specs`, by name."""
@@ -284,7 +284,7 @@ class GraphAnchor(Anchor, _tensorflow.CheckpointedVariable, _tensorflow.Saveable
         """Replace the table's rows by those of a tf.train.Checkpoint."""
         return self.restore([restored[self._checkpoint_key(spec)] for spec in self.specs], None)
 
-    def _checkpoint_key(self, spec: _tensorflow.SaveSpec) -> str:
+    def _checkpoint_key(self, spec: _tf_private.SaveSpec) -> str:
         return spec.name.removeprefix(self.table.table_name).removeprefix("-") or "VARIABLE_VALUE"
 
     def _warm_start(self, anchor: tf.Tensor) -> list[tf.Tensor]:
@@ -336,4 +336,4 @@ def _read(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
     return first | read_whole(prefix, items)
 
 
-_tensorflow.extend_savers(_read)
+_tf_private.extend_savers(_read)

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tensorflow, eviction, native
+from runtime import _ids, _tf_private, eviction, native
 from runtime.admission import CountingBloom
 from runtime.anchor import Anchor, GraphAnchor, checked
 from runtime.checkpoint import keyed
@@ -142,7 +142,7 @@ class CountedAnchor(GraphAnchor):
         return None
 
     @property
-    def specs(self) -> list[_tensorflow.SaveSpec]:
+    def specs(self) -> list[_tf_private.SaveSpec]:
         """The tensors that a Saver writes, with the slots of the optimizer that trains the table by now."""
         slots = self.table.slots.names
         if self._saved_with != slots:
@@ -193,7 +193,7 @@ class CountedAnchor(GraphAnchor):
         freqs, versions = history("freqs", "keys", threshold), history("versions", "keys", -1)
         return self.replaced(keyed.Rows(keys, freqs, versions, values, tf.shape(values)[1], waiting, bloom, slots))
 
-    def _checkpoint_key(self, spec: _tensorflow.SaveSpec) -> str:
+    def _checkpoint_key(self, spec: _tf_private.SaveSpec) -> str:
         return super()._checkpoint_key(spec).replace("/", ":")
 
     def replaced(self, rows: keyed.Rows) -> tf.Operation:
@@ -259,7 +259,7 @@ def lookup(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
     return lookup_all([(tables, keys)])[0]
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def lookup_all(
     lookups: Sequence[tuple[Sequence[CountedTable], tf.Tensor]], bags: Sequence[Bags | None] | None = None
 ) -> list[tf.Tensor]:
@@ -323,4 +323,4 @@ def _update(optimizer: Any, anchor: CountedAnchor, gradient: Any) -> tf.Operatio
     return stock.update(optimizer, anchor, gradient, form)
 
 
-_tensorflow.extend_optimizers(_is_counted, _update)
+_tf_private.extend_optimizers(_is_counted, _update)

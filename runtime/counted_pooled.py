@@ -11,14 +11,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow, pooled_ops, ranks
+from runtime import _tf_private, pooled_ops, ranks
 from runtime.counted import CountedTable, lookup_all, with_int_keys
 from runtime.pooled_requests import Pooling, plain, safe, safe_settings, with_every_row
 from runtime.ranks.messages import Bags
 from runtime.ranks.pooling import Pooled, divided
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def lookup_sparse(
     tables: Sequence[CountedTable],
     ids: Any,
@@ -35,7 +35,7 @@ def lookup_sparse(
         return _combined(tables, plain(table, ids, weights, combiner, max_norm), None, None)
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def safe_lookup_sparse(
     tables: Sequence[CountedTable],
     ids: Any,
@@ -55,7 +55,7 @@ def safe_lookup_sparse(
         return _combined(tables, one, one.rows, settings["default_id"] if settings["fill_empty"] else None)
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def lookup_sparse_all(
     lookups: Sequence[tuple[Sequence[CountedTable], Any, Any, str | None]], name: str | None = None
 ) -> list[tf.Tensor]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow
+from runtime import _tf_private, _validation
 from runtime.counted import CountedAnchor, CountedTable
 from runtime.key_rules import InitialRows, KeyRules, WarmStart
 from runtime.ranks import parts
@@ -20,7 +20,7 @@ v1: Any = tf.compat.v1
 _KEYS = (tf.int64, tf.int32, tf.string)
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def create_counted_table(
     name: str,
     dim: int,
@@ -51,14 +51,14 @@ def create_counted_table(
         ValueError: an argument of a wrong type or value, a name that the graph has, a checkpoint to begin with that is
             not there, or eager mode.
     """
-    _checks.text("name", name, 1000)
+    _validation.text("name", name, 1000)
     if rules is not None:
-        _checks.kind("rules", rules, KeyRules, "a runtime.KeyRules or None")
+        _validation.kind("rules", rules, KeyRules, "a runtime.KeyRules or None")
     scope = v1.get_variable_scope()
-    _checks.boolean("trainable", trainable)
+    _validation.boolean("trainable", trainable)
     return counted_table(
         f"{scope.name}/{name}" if scope.name else name,
-        _checks.integer("dim", dim, 1, 8192),
+        _validation.integer("dim", dim, 1, 8192),
         key_dtype,
         scope.initializer if initializer is None else initializer,
         rules or KeyRules(),

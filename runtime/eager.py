@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow, native
+from runtime import _tf_private, native
 from runtime.ranks.starting import refuse_a_part
 
 _instances = itertools.count()
@@ -103,7 +103,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
             object_map[self].note(rows)
 
 
-class _Noted(_tensorflow.Trackable):  # type: ignore[misc]
+class _Noted(_tf_private.Trackable):  # type: ignore[misc]
     """The rows of a table at the moment when an asynchronous checkpoint was asked for."""
 
     def __init__(self, rows: Mapping[str, tf.Tensor]) -> None:
@@ -121,10 +121,10 @@ class _Noted(_tensorflow.Trackable):  # type: ignore[misc]
         return {part: variable.read_value() for part, variable in self._parts.items()}
 
 
-_tensorflow.keep_loaded_resources_when_saved()
+_tf_private.keep_loaded_resources_when_saved()
 
 # Lookups that insert may change places too: a new row's values are a function of its key.
-_tensorflow.order_by_handle(
+_tf_private.order_by_handle(
     "Rec",
     reads={
         "RecLookup",

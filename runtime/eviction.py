@@ -7,12 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow, native, ranks
+from runtime import _tf_private, _validation, native, ranks
 from runtime.admission import time_scalar
 from runtime.table import Table, tables
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def evict_by_age(table: Table, age: Any = None, now: Any = None) -> tf.Tensor:
     """Delete the keys of `table` that were last seen `age` or more before `now`; return the number of rows deleted.
 
@@ -27,7 +27,7 @@ def evict_by_age(table: Table, age: Any = None, now: Any = None) -> tf.Tensor:
     Raises:
         ValueError: no integer scalars, or no `age` for a table without `eviction_threshold`.
     """
-    _checks.kind("table", table, Table, "a table made by create_table")
+    _validation.kind("table", table, Table, "a table made by create_table")
     if age is None:
         age = None if table.admission is None else table.admission.eviction_threshold
     if age is None:
@@ -45,11 +45,11 @@ def evict_by_step(table: Table, steps_to_live: int, global_step: Any = None) -> 
     Raises:
         ValueError: no integer scalars.
     """
-    _checks.integer("steps_to_live", steps_to_live, 0)
+    _validation.integer("steps_to_live", steps_to_live, 0)
     return evict_by_age(table, steps_to_live + 1, global_step)
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def evict_by_norm(table: Table, l2_weight_threshold: float) -> tf.Tensor:
     """Delete the rows whose half squared norm, 0.5 · Σ v², is below the threshold (DeepRec's L2WeightEvict).
 
@@ -58,8 +58,8 @@ def evict_by_norm(table: Table, l2_weight_threshold: float) -> tf.Tensor:
     Raises:
         ValueError: no number, or a negative one.
     """
-    _checks.kind("table", table, Table, "a table made by create_table")
-    _checks.real("l2_weight_threshold", l2_weight_threshold, 0, 3.4e38, whole=True)
+    _validation.kind("table", table, Table, "a table made by create_table")
+    _validation.real("l2_weight_threshold", l2_weight_threshold, 0, 3.4e38, whole=True)
     with table.scope("evict"), table.written():
         return native.ops().rec_evict_light(table.handle, tf.constant(l2_weight_threshold, tf.float32))
 
@@ -81,10 +81,10 @@ class EvictHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         Raises:
             ValueError: an argument of a wrong type or range.
         """
-        self._enabled = _checks.boolean("evict_enable", evict_enable)
-        self._seconds = _checks.integer("evict_time_interval", evict_time_interval, 1)
+        self._enabled = _validation.boolean("evict_enable", evict_enable)
+        self._seconds = _validation.integer("evict_time_interval", evict_time_interval, 1)
         self._steps = (
-            None if evict_step_interval is None else _checks.integer("evict_step_interval", evict_step_interval, 1)
+            None if evict_step_interval is None else _validation.integer("evict_step_interval", evict_step_interval, 1)
         )
         self._by_time: list[tf.Tensor] = []
         self._by_step: list[tf.Tensor] = []

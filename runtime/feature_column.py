@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.keyed_columns import (
     categorical_column_with_keys,
     keyed_embedding_column,
@@ -193,7 +193,7 @@ def _follow(state_manager: Any, name: str, table: Table) -> None:
 
     adapters.adapt(tf.keras)
     layer._trainable_weights.append(table.variable)
-    _tensorflow.track(layer, f"{name}_table", table)
+    _tf_private.track(layer, f"{name}_table", table)
 
 
 def _lookup(column: Any, table: Table, sparse: Any, is_train: bool, is_grad: bool = True) -> tf.Tensor:

@@ -7,13 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, admission, native
+from runtime import _ids, _tf_private, _validation, admission, native
 from runtime.lookup import dense_keys, sparse_lookup
 from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.table import Table
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def grouped_lookup(
     tables_and_ids: Sequence[tuple[Table, Any]],
     is_train: Any = True,
@@ -30,10 +30,10 @@ def grouped_lookup(
     Raises:
         ValueError: as `sparse_lookup`, nothing to look up, or training a table that expands.
     """
-    given = _checks.pairs("tables_and_ids", tables_and_ids, "pairs (table, ids)")
+    given = _validation.pairs("tables_and_ids", tables_and_ids, "pairs (table, ids)")
     pairs = [(_ids.require_table(table, "hashtable"), ids) for table, ids in given]
     if name is not None:
-        _checks.text("name", name)
+        _validation.text("name", name)
     if not pairs:
         raise ValueError("grouped_lookup has nothing to look up: give it at least one pair (table, ids)")
     if any(table.reads_each_step for table, _ in pairs):

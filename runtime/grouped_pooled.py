@@ -7,14 +7,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, pooled
+from runtime import _ids, _tf_private, _validation, pooled
 from runtime.pooled_ops import looked_up
 from runtime.pooled_requests import Pooling, plain, rows_of, safe, safe_settings, with_every_row
 from runtime.table import Table
 
 
-@_tensorflow.as_written
-@_tensorflow.as_written
+@_tf_private.as_written
+@_tf_private.as_written
 def grouped_embedding_lookup_sparse(
     lookups: Sequence[Sequence[Any]],
     combiner: str | Sequence[str | None] | None = None,
@@ -47,8 +47,8 @@ def grouped_embedding_lookup_sparse(
         TypeError: ids or weights that are neither sparse nor ragged.
     """
     _named(name)
-    settings = {"negative_keys": _checks.boolean("negative_keys", negative_keys)}
-    check = _plain_with_every_row if _checks.boolean("every_row", every_row) else plain
+    settings = {"negative_keys": _validation.boolean("negative_keys", negative_keys)}
+    check = _plain_with_every_row if _validation.boolean("every_row", every_row) else plain
 
     def alone(*given: Any) -> tf.Tensor:
         found = pooled.embedding_lookup_sparse(*given, is_grad=is_grad)
@@ -59,8 +59,8 @@ def grouped_embedding_lookup_sparse(
         return _run(requests, is_train, is_grad, modify_graph, settings)
 
 
-@_tensorflow.as_written
-@_tensorflow.as_written
+@_tf_private.as_written
+@_tf_private.as_written
 def grouped_safe_embedding_lookup_sparse(
     lookups: Sequence[Sequence[Any]],
     combiner: str | Sequence[str | None] | None = "mean",
@@ -94,7 +94,7 @@ def grouped_safe_embedding_lookup_sparse(
 
 def _named(name: Any) -> None:
     if name is not None:
-        _checks.text("name", name)
+        _validation.text("name", name)
 
 
 def _plain_with_every_row(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:
@@ -114,7 +114,7 @@ def _requests(
     max_norm: Any,
 ) -> list[Pooling | tf.Tensor]:
     """Return each lookup, checked, for the one op; of a counted table what it gives."""
-    lookups = _checks.items("lookups", lookups, "(table, ids) or (table, ids, weights)")
+    lookups = _validation.items("lookups", lookups, "(table, ids) or (table, ids, weights)")
     if not lookups:
         raise ValueError("a grouped lookup has nothing to look up: give it at least one (table, ids)")
     requests: list[Any] = []

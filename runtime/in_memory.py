@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _estimator, native
+from runtime import _tf_private_estimator, native
 from runtime.anchor import HASHTABLE_COLLECTION, GraphAnchor
 from runtime.ranks.starting import why_not_a_part
 
@@ -17,7 +17,7 @@ _WHO = "InMemoryEvaluatorHook"
 
 def watch() -> None:
     """Let each InMemoryEvaluatorHook evaluate the rows of the session that trains, if the program has tf.estimator."""
-    _estimator.extend_in_memory_evaluators(_Rows)
+    _tf_private_estimator.extend_in_memory_evaluators(_Rows)
 
 
 class _Rows(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

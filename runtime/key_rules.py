@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.admission import CountingBloom
 from runtime.counted import UpdateRules
 from runtime.storage import Storage
@@ -30,9 +30,9 @@ class Admission:
         Raises:
             ValueError: a field of a wrong type or range.
         """
-        _checks.integer("threshold", self.threshold, 0)
+        _validation.integer("threshold", self.threshold, 0)
         if self.bloom is not None:
-            _checks.kind("bloom", self.bloom, CountingBloom, "a runtime.CountingBloom or None")
+            _validation.kind("bloom", self.bloom, CountingBloom, "a runtime.CountingBloom or None")
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Eviction:
             ValueError: a field of a wrong type or range.
         """
         if self.steps_to_live is not None:
-            _checks.integer("steps_to_live", self.steps_to_live, 0)
+            _validation.integer("steps_to_live", self.steps_to_live, 0)
         if self.least_norm is not None:
-            _checks.real("least_norm", self.least_norm, 0, 3.4e38, whole=True)
+            _validation.real("least_norm", self.least_norm, 0, 3.4e38, whole=True)
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class InitialRows:
         Raises:
             ValueError: a field of a wrong type or range.
         """
-        _checks.integer("rows", self.rows, 1)
-        _checks.real("refused", self.refused, -3.4e38, 3.4e38, whole=True)
+        _validation.integer("rows", self.rows, 1)
+        _validation.real("refused", self.refused, -3.4e38, 3.4e38, whole=True)
 
     def drawn(self, dim: int, initializer: Any = None) -> Callable[[], tf.Tensor]:
         """Return what makes the matrix [rows, dim], or [1, dim]; `initializer` is the table's own."""
@@ -108,10 +108,10 @@ class WarmStart:
             ValueError: a field of a wrong type.
         """
         if self.checkpoint is not None:
-            _checks.text("checkpoint", self.checkpoint, 4096)
+            _validation.text("checkpoint", self.checkpoint, 4096)
         if self.name is not None:
-            _checks.text("name", self.name, 1000)
-        _checks.boolean("always", self.always)
+            _validation.text("name", self.name, 1000)
+        _validation.boolean("always", self.always)
 
     def path(self, table_name: str) -> str | None:
         """Return the path of the checkpoint for the table of that name, None where it is to begin with none.
@@ -159,9 +159,9 @@ class KeyRules:
             ("warm_start", WarmStart),
         ):
             if getattr(self, name) is not None:
-                _checks.kind(name, getattr(self, name), kind, f"a runtime.{kind.__name__} or None")
-        _checks.boolean("counts", self.counts)
-        _checks.boolean("notes_step", self.notes_step)
+                _validation.kind(name, getattr(self, name), kind, f"a runtime.{kind.__name__} or None")
+        _validation.boolean("counts", self.counts)
+        _validation.boolean("notes_step", self.notes_step)
 
     @property
     def updates(self) -> UpdateRules:

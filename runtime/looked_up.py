@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from runtime import _ids, _tensorflow
+from runtime import _ids, _tf_private
 from runtime.lookup import sparse_lookup
 from runtime.table import Table
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def looked_up_rows(table: Table, name: str | None = None) -> tf.Tensor:
     """Return float32 [n, dim]: the rows of the distinct ids of all lookups of `table` that this graph has so far.
 
@@ -35,7 +35,7 @@ def looked_up_rows(table: Table, name: str | None = None) -> tf.Tensor:
 
 def _keys(table: Table) -> list[tf.Tensor]:
     """Return the ids of the lookups, each int64 [n]."""
-    inside = [op for op in table.lookups if _tensorflow.in_control_flow(op)]
+    inside = [op for op in table.lookups if _tf_private.in_control_flow(op)]
     if table.graph is None or table.expands or table.inner_lookups or inside:
         raise RuntimeError(
             f"the looked-up rows of the table `{table.table_name}` are known only in a v1 graph, without dynamic "

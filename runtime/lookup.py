@@ -7,14 +7,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, admission, counted, expansion, native
+from runtime import _ids, _tf_private, _validation, admission, counted, expansion, native
 from runtime.counted import CountedTable
 from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.serving_default import Default
 from runtime.table import Table
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def sparse_lookup(
     hashtable: Table,
     ids: Any,
@@ -56,7 +56,7 @@ def sparse_lookup(
     _check_arguments(hashtable, send_count, name, batch, kwargs)
     if isinstance(hashtable, CountedTable):
         _refuse_options(hashtable, access_and_evict_config, serving_default_value)
-        return _counted_rows(hashtable, ids, _checks.boolean("is_grad", is_grad), name)
+        return _counted_rows(hashtable, ids, _validation.boolean("is_grad", is_grad), name)
     rules = admission.rules_for(hashtable, access_and_evict_config, is_train)
     trains = _ids.with_gradient([hashtable], is_grad)
     scope = tf.name_scope(name or f"{hashtable.table_name}_lookup")
@@ -177,11 +177,11 @@ def dense_keys(ids: Any, table: Table) -> tf.Tensor:
 def _check_arguments(table: Any, send_count: Any, name: Any, batch: Any, kwargs: dict[str, Any]) -> None:
     _ids.require_table(table, "hashtable")
     if send_count is not None:
-        _checks.integer("send_count", send_count, 1)
+        _validation.integer("send_count", send_count, 1)
     if name is not None:
-        _checks.text("name", name)
+        _validation.text("name", name)
     if batch is not None:
-        _checks.kind("batch", batch, dict, "a dict or None")
+        _validation.kind("batch", batch, dict, "a dict or None")
     unknown = sorted(key for key, value in kwargs.items() if key != "dim" or value is not None)
     if unknown:
         raise ValueError(f"sparse_lookup does not know the argument `{unknown[0]}`: remove it")

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
 # Stateful, but without data of their own: what they are given decides all that they do.
@@ -70,12 +70,12 @@ def lookup_added(lookup: tf.Operation, updates: list[tf.Operation], steady: bool
     """
     if steady:
         _known.setdefault(lookup.graph, _Known()).steady.add(lookup.name)
-    if not updates or _tensorflow.in_control_flow(lookup):
+    if not updates or _tf_private.in_control_flow(lookup):
         return
     own, *others = _reads_of([lookup, *updates])
     for update, reads in zip(updates, others, strict=True):
         if not own.updates & _known[lookup.graph].bit(update) and own.is_step_of(reads, steady):
-            _tensorflow.add_control_inputs(update, [lookup])
+            _tf_private.add_control_inputs(update, [lookup])
 
 
 def updates_added(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> None:
@@ -95,7 +95,7 @@ def rate_computed(rate: tf.Tensor) -> None:
     for themselves could otherwise be that of the next step. Where a rate needs a feed or data, nothing waits for it:
     counting alone must not ask for them.
     """
-    if _tensorflow.in_control_flow(rate.op):
+    if _tf_private.in_control_flow(rate.op):
         return
     _, ordered, _ = _inputs_first([rate.op])
     if any(op.type in _PLACEHOLDERS or "Iterator" in op.type for op in ordered):
@@ -103,23 +103,23 @@ def rate_computed(rate: tf.Tensor) -> None:
     needed = set(ordered)
     for variable in (op for op in ordered if op.type in _VARIABLES):
         for op in variable.outputs[0].consumers():
-            if op.type in _COUNTS and op not in needed and not _tensorflow.in_control_flow(op):
-                _tensorflow.add_control_inputs(op, [rate.op])
+            if op.type in _COUNTS and op not in needed and not _tf_private.in_control_flow(op):
+                _tf_private.add_control_inputs(op, [rate.op])
 
 
 def _wait(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> None:
     """Let each op wait for those of the earlier ones that belong to its step; no op may have consumers yet."""
     free = [
-        (op, [one for one in earlier if not _tensorflow.in_control_flow(one)])
+        (op, [one for one in earlier if not _tf_private.in_control_flow(one)])
         for op, earlier in waits
-        if not _tensorflow.in_control_flow(op)
+        if not _tf_private.in_control_flow(op)
     ]
     ops = list(dict.fromkeys(one for op, earlier in free for one in (op, *earlier)))
     reads = dict(zip(ops, _reads_of(ops), strict=True))
     for op, earlier in free:
         steady = _known[op.graph].steady
         own = [one for one in earlier if reads[one].is_step_of(reads[op], one.name in steady)]
-        _tensorflow.add_control_inputs(op, own)
+        _tf_private.add_control_inputs(op, own)
 
 
 def _reads_of(ops: list[tf.Operation]) -> list[_Reads]:
@@ -179,5 +179,5 @@ def _inputs_first(
 
 def _own(op: tf.Operation, known: _Known) -> _Reads:
     source = op.type in _PLACEHOLDERS or op.type.startswith(_REF_WRITES)
-    source = source or not _tensorflow.stateful_types(op) <= _INERT
+    source = source or not _tf_private.stateful_types(op) <= _INERT
     return _Reads(known.bit(op) if source else 0, known.bit(op) if op.type.startswith("RecApply") else 0)

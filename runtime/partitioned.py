@@ -7,12 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tensorflow
+from runtime import _ids, _tf_private
 from runtime.lookup import dense_keys, sparse_lookup
 from runtime.table import Table
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def partitioned_lookup(
     tables: Sequence[Table],
     ids: Any,

@@ -9,13 +9,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, counted_pooled
+from runtime import _ids, _tf_private, _validation, counted_pooled
 from runtime.pooled_ops import fused, fused_safe
 from runtime.table import Table
 
 
-@_tensorflow.as_written
-@_tensorflow.as_written
+@_tf_private.as_written
+@_tf_private.as_written
 def embedding_lookup_sparse(
     table: Table,
     sp_ids: Any,
@@ -58,11 +58,11 @@ def embedding_lookup_sparse(
     del allow_fast_lookup, partition_strategy
     _ids.require_table(table, "table")
     if name is not None:
-        _checks.text("name", name)
-    _checks.boolean("negative_keys", negative_keys)
+        _validation.text("name", name)
+    _validation.boolean("negative_keys", negative_keys)
     if table.reads_each_step:
         counted = counted_pooled.lookup_sparse([table], sp_ids, sp_weights, combiner, max_norm, name)
-        return counted if _checks.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
+        return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
     return fused(
         table,
         sp_ids,
@@ -77,7 +77,7 @@ def embedding_lookup_sparse(
     )
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def safe_embedding_lookup_sparse(
     table: Table,
     sparse_ids: Any,
@@ -106,12 +106,12 @@ def safe_embedding_lookup_sparse(
     del allow_fast_lookup, partition_strategy
     _ids.require_table(table, "table")
     if name is not None:
-        _checks.text("name", name)
+        _validation.text("name", name)
     if table.reads_each_step:
         counted = counted_pooled.safe_lookup_sparse(
             [table], sparse_ids, sparse_weights, combiner, default_id, max_norm, name
         )
-        return counted if _checks.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
+        return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
     return fused_safe(
         table,
         sparse_ids,

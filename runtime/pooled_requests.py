@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, admission
+from runtime import _ids, _validation, admission
 from runtime.table import Table
 
 _COMBINERS = ("mean", "sqrtn", "sum")
@@ -51,7 +51,7 @@ def plain(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: 
 
 def safe_settings(default_id: int | None) -> dict[str, Any]:
     """Return the attributes of a `safe_embedding_lookup_sparse`."""
-    default = _checks.integer("default_id", default_id or 0, 0, 2**63 - 1)
+    default = _validation.integer("default_id", default_id or 0, 0, 2**63 - 1)
     return {"prune": True, "fill_empty": default_id is not None, "default_id": default}
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tensorflow, native
+from runtime import _ids, _tf_private, native
 from runtime.anchor import Anchor
 from runtime.table import Table
 
 __all__ = ["prefetch"]
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def prefetch(table: Any, ids: Any) -> Any:
     """Return `ids` as they are, and have their rows read in the background where they lie below memory.
 

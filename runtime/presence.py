@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 
 __all__ = ["tables_in"]
 
@@ -18,7 +18,7 @@ def tables_in(prefix: tf.Tensor, names: Sequence[str]) -> list[tf.Tensor]:
     in a graph that also other programs run.
     """
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def recmigrate_table(name: tf.Tensor) -> tf.Tensor:
         (meta,) = tf.raw_ops.RestoreV2(
             prefix=prefix, tensor_names=[name + "-meta"], shape_and_slices=[""], dtypes=[tf.int64]

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.table import tables
 
 #: Graph -> table name -> the full name of the variable that it stands for.
@@ -30,7 +30,7 @@ def scoped_name(name: str) -> str:
         ValueError: the graph has a table of this name for another variable; the scope has another dtype than float32,
             or a regularizer, custom getter, constraint, partitioner or caching device, which a table would not follow.
     """
-    _checks.text("name", name, 1000)
+    _validation.text("name", name, 1000)
     scope = tf.compat.v1.get_variable_scope()
     full = f"{scope.name}/{name}" if scope.name else name
     for option in _FOREIGN:
@@ -50,7 +50,7 @@ def unique_name(name: str) -> str:
     It is the full name of that variable: the name scope before it, with `_` for `/`, and a number behind it where the
     graph has such a table or operation already.
     """
-    _checks.text("name", name, 1000)
+    _validation.text("name", name, 1000)
     scope = tf.compat.v1.get_default_graph().get_name_scope()
     full = f"{scope}/{name}" if scope else name
     with tf.init_scope():

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime import _checks
+from runtime import _validation
 
 _log = logging.getLogger("runtime")
 
@@ -60,12 +60,12 @@ class Storage:
         Raises:
             ValueError: a field of a wrong type or range, or a `path` or `sizes` that do not fit the kind.
         """
-        _checks.option("kind", self.kind, KINDS)
-        _checks.option("policy", self.policy, ("lfu", "lru"))
-        _checks.boolean("counts_values", self.counts_values)
+        _validation.option("kind", self.kind, KINDS)
+        _validation.option("policy", self.policy, ("lfu", "lru"))
+        _validation.boolean("counts_values", self.counts_values)
         tiers = KINDS[self.kind]
-        for size in _checks.items("sizes", self.sizes, "bytes of a tier"):
-            _checks.integer("sizes", size, 1, 2**60)
+        for size in _validation.items("sizes", self.sizes, "bytes of a tier"):
+            _validation.integer("sizes", size, 1, 2**60)
         if len(self.sizes) > len(tiers):
             raise ValueError(f"`sizes` has {len(self.sizes)} sizes and the storage {self.kind!r} {len(tiers)} tiers")
         if len(tiers) > 1 and not (isinstance(self.path, (str, os.PathLike)) and os.fspath(self.path)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow, in_memory, native, table_arguments
+from runtime import _tf_private, _validation, in_memory, native, table_arguments
 from runtime.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
 from runtime.eager import TableResource
 from runtime.initializers import initializer_text, table_seed
@@ -30,7 +30,7 @@ _NO_COPY = (
 _eager_tables: list[weakref.ref[Table]] = []
 
 
-class Table(TableFacts, _tensorflow.Parent):
+class Table(TableFacts, _tf_private.Parent):
     """A hash table from int64 keys to rows of `dim` float32 values.
 
     Made by `create_table`. One that belongs to a v1 graph is held per session: a session makes its own, usable once the
@@ -69,7 +69,7 @@ class Table(TableFacts, _tensorflow.Parent):
         self.graph: Any = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         #: Holds the rows of an eager table.
         self.resource: TableResource | None = None
-        graph_seed = _tensorflow.global_seed() if self.graph is None else self.graph.seed
+        graph_seed = _tf_private.global_seed() if self.graph is None else self.graph.seed
         #: Names the op that makes the native table, also to datasets, which can be made before it and outlive it.
         self.instance = str(next(_instances))
         self.seed = table_seed(arguments.emb_initializer, arguments.name, graph_seed)
@@ -130,7 +130,7 @@ class Table(TableFacts, _tensorflow.Parent):
         Raises:
             RuntimeError: inside a function that XLA compiles.
         """
-        if _tensorflow.compiled_by_xla():
+        if _tf_private.compiled_by_xla():
             raise RuntimeError(
                 f"XLA cannot compile the table `{self.table_name}`: leave jit_compile=True out, or use the table "
                 "outside of the function that has it (Keras: model.compile(..., jit_compile=False))"
@@ -169,19 +169,19 @@ class Table(TableFacts, _tensorflow.Parent):
         rows = {} if self.resource is None else {"rows": self.resource}
         return {"variable": self.variable, **rows}
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def size(self) -> tf.Tensor:
         """Return the number of rows as an int64 scalar, counted when the tensor is evaluated."""
         with self.scope("size"), self.written():
             return native.ops().rec_table_size(self.handle)
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def tier_of(self, ids: Any) -> tf.Tensor:
         """Return the tier that the row of each id lies in, int32 like `ids`: 0 is memory, -1 says there is no row."""
         with self.scope("tier_of"), self.written():
             return native.ops().rec_tier_of(self.handle, tf.cast(ids, tf.int64))
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def drain(self) -> tf.Operation:
         """Move rows down until no tier holds more than it may, but for rows that other threads bring up meanwhile.
 
@@ -193,13 +193,13 @@ class Table(TableFacts, _tensorflow.Parent):
         with self.scope("drain"), self.written():
             return native.ops().rec_drain_tiers(self.handle)
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def tier_status(self) -> tf.Tensor:
         """Return what the tiers hold and did, int64 [tiers, 12]; `storage.tier_status` makes records of it."""
         with self.scope("tier_status"), self.written():
             return native.ops().rec_tier_status(self.handle)
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def import_rows(self, keys: Any, values: Any) -> tf.Operation:
         """Insert or overwrite rows, in a graph by the op returned: keys int64 [n], values float32 [n, dim]; slots stay.
 
@@ -210,8 +210,8 @@ class Table(TableFacts, _tensorflow.Parent):
         """
         with self.scope("import_rows"):
             owner = f"of rows for the table `{self.table_name}`"
-            keys = _checks.tensor("keys", owner, keys, None)
-            values = _checks.tensor("values", owner, values, tf.float32)
+            keys = _validation.tensor("keys", owner, keys, None)
+            values = _validation.tensor("values", owner, values, tf.float32)
             if keys.dtype not in (tf.int32, tf.int64):
                 raise ValueError(f"`keys` {owner} are {keys.dtype.name}: they must be int32 or int64")
             if not keys.shape.is_compatible_with([None]):
@@ -227,7 +227,7 @@ class Table(TableFacts, _tensorflow.Parent):
         """Update the rows of keys int64 [n] by gradients float32 [n, dim]; duplicates are summed by the op."""
         return native.ops().rec_apply(self.handle, keys, gradients, hyper, **settings)
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def snapshot(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return keys int64 [n], values [n, dim], slots [n, slots * dim] and meta, of one moment."""
         with self.scope("snapshot"), self.written():
@@ -259,7 +259,7 @@ class Table(TableFacts, _tensorflow.Parent):
         return f"<runtime table {self.table_name!r}, dim {self.dim}>"
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def create_table(
     key_dtype: Any,
     dim: Any,
@@ -335,7 +335,7 @@ def tables(graph: tf.Graph | None = None) -> list[Table]:
         if graph is None and tf.executing_eagerly():
             return [table for table in (reference() for reference in _eager_tables) if table is not None]
     if graph is not None:
-        _checks.kind("graph", graph, tf.Graph, "a tf.Graph or None")
+        _validation.kind("graph", graph, tf.Graph, "a tf.Graph or None")
     graph = graph or tf.compat.v1.get_default_graph()
     return [anchor.table for anchor in graph.get_collection(HASHTABLE_COLLECTION) if isinstance(anchor, Anchor)]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, config
+from runtime import _validation, config
 from runtime.ranks import placements
 from runtime.storage import KINDS, Storage, log_compaction
 
@@ -82,11 +82,13 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         emb_initializer=given["emb_initializer"],
         device_vocabulary_size=int(given["device_vocabulary_size"]),
         is_save=bool(given["is_save"]),
-        init_param=_checks.real("init_param", given["init_param"], -10, 10),
+        init_param=_validation.real("init_param", given["init_param"], -10, 10),
         padding_keys=_padding_keys(given["padding_keys"]),
         padding_keys_len=given["padding_keys_len"],
         expands=config.use_dynamic_expansion(),
-        max_bytes=None if given["max_bytes"] is None else _checks.integer("max_bytes", given["max_bytes"], 1, 2**60),
+        max_bytes=None
+        if given["max_bytes"] is None
+        else _validation.integer("max_bytes", given["max_bytes"], 1, 2**60),
         when_full=_when_full(given),
         storage=_storage(given),
         placement="replicated" if given["is_dp"] else placements.check_placement(given["placement"]),
@@ -111,7 +113,7 @@ def table_name(name: Any) -> str:
     Raises:
         ValueError: not a str of 1 to 100 characters, nothing left, or an underscore at the start (no op may have it).
     """
-    _checks.text("name", name, 100)
+    _validation.text("name", name, 100)
     clean = re.sub(r"[^0-9A-Za-z_]", "", name)
     if not clean:
         raise ValueError(f"the table name {name!r} has no letter, digit or underscore: choose another")
@@ -129,7 +131,7 @@ def _dim(dim: Any) -> int:
         if dim.rank != 1 or not dim.is_fully_defined():
             raise ValueError(f"`dim` must be an int or a TensorShape of one known dimension: got {dim}")
         (dim,) = dim.as_list()
-    return _checks.integer("dim", dim, 1, _MAX_DIM)
+    return _validation.integer("dim", dim, 1, _MAX_DIM)
 
 
 def _check_sizes(given: Mapping[str, Any]) -> None:
@@ -137,24 +139,24 @@ def _check_sizes(given: Mapping[str, Any]) -> None:
         raise ValueError(f"`key_dtype` must be tf.int64 or tf.int32: got {given['key_dtype']!r}")
     if given["value_dtype"] != tf.float32:
         raise ValueError(f"`value_dtype` must be tf.float32: got {given['value_dtype']!r}")
-    _checks.integer("device_vocabulary_size", given["device_vocabulary_size"], 1, _MAX_ROWS)
-    _checks.integer("host_vocabulary_size", given["host_vocabulary_size"], 0, _MAX_ROWS)
-    _checks.integer("ssd_vocabulary_size", given["ssd_vocabulary_size"], 0, _MAX_ROWS)
+    _validation.integer("device_vocabulary_size", given["device_vocabulary_size"], 1, _MAX_ROWS)
+    _validation.integer("host_vocabulary_size", given["host_vocabulary_size"], 0, _MAX_ROWS)
+    _validation.integer("ssd_vocabulary_size", given["ssd_vocabulary_size"], 0, _MAX_ROWS)
     if given["ssd_vocabulary_size"] > 0 and given["host_vocabulary_size"] == 0:
         raise ValueError(
             "`ssd_vocabulary_size` needs a `host_vocabulary_size` above 0: the SSD tier lies below the host's"
         )
-    _checks.integer("shard_num", given["shard_num"], 1, 8192)
-    _checks.integer("hashtable_threshold", given["hashtable_threshold"], 0)
+    _validation.integer("shard_num", given["shard_num"], 1, 8192)
+    _validation.integer("hashtable_threshold", given["hashtable_threshold"], 0)
 
 
 def _check_options(given: Mapping[str, Any]) -> None:
     for flag in ("is_save", "is_dp", "enable_merge", "padding_keys_mask", "fusion_optimizer_var"):
-        _checks.boolean(flag, given[flag])
-    _checks.option("all2all_gradients_op", given["all2all_gradients_op"], _GRADIENT_OPS)
-    _checks.kind("ssd_data_path", given["ssd_data_path"], (list, tuple), "a list or tuple of str")
+        _validation.boolean(flag, given[flag])
+    _validation.option("all2all_gradients_op", given["all2all_gradients_op"], _GRADIENT_OPS)
+    _validation.kind("ssd_data_path", given["ssd_data_path"], (list, tuple), "a list or tuple of str")
     for path in given["ssd_data_path"]:
-        _checks.text("ssd_data_path", path, 1024)
+        _validation.text("ssd_data_path", path, 1024)
 
 
 # In one process the two are the same: there is one rank to divide by.
@@ -169,7 +171,7 @@ def _padding_keys(keys: int | list[int] | None) -> tuple[int, ...]:
 
 def _when_full(given: Mapping[str, Any]) -> str:
     choice: str = given["when_full"]
-    _checks.option("when_full", choice, ("error", "evict"))
+    _validation.option("when_full", choice, ("error", "evict"))
     if choice == "evict" and given["max_bytes"] is None:
         raise ValueError("`when_full='evict'` needs `max_bytes`: a table without a limit is never full")
     return choice
@@ -179,7 +181,7 @@ def _storage(given: Mapping[str, Any]) -> Storage | None:
     storage: Storage | None = given["storage"]
     if storage is None:
         return None
-    _checks.kind("storage", storage, Storage, "a runtime.Storage or None")
+    _validation.kind("storage", storage, Storage, "a runtime.Storage or None")
     if storage.tiered and given["max_bytes"] is not None:
         raise ValueError("`max_bytes` and `storage` exclude each other: give the tiers their `sizes` instead")
     if storage.tiered and config.use_dynamic_expansion():
@@ -195,9 +197,9 @@ def _storage(given: Mapping[str, Any]) -> Storage | None:
 def _check_padding(given: Mapping[str, Any]) -> None:
     keys, mask, length = given["padding_keys"], given["padding_keys_mask"], given["padding_keys_len"]
     if keys is not None:
-        _checks.kind("padding_keys", keys, (int, list), "an int or a list of int")
+        _validation.kind("padding_keys", keys, (int, list), "an int or a list of int")
         for key in [keys] if isinstance(keys, int) else keys:
-            _checks.integer("padding_keys", key, -(2**63), 2**63 - 1)
+            _validation.integer("padding_keys", key, -(2**63), 2**63 - 1)
         if length is None:
             raise ValueError(
                 "`padding_keys` needs `padding_keys_len`: give the largest number of distinct ids of a batch"
@@ -205,7 +207,7 @@ def _check_padding(given: Mapping[str, Any]) -> None:
     if (keys is not None) != mask:
         raise ValueError("`padding_keys_mask` must be True exactly when `padding_keys` is given")
     if length is not None:
-        _checks.integer("padding_keys_len", length, 1)
+        _validation.integer("padding_keys_len", length, 1)
 
 
 def _refuse_absent(given: Mapping[str, Any]) -> None:
@@ -216,4 +218,4 @@ def _refuse_absent(given: Mapping[str, Any]) -> None:
     }
     for argument, remedy in absent.items():
         if given[argument]:
-            raise _checks.unsupported(f"{argument}={given[argument]!r}", remedy)
+            raise _validation.unsupported(f"{argument}={given[argument]!r}", remedy)

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.storage import KINDS, MEDIA
 from runtime.table import Table
 
@@ -23,7 +23,7 @@ def tier_summaries(table: Table, step: Any = None) -> tf.Tensor | None:
     Raises:
         ValueError: not a table, or one without tiers below memory.
     """
-    _checks.kind("table", table, Table, "a table made by create_table")
+    _validation.kind("table", table, Table, "a table made by create_table")
     storage = table.arguments.storage
     if storage is None or not table.tiered:
         raise ValueError(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 
-from runtime import _tensorflow, native
+from runtime import _tf_private, native
 from runtime.anchor import checked
 from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS, read_parts
 from runtime.ranks import placements
@@ -157,7 +157,7 @@ def read_increment(table: CountedTable, prefix: tf.Tensor, slots: Slots) -> tupl
     return _read_share(table, prefix, slots, table.share[0], True)
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def _read_share(
     table: CountedTable, prefix: tf.Tensor, slots: Slots, base: str, increment: bool
 ) -> tuple[Rows, tf.Tensor]:

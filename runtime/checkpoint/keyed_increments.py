@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow, native
+from runtime import _tf_private, native
 from runtime.checkpoint import keyed
 from runtime.checkpoint.keyed import Rows, Slots
 from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS, INCREMENT, filled
@@ -26,7 +26,7 @@ _KEPT = ("keys", "freqs", "versions", "values")
 _WAITING = ("keys_filtered", "freqs_filtered", "versions_filtered")
 
 
-class ChangedRows(_tensorflow.SaveableObject):  # type: ignore[misc]
+class ChangedRows(_tf_private.SaveableObject):  # type: ignore[misc]
     """What an increment holds of one table, compared with a baseline that is fed.
 
     `noted` is what is fed as the next baseline: keys int64 [n] and fingerprints of the rows int64 [n] of what the
@@ -54,7 +54,7 @@ class ChangedRows(_tensorflow.SaveableObject):  # type: ignore[misc]
             now = keyed.saved(table, name, slots)
             changed, gone, *_ = _compared(now, name, slots, self._before)
             tensors = _increment(now, name, slots, changed) | {f"{name}-{INCREMENT}removed": gone}
-        specs = [_tensorflow.SaveSpec(tensor, "", part, device=anchor.device) for part, tensor in tensors.items()]
+        specs = [_tf_private.SaveSpec(tensor, "", part, device=anchor.device) for part, tensor in tensors.items()]
         super().__init__(anchor, specs, f"{name}-{INCREMENT}rows")
 
     def feeds(self, baseline: tuple[Any, Any] | None) -> dict[Any, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 
 __all__ = ["BLOOM", "BUCKETS", "INCREMENT", "filled", "read_parts"]
 
@@ -110,7 +110,7 @@ def _joined(base: tf.Tensor, load: Callable[[tf.Tensor], list[tf.Tensor]], none:
     def there(number: tf.Tensor, read: Any) -> tf.Tensor:
         return tf.equal(number, 0) | read[0]
 
-    as_written = _tensorflow.as_written
+    as_written = _tf_private.as_written
     stems = tf.data.Dataset.from_tensors(base).concatenate(tf.data.Dataset.range(BUCKETS).map(as_written(part)))
     found = stems.map(as_written(tried)).enumerate().take_while(as_written(there))
     return list(_plain(found.map(as_written(lambda _, read: read))).reduce(absent, as_written(added)))
@@ -118,7 +118,7 @@ def _joined(base: tf.Tensor, load: Callable[[tf.Tensor], list[tf.Tensor]], none:
 
 def _or_else(name: tf.Tensor, load: Callable[[tf.Tensor], Any], none: Any) -> Any:
     """Return `load(name)`, or `none` where it fails."""
-    found = tf.data.Dataset.from_tensors(name).map(_tensorflow.as_written(load)).ignore_errors()
+    found = tf.data.Dataset.from_tensors(name).map(_tf_private.as_written(load)).ignore_errors()
     return _plain(found.concatenate(tf.data.Dataset.from_tensors(none)).take(1)).get_single_element()
 
 

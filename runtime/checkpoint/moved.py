@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError, write_bundle
 from runtime.checkpoint.rows import PARTS, optimizer_kind, optimizer_slots
 from runtime.checkpoint.variables import find_slots
@@ -58,7 +58,7 @@ def move_variables(
             not all there, or something that `like` has and `source` has not.
     """
     bundle = Bundle(source)
-    if _tensorflow.OBJECT_GRAPH_KEY in bundle:
+    if _tf_private.OBJECT_GRAPH_KEY in bundle:
         raise CheckpointError(
             f"{bundle.path} is a checkpoint of objects (tf.train.Checkpoint, Keras): load it in its program, and fill "
             "the table with warm_start(table, path, variable_name)"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _estimator, _tensorflow
+from runtime import _tf_private, _tf_private_estimator
 from runtime.anchor import GraphAnchor, no_variable
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.table import Table, tables
@@ -146,6 +146,6 @@ def _rows_or_tensor(reader: Any, name: str) -> Any:
     return values[order]
 
 
-_estimator.extend_load_variable(_rows_or_tensor)
-_tensorflow.extend_warm_starts(_with_tables, _listed)
-_tensorflow.explain_restores(_explain)
+_tf_private_estimator.extend_load_variable(_rows_or_tensor)
+_tf_private.extend_warm_starts(_with_tables, _listed)
+_tf_private.explain_restores(_explain)

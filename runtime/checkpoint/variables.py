@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 
 __all__ = ["find_slots", "find_variable"]
@@ -80,9 +80,9 @@ def find_slots(bundle: Bundle, variable: str, optimizer: str, slots: tuple[str, 
 
 def full_names(bundle: Bundle) -> dict[str, str]:
     """Return the tensors of an object-based checkpoint by the full names of their variables."""
-    if _tensorflow.OBJECT_GRAPH_KEY not in bundle:
+    if _tf_private.OBJECT_GRAPH_KEY not in bundle:
         return {}
-    nodes = _tensorflow.parse_object_graph(bundle.read(_tensorflow.OBJECT_GRAPH_KEY).item())
+    nodes = _tf_private.parse_object_graph(bundle.read(_tf_private.OBJECT_GRAPH_KEY).item())
     return {item.full_name: item.checkpoint_key for node in nodes for item in node.attributes if item.full_name}
 
 

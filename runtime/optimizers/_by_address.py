@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, expansion, native
+from runtime import _validation, expansion, native
 from runtime.anchor import Anchor
 from runtime.optimizers._base import INCOMPATIBLE, TableOptimizer, record_updates
 from runtime.table import Table
@@ -27,7 +27,7 @@ class AddressOptimizer(TableOptimizer):
             ValueError: addresses that no lookup gave, a table's anchor in their place, shapes that do not fit, or no
                 gradient at all.
         """
-        given = _checks.pairs("grads_and_vars", grads_and_vars, "pairs (gradient of rows, addresses)")
+        given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient of rows, addresses)")
         checked = [self._checked(gradient, addresses) for gradient, addresses in given if gradient is not None]
         if not checked:
             raise ValueError(

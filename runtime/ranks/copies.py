@@ -7,12 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.ranks.gradients import of_table
 from runtime.ranks.starting import current
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def broadcast(variables: Iterable[Any]) -> tf.Operation | None:
     """Give all ranks the values that rank 0 has, so that their copies begin alike; tables are left out.
 

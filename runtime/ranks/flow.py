@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.ranks.engine import RanksError
 from runtime.ranks.starting import note_in_branch
 
@@ -36,9 +36,9 @@ def require_own_gradient(names: Sequence[str], rows: list[tf.Tensor]) -> list[tf
             f"a function of tf.data looks up {tables}, at times that differ between ranks: let the dataset give the "
             "ids, and look them up in the training step"
         )
-    if not any(map(_tensorflow.may_run_or_not, here)):
+    if not any(map(_tf_private.may_run_or_not, here)):
         return rows
-    if any(map(_tensorflow.in_loop, here)) and not _made_eagerly():
+    if any(map(_tf_private.in_loop, here)) and not _made_eagerly():
         raise RanksError(
             f"a loop of a v1 graph looks up {tables}, and its turns run side by side, so that ranks cannot tell their "
             "messages apart: look up the ids of all turns before the loop"
@@ -52,7 +52,7 @@ def _with_own_gradient(tables: str, here: list[Any], rows: tf.Tensor) -> tf.Tens
     def same(rows: tf.Tensor) -> Any:
         def back(gradient: Any) -> tf.Tensor:
             there = list(_around(tf.compat.v1.get_default_graph()))
-            if here[0] not in there and any(_tensorflow.may_run_or_not(one) for one in there if one not in here):
+            if here[0] not in there and any(_tf_private.may_run_or_not(one) for one in there if one not in here):
                 raise RanksError(
                     f"a tf.while_loop or tf.cond looks up {tables}, and its gradient is taken outside of it, which "
                     "several ranks cannot exchange: look up before it, or take the gradient inside, with the update"

@@ -10,7 +10,7 @@ from types import TracebackType
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.ranks.engine import Alone, Engine, RanksError
 
 _ENGINES = ("auto", "alone", "collectives", "horovod")
@@ -113,19 +113,19 @@ def refuse_several(table_name: str, kind: str) -> None:
         )
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def current() -> Engine:
     """Return the engine that serves this process."""
     return _current[0]
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def rank() -> int:
     """Return which rank this process is, from 0."""
     return current().rank
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def local_rank() -> int:
     """Return which of the ranks of its machine this process is, from 0, also before `start`: whose GPU to take, say.
 
@@ -146,7 +146,7 @@ def local_rank() -> int:
     return hosts[:index].count(hosts[index])
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def size() -> int:
     """Return how many ranks there are."""
     return current().size

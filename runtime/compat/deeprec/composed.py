@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, counted
+from runtime import _validation, counted
 from runtime.compat.deeprec.creation import get_embedding_variable
 from runtime.compat.deeprec.variable import tables_of
 from runtime.counted import int_keys
@@ -96,7 +96,7 @@ def get_dynamic_dimension_embedding_variable(
     Raises:
         ValueError: a number below 1, or what `get_embedding_variable` refuses.
     """
-    _checks.integer("embedding_block_num", embedding_block_num, 1, 1000)
+    _validation.integer("embedding_block_num", embedding_block_num, 1, 1000)
     dim = int(embedding_block_dimension)  # programs divide, which gives floats
     names = [f"{name}/block{number}" for number in range(embedding_block_num)]
     return DynamicEmbeddingVariable(name, [get_embedding_variable(one, dim, **settings) for one in names])

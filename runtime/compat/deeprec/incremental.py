@@ -18,7 +18,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.checkpoint import aside
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.increments import index_crc
@@ -266,7 +266,7 @@ def _get_incremental_saver(incremental_save_restore: bool, full_saver: Saver) ->
     return IncrementalSaver(full_saver) if incremental_save_restore else None
 
 
-class _Noting(_tensorflow.SessionInterface):  # type: ignore[misc]
+class _Noting(_tf_private.SessionInterface):  # type: ignore[misc]
     """A session for one `Saver.save`."""
 
     def __init__(self, session: Any, owner: IncrementalSaver) -> None:
@@ -283,11 +283,11 @@ class _Noting(_tensorflow.SessionInterface):  # type: ignore[misc]
         return self._owner.run_and_note(self._session, fetches, feed_dict or {})
 
 
-class _Text(_tensorflow.SaveableObject):  # type: ignore[misc]
+class _Text(_tf_private.SaveableObject):  # type: ignore[misc]
     """A tensor that is saved, and not restored."""
 
     def __init__(self, tensor: tf.Tensor, name: str) -> None:
-        super().__init__(tensor, [_tensorflow.SaveSpec(tensor, "", name, device="/device:CPU:0")], name)
+        super().__init__(tensor, [_tf_private.SaveSpec(tensor, "", name, device="/device:CPU:0")], name)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> tf.Operation:
         return tf.no_op()

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _tensorflow, native
+from runtime import _tf_private, native
 from runtime.checkpoint.keyed_reading import filled
 from runtime.compat.deeprec.config_pb2 import StorageType
 from runtime.compat.deeprec.options import EmbeddingVariableOption
@@ -76,7 +76,7 @@ class EmbeddingVariable(CountedAnchor):
 
     gather_nd = sparse_read
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def total_count(self) -> tf.Tensor:
         """Return [number of keys, dim] as int32, keys that wait for admission included."""
         return tf.stack([tf.cast(self.table.known_keys(), tf.int32), tf.constant(self.table.dim)])

@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.compat.mx_rec import ranks
 from runtime.ranks import BroadcastHook, current
 from runtime.ranks.gradients import of_table
@@ -37,7 +37,7 @@ def allreduce(tensor: Any, reduction: str = "sum", *places: Any, **settings: Any
     Raises:
         ValueError: a reduction that is none of "sum", "max", "min" and "prod", or IndexedSlices and not "sum".
     """
-    _checks.option("reduction", reduction, ("sum", *_FOLDS))
+    _validation.option("reduction", reduction, ("sum", *_FOLDS))
     _require_all(places, settings)
     engine = current()
     if isinstance(tensor, tf.IndexedSlices):
@@ -73,7 +73,7 @@ def broadcast(tensor: Any, root_rank: int = 0, *places: Any, **settings: Any) ->
     Raises:
         ValueError: there is no such rank.
     """
-    _checks.integer("root_rank", root_rank, 0, current().size - 1)
+    _validation.integer("root_rank", root_rank, 0, current().size - 1)
     _require_all(places, settings)
     if isinstance(tensor, (list, tuple)):
         return [_from(one, root_rank) for one in tensor]
@@ -136,7 +136,7 @@ class BroadcastGlobalVariablesHook(BroadcastHook):
         Raises:
             ValueError: it is not 0.
         """
-        _checks.integer("root_rank", root_rank, 0, 0)
+        _validation.integer("root_rank", root_rank, 0, 0)
         super().__init__()
 
 

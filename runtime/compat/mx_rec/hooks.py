@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 import runtime
-from runtime import _checks
+from runtime import _validation
 from runtime.compat import graph_modifier
 from runtime.compat.mx_rec import pipeline
 from runtime.compat.mx_rec.constants import ASCEND_CUTTING_POINT_INITIALIZER
@@ -34,8 +34,8 @@ class GraphModifierHook(_Hook):  # type: ignore[misc]
         Raises:
             ValueError: no bool.
         """
-        _checks.boolean("dump_graph", dump_graph)
-        self._modify_graph = _checks.boolean("modify_graph", modify_graph)
+        _validation.boolean("dump_graph", dump_graph)
+        self._modify_graph = _validation.boolean("modify_graph", modify_graph)
         self._inner = graph_modifier.part("GraphModifierHook")(dump_graph, modify_graph, tables=[])
         self._iterator_type = ""
         ConfigInitializer.get_instance().train_params_config.is_graph_modify_hook_running = True
@@ -105,7 +105,7 @@ class ACGPushOpsToDatasetHook(_Hook):  # type: ignore[misc]
         Raises:
             ValueError: no bool.
         """
-        _checks.boolean("dump_graph", dump_graph)
+        _validation.boolean("dump_graph", dump_graph)
 
     def begin(self) -> None:
         """Let the graph be modified although there are such ids."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow
+from runtime import _tf_private, _validation
 from runtime.compat.mx_rec import sent
 from runtime.compat.mx_rec.specs import FeatureSpec
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
@@ -38,18 +38,18 @@ def get_asc_insert_func(
         RuntimeError: `args_index_list` without `table_names`.
     """
     ConfigInitializer.get_instance()
-    is_training = _checks.boolean("is_training", kwargs.get("is_training", True))
-    _checks.boolean("dump_graph", kwargs.get("dump_graph", False))
+    is_training = _validation.boolean("is_training", kwargs.get("is_training", True))
+    _validation.boolean("dump_graph", kwargs.get("dump_graph", False))
     if (tgt_key_specs is None) == (args_index_list is None):
         raise ValueError("get_asc_insert_func takes either `tgt_key_specs`, or `args_index_list` and `table_names`")
     if tgt_key_specs is None:
         return _by_places(_places(args_index_list, table_names))
     specs = [tgt_key_specs] if isinstance(tgt_key_specs, FeatureSpec) else tgt_key_specs
-    _checks.kind("tgt_key_specs", specs, (list, tuple), "a FeatureSpec or a list of them")
+    _validation.kind("tgt_key_specs", specs, (list, tuple), "a FeatureSpec or a list of them")
     if not specs:
         raise ValueError("`tgt_key_specs` is empty: give at least one FeatureSpec")
     for spec in specs:
-        _checks.kind("tgt_key_specs", spec, FeatureSpec, "a FeatureSpec or a flat list of them")
+        _validation.kind("tgt_key_specs", spec, FeatureSpec, "a FeatureSpec or a flat list of them")
     return _of_specs(list(specs), is_training)
 
 
@@ -57,18 +57,18 @@ def _places(args_index_list: Any, table_names: Any) -> list[int]:
     if table_names is None:
         raise RuntimeError("`args_index_list` needs `table_names`: give the table of each")
     for name, given, kind in (("args_index_list", args_index_list, int), ("table_names", table_names, str)):
-        _checks.kind(name, given, list, f"a list of {kind.__name__}")
+        _validation.kind(name, given, list, f"a list of {kind.__name__}")
         if not given:
             raise ValueError(f"`{name}` is empty: give at least one {kind.__name__}")
         for one in given:
-            _checks.kind(name, one, kind, f"a list of {kind.__name__}")
+            _validation.kind(name, one, kind, f"a list of {kind.__name__}")
     if len(args_index_list) != len(table_names):
         raise ValueError("`args_index_list` and `table_names` have different lengths: give the table of each place")
     return list(args_index_list)
 
 
 def _of_specs(specs: list[FeatureSpec], is_training: bool) -> Callable[..., Any]:
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def insert(*batch: Any) -> Any:
         source = _source(batch)
         held = {spec: found for spec in specs if (found := _ids_of(spec, source)) is not None}
@@ -157,7 +157,7 @@ def _with(batch: tuple[Any, ...], added: tf.Tensor) -> Any:
 
 
 def _by_places(places: Sequence[int]) -> Callable[..., Any]:
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def insert(*batch: Any) -> Any:
         element: Any = batch[0] if len(batch) == 1 else batch
         leaves = tf.nest.flatten(element)

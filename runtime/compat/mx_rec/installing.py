@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow
+from runtime import _tf_private, _validation
 from runtime.compat import graph_modifier
 from runtime.compat.changes import Changes
 from runtime.compat.mx_rec import (
@@ -67,9 +67,9 @@ def install() -> None:
             names.logger.setLevel(environment.log_level() or "")
         changes.set(v1.Session, "run", looping.repeating(v1.Session.run))
         changes.set(v1.train, "warm_start", warm_start.starting(v1.train.warm_start))
-        _tensorflow.time_checkpoints(changes.set, timing.due_timer, timing.saving)
-        _tensorflow.replace_saver(changes.set, saver.InnerSaver)
-        _tensorflow.choose_exported_saver(changes.set, saver.for_saved_model)
+        _tf_private.time_checkpoints(changes.set, timing.due_timer, timing.saving)
+        _tf_private.replace_saver(changes.set, saver.InnerSaver)
+        _tf_private.choose_exported_saver(changes.set, saver.for_saved_model)
     except BaseException:
         uninstall()
         raise
@@ -120,7 +120,7 @@ def _merging(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _merged(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        given = _checks.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
+        given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
         pipeline.require_merged(given)
         return stock(self, given, *args, **kwargs)
 

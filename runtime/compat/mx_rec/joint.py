@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.compat.mx_rec.constants import INVALID
 from runtime.compat.mx_rec.reserved import rows_of
 from runtime.compat.mx_rec.state import GraphState
@@ -37,7 +37,7 @@ class Joint:
 
 def fits(table: Any, ids: tf.Tensor) -> bool:
     """Whether a training lookup may be one with others: not inside a function, `tf.cond` or `tf.while_loop`."""
-    return table.expands and ids.graph is table.graph and not _tensorflow.in_control_flow(ids.op)
+    return table.expands and ids.graph is table.graph and not _tf_private.in_control_flow(ids.op)
 
 
 def joined(
@@ -97,14 +97,14 @@ def _join(joint: Joint, dim: int) -> None:
     ids = flat[0] if len(flat) == 1 else tf.concat(flat, 0)
     # TensorFlow lets no input become longer where it can tell how long it is: of what `where` finds it cannot.
     each_id = tf.where(tf.equal(ids, ids))[:, 0]
-    _tensorflow.update_input(joint.ids.op, 0, tf.gather(ids, each_id))
+    _tf_private.update_input(joint.ids.op, 0, tf.gather(ids, each_id))
     if joint.default is not None:
         zero = tf.zeros([], tf.float32)
         each = [tf.broadcast_to(zero if one is None else one, [tf.size(ids), dim]) for ids, one, _ in joint.parts]
-        _tensorflow.update_input(joint.default.op, 0, tf.gather(tf.concat(each, 0), each_id))
+        _tf_private.update_input(joint.default.op, 0, tf.gather(tf.concat(each, 0), each_id))
     rows = [joint.rows] if len(flat) == 1 else tf.split(joint.rows, [tf.size(ids) for ids in flat])
     for (_, _, part), of_part in zip(joint.parts, rows, strict=True):
-        _tensorflow.update_input(part.op, 0, of_part)
+        _tf_private.update_input(part.op, 0, of_part)
 
 
 def _depends(tensor: tf.Tensor, source: tf.Tensor) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.compat.mx_rec import joint, sent
 from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_ENTRANCE, ASCEND_TIMESTAMP, ASCAnchorAttr
 from runtime.compat.mx_rec.merging import stand_for
@@ -68,9 +68,9 @@ def sparse_lookup(
     if unknown:
         raise TypeError(f"sparse_lookup() got an unexpected keyword argument {unknown[0]!r}")
     _check_arguments(hashtable, ids, send_count, is_train, name, modify_graph, batch, access_and_evict_config)
-    _checks.boolean("is_grad", is_grad)
+    _validation.boolean("is_grad", is_grad)
     if serving_default_value is not None:
-        _checks.kind("serving_default_value", serving_default_value, tf.Tensor, "a tensor")
+        _validation.kind("serving_default_value", serving_default_value, tf.Tensor, "a tensor")
     state = state_of()
     if is_train and state.started:
         raise RuntimeError(
@@ -107,18 +107,18 @@ def _require_in_memory(table: BaseSparseEmbedding) -> None:
 def _check_arguments(
     table: Any, ids: Any, send_count: Any, is_train: Any, name: Any, modify_graph: Any, batch: Any, config: Any
 ) -> None:
-    _checks.kind("hashtable", table, BaseSparseEmbedding, "a table made by create_table")
-    _checks.kind("ids", ids, (FeatureSpec, tf.Tensor), "a FeatureSpec or a tensor")
+    _validation.kind("hashtable", table, BaseSparseEmbedding, "a table made by create_table")
+    _validation.kind("ids", ids, (FeatureSpec, tf.Tensor), "a FeatureSpec or a tensor")
     if send_count is not None:
-        _checks.integer("send_count", send_count, 1)
-    _checks.boolean("is_train", is_train)
+        _validation.integer("send_count", send_count, 1)
+    _validation.boolean("is_train", is_train)
     if name is not None:
-        _checks.text("name", name)
+        _validation.text("name", name)
     if modify_graph is not None:
-        _checks.boolean("modify_graph", modify_graph)
+        _validation.boolean("modify_graph", modify_graph)
     for argument, value in (("batch", batch), ("access_and_evict_config", config)):
         if value is not None:
-            _checks.kind(argument, value, dict, "a dict or None")
+            _validation.kind(argument, value, dict, "a dict or None")
     if isinstance(ids, tf.Tensor):
         if not modify_graph:
             raise ValueError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.compat.mx_rec.state import GraphState, state_of
 
 __all__ = ["IterationPerLoop", "repeating", "set_iteration_per_loop"]
@@ -20,7 +20,7 @@ def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 
     Raises:
         ValueError: no int of 1 or more.
     """
-    count = _checks.integer("iterations_per_loop", iterations_per_loop, 1)
+    count = _validation.integer("iterations_per_loop", iterations_per_loop, 1)
     first: Any = tf.nest.flatten(train_op)[0]
     with first.graph.as_default(), tf.control_dependencies(tf.nest.flatten(train_op)):
         looping = tf.no_op(name="iterations_per_loop")
@@ -49,7 +49,7 @@ class IterationPerLoop:
         """
         if self._looping is None:
             raise RuntimeError("load_iteration_per_loop_var needs the op of create_iteration_per_loop_var first")
-        count = _checks.integer("iterations_per_loop", iterations_per_loop, 1)
+        count = _validation.integer("iterations_per_loop", iterations_per_loop, 1)
         loops = state_of(self._looping.graph).loops
         loops[self._looping.name] = (loops[self._looping.name][0], count)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.compat.mx_rec.reserved import rows_of
 
 __all__ = ["Standing", "merge", "stand_for"]
@@ -71,7 +71,7 @@ def merge(standing: list[Standing], timed: Callable[[dict[str, Any], Sequence[tf
             for one, part in zip(together, parts, strict=True):
                 shaped = tf.reshape(part, tf.concat([tf.shape(one.ids), [table.dim]], 0))
                 shaped.set_shape(one.rows.shape)
-                _tensorflow.update_input(one.rows.op, 0, shaped)
+                _tf_private.update_input(one.rows.op, 0, shaped)
 
 
 def _defaults(together: list[Standing], flat: list[tf.Tensor]) -> tf.Tensor | None:

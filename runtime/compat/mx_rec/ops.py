@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 import runtime
-from runtime import _checks
+from runtime import _validation
 from runtime.compat.mx_rec.environment import combines_counters
 from runtime.table import tables
 
@@ -29,7 +29,7 @@ class PipelineOps:
         Raises:
             ValueError: the name is no str, or tables count together (`USE_COMBINE_FAAE`).
         """
-        _checks.kind("emb_name", emb_name, str, "a str")
+        _validation.kind("emb_name", emb_name, str, "a str")
         if combines_counters():
             raise ValueError("set_threshold does not go with USE_COMBINE_FAAE=1: unset it, or change no threshold")
         threshold = tf.cast(tf.convert_to_tensor(input), tf.int32)
@@ -50,7 +50,7 @@ class PipelineOps:
         Raises:
             ValueError: a channel that is neither 0 nor 1.
         """
-        _checks.option("channel_id", channel_id, (0, 1))
+        _validation.option("channel_id", channel_id, (0, 1))
         return tf.no_op(name=name or "clear_channel")
 
 
@@ -60,7 +60,7 @@ def import_host_pipeline_ops(so_pkg_name: str = "libasc_ops.so") -> PipelineOps:
     Raises:
         ValueError: the library's name is no str.
     """
-    return PipelineOps(_checks.text("so_pkg_name", so_pkg_name))
+    return PipelineOps(_validation.text("so_pkg_name", so_pkg_name))
 
 
 def eos_map(dataset: Any, librec: Any, channel_id: int, max_train_steps: int = -1, max_eval_steps: int = -1) -> Any:
@@ -70,7 +70,7 @@ def eos_map(dataset: Any, librec: Any, channel_id: int, max_train_steps: int = -
         ValueError: a channel that is neither 0 nor 1, or steps of a wrong type.
     """
     del librec
-    _checks.option("channel_id", channel_id, (0, 1))
-    _checks.integer("max_train_steps", max_train_steps, -1)
-    _checks.integer("max_eval_steps", max_eval_steps, -1)
+    _validation.option("channel_id", channel_id, (0, 1))
+    _validation.integer("max_train_steps", max_train_steps, -1)
+    _validation.integer("max_eval_steps", max_eval_steps, -1)
     return dataset

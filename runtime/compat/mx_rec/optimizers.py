@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 from runtime.optimizers import adagrad, adagrad_by_addr, ftrl, gradient_descent, lazy_adam
 from runtime.optimizers._base import INCOMPATIBLE
@@ -62,16 +62,16 @@ def _are_addresses(value: Any) -> bool:
 
 
 def _real(name: str, value: Any, low: float, high: float) -> None:
-    _checks.real(name, value, low, high)
+    _validation.real(name, value, low, high)
 
 
 def _above_0(name: str, value: Any, high: float) -> None:
-    _checks.real(name, value, _SMALLEST, high)
+    _validation.real(name, value, _SMALLEST, high)
 
 
 def _rate(value: Any) -> None:
     if not isinstance(value, (tf.Tensor, tf.Variable)):
-        _checks.real("learning_rate", value, 0, 10)
+        _validation.real("learning_rate", value, 0, 10)
 
 
 def _made(name: str, expands: bool, create: Callable[[str], Any]) -> Any:
@@ -81,7 +81,7 @@ def _made(name: str, expands: bool, create: Callable[[str], Any]) -> Any:
         ValueError: it is for the other mode than that of `init`.
     """
     instance = ConfigInitializer.get_instance()
-    _checks.text("name", name, 200)
+    _validation.text("name", name, 200)
     if instance.use_dynamic_expansion is not expands:
         by = "create_hash_optimizer_by_address" if instance.use_dynamic_expansion else "create_hash_optimizer"
         raise ValueError(f"{INCOMPATIBLE} {name}: use {by} with init(use_dynamic_expansion={not expands})")
@@ -171,7 +171,7 @@ def _adagrad_by_address(learning_rate: Any = 0.001, initial_accumulator_value: A
 
 _FTRL: MappingProxyType[str, tuple[float, float, float]] = MappingProxyType(
     {  # the default, the least and the most
-        "learning_rate_power": (-0.5, -_checks.MAX_INT32, 0),
+        "learning_rate_power": (-0.5, -_validation.MAX_INT32, 0),
         "initial_accumulator_value": (0.1, _SMALLEST, 1),
         "l1_regularization_strength": (0.0, 0, 1e4),
         "l2_regularization_strength": (0.0, 0, 1e4),
@@ -193,7 +193,7 @@ def _ftrl(learning_rate: Any, use_locking: bool = False, name: str = "Ftrl", **k
     _rate(learning_rate)
     for argument, (_, low, high) in _FTRL.items():
         if argument in kwargs:
-            _checks.real(argument, kwargs[argument], low, high, whole=True)
+            _validation.real(argument, kwargs[argument], low, high, whole=True)
     return _made(name, False, lambda own: ftrl.create_hash_optimizer(learning_rate, use_locking, own, **kwargs))
 
 
@@ -228,7 +228,7 @@ def _gradient_descent_by_addr(
         ValueError: a wrong type or range: the decay in [0, 1]; or no dynamic expansion.
     """
     _rate(learning_rate)
-    decay = _checks.real("weight_decay", weight_decay, 0, 1, whole=True)
+    decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
     return _made(name, True, lambda own: GradientDescentByAddr(learning_rate, decay, use_locking, own, "error"))
 
 

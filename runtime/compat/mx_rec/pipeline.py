@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.compat import graph_modifier
 from runtime.compat.mx_rec import sent
 from runtime.compat.mx_rec.constants import ASCEND_CUTTING_POINT_INITIALIZER, ASCEND_SPARSE_LOOKUP_ENTRANCE
@@ -59,7 +59,7 @@ def do_merge_lookup(is_train: bool = True) -> None:
         ValueError: `is_train` is no bool.
         RuntimeError: the graph has no lookups by tensors, or none of this mode.
     """
-    _checks.boolean("is_train", is_train)
+    _validation.boolean("is_train", is_train)
     state = state_of()
     if not ConfigInitializer.get_instance().modify_graph or is_train in state.merged:
         return
@@ -113,8 +113,8 @@ def modify_graph_and_start_emb_cache(full_graph: Any = None, dump_graph: bool = 
         RuntimeError: the lookups for training are not merged: no optimizer has computed gradients.
     """
     if full_graph is not None:
-        _checks.kind("full_graph", full_graph, tf.Graph, "a tf.Graph or None")
-    _checks.boolean("dump_graph", dump_graph)
+        _validation.kind("full_graph", full_graph, tf.Graph, "a tf.Graph or None")
+    _validation.boolean("dump_graph", dump_graph)
     graph = full_graph or tf.compat.v1.get_default_graph()
     with graph.as_default():
         prepare(state_of())

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.anchor import GraphAnchor
 from runtime.checkpoint import TableRows
 from runtime.checkpoint.live import snapshot_tensors
@@ -104,17 +104,17 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             ValueError: a path, step or name of a wrong type or range, or an increment without the settings of `init`.
         """
         save_path = str(save_path) if isinstance(save_path, Path) else save_path
-        _checks.text("save_path", save_path, 1024)
+        _validation.text("save_path", save_path, 1024)
         if latest_filename is not None:
-            _checks.text("latest_filename", latest_filename, 50)
+            _validation.text("latest_filename", latest_filename, 50)
         if isinstance(global_step, str):
             global_step = sess.graph.as_graph_element(global_step)
         if global_step is not None and not isinstance(global_step, (int, np.integer)):
             global_step = int(sess.run(global_step))
         if global_step is not None:
-            global_step = _checks.integer("global_step", global_step, 0)
+            global_step = _validation.integer("global_step", global_step, 0)
         kind = self.kind
-        if kind is None and (_checks.boolean("save_delta", save_delta) or is_incremental_checkpoint):
+        if kind is None and (_validation.boolean("save_delta", save_delta) or is_incremental_checkpoint):
             kind = DELTA if save_delta else BASE
         path, engine = Path(save_path + self._number(global_step)), current()
         if self._tables:
@@ -176,7 +176,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             FileExistsError: there are no tables beside the checkpoint.
             CheckpointError: they are damaged, or of another width.
         """
-        path = Path(_checks.text("save_path", str(save_path) if isinstance(save_path, Path) else save_path, 1024))
+        path = Path(_validation.text("save_path", str(save_path) if isinstance(save_path, Path) else save_path, 1024))
         if self._increments is not None:
             path = self._increments.chosen(path, self._number)
         read = {
@@ -230,11 +230,11 @@ def export(table_list: Any = None) -> None:
     """
     directory = Path(ConfigInitializer.get_instance().train_params_config.sparse_dir)
     if table_list is not None:
-        _checks.kind("table_list", table_list, list, "a list of str or None")
+        _validation.kind("table_list", table_list, list, "a list of str or None")
         if not table_list:
             raise ValueError("`table_list` is empty: give names of tables, or None for all")
         for name in table_list:
-            _checks.text("table_list", name)
+            _validation.text("table_list", name)
     if directory == Path() or not directory.is_dir():
         raise FileNotFoundError("export finds no checkpoint: save one with tf.compat.v1.train.Saver first")
     if current().rank > 0:

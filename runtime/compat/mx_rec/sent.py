@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.compat.mx_rec.specs import FeatureSpec
 from runtime.compat.mx_rec.state import state_of
 
@@ -75,7 +75,7 @@ def _insertions(getter: tf.Operation) -> Iterator[int]:
         if op.name in known:
             continue
         known.add(op.name)
-        for node in _tensorflow.nodes_called(op):
+        for node in _tf_private.nodes_called(op):
             match = re.fullmatch(rf"{_NAME}(\d+)", node.name)
             if match:
                 yield int(match[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, ClassVar
 
-from runtime import _checks, admission
+from runtime import _validation, admission
 from runtime.table_arguments import table_name as clean_name
 
 __all__ = ["FeatureSpec"]
@@ -51,13 +51,13 @@ class FeatureSpec:
         unknown = sorted(set(older) - {"feat_count"})
         if unknown:
             raise TypeError(f"FeatureSpec() got an unexpected keyword argument {unknown[0]!r}")
-        _checks.text("name", name)
-        self.table_name = clean_name(_checks.text("table_name", name if table_name is None else table_name)[:100])
+        _validation.text("name", name)
+        self.table_name = clean_name(_validation.text("table_name", name if table_name is None else table_name)[:100])
         self.index_key = name if index_key is None else _index_key(index_key)
         if is_timestamp is not None:
-            _checks.boolean("is_timestamp", is_timestamp)
+            _validation.boolean("is_timestamp", is_timestamp)
         if batch_size is not None:
-            _checks.integer("batch_size", batch_size, 1)
+            _validation.integer("batch_size", batch_size, 1)
         rules = {
             "access_threshold": access_threshold,
             "eviction_threshold": eviction_threshold,
@@ -110,5 +110,5 @@ class FeatureSpec:
 
 def _index_key(key: Any) -> str | int:
     if isinstance(key, str):
-        return _checks.text("index_key", key)
-    return _checks.integer("index_key", key, 0, 255)
+        return _validation.text("index_key", key)
+    return _validation.integer("index_key", key, 0, 255)

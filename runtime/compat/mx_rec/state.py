@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import tensorflow as tf
 
 import runtime
-from runtime import _checks, config
+from runtime import _validation, config
 from runtime.compat import graph_modifier
 from runtime.compat.mx_rec import ranks
 from runtime.compat.mx_rec.constants import ASCEND_GLOBAL_HASHTABLE_COLLECTION, EVAL_CHANNEL_ID, TRAIN_CHANNEL_ID
@@ -120,11 +120,11 @@ class TrainParamsConfig:
 
     @ascend_global_hashtable_collection.setter
     def ascend_global_hashtable_collection(self, name: str) -> None:
-        self._collection = _checks.text("name", name)
+        self._collection = _validation.text("name", name)
 
     def get_training_mode_channel_id(self, is_training: bool) -> int:
         """Return the number of the channel of a mode."""
-        return TRAIN_CHANNEL_ID if _checks.boolean("is_training", is_training) else EVAL_CHANNEL_ID
+        return TRAIN_CHANNEL_ID if _validation.boolean("is_training", is_training) else EVAL_CHANNEL_ID
 
     def get_initializer(self, is_training: bool) -> tf.Operation:
         """Return the op that initializes the iterator of the lookups of this mode.
@@ -134,18 +134,18 @@ class TrainParamsConfig:
         Raises:
             ValueError: no bool, or there is no such op.
         """
-        _checks.boolean("is_training", is_training)
+        _validation.boolean("is_training", is_training)
         with self._graph().as_default():
             known = state_of().initializers.get(is_training)
             return graph_modifier.part("get_initializer")(is_training) if known is None else known
 
     def set_initializer(self, is_training: bool, initializer: tf.Operation) -> None:
         """Let `get_initializer` give another op."""
-        state_of().initializers[_checks.boolean("is_training", is_training)] = initializer
+        state_of().initializers[_validation.boolean("is_training", is_training)] = initializer
 
     def get_target_batch(self, is_training: bool) -> Any:
         """Return the batch that the lookups of this mode read, None before the graph was modified."""
-        _checks.boolean("is_training", is_training)
+        _validation.boolean("is_training", is_training)
         with self._graph().as_default():
             return graph_modifier.part("get_target_batch")(is_training) if state_of().modified else None
 
@@ -263,7 +263,7 @@ class ConfigInitializer:
 
     @if_load.setter
     def if_load(self, value: bool) -> None:
-        self._if_load = _checks.boolean("if_load", value)
+        self._if_load = _validation.boolean("if_load", value)
 
     @property
     def host_pipeline_ops(self) -> Any:

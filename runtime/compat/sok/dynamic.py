@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, admission, native, ranks, table_arguments
+from runtime import _ids, _tf_private, _validation, admission, native, ranks, table_arguments
 from runtime.anchor import Anchor, EagerAnchor, GraphAnchor
 from runtime.compat.sok import placing
 from runtime.lookup import sparse_rows
@@ -26,7 +26,7 @@ _TIMED = admission.AdmissionRules(access_threshold=0)
 _FILTERED = admission.AdmissionRules(access_threshold=2)
 
 
-class _Made(type(_tensorflow.ResourceVariable)):  # type: ignore[misc]
+class _Made(type(_tf_private.ResourceVariable)):  # type: ignore[misc]
     """Makes the eager or the graph's kind of DynamicVariable."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -204,14 +204,14 @@ def create(
         raise NotImplementedError("a DynamicVariable has no `constraint`: leave it out")
     if key_type not in (None, tf.int64) or dtype not in (None, tf.float32):
         raise NotImplementedError(f"a DynamicVariable has keys of int64 and rows of float32: got {key_type}, {dtype}")
-    _checks.option("var_type", var_type or "hybrid", _KINDS)
+    _validation.option("var_type", var_type or "hybrid", _KINDS)
     unknown = sorted(config.keys() - set(_CONFIG))
     if unknown:
         raise TypeError(f"sok.DynamicVariable does not know the argument {unknown[0]!r}")
-    reserve = _checks.integer("init_capacity", config.get("init_capacity", 1), 1)
+    reserve = _validation.integer("init_capacity", config.get("init_capacity", 1), 1)
     arguments = table_arguments.TableArguments(
         key_dtype=tf.int64,
-        dim=_checks.integer("dimension", dimension, 1, 8192),
+        dim=_validation.integer("dimension", dimension, 1, 8192),
         name=_table_name(name or f"sok_dynamic_Variable_{next(_numbers)}"),
         emb_initializer=_law("random" if initializer is None else initializer),
         device_vocabulary_size=min(reserve, 10**9),
@@ -258,4 +258,4 @@ def _update(optimizer: Any, anchor: Any, gradient: Any) -> Any:
     return stock.update(optimizer, anchor, gradient, form)
 
 
-_tensorflow.extend_optimizers(_is_dynamic, _update)
+_tf_private.extend_optimizers(_is_dynamic, _update)

@@ -1,4 +1,4 @@
-"""TensorFlow's cluster of processes: names that are not public, beside those of `runtime._tensorflow`."""
+"""TensorFlow's cluster of processes: names that are not public, beside those of `runtime._tf_private`."""
 
 from __future__ import annotations
 
