@@ -19,9 +19,9 @@ from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.prefetching import prefetch
 from runtime.scopes import scoped_initializer, scoped_name, unique_name
 from runtime.status import status
-from runtime.storage import Storage
+from runtime.storage.summaries import tier_summaries
+from runtime.storage.tiers import Storage
 from runtime.table import Table, create_table, tables
-from runtime.tier_summaries import tier_summaries
 from runtime.variables import get_dense_and_sparse_variable
 
 __all__ = [

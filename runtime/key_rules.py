@@ -11,7 +11,7 @@ import tensorflow as tf
 from runtime import _validation
 from runtime.admission import CountingBloom
 from runtime.counted import UpdateRules
-from runtime.storage import Storage
+from runtime.storage.tiers import Storage
 
 __all__ = ["Admission", "Eviction", "InitialRows", "KeyRules", "WarmStart"]
 

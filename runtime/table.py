@@ -16,7 +16,7 @@ from runtime.eager import TableResource
 from runtime.initializers import initializer_text, table_seed
 from runtime.ranks import placements
 from runtime.ranks.starting import refuse_several
-from runtime.storage import Storage
+from runtime.storage.tiers import Storage
 from runtime.table_facts import TableFacts
 
 if TYPE_CHECKING:

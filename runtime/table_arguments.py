@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from runtime import _validation, config
 from runtime.ranks import placements
-from runtime.storage import KINDS, Storage, log_compaction
+from runtime.storage.tiers import KINDS, Storage, log_compaction
 
 _log = logging.getLogger("runtime")
 

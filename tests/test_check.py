@@ -48,9 +48,9 @@ def test_what_no_test_names_is_left_to_the_tests_of_its_folder(changed: str, fol
 
 
 def test_a_changed_test_comes_first_and_those_that_import_come_last() -> None:
-    changed = ["runtime/checkpoint/files.py", "tests/runtime/tables/test_tiers.py"]
+    changed = ["runtime/checkpoint/files.py", "tests/runtime/storage/test_tiers.py"]
     asked = check.tests_of(changed, FILES)
-    assert asked[:2] == ["tests/runtime/tables/test_tiers.py", "tests/runtime/checkpoint/test_files.py"]
+    assert asked[:2] == ["tests/runtime/storage/test_tiers.py", "tests/runtime/checkpoint/test_files.py"]
 
 
 @pytest.mark.parametrize("name", ["LICENSE", "tests/conftest.py", "tests/files.tsv"])

@@ -15,7 +15,7 @@ from runtime.compat.mx_rec.constants import ASCAnchorAttr
 from runtime.compat.mx_rec.ranks import get_rank_size
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 from runtime.status import status
-from runtime.storage import Storage
+from runtime.storage.tiers import Storage
 from runtime.table import Table, made
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.storage import KINDS, MEDIA
+from runtime.storage.tiers import KINDS, MEDIA
 from runtime.table import Table
 
 _ROWS, _FOUND, _MEDIUM_BYTES, _MEMORY_BYTES, _COMPACTIONS = 2, 3, 4, 5, 8

@@ -13,9 +13,8 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime import storage as storage_module
 from runtime.optimizers import adagrad, adam, lazy_adam
-from runtime.storage import Storage, hit_rates
+from runtime.storage import Storage, hit_rates, tiers
 from tests.support import forking
 from tests.support.runtime.tables import make_table, session
 
@@ -30,7 +29,7 @@ def _batches(count: int, seed: int) -> list[np.ndarray]:
 
 
 def _small(tmp_path: Path, policy: str = "lfu", kind: str = "dram_ssdhash") -> Storage:
-    sizes = [20_000, 40_000] if len(storage_module.KINDS[kind]) == 3 else [20_000]
+    sizes = [20_000, 40_000] if len(tiers.KINDS[kind]) == 3 else [20_000]
     return Storage(kind, path=tmp_path / "a;b%c", sizes=sizes, policy=policy)
 
 
@@ -65,7 +64,7 @@ def test_training_on_tiers_gives_the_bits_of_one(
             got = opened.run([cold_rows, warm_rows, train_cold, train_warm], {ids: batch})
             np.testing.assert_array_equal(got[0], got[1])
         opened.run(cold.drain())
-        memory, *lower = storage_module.tier_status(opened.run(cold.tier_status()))
+        memory, *lower = tiers.tier_status(opened.run(cold.tier_status()))
         assert memory.capacity is not None and memory.rows <= memory.capacity < 400
         assert sum(tier.rows for tier in (memory, *lower)) == opened.run(cold.size())
         assert all(tier.found > 100 and tier.rows > 0 for tier in lower)
@@ -95,7 +94,7 @@ def test_checkpoints_hold_the_rows_of_all_tiers(graph: tf.Graph, tmp_path: Path)
     with v1.Session() as opened:
         saver.restore(opened, path)
         opened.run(table.drain())
-        memory, log = storage_module.tier_status(opened.run(table.tier_status()))
+        memory, log = tiers.tier_status(opened.run(table.tier_status()))
         assert log.rows > 2000 and memory.rows + log.rows == 3000
         np.testing.assert_array_equal(opened.run(rows, {ids: everything}), before)
 
@@ -171,7 +170,7 @@ def test_a_folder_that_cannot_be_written_to_is_named() -> None:
 def test_without_leveldb_the_package_is_named(tmp_path: Path) -> None:
     program = (
         "import sys, tensorflow as tf, runtime.storage\n"
-        "runtime.storage._leveldb_library = lambda: ''\n"
+        "runtime.storage.tiers._leveldb_library = lambda: ''\n"
         "storage = runtime.storage.Storage('dram_leveldb', path=sys.argv[1])\n"
         "runtime.create_table(tf.int64, 4, 'without', tf.compat.v1.zeros_initializer(), storage=storage)"
     )

@@ -17,15 +17,14 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime import storage as storage_module
 from runtime.checkpoint import latest_complete
-from runtime.storage import Storage
+from runtime.storage import Storage, tiers
 from tests.support.runtime import tier_worker
 from tests.support.runtime.tables import make_table
 
 pytestmark = pytest.mark.one_version
 
-KINDS = [kind for kind in storage_module.KINDS if kind != "dram"]
+KINDS = [kind for kind in tiers.KINDS if kind != "dram"]
 
 
 _started: list[subprocess.Popen[str]] = []
@@ -160,7 +159,7 @@ def test_flipped_bits_are_errors_and_never_rows(tmp_path: Path, kind: str) -> No
         table.drain()
         _rows(table, rows)
         table.drain()
-    status = storage_module.tier_status(table.tier_status())
+    status = tiers.tier_status(table.tier_status())
     assert kind != "dram_leveldb" or status[1].compactions > 0
     files = [str(path) for path in tmp_path.glob("*/*.ldb")] if kind == "dram_leveldb" else _unnamed_files(tmp_path)
     assert files
@@ -216,7 +215,7 @@ def test_a_full_disk_stops_training_until_there_is_space(small_disk: Path, kind:
             np.testing.assert_array_equal(found, values)
     filler.unlink()
     table.drain()
-    memory, *_ = storage_module.tier_status(table.tier_status())
+    memory, *_ = tiers.tier_status(table.tier_status())
     assert memory.capacity is not None and memory.rows <= memory.capacity
     np.testing.assert_array_equal(_rows(table, rows), values)
     table.drain()
