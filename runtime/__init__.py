@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from runtime import checkpoint, initializers, optimizers
 from runtime import gradients as _gradients  # noqa: F401 - importing registers them
-from runtime.admission import CountingBloom, set_threshold
 from runtime.config import init, terminate_config_initializer
 from runtime.counted_tables import create_counted_table
-from runtime.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
 from runtime.grouped import grouped_lookup
 from runtime.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
 from runtime.initializers import column_blocks
@@ -15,6 +13,8 @@ from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules, WarmSt
 from runtime.looked_up import looked_up_rows
 from runtime.lookup import sparse_lookup
 from runtime.partitioned import partitioned_lookup
+from runtime.policy.admission import CountingBloom, set_threshold
+from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
 from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.prefetching import prefetch
 from runtime.scopes import scoped_initializer, scoped_name, unique_name

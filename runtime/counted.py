@@ -13,12 +13,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, eviction, native
-from runtime.admission import CountingBloom
+from runtime import _ids, _tf_private, native
 from runtime.anchor import Anchor, GraphAnchor, checked
 from runtime.checkpoint import keyed
 from runtime.checkpoint.keyed_reading import BLOOM, filled
 from runtime.optimizers import stock
+from runtime.policy import eviction
+from runtime.policy.admission import CountingBloom
 from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.ranks.messages import Bags
 from runtime.ranks.starting import why_not_a_part

@@ -7,8 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, _validation, admission, native
+from runtime import _ids, _tf_private, _validation, native
 from runtime.lookup import dense_keys, sparse_lookup
+from runtime.policy import admission
 from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.table import Table
 

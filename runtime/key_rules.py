@@ -9,8 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.admission import CountingBloom
 from runtime.counted import UpdateRules
+from runtime.policy.admission import CountingBloom
 from runtime.storage.tiers import Storage
 
 __all__ = ["Admission", "Eviction", "InitialRows", "KeyRules", "WarmStart"]

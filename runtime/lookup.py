@@ -7,8 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, _validation, admission, counted, expansion, native
+from runtime import _ids, _tf_private, _validation, counted, expansion, native
 from runtime.counted import CountedTable
+from runtime.policy import admission
 from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.serving_default import Default
 from runtime.table import Table

@@ -9,7 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _validation, admission
+from runtime import _ids, _validation
+from runtime.policy import admission
 from runtime.table import Table
 
 _COMBINERS = ("mean", "sqrtn", "sum")

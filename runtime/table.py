@@ -20,7 +20,7 @@ from runtime.storage.tiers import Storage
 from runtime.table_facts import TableFacts
 
 if TYPE_CHECKING:
-    from runtime.admission import AdmissionRules
+    from runtime.policy.admission import AdmissionRules
 
 _instances = itertools.count()
 _NO_COPY = (

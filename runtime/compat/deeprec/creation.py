@@ -10,7 +10,6 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.admission import CountingBloom
 from runtime.compat.deeprec import storage, variable
 from runtime.compat.deeprec.options import (
     CBFFilter,
@@ -22,6 +21,7 @@ from runtime.compat.deeprec.options import (
 from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable
 from runtime.counted_tables import counted_table
 from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules, WarmStart
+from runtime.policy.admission import CountingBloom
 
 __all__ = ["get_embedding_variable"]
 

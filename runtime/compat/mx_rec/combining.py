@@ -9,11 +9,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import admission
 from runtime.anchor import HASHTABLE_COLLECTION
 from runtime.compat.mx_rec import environment, ranks
 from runtime.compat.mx_rec.constants import INVALID
 from runtime.compat.mx_rec.state import state_of
+from runtime.policy import admission
 from runtime.table import Table, made
 from runtime.table_arguments import TableArguments
 

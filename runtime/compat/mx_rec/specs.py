@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any, ClassVar
 
-from runtime import _validation, admission
+from runtime import _validation
+from runtime.policy import admission
 from runtime.table_arguments import table_name as clean_name
 
 __all__ = ["FeatureSpec"]

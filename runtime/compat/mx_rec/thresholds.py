@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.admission import AdmissionRules
 from runtime.checkpoint import CheckpointError
 from runtime.checkpoint.seen import Seen, parse, with_seen
+from runtime.policy.admission import AdmissionRules
 
 __all__ = ["ITEMS", "attribute_of", "items_of", "with_counters"]
 

@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime import eviction
 from runtime.optimizers import adagrad
+from runtime.policy import eviction
 from tests.support.runtime.tables import make_table
 
 v1 = tf.compat.v1

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native, ranks
-from runtime.admission import time_scalar
+from runtime.policy.admission import time_scalar
 from runtime.table import Table, tables
 
 

@@ -11,8 +11,9 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime import admission, checkpoint, native
+from runtime import checkpoint, native
 from runtime.optimizers import gradient_descent, gradient_descent_by_addr
+from runtime.policy import admission
 from tests.support.runtime.tables import make_table, session
 
 v1 = tf.compat.v1
