@@ -11,7 +11,7 @@ from rewriter.live_parts import row_keys
 from rewriter.savers import SavedTable, SaverPart
 from runtime.checkpoint.stock import StockVariable
 from runtime.presence import tables_in
-from runtime.table import Table as RuntimeTable
+from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["build_saver", "let_restore_stock"]
 

@@ -17,12 +17,12 @@ from runtime.policy.admission import CountingBloom, set_threshold
 from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
 from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.prefetching import prefetch
-from runtime.scopes import scoped_initializer, scoped_name, unique_name
-from runtime.status import status
 from runtime.storage.summaries import tier_summaries
 from runtime.storage.tiers import Storage
-from runtime.table import Table, create_table, tables
-from runtime.variables import get_dense_and_sparse_variable
+from runtime.table.status import status
+from runtime.table.table import Table, create_table, tables
+from runtime.table.trainable_variables import get_dense_and_sparse_variable
+from runtime.table.variable_scopes import scoped_initializer, scoped_name, unique_name
 
 __all__ = [
     "Admission",

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from runtime import _validation, ordering, ranks
-from runtime.table import Table
+from runtime import _validation, ranks
+from runtime.table import control_dependencies
+from runtime.table.table import Table
 
 Result = TypeVar("Result")
 _INSERTING = ("RecLookupOrInsert", "RecLookupAndAdmit", "RecPooledLookupOrInsert", "RecExpand")
@@ -92,7 +93,7 @@ def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
                 "looked_up_rows after the last lookup, or look up with is_train=False"
             )
         if table.graph is not None and result.graph is table.graph:
-            ordering.lookup_added(result.op, table.updates, table.reads_each_step)
+            control_dependencies.lookup_added(result.op, table.updates, table.reads_each_step)
             table.lookups.append(result.op)
         elif table.graph is not None:
             table.inner_lookups.append(result.op)

@@ -14,7 +14,6 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _ids, _tf_private, native
-from runtime.anchor import Anchor, GraphAnchor, checked
 from runtime.checkpoint import keyed
 from runtime.checkpoint.keyed_reading import BLOOM, filled
 from runtime.optimizers import stock
@@ -23,8 +22,9 @@ from runtime.policy.admission import CountingBloom
 from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.ranks.messages import Bags
 from runtime.ranks.starting import why_not_a_part
-from runtime.table import Table
-from runtime.table_arguments import TableArguments
+from runtime.table.anchor import Anchor, GraphAnchor, checked
+from runtime.table.arguments import TableArguments
+from runtime.table.table import Table
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from runtime import _tf_private, _validation
 from runtime.counted import CountedAnchor, CountedTable
 from runtime.key_rules import InitialRows, KeyRules, WarmStart
 from runtime.ranks import parts
-from runtime.table import tables
-from runtime.table_arguments import TableArguments
+from runtime.table.arguments import TableArguments
+from runtime.table.table import tables
 
 __all__ = ["counted_table", "create_counted_table"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _ids, native
-from runtime.table import Table, tables
+from runtime.table.table import Table, tables
 
 #: Rows float [n, dim] of the distinct ids of each training lookup.
 LOCAL_EMB = "ASCEND_SPARSE_LOOKUP_LOCAL_EMB"

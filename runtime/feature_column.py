@@ -24,7 +24,7 @@ from runtime.keyed_columns import (
     sequence_categorical_column_with_keys,
 )
 from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
-from runtime.table import Table, create_table, tables
+from runtime.table.table import Table, create_table, tables
 
 __all__ = [
     "categorical_column_with_keys",

@@ -11,7 +11,7 @@ from runtime import _ids, _tf_private, _validation, native
 from runtime.lookup import dense_keys, sparse_lookup
 from runtime.policy import admission
 from runtime.ranks.fused import Request, handles_of, rows_of_all
-from runtime.table import Table
+from runtime.table.table import Table
 
 
 @_tf_private.as_written

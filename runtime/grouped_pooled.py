@@ -10,7 +10,7 @@ import tensorflow as tf
 from runtime import _ids, _tf_private, _validation, pooled
 from runtime.pooled_ops import looked_up
 from runtime.pooled_requests import Pooling, plain, rows_of, safe, safe_settings, with_every_row
-from runtime.table import Table
+from runtime.table.table import Table
 
 
 @_tf_private.as_written

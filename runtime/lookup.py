@@ -12,7 +12,7 @@ from runtime.counted import CountedTable
 from runtime.policy import admission
 from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.serving_default import Default
-from runtime.table import Table
+from runtime.table.table import Table
 
 
 @_tf_private.as_written

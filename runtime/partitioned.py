@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from runtime import _ids, _tf_private
 from runtime.lookup import dense_keys, sparse_lookup
-from runtime.table import Table
+from runtime.table.table import Table
 
 
 @_tf_private.as_written

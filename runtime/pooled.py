@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from runtime import _ids, _tf_private, _validation, counted_pooled
 from runtime.pooled_ops import fused, fused_safe
-from runtime.table import Table
+from runtime.table.table import Table
 
 
 @_tf_private.as_written

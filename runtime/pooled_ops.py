@@ -17,7 +17,7 @@ from runtime.lookup import sparse_rows
 from runtime.pooled_requests import Pooling, plain, safe, safe_settings
 from runtime.ranks import pooling
 from runtime.ranks.fused import Request, Together, handles_of, rows_of_all
-from runtime.table import Table
+from runtime.table.table import Table
 
 
 def fused(

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from runtime import _ids, _validation
 from runtime.policy import admission
-from runtime.table import Table
+from runtime.table.table import Table
 
 _COMBINERS = ("mean", "sqrtn", "sum")
 

@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _ids, _tf_private, native
-from runtime.anchor import Anchor
-from runtime.table import Table
+from runtime.table.anchor import Anchor
+from runtime.table.table import Table
 
 __all__ = ["prefetch"]
 

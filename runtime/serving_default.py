@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import ranks
-from runtime.table import Table
+from runtime.table.table import Table
 
 
 class Default:

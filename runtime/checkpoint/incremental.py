@@ -10,11 +10,11 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.anchor import GraphAnchor
 from runtime.checkpoint.bundle import Bundle, read_all
 from runtime.checkpoint.history import NOTHING, Baseline, History
 from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.rows import DELTA_JOINT, DELTA_PARTS, part_names
+from runtime.table.anchor import GraphAnchor
 
 __all__ = ["IncrementalSaver"]
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.anchor import checked
 from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS, read_parts
 from runtime.ranks import placements
+from runtime.table.anchor import checked
 
 if TYPE_CHECKING:
     from runtime.counted import CountedTable

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from runtime import native
 from runtime.checkpoint.rows import TableRows
-from runtime.table import Table
+from runtime.table.table import Table
 
 __all__ = ["replace_rows", "snapshot_rows", "snapshot_tensors"]
 

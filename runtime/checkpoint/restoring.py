@@ -14,7 +14,7 @@ from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.live import replace_rows
 from runtime.checkpoint.rows import PARTS, delta_part_names, optimizer_kind, part_names
 from runtime.checkpoint.seen import meta_of_rank
-from runtime.table import Table
+from runtime.table.table import Table
 
 __all__ = ["restore_table"]
 

@@ -14,9 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private, _tf_private_estimator
-from runtime.anchor import GraphAnchor, no_variable
 from runtime.checkpoint.bundle import Bundle, CheckpointError
-from runtime.table import Table, tables
+from runtime.table.anchor import GraphAnchor, no_variable
+from runtime.table.table import Table, tables
 from runtime.whole_variables import is_rewritten
 
 __all__: list[str] = []

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
-from runtime.anchor import ROWS, checked
 from runtime.checkpoint.rows import optimizer_kind
-from runtime.table import Table
+from runtime.table.anchor import ROWS, checked
+from runtime.table.table import Table
 
 __all__ = ["StockVariable"]
 

@@ -12,7 +12,7 @@ from runtime import native
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.rows import optimizer_kind, optimizer_slots, part_names, table_names
 from runtime.checkpoint.variables import find_slots, find_variable
-from runtime.table import Table
+from runtime.table.table import Table
 
 __all__ = ["warm_start"]
 

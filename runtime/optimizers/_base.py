@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tf_private, _validation, native, ordering
-from runtime.anchor import Anchor
-from runtime.table import Table, tables
+from runtime import _tf_private, _validation, native
+from runtime.table import control_dependencies
+from runtime.table.anchor import Anchor
+from runtime.table.table import Table, tables
 
 _MAX_LEARNING_RATE = 10
 _BY_ADDRESS = ("lazy_adam", "adagrad", "sgd")
@@ -34,7 +35,7 @@ def session_graph() -> tf.Graph | None:
 def record_updates(updates: Iterable[tuple[tf.Operation, Table]]) -> None:
     """Let the new updates of tables in a graph run after the lookups of their step."""
     in_graph = [(update, table) for update, table in updates if table.graph is not None]
-    ordering.updates_added([(update, table.lookups) for update, table in in_graph])
+    control_dependencies.updates_added([(update, table.lookups) for update, table in in_graph])
     for update, table in in_graph:
         table.updates.append(update)
 
@@ -126,7 +127,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         with tf.name_scope(name or self.get_name()) as scope, tf.device("/device:CPU:0"):
             rate = self._rate(global_step)
             if slices[0][1].graph is not None:
-                ordering.rate_computed(rate)
+                control_dependencies.rate_computed(rate)
             updates = self._update_tables(slices, rate)
             done = self._end(updates, global_step, scope)
         if slices[0][1].graph is not None:

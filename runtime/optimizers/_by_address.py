@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation, expansion, native
-from runtime.anchor import Anchor
 from runtime.optimizers._base import INCOMPATIBLE, TableOptimizer, record_updates
-from runtime.table import Table
+from runtime.table.anchor import Anchor
+from runtime.table.table import Table
 
 
 class AddressOptimizer(TableOptimizer):

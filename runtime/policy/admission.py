@@ -8,9 +8,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tf_private, _validation, native, ordering
+from runtime import _tf_private, _validation, native
 from runtime.ranks.starting import current
-from runtime.table import Table
+from runtime.table import control_dependencies
+from runtime.table.table import Table
 
 #: Collection of the scalar integer tensor that tells the time of a batch, under the name Rec SDK scripts use.
 TIMESTAMP_COLLECTION = "ASCEND_TIMESTAMP"
@@ -170,7 +171,7 @@ def counting_lookup(
             **filtered,
         )
     if table.graph is not None and rows.graph is table.graph:
-        ordering.admission_added(rows.op, table.admissions)
+        control_dependencies.admission_added(rows.op, table.admissions)
         table.admissions.append(rows.op)
     return rows, admitted
 

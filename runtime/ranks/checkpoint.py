@@ -12,13 +12,13 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import native
-from runtime.eager import TableResource
 from runtime.ranks import parts
 from runtime.ranks.engine import RanksError
 from runtime.ranks.parts import latest
 from runtime.ranks.saver import Saver
 from runtime.ranks.starting import current, parts_together
-from runtime.table import Table, tables
+from runtime.table.eager_resource import TableResource
+from runtime.table.table import Table, tables
 
 __all__ = ["Saver", "latest", "restore", "save"]
 

@@ -11,14 +11,14 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from runtime.anchor import ROWS, GraphAnchor
 from runtime.checkpoint import keyed
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS
 from runtime.counted import CountedAnchor, CountedTable
 from runtime.ranks import parts, placements
 from runtime.ranks.starting import current
-from runtime.table import Table
+from runtime.table.anchor import ROWS, GraphAnchor
+from runtime.table.table import Table
 
 __all__ = ["CountedImport", "Import", "import_of"]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from runtime.checkpoint.seen import meta_of_rank
 from runtime.ranks import placements
 from runtime.ranks.engine import RanksError
-from runtime.table import Table
+from runtime.table.table import Table
 
 _MARK = ".ranks"
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime.anchor import GraphAnchor
 from runtime.checkpoint.bundle import Bundle
 from runtime.counted import CountedAnchor
 from runtime.ranks import parts
 from runtime.ranks.engine import RanksError
 from runtime.ranks.imports import import_of
 from runtime.ranks.starting import current, parts_together
+from runtime.table.anchor import GraphAnchor
 
 
 class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from runtime import _validation
 from runtime.storage.tiers import KINDS, MEDIA
-from runtime.table import Table
+from runtime.table.table import Table
 
 _ROWS, _FOUND, _MEDIUM_BYTES, _MEMORY_BYTES, _COMPACTIONS = 2, 3, 4, 5, 8
 

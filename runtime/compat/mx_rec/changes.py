@@ -15,7 +15,7 @@ from runtime.checkpoint.delta import Delta
 from runtime.checkpoint.history import NOTHING, Baseline
 from runtime.checkpoint.live import snapshot_tensors
 from runtime.checkpoint.seen import mergeable, parse
-from runtime.table import Table
+from runtime.table.table import Table
 
 __all__ = ["ChangedRows", "without_rare"]
 

@@ -17,7 +17,7 @@ from runtime.checkpoint.rows import PARTS
 from runtime.checkpoint.rows import table_names as names_in_bundle
 from runtime.compat.mx_rec import layout, parts
 from runtime.compat.mx_rec.model_index import ModelIndex
-from runtime.table import Table
+from runtime.table.table import Table
 
 __all__ = ["directories_of", "filling", "load_rows", "restore_table", "save_rows", "table_names"]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.anchor import HASHTABLE_COLLECTION
 from runtime.compat.mx_rec import environment, ranks
 from runtime.compat.mx_rec.constants import INVALID
 from runtime.compat.mx_rec.state import state_of
 from runtime.policy import admission
-from runtime.table import Table, made
-from runtime.table_arguments import TableArguments
+from runtime.table.anchor import HASHTABLE_COLLECTION
+from runtime.table.arguments import TableArguments
+from runtime.table.table import Table, made
 
 __all__ = ["NAME", "admitted"]
 

@@ -12,7 +12,7 @@ from runtime.compat.mx_rec.customized import CustomizedOptimizer
 from runtime.compat.mx_rec.inserting import get_asc_insert_func
 from runtime.compat.mx_rec.lookups import sparse_lookup
 from runtime.compat.mx_rec.specs import FeatureSpec
-from runtime.variables import get_dense_and_sparse_variable as _of_runtime
+from runtime.table.trainable_variables import get_dense_and_sparse_variable as _of_runtime
 
 __all__ = ["CONTENTS", "VERSION", "logger"]
 

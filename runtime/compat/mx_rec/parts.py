@@ -19,7 +19,7 @@ from runtime.checkpoint.rows import PARTS
 from runtime.compat.mx_rec import layout
 from runtime.ranks import RanksError, current, parts
 from runtime.ranks.starting import parts_together
-from runtime.table import Table
+from runtime.table.table import Table
 
 __all__ = ["held", "replaced", "write"]
 

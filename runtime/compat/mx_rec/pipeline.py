@@ -14,7 +14,7 @@ from runtime.compat.mx_rec.lookups import collected_time, with_time
 from runtime.compat.mx_rec.merging import merge
 from runtime.compat.mx_rec.state import ConfigInitializer, GraphState, state_of
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
-from runtime.table import tables
+from runtime.table.table import tables
 
 __all__ = [
     "do_merge_lookup",

@@ -7,9 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 import runtime
-from runtime.anchor import checked
 from runtime.compat.mx_rec.combining import admitted
 from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS, INVALID
+from runtime.table.anchor import checked
 
 __all__ = ["rows_of"]
 

@@ -12,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.anchor import GraphAnchor
 from runtime.checkpoint import TableRows
 from runtime.checkpoint.live import snapshot_tensors
 from runtime.checkpoint.rows import PARTS
@@ -23,6 +22,7 @@ from runtime.compat.mx_rec.model_index import BASE, DELTA
 from runtime.compat.mx_rec.state import ConfigInitializer
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
 from runtime.ranks import current
+from runtime.table.anchor import GraphAnchor
 
 __all__ = ["InnerSaver", "Saver", "export", "for_saved_model"]
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from runtime import _validation
 from runtime.policy import admission
-from runtime.table_arguments import table_name as clean_name
+from runtime.table.arguments import table_name as clean_name
 
 __all__ = ["FeatureSpec"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from runtime.compat.mx_rec.merging import Standing
     from runtime.compat.mx_rec.specs import FeatureSpec
     from runtime.compat.mx_rec.tables import BaseSparseEmbedding
-    from runtime.table import Table
+    from runtime.table.table import Table
 
 __all__ = ["ConfigInitializer", "GraphState", "forget", "init", "state_of", "terminate_config_initializer"]
 

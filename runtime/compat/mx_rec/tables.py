@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from runtime import table_arguments
 from runtime.compat.mx_rec.constants import ASCAnchorAttr
 from runtime.compat.mx_rec.ranks import get_rank_size
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
-from runtime.status import status
 from runtime.storage.tiers import Storage
-from runtime.table import Table, made
+from runtime.table import arguments as table_arguments
+from runtime.table.status import status
+from runtime.table.table import Table, made
 
 __all__ = [
     "BaseSparseEmbedding",

@@ -11,7 +11,7 @@ import tensorflow as tf
 from runtime.compat.mx_rec import parts
 from runtime.compat.mx_rec.checkpoints import filling, table_names
 from runtime.compat.mx_rec.tables import BaseSparseEmbedding
-from runtime.table import tables
+from runtime.table.table import tables
 
 __all__ = ["starting"]
 

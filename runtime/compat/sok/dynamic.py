@@ -8,13 +8,14 @@ from typing import Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, _validation, native, ranks, table_arguments
-from runtime.anchor import Anchor, EagerAnchor, GraphAnchor
+from runtime import _ids, _tf_private, _validation, native, ranks
 from runtime.compat.sok import placing
 from runtime.lookup import sparse_rows
 from runtime.optimizers import stock
 from runtime.policy import admission
-from runtime.table import Table, made
+from runtime.table import arguments as table_arguments
+from runtime.table.anchor import Anchor, EagerAnchor, GraphAnchor
+from runtime.table.table import Table, made
 
 __all__ = ["DynamicVariable", "create"]
 

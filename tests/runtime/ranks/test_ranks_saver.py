@@ -17,7 +17,7 @@ from runtime.optimizers import momentum
 from runtime.ranks import checkpoint, parts, saver, starting
 from runtime.ranks.checkpoint import Saver, latest
 from runtime.ranks.engine import Alone
-from runtime.table import table_for_variable
+from runtime.table.table import table_for_variable
 
 v1 = tf.compat.v1
 _KEYS = np.arange(-3, 9)

@@ -13,7 +13,7 @@ from runtime.ranks.starting import why_not_a_part
 from runtime.whole_variables import read_whole
 
 if TYPE_CHECKING:
-    from runtime.table import Table
+    from runtime.table.table import Table
 
 #: Collection of the anchors of a graph, under the name Rec SDK scripts use.
 HASHTABLE_COLLECTION = "ASCEND_GLOBAL_HASHTABLE_COLLECTION"

@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime import ordering
 from runtime.optimizers import gradient_descent
+from runtime.table import control_dependencies
 from tests.support.runtime.tables import make_table, rows_of, session
 
 pytestmark = pytest.mark.usefixtures("graph")
@@ -124,8 +124,8 @@ def test_one_walk_orders_the_updates_of_many_tables(monkeypatch: pytest.MonkeyPa
     loss = scale * tf.add_n([tf.reduce_sum(runtime.sparse_lookup(table, ids)) for table in tables for _ in range(4)])
     gradients = tf.gradients(loss, [table.variable for table in tables])
     seen: list[str] = []
-    own = ordering._own
-    monkeypatch.setattr(ordering, "_own", lambda op, known: (seen.append(op.name), own(op, known))[1])
+    own = control_dependencies._own
+    monkeypatch.setattr(control_dependencies, "_own", lambda op, known: (seen.append(op.name), own(op, known))[1])
     gradient_descent.create_hash_optimizer(1.0).apply_gradients(
         list(zip(gradients, [table.variable for table in tables], strict=True))
     )
@@ -165,8 +165,8 @@ def test_what_an_op_reads_is_what_a_search_from_it_finds() -> None:
             new = tf.random.uniform([]) if kind == 1 else tf.identity(before[0]) if kind == 0 else tf.add_n(before)
         ops.append(new)
     chosen = [ops[i].op for i in random.choice(len(ops), 20, replace=False)]
-    reads = ordering._reads_of(chosen)
-    bits = ordering._known[chosen[0].graph].bits
+    reads = control_dependencies._reads_of(chosen)
+    bits = control_dependencies._known[chosen[0].graph].bits
     for op, found in zip(chosen, reads, strict=True):
         ancestors, pending = set(), [op]
         while pending:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _tf_private, _validation, in_memory, native, table_arguments
-from runtime.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
-from runtime.eager import TableResource
+from runtime import _tf_private, _validation, native
 from runtime.initializers import initializer_text, table_seed
 from runtime.ranks import placements
 from runtime.ranks.starting import refuse_several
 from runtime.storage.tiers import Storage
-from runtime.table_facts import TableFacts
+from runtime.table import arguments as table_arguments
+from runtime.table import in_memory_evaluator
+from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
+from runtime.table.eager_resource import TableResource
+from runtime.table.properties import TableFacts
 
 if TYPE_CHECKING:
     from runtime.policy.admission import AdmissionRules
@@ -105,7 +107,7 @@ class Table(TableFacts, _tf_private.Parent):
 
     def _add_to_graph(self, attributes: dict[str, Any]) -> None:
         assert self.graph is not None
-        in_memory.watch()
+        in_memory_evaluator.watch()
         self.graph.unique_name(self.graph_name)  # taken from now on: the scope below is entered as one that exists
         with tf.name_scope(self.graph_name + "/"), tf.device("/device:CPU:0"):
             self.created: tf.Tensor = native.ops().rec_table_handle(**attributes, name="created")

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.table_arguments import TableArguments
+from runtime.table.arguments import TableArguments
 
 
 class TableFacts:

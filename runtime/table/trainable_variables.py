@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.anchor import Anchor
-from runtime.table import Table, tables
+from runtime.table.anchor import Anchor
+from runtime.table.table import Table, tables
 
 
 def get_dense_and_sparse_variable(
