@@ -13,9 +13,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, native
+from runtime import _tf_private, native
 from runtime.checkpoint import keyed
 from runtime.checkpoint.keyed_reading import BLOOM, filled
+from runtime.lookup import id_checks
 from runtime.optimizers import stock
 from runtime.policy import eviction
 from runtime.policy.admission import CountingBloom
@@ -294,22 +295,22 @@ def _held_rows(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
     rows = [_lookup(table, some) for table, some in zip(tables, own, strict=True)]
     shape = tf.concat([tf.shape(keys), [tables[0].dim]], 0)
     found = tf.reshape(tf.dynamic_stitch(places, rows), shape)
-    _ids.set_shape(found, keys, tables[0].dim)
+    id_checks.set_shape(found, keys, tables[0].dim)
     return found
 
 
 def _lookup(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
     table.require_here()
-    with tf.device("/device:CPU:0"), _ids.movable([table], True):  # it changes nothing, so the dataset may
+    with tf.device("/device:CPU:0"), id_checks.movable([table], True):  # it changes nothing, so the dataset may
         if table.rules.threshold > 0:
             rows = native.ops().rec_lookup_permitted(
                 table.handle, table.variable.tensor(), keys, refused=table.rules.refused
             )
         else:
             rows = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
-        _ids.with_gradient([table], True)
-        _ids.recorded([table], rows)
-    _ids.set_shape(rows, keys, table.dim)
+        id_checks.with_gradient([table], True)
+        id_checks.recorded([table], rows)
+    id_checks.set_shape(rows, keys, table.dim)
     return rows
 
 

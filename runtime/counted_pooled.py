@@ -11,9 +11,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tf_private, pooled_ops, ranks
+from runtime import _tf_private, ranks
 from runtime.counted import CountedTable, lookup_all, with_int_keys
-from runtime.pooled_requests import Pooling, plain, safe, safe_settings, with_every_row
+from runtime.lookup import pooled_ops
+from runtime.lookup.pooled_requests import Pooling, plain, safe, safe_settings, with_every_row
 from runtime.ranks.messages import Bags
 from runtime.ranks.pooling import Pooled, divided
 

@@ -23,7 +23,7 @@ from runtime.keyed_columns import (
     keyed_shared_embedding_columns,
     sequence_categorical_column_with_keys,
 )
-from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
+from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.table.table import Table, create_table, tables
 
 __all__ = [

@@ -14,7 +14,6 @@ TESTS = ROOT / "tests"
 PACKAGES = ("migrate", "rewriter", "runtime")
 #: Folders of tests whose subject is no folder and no module, and what it is.
 SEVERAL = {
-    "runtime/lookups": "lookup.py and the modules beside it that look rows up: grouped, pooled, partitioned",
     "runtime/tables": "counted tables, in a room of their own next",
 }
 

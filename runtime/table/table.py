@@ -80,7 +80,7 @@ class Table(TableFacts, _tf_private.Parent):
         self.movable: set[tf.Operation] = set()  # lookups of both whose ids the dataset may compute (`modify_graph`)
         self.taken = False  # whether `looked_up_rows` has read what the lookups so far read
         self.updates: list[tf.Operation] = []
-        #: Under dynamic expansion the rows and addresses of each training lookup, for `runtime.expansion`.
+        #: Under dynamic expansion the rows and addresses of each training lookup (`lookup/dynamic_expansion.py`).
         self.expansions: list[tuple[tf.Tensor, tf.Tensor]] = []
         self.admissions: list[tf.Operation] = []  # those of the lookups that count
         #: What all lookups say about admission and eviction; None before the first.

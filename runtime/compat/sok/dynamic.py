@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, _validation, native, ranks
+from runtime import _tf_private, _validation, native, ranks
 from runtime.compat.sok import placing
-from runtime.lookup import sparse_rows
+from runtime.lookup import id_checks
+from runtime.lookup.sparse import sparse_rows
 from runtime.optimizers import stock
 from runtime.policy import admission
 from runtime.table import arguments as table_arguments
@@ -87,7 +88,7 @@ class DynamicVariable(metaclass=_Made):
 
     def rows(self, keys: tf.Tensor, is_train: Any = True) -> tf.Tensor:
         """Return the rows [n, dim] of keys int64 [n] that lie in this rank; new keys get theirs where it trains."""
-        _ids.with_gradient([self.table], self.trains)
+        id_checks.with_gradient([self.table], self.trains)
         with tf.device("/device:CPU:0"):
             rows = (
                 self._noted(keys, _TIMED)
@@ -99,7 +100,7 @@ class DynamicVariable(metaclass=_Made):
 
     def filtered_rows(self, keys: tf.Tensor) -> tf.Tensor:
         """Return the rows of keys, zeros for those that are seen for the first time."""
-        _ids.with_gradient([self.table], self.trains)
+        id_checks.with_gradient([self.table], self.trains)
         with tf.device("/device:CPU:0"):
             rows = self._noted(keys, _FILTERED)
         rows.set_shape(keys.shape.concatenate([self.table.dim]))
@@ -108,7 +109,7 @@ class DynamicVariable(metaclass=_Made):
     def _noted(self, keys: tf.Tensor, rules: admission.AdmissionRules) -> tf.Tensor:
         now = {"timestamp": tf.cast(tf.timestamp(), tf.int64)} if self.times else None
         rows, _ = admission.counting_lookup(self.table, keys, rules, now)
-        _ids.recorded([self.table], rows)
+        id_checks.recorded([self.table], rows)
         return rows
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from runtime import _tf_private, ranks
 from runtime.compat.sok import exchange, pooling
 from runtime.compat.sok.dynamic import DynamicVariable
-from runtime.grouped_pooled import grouped_embedding_lookup_sparse
+from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse
 
 __all__ = ["all2all_dense_embedding", "lookup_sparse", "sparse_read_and_evict"]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, native
+from runtime import _tf_private, native
+from runtime.lookup import id_checks
 from runtime.table.anchor import Anchor
 from runtime.table.table import Table
 
@@ -39,7 +40,7 @@ def prefetch(table: Any, ids: Any) -> Any:
 
 
 def _passed(instances: list[str], ids: Any) -> tf.Tensor:
-    keys = _ids.integers(ids, "tables to prefetch")
+    keys = id_checks.integers(ids, "tables to prefetch")
     if not instances:
         return keys
     with tf.device("/device:CPU:0"):
@@ -51,4 +52,4 @@ def _tables(given: Any) -> list[Table]:
         return [given.table]
     if isinstance(given, Sequence) and not isinstance(given, str):
         return [table for one in given for table in _tables(one)]
-    return [_ids.require_table(given, "table")]
+    return [id_checks.require_table(given, "table")]

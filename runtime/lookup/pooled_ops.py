@@ -11,10 +11,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, native, ranks
-from runtime.grouped import grouped_rows
-from runtime.lookup import sparse_rows
-from runtime.pooled_requests import Pooling, plain, safe, safe_settings
+from runtime import native, ranks
+from runtime.lookup import id_checks
+from runtime.lookup.grouped import grouped_rows
+from runtime.lookup.pooled_requests import Pooling, plain, safe, safe_settings
+from runtime.lookup.sparse import sparse_rows
 from runtime.ranks import pooling
 from runtime.ranks.fused import Request, Together, handles_of, rows_of_all
 from runtime.table.table import Table
@@ -64,13 +65,13 @@ def looked_up(
     """Return the result of each lookup, all from one op, and with several ranks from one exchange."""
     members = [one.table for one in requests]
     bags = [one.bags for one in requests]
-    _ids.refuse_expanding(members, is_train, is_grad)
-    trains = _ids.with_gradient(members, is_grad)
+    id_checks.refuse_expanding(members, is_train, is_grad)
+    trains = id_checks.with_gradient(members, is_grad)
 
     if ranks.size() > 1:
 
         def together(keys: list[tf.Tensor]) -> list[tf.Tensor]:
-            with _ids.movable(members, modify_graph):
+            with id_checks.movable(members, modify_graph):
                 return grouped_rows(members, keys, is_train)
 
         outputs = shared_pooled(requests, None, together, settings)
@@ -91,12 +92,12 @@ def looked_up(
             weighted=[bag.weighted for bag in bags],
             **settings,
         )
-        _ids.recorded(anchors, outputs[0])
+        id_checks.recorded(anchors, outputs[0])
         return outputs
 
     ops = native.ops()
-    with _ids.movable(members, modify_graph):
-        outputs = _ids.either(
+    with id_checks.movable(members, modify_graph):
+        outputs = id_checks.either(
             is_train,
             lambda: run(ops.rec_pooled_lookup_or_insert_group),
             lambda: run(ops.rec_pooled_lookup_group),
@@ -107,8 +108,8 @@ def looked_up(
 def _pooled(
     one: Pooling, is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
 ) -> tf.Tensor:
-    _ids.refuse_expanding([one.table], is_train, is_grad)
-    trains = _ids.with_gradient([one.table], is_grad)
+    id_checks.refuse_expanding([one.table], is_train, is_grad)
+    trains = id_checks.with_gradient([one.table], is_grad)
 
     def run(op: Callable[..., tf.Tensor]) -> tf.Tensor:
         pooled = op(
@@ -124,20 +125,22 @@ def _pooled(
             weighted=one.bags.weighted,
             **settings,
         )
-        _ids.recorded([one.table], pooled)
+        id_checks.recorded([one.table], pooled)
         return pooled
 
     if ranks.size() > 1:
 
         def local(table: Table, keys: tf.Tensor) -> tf.Tensor:
-            with _ids.movable([table], modify_graph):
+            with id_checks.movable([table], modify_graph):
                 return sparse_rows(table, keys, is_train)
 
         (shared,) = shared_pooled([one], local, None, settings)
         return one.finished(shared, trains)
     ops = native.ops()
-    with _ids.movable([one.table], modify_graph):
-        pooled = _ids.either(is_train, lambda: run(ops.rec_pooled_lookup_or_insert), lambda: run(ops.rec_pooled_lookup))
+    with id_checks.movable([one.table], modify_graph):
+        pooled = id_checks.either(
+            is_train, lambda: run(ops.rec_pooled_lookup_or_insert), lambda: run(ops.rec_pooled_lookup)
+        )
     return one.finished(pooled, trains)
 
 

@@ -11,7 +11,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 import runtime
-from runtime import config, expansion
+from runtime import config
+from runtime.lookup import dynamic_expansion
 from runtime.optimizers import (
     adagrad_by_addr,
     adam,
@@ -43,7 +44,7 @@ def table_named(name: str) -> runtime.Table:
 
 
 def collections() -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-    return v1.get_collection(expansion.LOCAL_EMB), v1.get_collection(expansion.ID_OFFSET)
+    return v1.get_collection(dynamic_expansion.LOCAL_EMB), v1.get_collection(dynamic_expansion.ID_OFFSET)
 
 
 def batches(steps: int) -> list[NDArray[Any]]:
@@ -91,7 +92,7 @@ def test_the_collections_hold_rows_and_addresses_of_the_distinct_ids() -> None:
     runtime.sparse_lookup(table, tf.constant([1], tf.int64), is_train=False)
     (rows,), (addresses,) = collections()
     assert looked_up.shape.as_list() == [2, 2, DIM] and addresses.dtype == tf.int64
-    again = expansion.rows_at(table, addresses)
+    again = dynamic_expansion.rows_at(table, addresses)
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
         got, local, places, repeated = session.run([looked_up, rows, addresses, again])

@@ -7,8 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, _validation, native
-from runtime.lookup import dense_keys, sparse_lookup
+from runtime import _tf_private, _validation, native
+from runtime.lookup import id_checks
+from runtime.lookup.sparse import dense_keys, sparse_lookup
 from runtime.policy import admission
 from runtime.ranks.fused import Request, handles_of, rows_of_all
 from runtime.table.table import Table
@@ -32,7 +33,7 @@ def grouped_lookup(
         ValueError: as `sparse_lookup`, nothing to look up, or training a table that expands.
     """
     given = _validation.pairs("tables_and_ids", tables_and_ids, "pairs (table, ids)")
-    pairs = [(_ids.require_table(table, "hashtable"), ids) for table, ids in given]
+    pairs = [(id_checks.require_table(table, "hashtable"), ids) for table, ids in given]
     if name is not None:
         _validation.text("name", name)
     if not pairs:
@@ -47,14 +48,14 @@ def grouped_lookup(
     members = [table for table, _ in pairs]
     for table in members:
         admission.agree(table, admission.OFF)
-    _ids.refuse_expanding(members, is_train, is_grad)
-    trains = _ids.with_gradient(members, is_grad)
+    id_checks.refuse_expanding(members, is_train, is_grad)
+    trains = id_checks.with_gradient(members, is_grad)
     scope = tf.name_scope(name or "grouped_lookup")
-    with _ids.movable(members, modify_graph), scope, tf.device("/device:CPU:0"):
+    with id_checks.movable(members, modify_graph), scope, tf.device("/device:CPU:0"):
         flat = [ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids for _, ids in pairs]
         requests = []
         for table, ids in zip(members, flat, strict=True):
-            keys = _ids.wide(dense_keys(ids, table))
+            keys = id_checks.wide(dense_keys(ids, table))
             averages = table.arguments.averages
             request = Request(
                 keys,
@@ -68,7 +69,7 @@ def grouped_lookup(
             requests.append(request)
         rows = rows_of_all(requests, lambda keys: grouped_rows(members, keys, is_train))
         for i, (table, ids) in enumerate(pairs):
-            _ids.set_shape(rows[i], requests[i].keys, table.dim)
+            id_checks.set_shape(rows[i], requests[i].keys, table.dim)
             rows[i] = rows[i] if trains else tf.stop_gradient(rows[i])
             rows[i] = ids.with_flat_values(rows[i]) if isinstance(ids, tf.RaggedTensor) else rows[i]
         return rows
@@ -76,13 +77,13 @@ def grouped_lookup(
 
 def grouped_rows(members: Sequence[Table], keys: Sequence[tf.Tensor], is_train: Any) -> list[tf.Tensor]:
     """Return the rows of keys of each table that lie in this process, from one op; keys are of any shape."""
-    wide = [_ids.wide(one) for one in keys]
+    wide = [id_checks.wide(one) for one in keys]
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
         anchors = {table: table.variable.tensor() for table in members}
         rows = op([table.handle for table in members], [anchors[table] for table in members], wide)
-        _ids.recorded(anchors, rows[0])
+        id_checks.recorded(anchors, rows[0])
         return rows
 
     ops = native.ops()
-    return _ids.either(is_train, lambda: run(ops.rec_lookup_or_insert_group), lambda: run(ops.rec_lookup_group))
+    return id_checks.either(is_train, lambda: run(ops.rec_lookup_or_insert_group), lambda: run(ops.rec_lookup_group))

@@ -7,11 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, _validation, counted, expansion, native
+from runtime import _tf_private, _validation, counted, native
 from runtime.counted import CountedTable
+from runtime.lookup import dynamic_expansion, id_checks
+from runtime.lookup.serving_default import Default
 from runtime.policy import admission
 from runtime.ranks.fused import Request, handles_of, rows_of_all
-from runtime.serving_default import Default
 from runtime.table.table import Table
 
 
@@ -59,9 +60,9 @@ def sparse_lookup(
         _refuse_options(hashtable, access_and_evict_config, serving_default_value)
         return _counted_rows(hashtable, ids, _validation.boolean("is_grad", is_grad), name)
     rules = admission.rules_for(hashtable, access_and_evict_config, is_train)
-    trains = _ids.with_gradient([hashtable], is_grad)
+    trains = id_checks.with_gradient([hashtable], is_grad)
     scope = tf.name_scope(name or f"{hashtable.table_name}_lookup")
-    with _ids.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
+    with id_checks.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
         keys = dense_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids, hashtable)
         default = None if serving_default_value is None else Default(hashtable, keys, serving_default_value)
         counts = rules.access_threshold is not None
@@ -83,7 +84,7 @@ def sparse_lookup(
         )
         (rows,) = rows_of_all([request])
         rows = rows if default is None else default.arrived(rows)
-        _ids.set_shape(rows, keys, hashtable.dim)
+        id_checks.set_shape(rows, keys, hashtable.dim)
         rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
 
@@ -117,14 +118,16 @@ def sparse_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default |
         if default is None:
             return rows
         found = ops.rec_contains(table.handle, keys)
-        _ids.recorded([table], found)
+        id_checks.recorded([table], found)
         return default.where_missing(found, rows)
 
     def train() -> tf.Tensor:
-        rows = expansion.lookup(table, keys) if table.expands else _recorded(table, keys, ops.rec_lookup_or_insert)
+        rows = (
+            dynamic_expansion.lookup(table, keys) if table.expands else _recorded(table, keys, ops.rec_lookup_or_insert)
+        )
         return rows if default is None else default.nowhere(rows)
 
-    return _ids.either(is_train, train, evaluate)
+    return id_checks.either(is_train, train, evaluate)
 
 
 def _admitted_rows(
@@ -138,26 +141,26 @@ def _admitted_rows(
     """Return the rows of the keys that are admitted, and for the others `default` or zeros."""
 
     def finished(rows: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
-        _ids.recorded([table], rows)
+        id_checks.recorded([table], rows)
         return rows if default is None else default.where_missing(admitted, rows)
 
     def train() -> tf.Tensor:
         rows, admitted = admission.counting_lookup(table, keys, rules, config)
         return finished(_expanded(table, keys, admitted) if table.expands else rows, admitted)
 
-    return _ids.either(is_train, train, lambda: finished(*admission.reading_lookup(table, keys, rules)))
+    return id_checks.either(is_train, train, lambda: finished(*admission.reading_lookup(table, keys, rules)))
 
 
 def _expanded(table: Table, keys: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
     """Look the admitted keys up for training by address; the others read zeros and have no address."""
-    rows = expansion.lookup(table, tf.boolean_mask(keys, admitted))
+    rows = dynamic_expansion.lookup(table, tf.boolean_mask(keys, admitted))
     shape = tf.concat([tf.shape(keys, tf.int64), [table.dim]], 0)
     return tf.scatter_nd(tf.where(admitted), rows, shape)
 
 
 def _recorded(table: Table, keys: tf.Tensor, op: Callable[..., tf.Tensor]) -> tf.Tensor:
     rows = op(table.handle, table.variable.tensor(), keys)
-    _ids.recorded([table], rows)
+    id_checks.recorded([table], rows)
     return rows
 
 
@@ -172,11 +175,11 @@ def dense_keys(ids: Any, table: Table) -> tf.Tensor:
             f"the ids of the table `{table.table_name}` are a SparseTensor: pool them with "
             "runtime.embedding_lookup_sparse, look up `ids.values`, or make them dense with tf.sparse.to_dense first"
         )
-    return _ids.integers(ids, f"the table `{table.table_name}`")
+    return id_checks.integers(ids, f"the table `{table.table_name}`")
 
 
 def _check_arguments(table: Any, send_count: Any, name: Any, batch: Any, kwargs: dict[str, Any]) -> None:
-    _ids.require_table(table, "hashtable")
+    id_checks.require_table(table, "hashtable")
     if send_count is not None:
         _validation.integer("send_count", send_count, 1)
     if name is not None:

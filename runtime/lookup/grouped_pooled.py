@@ -7,9 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, _validation, pooled
-from runtime.pooled_ops import looked_up
-from runtime.pooled_requests import Pooling, plain, rows_of, safe, safe_settings, with_every_row
+from runtime import _tf_private, _validation
+from runtime.lookup import id_checks, pooled
+from runtime.lookup.pooled_ops import looked_up
+from runtime.lookup.pooled_requests import Pooling, plain, rows_of, safe, safe_settings, with_every_row
 from runtime.table.table import Table
 
 
@@ -123,7 +124,7 @@ def _requests(
         if not isinstance(lookup, (tuple, list)) or len(lookup) not in (2, 3):
             raise ValueError(f"a grouped lookup takes (table, ids) or (table, ids, weights), got {lookup!r}")
         table, ids, weights = (*lookup, None)[:3]
-        how = alone if _ids.require_table(table, "table").reads_each_step else check
+        how = alone if id_checks.require_table(table, "table").reads_each_step else check
         requests.append(how(table, ids, weights, own_combiner, own_norm))
     return requests
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private
-from runtime.lookup import sparse_lookup
+from runtime import _tf_private
+from runtime.lookup import id_checks
+from runtime.lookup.sparse import sparse_lookup
 from runtime.table.table import Table
 
 
@@ -25,7 +26,7 @@ def looked_up_rows(table: Table, name: str | None = None) -> tf.Tensor:
     Raises:
         RuntimeError: the table is eager or expands, has no lookup yet, or one inside a loop, branch or function.
     """
-    _ids.require_table(table, "table")
+    id_checks.require_table(table, "table")
     with tf.name_scope(name or f"{table.table_name}_looked_up"), tf.device("/device:CPU:0"):
         keys = tf.unique(tf.concat(_keys(table), axis=0)).y
         table.taken = True

@@ -9,8 +9,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private, _validation, counted_pooled
-from runtime.pooled_ops import fused, fused_safe
+from runtime import _tf_private, _validation, counted_pooled
+from runtime.lookup import id_checks
+from runtime.lookup.pooled_ops import fused, fused_safe
 from runtime.table.table import Table
 
 
@@ -56,7 +57,7 @@ def embedding_lookup_sparse(
         TypeError: ids or weights that are neither sparse nor ragged.
     """
     del allow_fast_lookup, partition_strategy
-    _ids.require_table(table, "table")
+    id_checks.require_table(table, "table")
     if name is not None:
         _validation.text("name", name)
     _validation.boolean("negative_keys", negative_keys)
@@ -104,7 +105,7 @@ def safe_embedding_lookup_sparse(
         TypeError: ids or weights that are neither sparse nor ragged.
     """
     del allow_fast_lookup, partition_strategy
-    _ids.require_table(table, "table")
+    id_checks.require_table(table, "table")
     if name is not None:
         _validation.text("name", name)
     if table.reads_each_step:

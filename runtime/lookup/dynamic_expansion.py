@@ -14,7 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, native
+from runtime import native
+from runtime.lookup import id_checks
 from runtime.table.table import Table, tables
 
 #: Rows float [n, dim] of the distinct ids of each training lookup.
@@ -26,7 +27,7 @@ ID_OFFSET = "ASCEND_SPARSE_LOOKUP_ID_OFFSET"
 def lookup(table: Table, keys: tf.Tensor) -> tf.Tensor:
     """Return the rows of `keys` [..., dim], through rows and addresses that the collections get."""
     rows, addresses, numbers = native.ops().rec_expand(table.handle, table.variable.tensor(), keys)
-    _ids.recorded([table], rows)
+    id_checks.recorded([table], rows)
     table.expansions.append((rows, addresses))
     tf.compat.v1.add_to_collection(LOCAL_EMB, rows)
     tf.compat.v1.add_to_collection(ID_OFFSET, addresses)

@@ -7,8 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _tf_private
-from runtime.lookup import dense_keys, sparse_lookup
+from runtime import _tf_private
+from runtime.lookup import id_checks
+from runtime.lookup.sparse import dense_keys, sparse_lookup
 from runtime.table.table import Table
 
 
@@ -51,7 +52,7 @@ def partitioned_lookup(
         rows = [sparse_lookup(table, own, **more) for table, own in zip(tables, keys, strict=True)]
         shape = tf.concat([tf.shape(given), [tables[0].dim]], 0)
         found = tf.reshape(tf.dynamic_stitch(places, rows), shape)
-        _ids.set_shape(found, given, tables[0].dim)
+        id_checks.set_shape(found, given, tables[0].dim)
         return found
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, _validation
+from runtime import _validation
+from runtime.lookup import id_checks
 from runtime.policy import admission
 from runtime.table.table import Table
 
@@ -115,7 +116,7 @@ def _bags(ids: Any, weights: Any, table: Table) -> _Bags:
             f"the ids of the table `{table.table_name}` are ragged of shape {ids.shape}: they must be of rank 2, one "
             "ragged row per example"
         )
-    keys = _ids.integers(ids.values, f"the table `{table.table_name}`")
+    keys = id_checks.integers(ids.values, f"the table `{table.table_name}`")
     if weights is not None and not (weights.dtype.is_floating or weights.dtype.is_integer):
         raise ValueError(
             f"the weights for the table `{table.table_name}` are {weights.dtype.name}: they must be real numbers"
