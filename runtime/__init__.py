@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from runtime import checkpoint, initializers, optimizers
 from runtime.config import init, terminate_config_initializer
-from runtime.counted_tables import create_counted_table
+from runtime.embedding_variable.create import create_counted_table
+from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.initializers import column_blocks
-from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.lookup import gradients as _gradients  # noqa: F401 - importing registers them
 from runtime.lookup.batch_rows import looked_up_rows
 from runtime.lookup.grouped import grouped_lookup

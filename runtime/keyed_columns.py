@@ -14,10 +14,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import counted_pooled
-from runtime.counted import CountedAnchor, CountedTable, int_keys
-from runtime.counted_tables import create_counted_table
-from runtime.key_rules import KeyRules
+from runtime.embedding_variable import pooled_lookup
+from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable, int_keys
+from runtime.embedding_variable.create import create_counted_table
+from runtime.embedding_variable.options import KeyRules
 
 __all__ = [
     "KeyColumn",
@@ -183,7 +183,7 @@ def _looked_up(column: Any, tables: Sequence[CountedTable], sparse: Any) -> tf.T
     ids, weights = sparse.id_tensor, sparse.weight_tensor
     rank = tf.compat.dimension_value(ids.dense_shape.shape[0])
     safe = column.use_safe_embedding_lookup or rank is None or rank > 2
-    function = counted_pooled.safe_lookup_sparse if safe else counted_pooled.lookup_sparse
+    function = pooled_lookup.safe_lookup_sparse if safe else pooled_lookup.lookup_sparse
     name = f"{column.name}_weights"
     return function(tables, ids, weights, combiner=column.combiner, max_norm=column.max_norm, name=name)
 

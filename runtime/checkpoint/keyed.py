@@ -22,7 +22,7 @@ from runtime.ranks import placements
 from runtime.table.anchor import checked
 
 if TYPE_CHECKING:
-    from runtime.counted import CountedTable
+    from runtime.embedding_variable.counted_table import CountedTable
 
 __all__ = ["Rows", "Slots", "read", "read_increment", "restored", "saved", "shard"]
 

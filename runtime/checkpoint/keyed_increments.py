@@ -16,7 +16,7 @@ from runtime import _tf_private, native
 from runtime.checkpoint import keyed
 from runtime.checkpoint.keyed import Rows, Slots
 from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS, INCREMENT, filled
-from runtime.counted import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedAnchor
 from runtime.ranks.starting import refuse_a_part
 
 __all__ = ["ChangedRows"]

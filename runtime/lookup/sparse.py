@@ -7,8 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tf_private, _validation, counted, native
-from runtime.counted import CountedTable
+from runtime import _tf_private, _validation, native
+from runtime.embedding_variable import counted_table
+from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import dynamic_expansion, id_checks
 from runtime.lookup.serving_default import Default
 from runtime.policy import admission
@@ -94,8 +95,8 @@ def _counted_rows(table: CountedTable, ids: Any, trains: bool, name: str | None)
     if isinstance(ids, tf.SparseTensor):
         dense_keys(ids, table)  # raises
     with tf.name_scope(name or "sparse_lookup"):
-        keys = counted.int_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids)
-        rows = counted.lookup([table], keys)
+        keys = counted_table.int_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids)
+        rows = counted_table.lookup([table], keys)
         rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
 

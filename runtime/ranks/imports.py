@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from runtime.checkpoint import keyed
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS
-from runtime.counted import CountedAnchor, CountedTable
+from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable
 from runtime.ranks import parts, placements
 from runtime.ranks.starting import current
 from runtime.table.anchor import ROWS, GraphAnchor

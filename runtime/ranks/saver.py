@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.checkpoint.bundle import Bundle
-from runtime.counted import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedAnchor
 from runtime.ranks import parts
 from runtime.ranks.engine import RanksError
 from runtime.ranks.imports import import_of

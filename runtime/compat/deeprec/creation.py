@@ -19,8 +19,8 @@ from runtime.compat.deeprec.options import (
     L2WeightEvict,
 )
 from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable
-from runtime.counted_tables import counted_table
-from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules, WarmStart
+from runtime.embedding_variable.create import counted_table
+from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.policy.admission import CountingBloom
 
 __all__ = ["get_embedding_variable"]

@@ -23,7 +23,7 @@ from runtime.checkpoint import aside
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.increments import index_crc
 from runtime.checkpoint.keyed_increments import ChangedRows
-from runtime.counted import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedAnchor
 
 __all__ = ["FOLDER", "IncrementalSaver", "Saver"]
 

@@ -13,7 +13,7 @@ import runtime
 from runtime import Admission, CountingBloom, InitialRows, KeyRules, WarmStart, ranks
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.compat import deeprec
-from runtime.counted import CountedTable
+from runtime.embedding_variable.counted_table import CountedTable
 from runtime.ranks import checkpoint, starting
 from runtime.ranks.checkpoint import Saver
 from runtime.ranks.engine import Alone

@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
-from runtime.counted import CountedAnchor, CountedTable
-from runtime.key_rules import InitialRows, KeyRules, WarmStart
+from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable
+from runtime.embedding_variable.options import InitialRows, KeyRules, WarmStart
 from runtime.ranks import parts
 from runtime.table.arguments import TableArguments
 from runtime.table.table import tables

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.counted import UpdateRules
+from runtime.embedding_variable.counted_table import UpdateRules
 from runtime.policy.admission import CountingBloom
 from runtime.storage.tiers import Storage
 
