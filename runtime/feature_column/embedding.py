@@ -1,9 +1,4 @@
-"""`embedding_column` and `shared_embedding_columns` over tables that grow, for TensorFlow's own input layers.
-
-Categorical columns, `input_layer`, `DenseFeatures` and `sequence_input_layer` are TensorFlow's: a column of this module
-only looks its rows up in a table. A column is the stock one with the lookup replaced, so names, order and parsing specs
-are what they were. Those over counted tables are in `keyed_columns`, and here as well.
-"""
+"""`embedding_column` and `shared_embedding_columns` over tables that grow."""
 
 from __future__ import annotations
 
@@ -17,23 +12,10 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private
-from runtime.keyed_columns import (
-    categorical_column_with_keys,
-    keyed_embedding_column,
-    keyed_shared_embedding_columns,
-    sequence_categorical_column_with_keys,
-)
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.table.table import Table, create_table, tables
 
-__all__ = [
-    "categorical_column_with_keys",
-    "embedding_column",
-    "keyed_embedding_column",
-    "keyed_shared_embedding_columns",
-    "sequence_categorical_column_with_keys",
-    "shared_embedding_columns",
-]
+__all__ = ["embedding_column", "shared_embedding_columns"]
 
 v1: Any = tf.compat.v1
 _LONGEST = 100  # characters of a table's name
