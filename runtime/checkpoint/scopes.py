@@ -15,9 +15,9 @@ import tensorflow as tf
 
 from runtime import _tf_private, _tf_private_estimator
 from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.variables_from_tables import is_rewritten
 from runtime.table.anchor import GraphAnchor, no_variable
 from runtime.table.table import Table, tables
-from runtime.whole_variables import is_rewritten
 
 __all__: list[str] = []
 

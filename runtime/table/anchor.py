@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.presence import tables_in
+from runtime.checkpoint.presence import tables_in
+from runtime.checkpoint.variables_from_tables import read_whole
 from runtime.ranks.starting import why_not_a_part
-from runtime.whole_variables import read_whole
 
 if TYPE_CHECKING:
     from runtime.table.table import Table

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from runtime.presence import tables_in
+from runtime.checkpoint.presence import tables_in
 
 __all__ = ["is_rewritten", "read_whole", "restore_from_tables"]
 
