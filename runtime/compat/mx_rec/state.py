@@ -12,14 +12,14 @@ import tensorflow as tf
 import runtime
 from runtime import _validation, config
 from runtime.compat import graph_modifier
-from runtime.compat.mx_rec import ranks
 from runtime.compat.mx_rec.constants import ASCEND_GLOBAL_HASHTABLE_COLLECTION, EVAL_CHANNEL_ID, TRAIN_CHANNEL_ID
+from runtime.compat.mx_rec.ranks import rank_ids
 
 if TYPE_CHECKING:
-    from runtime.compat.mx_rec.joint import Joint
-    from runtime.compat.mx_rec.merging import Standing
-    from runtime.compat.mx_rec.specs import FeatureSpec
-    from runtime.compat.mx_rec.tables import BaseSparseEmbedding
+    from runtime.compat.mx_rec.embedding.joint_expansion import Joint
+    from runtime.compat.mx_rec.embedding.merged_lookups import Standing
+    from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
+    from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
     from runtime.table.table import Table
 
 __all__ = ["ConfigInitializer", "GraphState", "forget", "init", "state_of", "terminate_config_initializer"]
@@ -268,7 +268,7 @@ class ConfigInitializer:
     @property
     def host_pipeline_ops(self) -> Any:
         """The ops of `import_host_pipeline_ops()`."""
-        from runtime.compat.mx_rec.ops import import_host_pipeline_ops
+        from runtime.compat.mx_rec.graph.host_pipeline_ops import import_host_pipeline_ops
 
         return import_host_pipeline_ops()
 
@@ -309,9 +309,9 @@ def init(*positional: Any, **kwargs: Any) -> None:
             "is_incremental_checkpoint=True needs `save_checkpoint_due_time` and `save_delta_checkpoints_secs`: give "
             "the seconds between full checkpoints and between deltas"
         )
-    ranks.start()
+    rank_ids.start()
     if settings.is_incremental_checkpoint:
-        ranks.refuse_several("init(is_incremental_checkpoint=True)", "save whole checkpoints by steps")
+        rank_ids.refuse_several("init(is_incremental_checkpoint=True)", "save whole checkpoints by steps")
     runtime.init(**{key: value for key, value in dataclasses.asdict(settings).items() if key not in _OWN})
     ConfigInitializer._instance = ConfigInitializer(settings)
 
