@@ -14,8 +14,8 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.checkpoint import keyed
-from runtime.checkpoint.keyed_reading import BLOOM, filled
+from runtime.embedding_variable import checkpoint_layout
+from runtime.embedding_variable.checkpoint_reader import BLOOM, filled
 from runtime.lookup import id_checks
 from runtime.optimizers import stock
 from runtime.policy import eviction
@@ -83,7 +83,7 @@ class CountedTable(Table):
         """
         self.share = share or (arguments.name, 0, 1)
         #: The optimizer that trains it.
-        self.slots = keyed.Slots()
+        self.slots = checkpoint_layout.Slots()
         self.rules = rules
         self.initial_rows = initial_rows
         self._make_anchor = anchor
@@ -154,13 +154,15 @@ class CountedAnchor(GraphAnchor):
     def saved(self, name: str) -> dict[str, tf.Tensor]:
         """Return new tensors to save, after the rows that are to be dropped went."""
         with tf.control_dependencies(self.table.dropped()):
-            return keyed.saved(self.table, name, self.table.slots)
+            return checkpoint_layout.saved(self.table, name, self.table.slots)
 
     def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor]:
         """Return the share of the table in what a checkpoint has of all parts, as many tensors as `specs`."""
         with self.table.scope("restore"):
             path, name = self.source or (None, None)
-            rows = keyed.read(self.table, prefix if path is None else tf.constant(path), self.table.slots, name)
+            rows = checkpoint_layout.read(
+                self.table, prefix if path is None else tf.constant(path), self.table.slots, name
+            )
         flat = tf.nest.flatten(rows)
         return [*flat, *[tf.zeros([0])] * (len(self.specs) - len(flat))]
 
@@ -171,11 +173,11 @@ class CountedAnchor(GraphAnchor):
             return checked(tf.constant(False), refused, tf.constant(0))
         return self.replaced(self.packed(restored_tensors))
 
-    def packed(self, tensors: Sequence[tf.Tensor]) -> keyed.Rows:
+    def packed(self, tensors: Sequence[tf.Tensor]) -> checkpoint_layout.Rows:
         """Return the rows whose tensors come first, flat, as `tf.nest.flatten` gives them."""
         counted = () if self.table.rules.bloom is None else (0, 0)
-        like = keyed.Rows(0, 0, 0, 0, 0, (0, 0, 0), counted, ((0, 0),) * len(self.table.slots.names))
-        rows: keyed.Rows = tf.nest.pack_sequence_as(like, tensors[: len(tf.nest.flatten(like))])
+        like = checkpoint_layout.Rows(0, 0, 0, 0, 0, (0, 0, 0), counted, ((0, 0),) * len(self.table.slots.names))
+        rows: checkpoint_layout.Rows = tf.nest.pack_sequence_as(like, tensors[: len(tf.nest.flatten(like))])
         return rows
 
     def restore_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
@@ -193,22 +195,26 @@ class CountedAnchor(GraphAnchor):
         slots = tuple((restored[f":{name}-keys"], restored[f":{name}-values"]) for name in self.table.slots.names)
         values = restored["values"]
         freqs, versions = history("freqs", "keys", threshold), history("versions", "keys", -1)
-        return self.replaced(keyed.Rows(keys, freqs, versions, values, tf.shape(values)[1], waiting, bloom, slots))
+        return self.replaced(
+            checkpoint_layout.Rows(keys, freqs, versions, values, tf.shape(values)[1], waiting, bloom, slots)
+        )
 
     def _checkpoint_key(self, spec: _tf_private.SaveSpec) -> str:
         return super()._checkpoint_key(spec).replace("/", ":")
 
-    def replaced(self, rows: keyed.Rows) -> tf.Operation:
+    def replaced(self, rows: checkpoint_layout.Rows) -> tf.Operation:
         """Replace the rows; a matrix for further keys is drawn unless there is one."""
         with tf.control_dependencies([self._draw()]), tf.device("/device:CPU:0"):
-            filled = keyed.restored(self.table, self.table.slots, rows)
+            filled = checkpoint_layout.restored(self.table, self.table.slots, rows)
         with tf.control_dependencies([filled, self.table.filled.initializer]):
             return self.mark_initialized()
 
     def start_from(self, path: str, name: str) -> None:
         """Let the init op fill the table with the rows of the variable `name` in a checkpoint, with new slots."""
         with tf.control_dependencies(None), self.table.scope("start"):
-            self.start_by(self.replaced(keyed.read(self.table, tf.constant(path), keyed.Slots(), name)))
+            self.start_by(
+                self.replaced(checkpoint_layout.read(self.table, tf.constant(path), checkpoint_layout.Slots(), name))
+            )
 
     def _emptied(self) -> tf.Tensor:
         """Draw the matrix unless there is one: DeepRec's init op makes a table once, and a second one keeps its rows.
@@ -289,7 +295,7 @@ def _held_rows(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
     if len(tables) == 1:
         return _lookup(tables[0], keys)
     flat = tf.reshape(keys, [-1])
-    part = tf.cast(keyed.shard(flat, len(tables)), tf.int32)
+    part = tf.cast(checkpoint_layout.shard(flat, len(tables)), tf.int32)
     own = tf.dynamic_partition(flat, part, len(tables))
     places = tf.dynamic_partition(tf.range(tf.size(flat)), part, len(tables))
     rows = [_lookup(table, some) for table, some in zip(tables, own, strict=True)]
@@ -321,7 +327,7 @@ def _is_counted(variable: Any) -> bool:
 def _update(optimizer: Any, anchor: CountedAnchor, gradient: Any) -> tf.Operation:
     form = stock.form_of(optimizer, anchor)
     names = [optimizer.get_name() + (f"_{number}" if number else "") for number in range(len(form.starts))]
-    anchor.table.slots = keyed.Slots(form.rule, tuple(names), form.starts)
+    anchor.table.slots = checkpoint_layout.Slots(form.rule, tuple(names), form.starts)
     return stock.update(optimizer, anchor, gradient, form)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from runtime.checkpoint import keyed
 from runtime.checkpoint.bundle import Bundle, CheckpointError
-from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS
+from runtime.embedding_variable import checkpoint_layout
+from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS
 from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable
 from runtime.ranks import parts, placements
 from runtime.ranks.starting import current
@@ -79,7 +79,7 @@ class CountedImport:
             def numbers(name: str) -> tf.Tensor:
                 return _v1.placeholder(tf.float32, [None, None], name)
 
-            rows = keyed.Rows(
+            rows = checkpoint_layout.Rows(
                 ids("keys"),
                 ids("freqs"),
                 ids("versions"),
@@ -111,7 +111,7 @@ def _stems(bundle: Bundle, name: str) -> list[str]:
     return [*([name] if f"{name}-keys" in bundle else []), *named]
 
 
-def _counted_rows(table: CountedTable, name: str, bundles: Sequence[Bundle]) -> keyed.Rows:
+def _counted_rows(table: CountedTable, name: str, bundles: Sequence[Bundle]) -> checkpoint_layout.Rows:
     """Return what this rank is to have of the variable `name`, written by as many ranks as there are bundles.
 
     Raises:
@@ -122,7 +122,7 @@ def _counted_rows(table: CountedTable, name: str, bundles: Sequence[Bundle]) -> 
     # The counters of a Bloom filter cannot be told apart by keys, but those of some ranks have none of this one's keys.
     bloom = [_counters(bundle, stem) for bundle in _sharing(bundles) for stem in _stems(bundle, name)]
     keys, freqs, versions, values, waiting, states = zip(*found, strict=True)
-    return keyed.Rows(
+    return checkpoint_layout.Rows(
         np.concatenate(keys),
         np.concatenate(freqs),
         np.concatenate(versions),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.checkpoint.seen import meta_of_rank
+from runtime.checkpoint.admission_counters import meta_of_rank
 from runtime.ranks import placements
 from runtime.ranks.engine import RanksError
 from runtime.table.table import Table

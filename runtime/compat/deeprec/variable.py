@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.checkpoint.keyed_reading import filled
 from runtime.compat.deeprec.config_pb2 import StorageType
 from runtime.compat.deeprec.options import EmbeddingVariableOption
+from runtime.embedding_variable.checkpoint_reader import filled
 from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable, int_keys, lookup
 
 __all__ = ["EmbeddingVariable", "PartitionedEmbeddingVariable", "tables_of"]

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import runtime
 from runtime import ranks
-from runtime.checkpoint.seen import parse
+from runtime.checkpoint.admission_counters import parse
 from runtime.optimizers import momentum
 from runtime.ranks import checkpoint, parts, saver, starting
 from runtime.ranks.checkpoint import Saver, latest

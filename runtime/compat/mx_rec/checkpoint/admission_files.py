@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runtime.checkpoint import CheckpointError
-from runtime.checkpoint.seen import Seen, parse, with_seen
+from runtime.checkpoint.admission_counters import Seen, parse, with_seen
 from runtime.policy.admission import AdmissionRules
 
 __all__ = ["ITEMS", "attribute_of", "items_of", "with_counters"]

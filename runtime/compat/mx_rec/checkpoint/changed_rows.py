@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from runtime import native
 from runtime.checkpoint import TableRows
+from runtime.checkpoint.admission_counters import mergeable, parse
 from runtime.checkpoint.delta import Delta
 from runtime.checkpoint.history import NOTHING, Baseline
-from runtime.checkpoint.live import snapshot_tensors
-from runtime.checkpoint.seen import mergeable, parse
+from runtime.checkpoint.live_tables import snapshot_tensors
 from runtime.table.table import Table
 
 __all__ = ["ChangedRows", "without_rare"]

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from runtime.checkpoint import TableRows, aside
+from runtime.checkpoint import TableRows, backup
 from runtime.checkpoint.history import Baseline
 from runtime.compat.mx_rec.checkpoint import admission_files, layout
 from runtime.compat.mx_rec.checkpoint.changed_rows import ChangedRows, without_rare
@@ -71,7 +71,7 @@ class Increments:
         names = [one.name.partition("sparse-")[2] for one in links]
         return (
             last.absolute() == self._last[1].absolute()
-            and not {path.name, *aside.of(path, names)} & set(names)
+            and not {path.name, *backup.of(path, names)} & set(names)
             and bool(links)
             and all(one.is_dir() for one in links)
         )

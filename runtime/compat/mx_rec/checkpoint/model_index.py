@@ -13,7 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from runtime.checkpoint import CheckpointError, aside
+from runtime.checkpoint import CheckpointError, backup
 from runtime.compat.mx_rec.checkpoint.layout import directory_of
 
 __all__ = ["BASE", "DELTA", "ModelIndex"]
@@ -52,12 +52,12 @@ class ModelIndex:
         Raises:
             CheckpointError: the file is damaged.
         """
-        return cls(path.with_name(aside.prefix_of(path.name)))
+        return cls(path.with_name(backup.prefix_of(path.name)))
 
     @property
     def entries(self) -> list[dict[str, Any]]:
         """Those of this prefix."""
-        return [entry for entry in self._all if aside.prefix_of(self.path(entry).name) == self._prefix.name]
+        return [entry for entry in self._all if backup.prefix_of(self.path(entry).name) == self._prefix.name]
 
     def path(self, entry: dict[str, Any]) -> Path:
         """Return the prefix of the checkpoint of an entry."""

@@ -14,7 +14,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from runtime.checkpoint import TableRows
-from runtime.checkpoint.live import replace_rows
+from runtime.checkpoint.live_tables import replace_rows
 from runtime.checkpoint.rows import PARTS
 from runtime.compat.mx_rec.checkpoint import layout
 from runtime.ranks import RanksError, current, parts

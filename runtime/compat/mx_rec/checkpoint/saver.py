@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from runtime import _validation
 from runtime.checkpoint import TableRows
-from runtime.checkpoint.live import snapshot_tensors
+from runtime.checkpoint.live_tables import snapshot_tensors
 from runtime.checkpoint.rows import PARTS
 from runtime.compat.mx_rec.checkpoint import layout, overwrite, rank_parts
 from runtime.compat.mx_rec.checkpoint.increments import Increments, contents

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import runtime
 from runtime.checkpoint import CheckpointError, TableRows, load_rows
-from runtime.checkpoint.live import snapshot_rows
+from runtime.checkpoint.live_tables import snapshot_rows
 from runtime.compat import mx_rec
 from runtime.compat.mx_rec.checkpoint import layout, table_files
 from runtime.compat.mx_rec.checkpoint.model_index import ModelIndex

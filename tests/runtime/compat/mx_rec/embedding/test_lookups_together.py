@@ -143,7 +143,7 @@ def test_switches_in_the_environment_are_checked(monkeypatch: pytest.MonkeyPatch
 
 
 def test_counters_in_the_files_of_rec_sdk(sdk: Any, tmp_path: Path) -> None:
-    from runtime.checkpoint.live import snapshot_rows
+    from runtime.checkpoint.live_tables import snapshot_rows
 
     sdk.init()
     found = []

@@ -11,7 +11,7 @@ import tensorflow as tf
 from runtime import native
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.rows import optimizer_kind, optimizer_slots, part_names, table_names
-from runtime.checkpoint.variables import find_slots, find_variable
+from runtime.checkpoint.variable_names import find_slots, find_variable
 from runtime.table.table import Table
 
 __all__ = ["warm_start"]

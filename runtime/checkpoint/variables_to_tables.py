@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError, write_bundle
 from runtime.checkpoint.rows import PARTS, optimizer_kind, optimizer_slots
-from runtime.checkpoint.variables import find_slots
+from runtime.checkpoint.variable_names import find_slots
 from runtime.initializers import table_seed
 
 __all__ = ["Move", "Moved", "move_variables"]

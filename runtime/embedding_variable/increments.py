@@ -13,9 +13,9 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.checkpoint import keyed
-from runtime.checkpoint.keyed import Rows, Slots
-from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS, INCREMENT, filled
+from runtime.embedding_variable import checkpoint_layout
+from runtime.embedding_variable.checkpoint_layout import Rows, Slots
+from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS, INCREMENT, filled
 from runtime.embedding_variable.counted_table import CountedAnchor
 from runtime.ranks.starting import refuse_a_part
 
@@ -51,7 +51,7 @@ class ChangedRows(_tf_private.SaveableObject):  # type: ignore[misc]
             keys, prints = _compared({spec.name: spec.tensor for spec in anchor.specs}, name, slots, self._before)[2:]
             self.noted = (keys, prints)
             # Not what a whole checkpoint writes: that drops rows first.
-            now = keyed.saved(table, name, slots)
+            now = checkpoint_layout.saved(table, name, slots)
             changed, gone, *_ = _compared(now, name, slots, self._before)
             tensors = _increment(now, name, slots, changed) | {f"{name}-{INCREMENT}removed": gone}
         specs = [_tf_private.SaveSpec(tensor, "", part, device=anchor.device) for part, tensor in tensors.items()]
@@ -66,10 +66,10 @@ class ChangedRows(_tf_private.SaveableObject):  # type: ignore[misc]
         table, source = self.anchor.table, self.anchor.source
         with table.scope("restore"):
             if source is not None:  # as every restore does
-                rows = keyed.read(table, tf.constant(source[0]), table.slots, source[1])
+                rows = checkpoint_layout.read(table, tf.constant(source[0]), table.slots, source[1])
             else:
-                before = _unless(self._complete, keyed.read(table, self._whole, table.slots))
-                rows = _merged(before, *keyed.read_increment(table, prefix, table.slots))
+                before = _unless(self._complete, checkpoint_layout.read(table, self._whole, table.slots))
+                rows = _merged(before, *checkpoint_layout.read_increment(table, prefix, table.slots))
         flat: list[tf.Tensor] = tf.nest.flatten(rows)
         return [*flat, *[tf.zeros([0])] * (len(self.specs) - len(flat))]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.checkpoint.keyed_reading import BLOOM, BUCKETS, read_parts
+from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS, read_parts
 from runtime.ranks import placements
 from runtime.table.anchor import checked
 

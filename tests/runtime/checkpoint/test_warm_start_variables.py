@@ -12,9 +12,9 @@ import tensorflow as tf
 
 import runtime
 from runtime import checkpoint
-from runtime.checkpoint import warm
+from runtime.checkpoint import warm_start_variables
 from runtime.checkpoint.bundle import Bundle, write_bundle
-from runtime.checkpoint.variables import find_slots
+from runtime.checkpoint.variable_names import find_slots
 from runtime.optimizers import adagrad
 from tests.support.runtime.tables import make_table, session
 
@@ -42,7 +42,7 @@ def _table_rows(opened: Any, table: runtime.Table) -> tuple[np.ndarray, ...]:
 @pytest.fixture(params=[1 << 16, 5])
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks that hold the whole variable, and chunks of 5 rows with a rest."""
-    monkeypatch.setattr(warm, "_CHUNK", request.param)
+    monkeypatch.setattr(warm_start_variables, "_CHUNK", request.param)
 
 
 _OPTIMIZERS: dict[str, tuple[Callable[[], Any], dict[str, str]]] = {
