@@ -20,9 +20,9 @@ from runtime.lookup import id_checks
 from runtime.optimizers import stock
 from runtime.policy import eviction
 from runtime.policy.admission import CountingBloom
-from runtime.ranks.fused import Request, handles_of, rows_of_all
+from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.ranks.messages import Bags
-from runtime.ranks.starting import why_not_a_part
+from runtime.ranks.process_group import why_not_a_part
 from runtime.table.anchor import Anchor, GraphAnchor, checked
 from runtime.table.arguments import TableArguments
 from runtime.table.table import Table

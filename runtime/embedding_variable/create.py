@@ -10,7 +10,7 @@ import tensorflow as tf
 from runtime import _tf_private, _validation
 from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable
 from runtime.embedding_variable.options import InitialRows, KeyRules, WarmStart
-from runtime.ranks import parts
+from runtime.ranks import checkpoint_parts
 from runtime.table.arguments import TableArguments
 from runtime.table.table import tables
 
@@ -112,7 +112,7 @@ def _start(table: CountedTable, warm: WarmStart) -> None:
     path, name = warm.path(table.table_name), warm.name or table.share[0]
     if path is None:
         return
-    if parts.is_whole(path):
+    if checkpoint_parts.is_whole(path):
         raise ValueError(
             f"the table `{table.table_name}` is to begin with the checkpoint {path}, which several ranks wrote: "
             "restore it with runtime.ranks.checkpoint.Saver in one process, and begin with what a tf.compat.v1 Saver "

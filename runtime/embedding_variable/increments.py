@@ -17,7 +17,7 @@ from runtime.embedding_variable import checkpoint_layout
 from runtime.embedding_variable.checkpoint_layout import Rows, Slots
 from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS, INCREMENT, filled
 from runtime.embedding_variable.counted_table import CountedAnchor
-from runtime.ranks.starting import refuse_a_part
+from runtime.ranks.process_group import refuse_a_part
 
 __all__ = ["ChangedRows"]
 

@@ -13,7 +13,7 @@ from runtime import _tf_private, native
 from runtime.keras import adapters
 from runtime.keras.distributed import refuse_drift
 from runtime.lookup.sparse import sparse_lookup
-from runtime.ranks.starting import refuse_a_part
+from runtime.ranks.process_group import refuse_a_part
 from runtime.table.table import Table, create_table
 
 _PARTS = ("keys", "values", "slots", "meta")

@@ -11,7 +11,7 @@ from runtime import _tf_private, _validation, native
 from runtime.lookup import id_checks
 from runtime.lookup.sparse import dense_keys, sparse_lookup
 from runtime.policy import admission
-from runtime.ranks.fused import Request, handles_of, rows_of_all
+from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.table.table import Table
 
 

@@ -17,7 +17,7 @@ from runtime.lookup.grouped import grouped_rows
 from runtime.lookup.pooled_requests import Pooling, plain, safe, safe_settings
 from runtime.lookup.sparse import sparse_rows
 from runtime.ranks import pooling
-from runtime.ranks.fused import Request, Together, handles_of, rows_of_all
+from runtime.ranks.fused_exchange import Request, Together, handles_of, rows_of_all
 from runtime.table.table import Table
 
 

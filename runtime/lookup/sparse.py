@@ -13,7 +13,7 @@ from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import dynamic_expansion, id_checks
 from runtime.lookup.serving_default import Default
 from runtime.policy import admission
-from runtime.ranks.fused import Request, handles_of, rows_of_all
+from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.table.table import Table
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
-from runtime.ranks.starting import current
+from runtime.ranks.process_group import current
 from runtime.table import control_dependencies
 from runtime.table.table import Table
 

@@ -23,7 +23,7 @@ _NEAR = 1
 
 
 class Asked(Protocol):
-    """What is looked up: see `runtime.ranks.fused.Request`."""
+    """What is looked up: see `runtime.ranks.fused_exchange.Request`."""
 
     @property
     def name(self) -> str:

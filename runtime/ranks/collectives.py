@@ -21,8 +21,8 @@ import tensorflow as tf
 from runtime import _tf_private, native
 from runtime._tf_private_cluster import bound_waits
 from runtime.ranks.engine import Engine, RanksError, Route
-from runtime.ranks.meeting import meet
-from runtime.ranks.watch import Watch
+from runtime.ranks.rendezvous import meet
+from runtime.ranks.watchdog import Watch
 
 _GROUP = 2_000_003  # no key that tf.distribute gives its own groups, which count from 1
 _LENGTHS = np.array([*range(1, 16), *((8 + part) << power for power in range(1, 28) for part in range(8))])

@@ -17,7 +17,7 @@ import tensorflow as tf
 from runtime import _tf_private
 from runtime.ranks.engine import RanksError
 from runtime.ranks.gradients import of_table
-from runtime.ranks.starting import size, when_connected
+from runtime.ranks.process_group import size, when_connected
 
 __all__ = ["refuse_drift", "watch", "watch_keras"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
-from runtime.ranks.starting import current
+from runtime.ranks.process_group import current
 
 _OPERATIONS = ("sum", "mean")
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from runtime import _tf_private, native
 from runtime.checkpoint.presence import tables_in
 from runtime.checkpoint.variables_from_tables import read_whole
-from runtime.ranks.starting import why_not_a_part
+from runtime.ranks.process_group import why_not_a_part
 
 if TYPE_CHECKING:
     from runtime.table.table import Table

@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.ranks.starting import refuse_a_part
+from runtime.ranks.process_group import refuse_a_part
 
 _instances = itertools.count()
 _PARTS = ("keys", "values", "slots", "meta")

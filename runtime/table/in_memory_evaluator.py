@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private_estimator, native
-from runtime.ranks.starting import why_not_a_part
+from runtime.ranks.process_group import why_not_a_part
 from runtime.table.anchor import HASHTABLE_COLLECTION, GraphAnchor
 
 __all__ = ["watch"]

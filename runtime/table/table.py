@@ -13,7 +13,7 @@ import tensorflow as tf
 from runtime import _tf_private, _validation, native
 from runtime.initializers import initializer_text, table_seed
 from runtime.ranks import placements
-from runtime.ranks.starting import refuse_several
+from runtime.ranks.process_group import refuse_several
 from runtime.storage.tiers import Storage
 from runtime.table import arguments as table_arguments
 from runtime.table import in_memory_evaluator

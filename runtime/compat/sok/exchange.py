@@ -12,8 +12,8 @@ from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.compat.sok.static import SharedVariable
 from runtime.lookup import id_checks
 from runtime.lookup.grouped import grouped_rows
-from runtime.ranks.fused import Request, handles_of
-from runtime.ranks.fused import rows_of_all as exchanged
+from runtime.ranks.fused_exchange import Request, handles_of
+from runtime.ranks.fused_exchange import rows_of_all as exchanged
 from runtime.ranks.messages import Bags
 
 __all__ = ["check_variable", "rows_of_all"]

@@ -17,8 +17,8 @@ from runtime.checkpoint import TableRows
 from runtime.checkpoint.live_tables import replace_rows
 from runtime.checkpoint.rows import PARTS
 from runtime.compat.mx_rec.checkpoint import layout
-from runtime.ranks import RanksError, current, parts
-from runtime.ranks.starting import parts_together
+from runtime.ranks import RanksError, checkpoint_parts, current
+from runtime.ranks.process_group import parts_together
 from runtime.table.table import Table
 
 __all__ = ["held", "replaced", "write"]
@@ -58,7 +58,7 @@ def held(table: Table, rows: TableRows) -> TableRows:
     """Return those of a checkpoint's rows that this rank is to hold, and what is counted of its keys."""
     if current().size == 1:
         return rows
-    return TableRows(*parts.merged(table, [parts.own_rows(table, _parts_of(rows))]))
+    return TableRows(*checkpoint_parts.merged(table, [checkpoint_parts.own_rows(table, _parts_of(rows))]))
 
 
 def replaced(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None:
@@ -69,10 +69,10 @@ def replaced(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None:
 
 def _together(table: Table, folders: Sequence[Path]) -> TableRows:
     found = (layout.read_table(folder, table.dim, table.seed, table.expands) for folder in folders)
-    return TableRows(*parts.merged(table, [_parts_of(rows) for rows in found], whole=True))
+    return TableRows(*checkpoint_parts.merged(table, [_parts_of(rows) for rows in found], whole=True))
 
 
-def _parts_of(rows: TableRows) -> parts.Rows:
+def _parts_of(rows: TableRows) -> checkpoint_parts.Rows:
     return tuple(getattr(rows, part) for part in PARTS)
 
 

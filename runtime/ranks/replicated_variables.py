@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from runtime import _tf_private
 from runtime.ranks.gradients import of_table
-from runtime.ranks.starting import current
+from runtime.ranks.process_group import current
 
 
 @_tf_private.as_written

@@ -14,7 +14,7 @@ from runtime import ranks
 from runtime.compat import deeprec
 from runtime.compat.deeprec import grouped
 from runtime.optimizers import gradient_descent
-from runtime.ranks import fused, messages
+from runtime.ranks import fused_exchange, messages
 from tests.support.ranks import thread_ranks
 
 RATE = 0.5
@@ -138,7 +138,7 @@ def as_a_rank() -> tuple[list[np.ndarray], list[np.ndarray], list[str]]:
 def test_ranks_see_and_train_what_one_process_does_with_few_messages() -> None:
     seen, after = by_stock()
     FORMS.clear()
-    with mock.patch.object(fused, "Asked", Asked):
+    with mock.patch.object(fused_exchange, "Asked", Asked):
         results, engines = thread_ranks.run(len(SIZES), as_a_rank)
     assert len(FORMS) == 2
     for rank, (rows, updated, forward) in enumerate(results):

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import runtime
 from runtime import ranks
-from runtime.ranks import starting
+from runtime.ranks import process_group
 from tests.support.ranks.thread_ranks import Shelf, Threads
 
 v1: Any = tf.compat.v1
@@ -19,8 +19,8 @@ _plain: Any = tf.autograph.experimental.do_not_convert
 
 @pytest.fixture(autouse=True)
 def _one_of_two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(starting, "_current", [Threads(0, 2, Shelf(2))])
-    monkeypatch.setattr(starting, "_in_branches", {})
+    monkeypatch.setattr(process_group, "_current", [Threads(0, 2, Shelf(2))])
+    monkeypatch.setattr(process_group, "_in_branches", {})
     yield
 
 
@@ -47,12 +47,12 @@ def test_gradients_are_taken_where_the_rows_are_looked_up(capsys: pytest.Capture
     with pytest.raises(ranks.RanksError, match=r"a function of tf\.data looks up `user`, at times"):
         tf.data.Dataset.from_tensors([1, 2]).map(_plain(loss))
     traced(lambda ids: gradient(loss, ids))
-    assert not starting._in_branches
+    assert not process_group._in_branches
     for around in (looped, branch):
         traced(lambda ids, around=around: around(lambda own: gradient(loss, own), ids))
         with pytest.raises(ranks.RanksError, match=r"a tf\.while_loop or tf\.cond looks up `user`, and its gradient"):
             traced(lambda ids, around=around: gradient(lambda own: around(loss, own), ids))
-    starting._with_missing_ranks(ranks.RanksError, ranks.RanksError("late"), None)  # type: ignore[arg-type]
+    process_group._with_missing_ranks(ranks.RanksError, ranks.RanksError("late"), None)  # type: ignore[arg-type]
     assert "looks up `user`: all ranks must take the same branch" in capsys.readouterr().err
 
 

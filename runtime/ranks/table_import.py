@@ -15,8 +15,8 @@ from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.embedding_variable import checkpoint_layout
 from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS
 from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable
-from runtime.ranks import parts, placements
-from runtime.ranks.starting import current
+from runtime.ranks import checkpoint_parts, placements
+from runtime.ranks.process_group import current
 from runtime.table.anchor import ROWS, GraphAnchor
 from runtime.table.table import Table
 
@@ -61,8 +61,10 @@ class Import:
             session.run(self._op)
             return
         name = self._table.table_name
-        found = [parts.own_rows(self._table, [one.read(name + suffix) for suffix in ROWS]) for one in bundles]
-        session.run(self._op, dict(zip(self._given, parts.merged(self._table, found), strict=True)))
+        found = [
+            checkpoint_parts.own_rows(self._table, [one.read(name + suffix) for suffix in ROWS]) for one in bundles
+        ]
+        session.run(self._op, dict(zip(self._given, checkpoint_parts.merged(self._table, found), strict=True)))
 
 
 class CountedImport:

@@ -15,11 +15,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.ranks import flow, placements
+from runtime.ranks import control_flow, placements
 from runtime.ranks.agreement import Agreement
 from runtime.ranks.engine import Engine, Route
 from runtime.ranks.messages import Asked, Bags, Inbox
-from runtime.ranks.starting import current
+from runtime.ranks.process_group import current
 
 #: Gives the rows [n, dim] of the keys [n] of each request that lie in this process.
 Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
@@ -84,7 +84,7 @@ def rows_of_all(requests: Sequence[Request], together: Together | None = None) -
         for numbers, way in ways:
             for i, own in zip(numbers, way.answered([found[i] for i in numbers]), strict=True):
                 rows[i] = _shaped(requests[i], own, found[i].shape[1])
-        return flow.require_own_gradient([request.name for request in requests], rows)
+        return control_flow.require_own_gradient([request.name for request in requests], rows)
 
 
 def _summed(request: Request, rows: tf.Tensor) -> tf.Tensor:

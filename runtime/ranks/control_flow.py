@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from runtime import _tf_private
 from runtime.ranks.engine import RanksError
-from runtime.ranks.starting import note_in_branch
+from runtime.ranks.process_group import note_in_branch
 
 #: What TensorFlow calls the functions of a pipeline, which run ahead of the step.
 _PIPELINE = re.compile(r"Dataset_(map|filter|flat_map|interleave|parallel_interleave)_")

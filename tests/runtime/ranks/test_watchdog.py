@@ -8,7 +8,7 @@ import time
 import tensorflow as tf
 
 from runtime.ranks.collectives import Collectives
-from runtime.ranks.watch import Watch, in_tensorflow
+from runtime.ranks.watchdog import Watch, in_tensorflow
 
 
 def test_an_exchange_that_does_not_end_is_late() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from runtime import launch
 from runtime.ranks.engine import RanksError
-from runtime.ranks.meeting import meet
+from runtime.ranks.rendezvous import meet
 
 
 def _addresses(count: int) -> list[str]:
