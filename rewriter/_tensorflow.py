@@ -15,7 +15,7 @@ from tensorflow.python.distribute.values import DistributedVariable
 from tensorflow.python.framework import function_def_to_graph, op_def_registry, ops
 from tensorflow.python.ops.variables import PartitionedVariable
 
-from runtime._tensorflow import in_control_flow, stateful_types, update_input
+from runtime._tf_private import in_control_flow, stateful_types, update_input
 
 __all__ = [
     "arguments_of",

@@ -15,7 +15,7 @@ from rewriter.patterns.branches import READS
 from rewriter.plan import Plan
 from rewriter.started import ASKS, started_parts
 from rewriter.trace import line_here
-from runtime.table import tables
+from runtime.table.table import tables
 
 __all__ = ["refuse_later_uses"]
 

@@ -28,10 +28,10 @@ from rewriter.plan import ControlEdit, Plan
 from rewriter.savers import SaverPart
 from rewriter.started import ASKS, started_parts
 from runtime import sparse_lookup
-from runtime.checkpoint.stock import StockVariable
+from runtime.checkpoint.stock_variable import StockVariable
 from runtime.optimizers.by_rule import record_updates, update_by_rule
-from runtime.table import Table as RuntimeTable
-from runtime.table import table_for_variable
+from runtime.table.table import Table as RuntimeTable
+from runtime.table.table import table_for_variable
 
 __all__ = ["MOVED", "SCOPE", "apply_plan"]
 

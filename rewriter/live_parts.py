@@ -10,7 +10,7 @@ import tensorflow as tf
 from rewriter.facts import Assignment, Table, Update
 from rewriter.graph import Tensor
 from runtime import native, sparse_lookup
-from runtime.table import Table as RuntimeTable
+from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["all_rows", "assign_rows", "first_rows", "gradient", "row_keys", "start_slots", "unread"]
 

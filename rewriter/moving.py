@@ -20,7 +20,7 @@ from rewriter.moved import moved_before
 from rewriter.origins import with_sources
 from rewriter.plan import Plan, make_plan
 from rewriter.trace import sources_of
-from runtime.table import tables as runtime_tables
+from runtime.table.table import tables as runtime_tables
 
 __all__ = ["rewrite", "rewrite_and_view"]
 

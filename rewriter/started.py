@@ -10,7 +10,7 @@ from rewriter._tensorflow import parts_of
 from rewriter.facts import Table
 from rewriter.graph import GraphView, Use
 from rewriter.planned import ControlEdit, InputEdit
-from runtime.table import Table as RuntimeTable
+from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["ASKS", "asked", "asked_in_place", "started_parts"]
 

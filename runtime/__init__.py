@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from runtime import checkpoint, initializers, optimizers
-from runtime import gradients as _gradients  # noqa: F401 - importing registers them
-from runtime.admission import CountingBloom, set_threshold
 from runtime.config import init, terminate_config_initializer
-from runtime.counted_tables import create_counted_table
-from runtime.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
-from runtime.grouped import grouped_lookup
-from runtime.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
+from runtime.embedding_variable.create import create_counted_table
+from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.initializers import column_blocks
-from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules, WarmStart
-from runtime.looked_up import looked_up_rows
-from runtime.lookup import sparse_lookup
-from runtime.partitioned import partitioned_lookup
-from runtime.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
-from runtime.prefetching import prefetch
-from runtime.scopes import scoped_initializer, scoped_name, unique_name
-from runtime.status import status
-from runtime.storage import Storage
-from runtime.table import Table, create_table, tables
-from runtime.tier_summaries import tier_summaries
-from runtime.variables import get_dense_and_sparse_variable
+from runtime.lookup import gradients as _gradients  # noqa: F401 - importing registers them
+from runtime.lookup.batch_rows import looked_up_rows
+from runtime.lookup.grouped import grouped_lookup
+from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
+from runtime.lookup.partitioned import partitioned_lookup
+from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
+from runtime.lookup.prefetch import prefetch
+from runtime.lookup.sparse import sparse_lookup
+from runtime.policy.admission import CountingBloom, set_threshold
+from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
+from runtime.storage.summaries import tier_summaries
+from runtime.storage.tiers import Storage
+from runtime.table.status import status
+from runtime.table.table import Table, create_table, tables
+from runtime.table.trainable_variables import get_dense_and_sparse_variable
+from runtime.table.variable_scopes import scoped_initializer, scoped_name, unique_name
 
 __all__ = [
     "Admission",

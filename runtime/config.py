@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from runtime import _checks
+from runtime import _validation
 
 _log = logging.getLogger("runtime")
 
@@ -33,13 +33,13 @@ class Config:
 
 
 def _steps(name: str, value: Any) -> None:
-    _checks.integer(name, value, -1)
+    _validation.integer(name, value, -1)
 
 
 def _at_least(low: int) -> Callable[[str, Any], None]:
     def check(name: str, value: Any) -> None:
         if value is not None:
-            _checks.integer(name, value, low)
+            _validation.integer(name, value, low)
 
     return check
 
@@ -49,16 +49,16 @@ _RULES: Mapping[str, Callable[[str, Any], object]] = {
     "train_steps": _steps,
     "eval_steps": _steps,
     "save_steps": _steps,
-    "if_load": _checks.boolean,
-    "use_dynamic": _checks.boolean,
-    "use_dynamic_expansion": _checks.boolean,
-    "bind_cpu": _checks.boolean,
-    "use_lccl": _checks.boolean,
-    "is_incremental_checkpoint": _checks.boolean,
+    "if_load": _validation.boolean,
+    "use_dynamic": _validation.boolean,
+    "use_dynamic_expansion": _validation.boolean,
+    "bind_cpu": _validation.boolean,
+    "use_lccl": _validation.boolean,
+    "is_incremental_checkpoint": _validation.boolean,
     "save_checkpoint_due_time": _at_least(1),
     "save_delta_checkpoints_secs": _at_least(1),
     "restore_model_version": _at_least(0),
-    "recent_key_count_threshold": lambda name, value: _checks.integer(name, value, 0),
+    "recent_key_count_threshold": lambda name, value: _validation.integer(name, value, 0),
 }
 
 # Asking for one of these asks for behaviour that is not there; the value is the remedy.
@@ -134,4 +134,4 @@ def _refuse_absent(config: Config) -> None:
     default = Config()
     for name, remedy in _ABSENT.items():
         if getattr(config, name) != getattr(default, name):
-            raise _checks.unsupported(f"{name}={getattr(config, name)!r}", remedy)
+            raise _validation.unsupported(f"{name}={getattr(config, name)!r}", remedy)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _checks, ranks
+from runtime import _validation, ranks
 
 # Standard deviation of a unit normal cut at two standard deviations; TensorFlow divides by it as well.
 _CUT_STDDEV = 0.87962566103423978
@@ -55,7 +55,7 @@ def column_blocks(blocks: Sequence[tuple[int, Any]]) -> ColumnBlocks:
     Raises:
         ValueError: no block, or a width below 1. Widths that do not sum to `dim` fail in `create_table`.
     """
-    pairs = _checks.pairs("blocks", blocks, "pairs (width, initializer)")
+    pairs = _validation.pairs("blocks", blocks, "pairs (width, initializer)")
     if not pairs or any(not isinstance(w, (int, np.integer)) or isinstance(w, bool) or w < 1 for w, _ in pairs):
         raise ValueError(f"column_blocks needs (width, initializer) pairs with widths of at least 1: got {blocks!r}")
     return ColumnBlocks(tuple((int(width), initializer) for width, initializer in pairs))

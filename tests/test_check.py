@@ -22,7 +22,7 @@ FILES = {
     [
         ("tests/test_imports.py", "tests/test_imports.py"),
         ("rewriter/origins.py", "tests/rewriter/test_origins.py"),
-        ("runtime/lookup.py", "tests/runtime/lookups/test_lookup.py"),
+        ("runtime/lookup/sparse.py", "tests/runtime/lookup/test_sparse.py"),
         ("migrate/source/rules/tensorflow/gather.py", "tests/migrate/source/test_rules.py"),
         ("runtime/native/store/table.cc", "tests/runtime/native/test_store.py"),
         ("tests/support/source/scripts.py", "tests/migrate/source/frontends/tensorflow/training/test_steps.py"),
@@ -36,7 +36,7 @@ def test_a_test_of_the_file_is_among_the_tests(changed: str, test: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "folder"),
     [
-        ("runtime/anchor.py", "tests/runtime/"),
+        ("runtime/table/anchor.py", "tests/runtime/"),
         ("runtime/compat/sok/placing.py", "tests/runtime/compat/sok/"),
         ("migrate/cli/ending.py", "tests/migrate/cli/"),
         ("templates/project/run.sh.jinja", "tests/migrate/project/"),
@@ -48,9 +48,9 @@ def test_what_no_test_names_is_left_to_the_tests_of_its_folder(changed: str, fol
 
 
 def test_a_changed_test_comes_first_and_those_that_import_come_last() -> None:
-    changed = ["runtime/checkpoint/files.py", "tests/runtime/tables/test_tiers.py"]
+    changed = ["runtime/checkpoint/files.py", "tests/runtime/storage/test_tiers.py"]
     asked = check.tests_of(changed, FILES)
-    assert asked[:2] == ["tests/runtime/tables/test_tiers.py", "tests/runtime/checkpoint/test_files.py"]
+    assert asked[:2] == ["tests/runtime/storage/test_tiers.py", "tests/runtime/checkpoint/test_files.py"]
 
 
 @pytest.mark.parametrize("name", ["LICENSE", "tests/conftest.py", "tests/files.tsv"])

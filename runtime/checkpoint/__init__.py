@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from runtime.checkpoint import scopes as _scopes  # noqa: F401 - importing reaches into warm starts
+from runtime.checkpoint import warm_start_scopes as _scopes  # noqa: F401 - importing reaches into warm starts
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.incremental import IncrementalSaver
 from runtime.checkpoint.loading import check, latest_complete, load_rows
-from runtime.checkpoint.moved import Move, Moved, move_variables
 from runtime.checkpoint.numpy_files import export_numpy, read_numpy
 from runtime.checkpoint.object_based import IncrementalCheckpoint
 from runtime.checkpoint.restoring import restore_table
 from runtime.checkpoint.rows import TableRows
-from runtime.checkpoint.warm import warm_start
+from runtime.checkpoint.variables_to_tables import Move, Moved, move_variables
+from runtime.checkpoint.warm_start_variables import warm_start
 
 __all__ = [
     "CheckpointError",

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from runtime import _tensorflow
+from runtime import _tf_private
 
 __all__ = ["Bundle", "CheckpointError", "read_all", "write_bundle"]
 
@@ -59,7 +59,7 @@ class Bundle:
 
     def near(self, name: str) -> str:
         """Say which tensors have a name like `name`."""
-        known = [other for other in self.shapes if other != _tensorflow.OBJECT_GRAPH_KEY]
+        known = [other for other in self.shapes if other != _tf_private.OBJECT_GRAPH_KEY]
         near = difflib.get_close_matches(name, known, 5, 0.5)
         near += [other for other in sorted(known) if name in other and other not in near][: 5 - len(near)]
         return f"near names are {', '.join(near)}" if near else f"it holds {', '.join(sorted(known)[:10]) or 'nothing'}"

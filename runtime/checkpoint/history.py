@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from runtime.checkpoint import aside
+from runtime.checkpoint import backup
+from runtime.checkpoint.admission_counters import mergeable
 from runtime.checkpoint.increments import Increments
-from runtime.checkpoint.seen import mergeable
 
 __all__ = ["NOTHING", "Baseline", "History", "Writer"]
 
@@ -84,11 +84,11 @@ class History:
 
         The list loses a checkpoint after the state file, and before its files go: so all that are named restore.
         """
-        before, asides = index.names(), aside.of(path, index.names())
+        before, asides = index.names(), backup.of(path, index.names())
         if not write_state:
             for one in asides:
-                aside.rename_in_state(index.directory, state_file, one, path.name)
-        named = [] if write_state else aside.named(index.directory, state_file)
+                backup.rename_in_state(index.directory, state_file, one, path.name)
+        named = [] if write_state else backup.named(index.directory, state_file)
         needed = {link.name for name in named for link in index.chain(name)}
         for one in set(asides) - needed:
             index.forget(one)
@@ -99,8 +99,8 @@ class History:
             tf.compat.v1.train.update_checkpoint_state(str(index.directory), paths[-1], paths, state_file)
         if index.names() != before:
             index.write()
-        for name in {*before, *aside.on_disk(path)} - set(index.names()):
-            aside.remove_bundle(index.directory / name, meta_suffix)
+        for name in {*before, *backup.on_disk(path)} - set(index.names()):
+            backup.remove_bundle(index.directory / name, meta_suffix)
 
     def _write(self, owner: Any, path: str, builds_on: str | None, write: Writer) -> str | None:
         """Write the bundle; return the name of what it builds on."""
@@ -108,7 +108,7 @@ class History:
         now = write(path, before)
         if before and any(not mergeable(a.meta, b.meta) for a, b in zip(before, now, strict=True)):
             # The layout of a table's rows changed: no increment can be merged into the old ones.
-            aside.remove_bundle(Path(path))
+            backup.remove_bundle(Path(path))
             builds_on, now = None, write(path, None)
         self._since_full = 1 if builds_on is None else self._since_full + 1
         self._last = (weakref.ref(owner), Path(path).name, now)
@@ -125,15 +125,15 @@ class History:
 def _set_aside(index: Increments, path: Path, state_file: str | None, meta_suffix: str) -> None:
     """Make room for the checkpoint `path`: one of that name that is listed or named lives on under another name."""
     name, is_listed = path.name, path.name in index.names()
-    is_named = name in aside.named(index.directory, state_file)
-    if (is_listed or is_named) and aside.exists(path):
-        other = aside.free_name(path)
-        aside.link_bundle(path, other, meta_suffix)
+    is_named = name in backup.named(index.directory, state_file)
+    if (is_listed or is_named) and backup.exists(path):
+        other = backup.free_name(path)
+        backup.link_bundle(path, other, meta_suffix)
         if is_listed:
             index.copy(name, other.name)
             index.write()
-        aside.rename_in_state(index.directory, state_file, name, other.name)
+        backup.rename_in_state(index.directory, state_file, name, other.name)
     if is_listed:
         index.forget(name)
         index.write()
-    aside.remove_bundle(path, meta_suffix)
+    backup.remove_bundle(path, meta_suffix)

@@ -9,12 +9,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow, native
-from runtime.anchor import GraphAnchor
+from runtime import _tf_private, native
 from runtime.checkpoint.bundle import Bundle, read_all
 from runtime.checkpoint.history import NOTHING, Baseline, History
 from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.rows import DELTA_JOINT, DELTA_PARTS, part_names
+from runtime.table.anchor import GraphAnchor
 
 __all__ = ["IncrementalSaver"]
 
@@ -119,7 +119,7 @@ class IncrementalSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         return [self._deltas.get(id(item), item) for item in items]
 
 
-class _DeltaRows(_tensorflow.SaveableObject):  # type: ignore[misc]
+class _DeltaRows(_tf_private.SaveableObject):  # type: ignore[misc]
     """What a delta holds of one table: the rows that differ from a baseline, which is fed."""
 
     optional_restore = False
@@ -135,7 +135,7 @@ class _DeltaRows(_tensorflow.SaveableObject):  # type: ignore[misc]
             tensors = [*(tf.gather(part, changed) for part in (keys, values, slots)), meta, removed]
         self.noted = (keys, prints, meta)
         specs = [
-            _tensorflow.SaveSpec(tensor, "", f"{table.table_name}{DELTA_JOINT}{part}", device=anchor.device)
+            _tf_private.SaveSpec(tensor, "", f"{table.table_name}{DELTA_JOINT}{part}", device=anchor.device)
             for part, tensor in zip(DELTA_PARTS, tensors, strict=True)
         ]
         super().__init__(anchor, specs, f"{table.table_name}/delta")

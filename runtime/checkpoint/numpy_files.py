@@ -14,10 +14,10 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import CheckpointError
-from runtime.checkpoint.live import snapshot_rows
+from runtime.checkpoint.live_tables import snapshot_rows
 from runtime.checkpoint.loading import load_tables
 from runtime.checkpoint.rows import TableRows, slot_names
-from runtime.table import Table
+from runtime.table.table import Table
 
 __all__ = ["export_numpy", "read_numpy"]
 

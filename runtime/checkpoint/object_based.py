@@ -14,7 +14,7 @@ from runtime.checkpoint.bundle import CheckpointError, read_all
 from runtime.checkpoint.history import NOTHING, Baseline, History
 from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.rows import DELTA_PARTS, PARTS
-from runtime.table import Table
+from runtime.table.table import Table
 
 __all__ = ["IncrementalCheckpoint"]
 

@@ -9,12 +9,12 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from runtime.checkpoint.admission_counters import meta_of_rank
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.increments import chain_of
-from runtime.checkpoint.live import replace_rows
+from runtime.checkpoint.live_tables import replace_rows
 from runtime.checkpoint.rows import PARTS, delta_part_names, optimizer_kind, part_names
-from runtime.checkpoint.seen import meta_of_rank
-from runtime.table import Table
+from runtime.table.table import Table
 
 __all__ = ["restore_table"]
 

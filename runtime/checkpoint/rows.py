@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
-from runtime.checkpoint.variables import full_names
-from runtime.update_rules import UPDATE_RULES
+from runtime.checkpoint.variable_names import full_names
+from runtime.optimizers.update_rules import UPDATE_RULES
 
 __all__ = [
     "DELTA_JOINT",

@@ -15,7 +15,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.anchor import EagerAnchor
 from runtime.native import ops
 from runtime.optimizers._base import TableOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
@@ -23,6 +22,7 @@ from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.optimizers.keras_adamw import KerasAdamWTableOptimizer
 from runtime.optimizers.keras_sgd import KerasSGDTableOptimizer
+from runtime.table.anchor import EagerAnchor
 
 _numbering = itertools.count(1)
 _numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()

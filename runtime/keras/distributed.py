@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _checks, ranks
+from runtime import _validation, ranks
 from runtime.keras.adapters import tensorflow_variable
 from runtime.ranks.gradients import of_table
 
@@ -34,7 +34,7 @@ def DistributedOptimizer(optimizer: Any, operation: str = "mean") -> Any:
         TypeError: no optimizer of Keras, or one around another (a loss scale).
         ValueError: an unknown operation, or the optimizer reduces gradients already.
     """
-    _checks.option("operation", operation, ("sum", "mean"))
+    _validation.option("operation", operation, ("sum", "mean"))
     stock: Any = type(optimizer)
     if not hasattr(optimizer, "iterations") or not hasattr(optimizer, "apply_gradients"):
         raise TypeError(

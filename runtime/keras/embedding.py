@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tensorflow, native
+from runtime import _tf_private, native
 from runtime.keras import adapters
 from runtime.keras.distributed import refuse_drift
-from runtime.lookup import sparse_lookup
-from runtime.ranks.starting import refuse_a_part
-from runtime.table import Table, create_table
+from runtime.lookup.sparse import sparse_lookup
+from runtime.ranks.process_group import refuse_a_part
+from runtime.table.table import Table, create_table
 
 _PARTS = ("keys", "values", "slots", "meta")
 # Arguments of the stock layer that concern the whole matrix, which a growing table does not have.
@@ -134,7 +134,7 @@ def embedding_class(keras: Any) -> type:
             """
             return self._looked_up(inputs, training)
 
-        @_tensorflow.as_written  # not `call`, whose arguments Keras reads from its signature
+        @_tf_private.as_written  # not `call`, whose arguments Keras reads from its signature
         def _looked_up(self, inputs: Any, training: Any) -> tf.Tensor:
             self._require_one_process()
             if not isinstance(inputs, tf.RaggedTensor):

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow, native, ordering
-from runtime.anchor import Anchor
-from runtime.table import Table, tables
+from runtime import _tf_private, _validation, native
+from runtime.table import control_dependencies
+from runtime.table.anchor import Anchor
+from runtime.table.table import Table, tables
 
 _MAX_LEARNING_RATE = 10
 _BY_ADDRESS = ("lazy_adam", "adagrad", "sgd")
@@ -34,7 +35,7 @@ def session_graph() -> tf.Graph | None:
 def record_updates(updates: Iterable[tuple[tf.Operation, Table]]) -> None:
     """Let the new updates of tables in a graph run after the lookups of their step."""
     in_graph = [(update, table) for update, table in updates if table.graph is not None]
-    ordering.updates_added([(update, table.lookups) for update, table in in_graph])
+    control_dependencies.updates_added([(update, table.lookups) for update, table in in_graph])
     for update, table in in_graph:
         table.updates.append(update)
 
@@ -58,11 +59,11 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         Raises:
             ValueError: wrong type or range.
         """
-        _checks.boolean("use_locking", use_locking)
-        _checks.text("name", name, 200)
+        _validation.boolean("use_locking", use_locking)
+        _validation.text("name", name, 200)
         if not callable(learning_rate) and not isinstance(learning_rate, (tf.Tensor, tf.Variable)):
-            _checks.real("learning_rate", learning_rate, 0, _MAX_LEARNING_RATE, whole=True)
-        _checks.option("nonfinite", nonfinite, ("error", "skip"))
+            _validation.real("learning_rate", learning_rate, 0, _MAX_LEARNING_RATE, whole=True)
+        _validation.option("nonfinite", nonfinite, ("error", "skip"))
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._nonfinite = nonfinite
@@ -94,7 +95,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         pairs: list[tuple[Any, Any]] = super().compute_gradients(loss, var_list, *args, **kwargs)
         return pairs
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> tf.Operation:
@@ -109,7 +110,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             raise RuntimeError(
                 f"{self.get_name()} does not run inside a tf.distribute strategy yet: train in one process"
             )
-        given = _checks.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
+        given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
         if not given:
             raise ValueError(f"{self.get_name()} has nothing to apply: give it pairs (gradient, table.variable)")
         _check_step(global_step)
@@ -126,7 +127,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         with tf.name_scope(name or self.get_name()) as scope, tf.device("/device:CPU:0"):
             rate = self._rate(global_step)
             if slices[0][1].graph is not None:
-                ordering.rate_computed(rate)
+                control_dependencies.rate_computed(rate)
             updates = self._update_tables(slices, rate)
             done = self._end(updates, global_step, scope)
         if slices[0][1].graph is not None:
@@ -159,7 +160,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
                 self._iterations[graph] = tf.compat.v1.Variable(
                     np.int64(0), trainable=False, name="iterations", use_resource=True
                 )
-            _tensorflow.track(self, "iterations", self._iterations[graph])
+            _tf_private.track(self, "iterations", self._iterations[graph])
         return self._iterations[graph]
 
     def _rate(self, global_step: Any) -> tf.Tensor:

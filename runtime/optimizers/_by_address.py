@@ -7,14 +7,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, expansion, native
-from runtime.anchor import Anchor
+from runtime import _validation, native
+from runtime.lookup import dynamic_expansion
 from runtime.optimizers._base import INCOMPATIBLE, TableOptimizer, record_updates
-from runtime.table import Table
+from runtime.table.anchor import Anchor
+from runtime.table.table import Table
 
 
 class AddressOptimizer(TableOptimizer):
-    """Takes pairs (gradient of the rows, addresses) in `apply_gradients`; see `runtime.expansion` for both."""
+    """Takes pairs (gradient of the rows, addresses) in `apply_gradients`: see `lookup/dynamic_expansion.py`."""
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
@@ -27,12 +28,12 @@ class AddressOptimizer(TableOptimizer):
             ValueError: addresses that no lookup gave, a table's anchor in their place, shapes that do not fit, or no
                 gradient at all.
         """
-        given = _checks.pairs("grads_and_vars", grads_and_vars, "pairs (gradient of rows, addresses)")
+        given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient of rows, addresses)")
         checked = [self._checked(gradient, addresses) for gradient, addresses in given if gradient is not None]
         if not checked:
             raise ValueError(
                 f"{self.get_name()} has no gradient for any address: the loss must depend on a training lookup, and "
-                f"the gradients are those of the rows in the collection {expansion.LOCAL_EMB}"
+                f"the gradients are those of the rows in the collection {dynamic_expansion.LOCAL_EMB}"
             )
         global_step = self._counted_by(global_step)
         self._prepare()
@@ -48,10 +49,10 @@ class AddressOptimizer(TableOptimizer):
     def _checked(self, gradient: Any, addresses: Any) -> tuple[Table, tf.Tensor, tf.Tensor]:
         if isinstance(addresses, Anchor):
             raise ValueError(
-                f"{INCOMPATIBLE} {self.get_name()}: it takes addresses (the collection {expansion.ID_OFFSET}), and "
-                f"`{addresses.table.table_name}` is a table; use the optimizer's create_hash_optimizer for it"
+                f"{INCOMPATIBLE} {self.get_name()}: it takes addresses (the collection {dynamic_expansion.ID_OFFSET}), "
+                f"and `{addresses.table.table_name}` is a table; use the optimizer's create_hash_optimizer for it"
             )
-        table = expansion.table_of(addresses)
+        table = dynamic_expansion.table_of(addresses)
         places = addresses
         if isinstance(gradient, tf.IndexedSlices):  # the gradient of a gather: of some of the rows, perhaps repeated
             places = tf.gather(addresses, gradient.indices)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.optimizers._base import TableOptimizer, is_schedule, session_graph
 
 
@@ -38,7 +38,7 @@ class KerasTableOptimizer(TableOptimizer):
                 self._iterations[graph] = tf.compat.v1.Variable(
                     np.int64(0), trainable=False, name="iterations", use_resource=True
                 )
-            _tensorflow.track(self, "iterations", self._iterations[graph])
+            _tf_private.track(self, "iterations", self._iterations[graph])
         return self._iterations[graph]
 
     def _finish(self, update_ops: list[tf.Operation], name_scope: str) -> tf.Operation:

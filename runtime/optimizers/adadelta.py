@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers._base import TableOptimizer
 
 
@@ -27,7 +27,7 @@ def create_hash_optimizer(
     Raises:
         ValueError: a wrong type or range; rho and epsilon in [0, 1].
     """
-    settings = (_checks.real("rho", rho, 0, 1, whole=True), _checks.real("epsilon", epsilon, 0, 1, whole=True))
+    settings = (_validation.real("rho", rho, 0, 1, whole=True), _validation.real("epsilon", epsilon, 0, 1, whole=True))
     return AdadeltaTableOptimizer(learning_rate, settings, use_locking, name, nonfinite)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers._base import TableOptimizer
 
 # TensorFlow's threads treat smaller numbers as 0.
@@ -27,8 +27,8 @@ def create_hash_optimizer(
     Raises:
         ValueError: wrong type or range (accumulator in [0, 1], epsilon in [0, 1]), or both 0 in float32.
     """
-    start = _checks.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
-    small = _checks.real("epsilon", epsilon, 0, 1, whole=True)
+    start = _validation.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
+    small = _validation.real("epsilon", epsilon, 0, 1, whole=True)
     if max(start, small) < _SMALLEST:
         raise ValueError(
             f"with `initial_accumulator_value` {start!r} and `epsilon` {small!r} a gradient of 0 would make a row NaN: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers._by_address import AddressOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
 
@@ -22,7 +22,7 @@ def create_hash_optimizer_by_address(
     Raises:
         ValueError: a wrong type or range; the accumulator in (0, 1].
     """
-    start = _checks.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
+    start = _validation.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
     if start == 0:
         raise ValueError(f"`initial_accumulator_value` is less than or equal to 0: got {initial_accumulator_value!r}")
     return AdagradAddressOptimizer(learning_rate, start, _EPSILON, False, name, nonfinite)

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers._base import TableOptimizer
 
 
@@ -29,11 +29,11 @@ def create_hash_optimizer(
     Raises:
         ValueError: a wrong type or range: the accumulator in (0, 1], the step at least 1, the rate in [0, 1].
     """
-    start = _checks.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
+    start = _validation.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
     if start == 0:
         raise ValueError(f"`initial_accumulator_value` is less than or equal to 0: got {initial_accumulator_value!r}")
-    period = _checks.integer("accumulator_decay_step", accumulator_decay_step, 1)
-    factor = _checks.real("accumulator_decay_rate", accumulator_decay_rate, 0, 1, whole=True)
+    period = _validation.integer("accumulator_decay_step", accumulator_decay_step, 1)
+    factor = _validation.real("accumulator_decay_rate", accumulator_decay_rate, 0, 1, whole=True)
     if not isinstance(global_step, (tf.Tensor, tf.Variable)) or not global_step.dtype.is_integer:
         raise ValueError(f"`global_step` must be an integer scalar variable or tensor: got {global_step!r}")
     return AdagradDecayTableOptimizer(

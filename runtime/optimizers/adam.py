@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers import lazy_adam
 from runtime.optimizers.lazy_adam import LazyAdamTableOptimizer
 
@@ -37,8 +37,8 @@ def create_hash_optimizer(
     Raises:
         ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
-    _checks.boolean("use_locking", use_locking)
-    scaled = _checks.boolean("scaled_epsilon", scaled_epsilon)
+    _validation.boolean("use_locking", use_locking)
+    scaled = _validation.boolean("scaled_epsilon", scaled_epsilon)
     settings = lazy_adam.checked(beta1, beta2, epsilon)
     return (ScaledAdamTableOptimizer if scaled else AdamTableOptimizer)(learning_rate, *settings, name, nonfinite)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers import lazy_adam
 from runtime.optimizers.lazy_adam import LazyAdamTableOptimizer
 
@@ -28,7 +28,7 @@ def create_hash_optimizer(
     Raises:
         ValueError: wrong type or range: weight_decay in [0, 1], the others as for LazyAdam.
     """
-    decay = _checks.real("weight_decay", weight_decay, 0, 1, whole=True)
+    decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
     betas = lazy_adam.checked(beta1, beta2, epsilon)
     return AdamWTableOptimizer(learning_rate, decay, *betas, name, nonfinite)
 

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.optimizers._base import TableOptimizer, record_updates
-from runtime.table import Table
+from runtime.table.table import Table
 
 __all__ = ["record_updates", "update_by_rule"]
 

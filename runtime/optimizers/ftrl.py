@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers._base import TableOptimizer
 
 _MOST = 1e4
@@ -42,23 +42,23 @@ def create_hash_optimizer(
     """
     if not isinstance(learning_rate, (tf.Tensor, tf.Variable)) and learning_rate == 0:
         raise ValueError(f"`learning_rate` is less than or equal to 0: got {learning_rate!r}; FTRL divides by it")
-    power = _checks.real("learning_rate_power", learning_rate_power, -_checks.MAX_INT32, 0, whole=True)
-    start = _checks.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
+    power = _validation.real("learning_rate_power", learning_rate_power, -_validation.MAX_INT32, 0, whole=True)
+    start = _validation.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
     if start == 0:
         raise ValueError(f"`initial_accumulator_value` is less than or equal to 0: got {initial_accumulator_value!r}")
     strengths = [
-        _checks.real(argument, value, 0, _MOST, whole=True)
+        _validation.real(argument, value, 0, _MOST, whole=True)
         for argument, value in (
             ("l1_regularization_strength", l1_regularization_strength),
             ("l2_regularization_strength", l2_regularization_strength),
             ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
         )
     ]
-    settings = [*strengths, power, _checks.real("beta", beta, 0, _MOST, whole=True)]
+    settings = [*strengths, power, _validation.real("beta", beta, 0, _MOST, whole=True)]
     for argument, value in (("accum_name", accum_name), ("linear_name", linear_name)):
         if value is not None:
-            _checks.text(argument, value)
-    group = _checks.boolean("group_lasso", group_lasso)
+            _validation.text(argument, value)
+    group = _validation.boolean("group_lasso", group_lasso)
     return FtrlTableOptimizer(learning_rate, settings, start, group, use_locking, name, nonfinite)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers._base import TableOptimizer
 
 
@@ -26,8 +26,8 @@ def create_hash_optimizer(
     Raises:
         ValueError: a wrong type or range; weight_decay is None or in [1e-5, 1e-2].
     """
-    _checks.boolean("use_fusion_optim", use_fusion_optim)
-    decay = 0.0 if weight_decay is None else _checks.real("weight_decay", weight_decay, 1e-5, 1e-2)
+    _validation.boolean("use_fusion_optim", use_fusion_optim)
+    decay = 0.0 if weight_decay is None else _validation.real("weight_decay", weight_decay, 1e-5, 1e-2)
     return GradientDescentTableOptimizer(learning_rate, decay, use_locking, name, nonfinite)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers._by_address import AddressOptimizer
 from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
 
@@ -21,7 +21,7 @@ def create_hash_optimizer_by_addr(
     Raises:
         ValueError: a wrong type or range; weight_decay in [0, 1].
     """
-    decay = _checks.real("weight_decay", weight_decay, 0, 1, whole=True)
+    decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
     return GradientDescentAddressOptimizer(learning_rate, decay, use_locking, name, nonfinite)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers import lazy_adam
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 
@@ -29,7 +29,7 @@ def create_hash_optimizer(
     Raises:
         ValueError: wrong type or range: weight_decay in [0, 1], beta_1 in [0, 1), beta_2 in [0, 1], epsilon in (0, 1].
     """
-    decay = _checks.real("weight_decay", weight_decay, 0, 1, whole=True)
+    decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
     settings = lazy_adam.checked(beta_1, beta_2, epsilon)
     return KerasAdamWTableOptimizer(learning_rate, settings, decay, name, nonfinite)
 

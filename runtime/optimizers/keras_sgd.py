@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers._keras import KerasTableOptimizer
 
 
@@ -26,8 +26,8 @@ def create_hash_optimizer(
     Raises:
         ValueError: a wrong type or range; momentum in [0, 1].
     """
-    factor = _checks.real("momentum", momentum, 0, 1, whole=True)
-    settings = (factor, float(_checks.boolean("nesterov", nesterov)))
+    factor = _validation.real("momentum", momentum, 0, 1, whole=True)
+    settings = (factor, float(_validation.boolean("nesterov", nesterov)))
     return KerasSGDTableOptimizer(learning_rate, settings, name, nonfinite)
 
 

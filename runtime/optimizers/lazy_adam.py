@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow
+from runtime import _tf_private, _validation
 from runtime.optimizers._base import TableOptimizer, session_graph
 
 
@@ -29,7 +29,7 @@ def create_hash_optimizer(
     Raises:
         ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
-    _checks.boolean("use_fusion_optim", use_fusion_optim)
+    _validation.boolean("use_fusion_optim", use_fusion_optim)
     betas = checked(beta1, beta2, epsilon)
     return LazyAdamTableOptimizer(learning_rate, *betas, name, nonfinite)
 
@@ -40,9 +40,9 @@ def checked(beta1: Any, beta2: Any, epsilon: Any) -> tuple[float, float, float]:
     Raises:
         ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
-    _open("beta1", _checks.real("beta1", beta1, 0, 1, whole=True), 1)
-    _checks.real("beta2", beta2, 0, 1, whole=True)
-    _open("epsilon", _checks.real("epsilon", epsilon, 0, 1, whole=True), 0)
+    _open("beta1", _validation.real("beta1", beta1, 0, 1, whole=True), 1)
+    _validation.real("beta2", beta2, 0, 1, whole=True)
+    _open("epsilon", _validation.real("epsilon", epsilon, 0, 1, whole=True), 0)
     return float(beta1), float(beta2), float(epsilon)
 
 
@@ -99,6 +99,6 @@ class LazyAdamTableOptimizer(TableOptimizer):
                     for n, beta in enumerate(self._betas, start=1)
                 )
             self._powers[graph] = (first, second)
-            _tensorflow.track(self, "beta1_power", first)
-            _tensorflow.track(self, "beta2_power", second)
+            _tf_private.track(self, "beta1_power", first)
+            _tf_private.track(self, "beta2_power", second)
         return self._powers[graph]

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers._base import TableOptimizer
 
 
@@ -26,8 +26,8 @@ def create_hash_optimizer(
     Raises:
         ValueError: a wrong type or range; momentum in [0, 1].
     """
-    factor = _checks.real("momentum", momentum, 0, 1, whole=True)
-    nesterov = _checks.boolean("use_nesterov", use_nesterov)
+    factor = _validation.real("momentum", momentum, 0, 1, whole=True)
+    nesterov = _validation.boolean("use_nesterov", use_nesterov)
     return MomentumTableOptimizer(learning_rate, (factor, float(nesterov)), use_locking, name, nonfinite)
 
 

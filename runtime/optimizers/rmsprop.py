@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
+from runtime import _validation
 from runtime.optimizers._base import TableOptimizer
 
 
@@ -29,11 +29,11 @@ def create_hash_optimizer(
         ValueError: a wrong type or range; decay and momentum in [0, 1], epsilon in [0, 1].
     """
     settings = [
-        _checks.real(argument, value, 0, 1, whole=True)
+        _validation.real(argument, value, 0, 1, whole=True)
         for argument, value in (("decay", decay), ("momentum", momentum), ("epsilon", epsilon))
     ]
     return RMSPropTableOptimizer(
-        learning_rate, settings, _checks.boolean("centered", centered), use_locking, name, nonfinite
+        learning_rate, settings, _validation.boolean("centered", centered), use_locking, name, nonfinite
     )
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.anchor import Anchor
 from runtime.optimizers.by_rule import record_updates, update_by_rule
+from runtime.table.anchor import Anchor
 
 __all__ = ["FORMS", "Form", "form_of", "update"]
 

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from runtime.ranks import drift as _drift  # noqa: F401  # v1 optimizers ask it
-from runtime.ranks.copies import BroadcastHook, broadcast
 from runtime.ranks.engine import Engine, RanksError, Route
 from runtime.ranks.gradients import reduced_gradients
-from runtime.ranks.starting import current, local_rank, missing, rank, size, start, stop
+from runtime.ranks.process_group import current, local_rank, missing, rank, size, start, stop
+from runtime.ranks.replicated_variables import BroadcastHook, broadcast
 
 __all__ = [
     "BroadcastHook",

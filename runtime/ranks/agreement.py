@@ -13,9 +13,9 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import native
-from runtime.anchor import checked
+from runtime.optimizers.update_rules import rule_names
 from runtime.ranks.engine import Engine
-from runtime.update_rules import rule_names
+from runtime.table.anchor import checked
 
 #: Rates are compared by the logarithms of their sums, in steps of a 256th: one step is what rounding may come to.
 _RATES = 1 << 16
@@ -23,7 +23,7 @@ _NEAR = 1
 
 
 class Asked(Protocol):
-    """What is looked up: see `runtime.ranks.fused.Request`."""
+    """What is looked up: see `runtime.ranks.fused_exchange.Request`."""
 
     @property
     def name(self) -> str:

@@ -12,13 +12,13 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import native
-from runtime.eager import TableResource
-from runtime.ranks import parts
+from runtime.ranks import checkpoint_parts
+from runtime.ranks.checkpoint_parts import latest
 from runtime.ranks.engine import RanksError
-from runtime.ranks.parts import latest
+from runtime.ranks.process_group import current, parts_together
 from runtime.ranks.saver import Saver
-from runtime.ranks.starting import current, parts_together
-from runtime.table import Table, tables
+from runtime.table.eager_resource import TableResource
+from runtime.table.table import Table, tables
 
 __all__ = ["Saver", "latest", "restore", "save"]
 
@@ -35,13 +35,13 @@ def save(checkpoint: tf.train.Checkpoint, prefix: str) -> str:
     engine = current()
     engine.barrier()  # others may still restore the checkpoint of that name
     if engine.rank == 0:
-        parts.unmark(prefix)
+        checkpoint_parts.unmark(prefix)
     engine.barrier()
     with parts_together():
-        checkpoint.write(parts.part_of(prefix, engine.rank, engine.size))
+        checkpoint.write(checkpoint_parts.part_of(prefix, engine.rank, engine.size))
     engine.barrier()
     if engine.rank == 0:
-        parts.mark_whole(prefix, engine.size)
+        checkpoint_parts.mark_whole(prefix, engine.size)
     engine.barrier()
     return prefix
 
@@ -54,15 +54,15 @@ def restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
     """
     _refuse_graphs()
     held = _tables_of(checkpoint)
-    found: list[list[parts.Rows]] = [[] for _ in held]
-    for part in parts.parts_of(prefix):
+    found: list[list[checkpoint_parts.Rows]] = [[] for _ in held]
+    for part in checkpoint_parts.parts_of(prefix):
         with parts_together():
             checkpoint.read(part).expect_partial()
         for table, rows in zip(held, found, strict=True):
-            rows.append(parts.own_rows(table, [np.asarray(one) for one in table.snapshot()]))
+            rows.append(checkpoint_parts.own_rows(table, [np.asarray(one) for one in table.snapshot()]))
     for table, rows in zip(held, found, strict=True):
         with table.written():
-            native.ops().rec_table_import(table.handle, *parts.merged(table, rows))
+            native.ops().rec_table_import(table.handle, *checkpoint_parts.merged(table, rows))
 
 
 def _refuse_graphs() -> None:

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tensorflow, native
-from runtime._tensorflow_cluster import bound_waits
+from runtime import _tf_private, native
+from runtime._tf_private_cluster import bound_waits
 from runtime.ranks.engine import Engine, RanksError, Route
-from runtime.ranks.meeting import meet
-from runtime.ranks.watch import Watch
+from runtime.ranks.rendezvous import meet
+from runtime.ranks.watchdog import Watch
 
 _GROUP = 2_000_003  # no key that tf.distribute gives its own groups, which count from 1
 _LENGTHS = np.array([*range(1, 16), *((8 + part) << power for power in range(1, 28) for part in range(8))])
@@ -63,7 +63,7 @@ class Collectives(Engine):
             self._token = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name="recmigrate_ranks")
             tf.raw_ops.AssignVariableOp(resource=self._token, value=tf.constant(0, tf.int64))
         message = f"rank {self.rank} waited for longer than {timeout_seconds:g} s for other ranks in an exchange"
-        self._watch = Watch(self._progress, timeout_seconds, lambda: _tensorflow.abort_collectives(message))
+        self._watch = Watch(self._progress, timeout_seconds, lambda: _tf_private.abort_collectives(message))
         mine = secrets.randbits(62) if self.rank == 0 else 0
         try:
             self.seed = int(self.all_reduce(tf.constant(mine, tf.int64)))
@@ -153,7 +153,7 @@ class Collectives(Engine):
     def missing(self, seconds: float = 5.0) -> list[int]:
         """See `Engine`."""
         others = (one for one in range(self.size) if one != self.rank)
-        return [one for one in others if not _tensorflow.worker_answers(one, seconds)]
+        return [one for one in others if not _tf_private.worker_answers(one, seconds)]
 
     def _reduced(self, values: tf.Tensor) -> tf.Tensor:
         flat = tf.reshape(values, [-1])

@@ -14,10 +14,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.ranks.engine import RanksError
 from runtime.ranks.gradients import of_table
-from runtime.ranks.starting import size, when_connected
+from runtime.ranks.process_group import size, when_connected
 
 __all__ = ["refuse_drift", "watch", "watch_keras"]
 
@@ -119,7 +119,7 @@ def _is_same(op: tf.Operation, blamed: tuple[str, ...], seen: _Seen) -> bool:
     if op.type == "Merge":  # Horovod sums in a branch, and in the other one, for one rank alone, it does not
         return any(_is_sum(tensor, blamed, seen) for tensor in op.inputs)
     if op.type in _CALLS:
-        return any(node.op.startswith(_SAME) for node in _tensorflow.nodes_called(op))
+        return any(node.op.startswith(_SAME) for node in _tf_private.nodes_called(op))
     return bool(op.type.startswith(_SAME))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 
 
 class RanksError(RuntimeError):
@@ -44,7 +44,7 @@ class Engine(ABC):
         super().__init_subclass__()
         for name in ("route", "routes", "all_to_all", "all_gather", "all_reduce", "barrier"):
             if name in vars(cls):
-                setattr(cls, name, _tensorflow.as_written(vars(cls)[name]))
+                setattr(cls, name, _tf_private.as_written(vars(cls)[name]))
 
     @abstractmethod
     def route(self, counts: tf.Tensor) -> Route:

@@ -7,13 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow
-from runtime.ranks.starting import current
+from runtime import _tf_private, _validation
+from runtime.ranks.process_group import current
 
 _OPERATIONS = ("sum", "mean")
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def reduced_gradients(
     grads_and_vars: Iterable[tuple[Any, Any]], operation: str = "mean", table_operation: str | None = None
 ) -> list[tuple[Any, Any]]:
@@ -32,7 +32,7 @@ def reduced_gradients(
         ValueError: an unknown operation.
     """
     for name, value in (("operation", operation), ("table_operation", table_operation or operation)):
-        _checks.option(name, value, _OPERATIONS)
+        _validation.option(name, value, _OPERATIONS)
     engine = current()
     pairs = list(grads_and_vars)
     if engine.size == 1:

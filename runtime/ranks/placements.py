@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from runtime.ranks.starting import current
+from runtime.ranks.process_group import current
 
 DISTRIBUTED, BUCKETS, REPLICATED = "distributed", "buckets", "replicated"
 _LOCALIZED = re.compile(r"localized:(\d+)")

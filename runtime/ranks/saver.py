@@ -1,7 +1,7 @@
 """The Saver of v1 graphs that several ranks run: Estimator, MonitoredTrainingSession and sessions take it as their own.
 
 At `<prefix>` lies what all ranks have alike, an ordinary checkpoint by which TensorFlow finds the newest one; beside it
-the rows of each rank, as runtime.ranks.parts names them.
+the rows of each rank, as runtime.ranks.checkpoint_parts names them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime.anchor import GraphAnchor
 from runtime.checkpoint.bundle import Bundle
-from runtime.counted import CountedAnchor
-from runtime.ranks import parts
+from runtime.embedding_variable.counted_table import CountedAnchor
+from runtime.ranks import checkpoint_parts
 from runtime.ranks.engine import RanksError
-from runtime.ranks.imports import import_of
-from runtime.ranks.starting import current, parts_together
+from runtime.ranks.process_group import current, parts_together
+from runtime.ranks.table_import import import_of
+from runtime.table.anchor import GraphAnchor
 
 
 class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
@@ -76,18 +76,18 @@ class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
             prefix = f"{save_path}-{global_step:0{8 if self._padded else 0}d}"
         engine.barrier()  # others may still restore the checkpoint of that name
         if engine.rank == 0:
-            parts.unmark(prefix)
+            checkpoint_parts.unmark(prefix)
         engine.barrier()
         if self._rows is not None:
-            self._rows.save(sess, parts.part_of(prefix, engine.rank, engine.size))
+            self._rows.save(sess, checkpoint_parts.part_of(prefix, engine.rank, engine.size))
         engine.barrier()
         if engine.rank == 0:
             before = set(self.last_checkpoints)
-            parts.mark_whole(prefix, engine.size, beside=True)
+            checkpoint_parts.mark_whole(prefix, engine.size, beside=True)
             super().save(sess, save_path, global_step, *arguments, **options)
             for old in before.difference(self.last_checkpoints):
                 if not Path(f"{old}.index").exists():
-                    parts.removed(old)
+                    checkpoint_parts.removed(old)
         engine.barrier()
         return prefix
 
@@ -102,7 +102,7 @@ class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         super().restore(sess, save_path)
         bundles = [Bundle(save_path)]
         if not all(one.is_in(bundles[0]) for one in self._imports):
-            bundles = [Bundle(part) for part in parts.parts_of(save_path)]
+            bundles = [Bundle(part) for part in checkpoint_parts.parts_of(save_path)]
         for one in self._imports:
             one.run(sess, bundles)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -13,13 +12,13 @@ import tensorflow as tf
 
 from rewriter import move_ids, rewrite
 from rewriter.record import record
-from runtime import ordering
+from runtime.table import control_dependencies
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.one_version
 
 v1 = tf.compat.v1
-_HERE = str(Path(ordering.__file__).parents[1])
-_OURS = (f"{_HERE}/rewriter/", f"{_HERE}/runtime/")
+_OURS = (f"{ROOT}/rewriter/", f"{ROOT}/runtime/")
 
 
 def _build(tables: int, optimizer: str) -> None:
@@ -83,14 +82,14 @@ def test_the_work_for_a_table_does_not_depend_on_how_many_there_are(optimizer: s
 
 def test_all_updates_are_ordered_by_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     visited: list[list[str]] = []
-    walk = ordering._inputs_first
+    walk = control_dependencies._inputs_first
 
     def counted(ops: list[tf.Operation]) -> Any:
         found = walk(ops)
         visited.append([op.name for op in found[1]])
         return found
 
-    monkeypatch.setattr(ordering, "_inputs_first", counted)
+    monkeypatch.setattr(control_dependencies, "_inputs_first", counted)
     with tf.Graph().as_default() as graph:
         _build(10, "Adagrad")
         assert len(rewrite(graph).tables) == 10

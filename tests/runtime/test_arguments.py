@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 import runtime.optimizers
-from runtime import table_arguments
+from runtime.table import arguments
 from tests.support.runtime.unread import unread
 
 _MODULES = (
@@ -127,9 +127,9 @@ def test_an_argument_of_a_table_is_kept_refused_or_logged(argument: str, caplog:
     given = plain | _GIVEN_TO_A_TABLE[argument]
     with caplog.at_level(logging.INFO, "runtime"):
         try:
-            made = table_arguments.checked(given)
+            made = arguments.checked(given)
         except (ValueError, NotImplementedError) as error:
             assert argument in str(error)
             return
-    without = table_arguments.checked({**given, argument: plain[argument]} if argument != "padding_keys" else plain)
+    without = arguments.checked({**given, argument: plain[argument]} if argument != "padding_keys" else plain)
     assert made != without or f"{argument} has no effect" in caplog.text

@@ -1,4 +1,4 @@
-"""Fails loudly when a TensorFlow lacks the private names, or the behaviour, that runtime/_tensorflow.py relies on."""
+"""Fails loudly when a TensorFlow lacks the private names, or the behaviour, that runtime/_tf_private.py relies on."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from tests.support.runtime.tables import make_table
 
 pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_names_exist_nowhere_but_in_one_module() -> None:
-    assert issubclass(_tensorflow.CheckpointedVariable, tf.Variable)
-    specification = _tensorflow.SaveSpec(tf.zeros([2]), "", "zeros", device="/device:CPU:0")
+    assert issubclass(_tf_private.CheckpointedVariable, tf.Variable)
+    specification = _tf_private.SaveSpec(tf.zeros([2]), "", "zeros", device="/device:CPU:0")
     assert (specification.name, specification.dtype, specification.device) == ("zeros", tf.float32, "/device:CPU:0")
 
 
 def test_control_inputs_can_be_added_to_an_operation() -> None:
     first, second = tf.no_op(), tf.no_op()
-    _tensorflow.add_control_inputs(second, [first])
+    _tf_private.add_control_inputs(second, [first])
     assert second.control_inputs == [first]
 
 
 def test_statefulness_of_operations() -> None:
-    assert _tensorflow.stateful_types(tf.random.uniform([1]).op) == {"RandomUniform"}
-    assert not _tensorflow.stateful_types(tf.zeros([1]).op)
-    assert not _tensorflow.in_control_flow(tf.zeros([1]).op)
+    assert _tf_private.stateful_types(tf.random.uniform([1]).op) == {"RandomUniform"}
+    assert not _tf_private.stateful_types(tf.zeros([1]).op)
+    assert not _tf_private.in_control_flow(tf.zeros([1]).op)
 
 
 def test_savers_ask_first_whether_an_item_is_a_saveable_object() -> None:
     anchor = make_table().variable
     saver = tf.compat.v1.train.Saver([anchor])
-    assert isinstance(anchor, _tensorflow.SaveableObject)
+    assert isinstance(anchor, _tf_private.SaveableObject)
     names = (
         tf.compat.v1.get_default_graph().get_operation_by_name("save/SaveV2/tensor_names").get_attr("value").string_val
     )
@@ -46,14 +46,14 @@ def test_savers_ask_first_whether_an_item_is_a_saveable_object() -> None:
 
 
 def test_a_worker_that_is_not_there_does_not_answer() -> None:
-    assert not _tensorflow.worker_answers(0, 0.1)
+    assert not _tf_private.worker_answers(0, 0.1)
 
 
 def test_xla_is_seen_while_tracing() -> None:
     seen = []
 
     def note() -> tf.Tensor:
-        seen.append(_tensorflow.compiled_by_xla())
+        seen.append(_tf_private.compiled_by_xla())
         return tf.constant(1.0)
 
     with tf.Graph().as_default():
@@ -93,7 +93,7 @@ def test_savers_say_why_they_cannot_restore(monkeypatch: pytest.MonkeyPatch, tmp
     with tf.compat.v1.Session() as session:
         session.run(known.initializer)
         path = saver([known]).save(session, str(tmp_path / "model"))
-        _tensorflow.explain_restores(
+        _tf_private.explain_restores(
             lambda _, path, message: f"why {path}" if "Key other not found" in message else None
         )
         with pytest.raises(tf.errors.NotFoundError, match=r"(?s)^why .*/model\n\n.*Key other not found"):
@@ -118,7 +118,7 @@ def test_hooks_that_save_ask_another_timer(tmp_path: Path, monkeypatch: pytest.M
         within.append(given)
         yield
 
-    _tensorflow.time_checkpoints(monkeypatch.setattr, lambda steps: timer, saving)
+    _tf_private.time_checkpoints(monkeypatch.setattr, lambda steps: timer, saving)
     hook = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1, saver=saver)
     with tf.compat.v1.Session() as session:
         hook.begin()

@@ -24,15 +24,15 @@ def differences(kind: str, policy: str, optimizer: str, steps: int) -> str:
     import tensorflow as tf
 
     import runtime
-    from runtime import storage
+    from runtime.storage import tiers
 
     v1 = tf.compat.v1
     make = importlib.import_module(f"runtime.optimizers.{optimizer}").create_hash_optimizer
     with tf.Graph().as_default(), tempfile.TemporaryDirectory() as folder:
         ids = v1.placeholder(tf.int64, [None])
         tables, rows, trains = [], [], []
-        sizes = [[20_000], [20_000, 600_000], [20_000, 40_000, 600_000]][len(storage.KINDS[kind]) - 1]
-        cold = storage.Storage(kind, path=folder, sizes=sizes, policy=policy)
+        sizes = [[20_000], [20_000, 600_000], [20_000, 40_000, 600_000]][len(tiers.KINDS[kind]) - 1]
+        cold = tiers.Storage(kind, path=folder, sizes=sizes, policy=policy)
         for name, given in (("cold", cold), ("warm", None)):
             table = runtime.create_table(tf.int64, 4, name, v1.constant_initializer(0.25), storage=given)
             found = runtime.sparse_lookup(table, ids)
@@ -55,7 +55,7 @@ def differences(kind: str, policy: str, optimizer: str, steps: int) -> str:
                 if step % 10 == 0:
                     session.run(drain)
             snapshots = [session.run(table.snapshot()) for table in tables]
-            lower = storage.tier_status(session.run(tables[0].tier_status()))[1:]
+            lower = tiers.tier_status(session.run(tables[0].tier_status()))[1:]
         orders = [np.argsort(snapshot[0]) for snapshot in snapshots]
         for part, name in enumerate(("keys", "values", "slots")):
             first, second = (snapshot[part][order] for snapshot, order in zip(snapshots, orders, strict=True))
@@ -80,7 +80,7 @@ def main(steps: int, kind: str = "", compaction: str = "") -> int:
             good = good and not difference
             print(f"| {kind} | {policy} | {compaction} | {optimizer} | {difference or 'same bits'} |", flush=True)
         return 0 if good else 1
-    from runtime.storage import KINDS
+    from runtime.storage.tiers import KINDS
 
     print(f"| storage | policy | who compacts | optimizer | after {steps} steps |\n|---|---|---|---|---|", flush=True)
     pairs = [(kind, own) for kind in KINDS for own in COMPACTION if "ssdhash" in kind or COMPACTION[own] == "0"]

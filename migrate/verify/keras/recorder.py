@@ -119,7 +119,7 @@ class Recorder:
 
 def table_of(variable: Any) -> Any:
     """Return the table whose anchor a variable is, or None."""
-    from runtime.anchor import Anchor
+    from runtime.table.anchor import Anchor
 
     inner = variable if isinstance(variable, tf.Variable) else getattr(variable, "value", variable)
     return inner.table if isinstance(inner, Anchor) else None

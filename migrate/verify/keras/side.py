@@ -197,6 +197,6 @@ class _Converted(_Side):
 
 
 def _initial_rows(table: Any, keys: Any) -> Any:
-    from runtime.lookup import sparse_lookup
+    from runtime.lookup.sparse import sparse_lookup
 
     return sparse_lookup(table, keys, is_train=False).numpy()

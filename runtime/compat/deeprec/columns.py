@@ -13,8 +13,15 @@ import tensorflow as tf
 from runtime.compat.deeprec.creation import get_embedding_variable
 from runtime.compat.deeprec.options import EmbeddingVariableOption
 from runtime.compat.deeprec.variable import EmbeddingVariable
-from runtime.counted import CountedTable
-from runtime.keyed_columns import KeyColumn, is_of_keys, key_column, over_keys, sequence_of, shared_over_keys
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.feature_column.key_columns import (
+    KeyColumn,
+    is_of_keys,
+    key_column,
+    over_keys,
+    sequence_of,
+    shared_over_keys,
+)
 
 __all__ = [
     "categorical_column_with_adaptive_embedding",

@@ -6,10 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, counted
+from runtime import _validation
 from runtime.compat.deeprec.creation import get_embedding_variable
 from runtime.compat.deeprec.variable import tables_of
-from runtime.counted import int_keys
+from runtime.embedding_variable import counted_table
+from runtime.embedding_variable.counted_table import int_keys
 
 __all__ = [
     "Composed",
@@ -63,7 +64,7 @@ class DynamicEmbeddingVariable(Composed):
         tables = tables_of(self.blocks[at])
         assert tables is not None
         places = tf.where(numbers > at)
-        found = counted.lookup(tables, tf.gather_nd(keys, places))
+        found = counted_table.lookup(tables, tf.gather_nd(keys, places))
         dim = tables[0].dim
         spread = tf.scatter_nd(places, found, tf.cast(tf.concat([tf.shape(keys), [dim]], 0), tf.int64))
         spread.set_shape(keys.shape.concatenate([dim]))
@@ -96,7 +97,7 @@ def get_dynamic_dimension_embedding_variable(
     Raises:
         ValueError: a number below 1, or what `get_embedding_variable` refuses.
     """
-    _checks.integer("embedding_block_num", embedding_block_num, 1, 1000)
+    _validation.integer("embedding_block_num", embedding_block_num, 1, 1000)
     dim = int(embedding_block_dimension)  # programs divide, which gives floats
     names = [f"{name}/block{number}" for number in range(embedding_block_num)]
     return DynamicEmbeddingVariable(name, [get_embedding_variable(one, dim, **settings) for one in names])

@@ -9,8 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks
-from runtime.admission import CountingBloom
+from runtime import _validation
 from runtime.compat.deeprec import storage, variable
 from runtime.compat.deeprec.options import (
     CBFFilter,
@@ -20,8 +19,9 @@ from runtime.compat.deeprec.options import (
     L2WeightEvict,
 )
 from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable
-from runtime.counted_tables import counted_table
-from runtime.key_rules import Admission, Eviction, InitialRows, KeyRules, WarmStart
+from runtime.embedding_variable.create import counted_table
+from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
+from runtime.policy.admission import CountingBloom
 
 __all__ = ["get_embedding_variable"]
 
@@ -100,13 +100,13 @@ def _make(
 
 
 def _check(name: Any, dim: Any, key_dtype: Any, value_dtype: Any, option: Any) -> None:
-    _checks.text("name", name, 1000)
-    _checks.integer("embedding_dim", dim, 1, 8192)
+    _validation.text("name", name, 1000)
+    _validation.integer("embedding_dim", dim, 1, 8192)
     if key_dtype not in _KEYS:
         raise ValueError(f"key_dtype {key_dtype!r} of the EmbeddingVariable `{name}` must be tf.int64, int32 or string")
     if value_dtype not in (None, tf.float32):
         raise ValueError(f"value_dtype {value_dtype!r} of the EmbeddingVariable `{name}` must be tf.float32")
-    _checks.kind("ev_option", option, EmbeddingVariableOption, "an EmbeddingVariableOption")
+    _validation.kind("ev_option", option, EmbeddingVariableOption, "an EmbeddingVariableOption")
 
 
 def _refuse(

@@ -18,12 +18,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
-from runtime.checkpoint import aside
+from runtime import _tf_private
+from runtime.checkpoint import backup
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.increments import index_crc
-from runtime.checkpoint.keyed_increments import ChangedRows
-from runtime.counted import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedAnchor
+from runtime.embedding_variable.increments import ChangedRows
 
 __all__ = ["FOLDER", "IncrementalSaver", "Saver"]
 
@@ -207,7 +207,7 @@ class IncrementalSaver:
             number = global_step if isinstance(global_step, Integral) else v1.train.global_step(sess, global_step)
             path = f"{path}-{int(number)}"
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        aside.set_aside(Path(path))
+        backup.set_aside(Path(path))
         last = self._last if self._last is not None and self._last[0]() is sess else None
         definition = self._increments.as_saver_def()
         feeds: dict[Any, Any] = {definition.filename_tensor_name: path}
@@ -266,7 +266,7 @@ def _get_incremental_saver(incremental_save_restore: bool, full_saver: Saver) ->
     return IncrementalSaver(full_saver) if incremental_save_restore else None
 
 
-class _Noting(_tensorflow.SessionInterface):  # type: ignore[misc]
+class _Noting(_tf_private.SessionInterface):  # type: ignore[misc]
     """A session for one `Saver.save`."""
 
     def __init__(self, session: Any, owner: IncrementalSaver) -> None:
@@ -283,11 +283,11 @@ class _Noting(_tensorflow.SessionInterface):  # type: ignore[misc]
         return self._owner.run_and_note(self._session, fetches, feed_dict or {})
 
 
-class _Text(_tensorflow.SaveableObject):  # type: ignore[misc]
+class _Text(_tf_private.SaveableObject):  # type: ignore[misc]
     """A tensor that is saved, and not restored."""
 
     def __init__(self, tensor: tf.Tensor, name: str) -> None:
-        super().__init__(tensor, [_tensorflow.SaveSpec(tensor, "", name, device="/device:CPU:0")], name)
+        super().__init__(tensor, [_tf_private.SaveSpec(tensor, "", name, device="/device:CPU:0")], name)
 
     def restore(self, restored_tensors: Any, restored_shapes: Any) -> tf.Operation:
         return tf.no_op()
@@ -307,16 +307,16 @@ def _base(increment: str) -> tuple[str, str, bool]:
 
 def _keep(path: Path, write_state: bool) -> None:
     """Note an increment as the last one of its folder, and remove those before the one before it."""
-    others = aside.on_disk(path)
+    others = backup.on_disk(path)
     for other in others:
-        aside.rename_in_state(path.parent, None, other, path.name)
+        backup.rename_in_state(path.parent, None, other, path.name)
     if write_state:
-        before = [name for name in aside.named(path.parent) if name != path.name]
+        before = [name for name in backup.named(path.parent) if name != path.name]
         kept = [str(path.parent / name) for name in (*before[-1:], path.name)]
         v1.train.update_checkpoint_state(str(path.parent), kept[-1], kept)
         others += before[:-1]
     for other in others:
-        aside.remove_bundle(path.parent / other)
+        backup.remove_bundle(path.parent / other)
 
 
 def _step(path: str) -> int:

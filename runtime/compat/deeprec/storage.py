@@ -8,7 +8,7 @@ from typing import Any
 
 from runtime.compat.deeprec.config_pb2 import CacheStrategy, StorageType
 from runtime.compat.deeprec.options import StorageOption
-from runtime.storage import KINDS, Storage
+from runtime.storage.tiers import KINDS, Storage
 
 __all__ = ["allow_hbm_as_dram", "has_tiers", "tiers"]
 

@@ -7,11 +7,11 @@ from typing import Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _tensorflow, native
-from runtime.checkpoint.keyed_reading import filled
+from runtime import _tf_private, native
 from runtime.compat.deeprec.config_pb2 import StorageType
 from runtime.compat.deeprec.options import EmbeddingVariableOption
-from runtime.counted import CountedAnchor, CountedTable, int_keys, lookup
+from runtime.embedding_variable.checkpoint_reader import filled
+from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable, int_keys, lookup
 
 __all__ = ["EmbeddingVariable", "PartitionedEmbeddingVariable", "tables_of"]
 
@@ -76,7 +76,7 @@ class EmbeddingVariable(CountedAnchor):
 
     gather_nd = sparse_read
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def total_count(self) -> tf.Tensor:
         """Return [number of keys, dim] as int32, keys that wait for admission included."""
         return tf.stack([tf.cast(self.table.known_keys(), tf.int32), tf.constant(self.table.dim)])

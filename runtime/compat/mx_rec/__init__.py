@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.compat.mx_rec.checkpoints import load_rows, restore_table, save_rows
+from runtime.compat.mx_rec.checkpoint.table_files import load_rows, restore_table, save_rows
 from runtime.compat.mx_rec.installing import install, uninstall
 
 __all__ = ["install", "load_rows", "restore_table", "save_rows", "uninstall"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from typing import Any, TypeVar
 
-from runtime.admission import TIMESTAMP_COLLECTION
-from runtime.anchor import HASHTABLE_COLLECTION
-from runtime.expansion import ID_OFFSET, LOCAL_EMB
+from runtime.lookup.dynamic_expansion import ID_OFFSET, LOCAL_EMB
+from runtime.policy.admission import TIMESTAMP_COLLECTION
+from runtime.table.anchor import HASHTABLE_COLLECTION
 
 __all__ = [
     "ASCEND_CUTTING_POINT_INITIALIZER",

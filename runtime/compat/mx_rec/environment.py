@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from runtime._checks import MAX_INT32
+from runtime._validation import MAX_INT32
 
 __all__ = ["check", "combines_counters", "log_level"]
 

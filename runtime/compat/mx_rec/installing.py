@@ -9,23 +9,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow
+from runtime import _tf_private, _validation
 from runtime.compat import graph_modifier
 from runtime.compat.changes import Changes
-from runtime.compat.mx_rec import (
-    copies,
-    environment,
-    looping,
-    names,
-    npu,
-    ops,
-    pipeline,
-    saver,
-    state,
-    timing,
-    warm_start,
-)
-from runtime.compat.mx_rec.specs import FeatureSpec
+from runtime.compat.mx_rec import environment, modules, state
+from runtime.compat.mx_rec.checkpoint import saver, schedule, warm_start
+from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
+from runtime.compat.mx_rec.graph import host_pipeline_ops, pipeline
+from runtime.compat.mx_rec.hardware import iteration_loop, npu
+from runtime.compat.mx_rec.ranks import broadcast
 from runtime.optimizers._base import TableOptimizer
 
 __all__ = ["install", "uninstall"]
@@ -49,7 +41,7 @@ def install() -> None:
     graph_modifier.part("GraphModifierHook")  # notes how iterators are structured from its import on
     _changes = changes = Changes("runtime.compat.mx_rec")
     try:
-        contents = {name: dict(found) for name, found in names.CONTENTS.items()}
+        contents = {name: dict(found) for name, found in modules.CONTENTS.items()}
         for name, found in contents.items():
             if name in npu.CONTENTS and name.startswith(("npu_bridge", "npu_device")):
                 _add_estimators(name, found)
@@ -59,17 +51,17 @@ def install() -> None:
         changes.set(TableOptimizer, "apply_gradients", _merged(TableOptimizer.apply_gradients))
         creator = v1.train.ChiefSessionCreator
         changes.set(creator, "__init__", _demanding_hook(creator.__init__))
-        changes.set(creator, "create_session", copies.creating(creator.create_session))
-        changes.set(v1, "global_variables_initializer", copies.broadcasting(v1.global_variables_initializer))
-        changes.set(tf.data.Dataset, "eos_map", ops.eos_map)
+        changes.set(creator, "create_session", broadcast.creating(creator.create_session))
+        changes.set(v1, "global_variables_initializer", broadcast.broadcasting(v1.global_variables_initializer))
+        changes.set(tf.data.Dataset, "eos_map", host_pipeline_ops.eos_map)
         changes.set(v1.train, "Saver", saver.Saver)
         if environment.log_level() is not None:
-            names.logger.setLevel(environment.log_level() or "")
-        changes.set(v1.Session, "run", looping.repeating(v1.Session.run))
+            modules.logger.setLevel(environment.log_level() or "")
+        changes.set(v1.Session, "run", iteration_loop.repeating(v1.Session.run))
         changes.set(v1.train, "warm_start", warm_start.starting(v1.train.warm_start))
-        _tensorflow.time_checkpoints(changes.set, timing.due_timer, timing.saving)
-        _tensorflow.replace_saver(changes.set, saver.InnerSaver)
-        _tensorflow.choose_exported_saver(changes.set, saver.for_saved_model)
+        _tf_private.time_checkpoints(changes.set, schedule.due_timer, schedule.saving)
+        _tf_private.replace_saver(changes.set, saver.InnerSaver)
+        _tf_private.choose_exported_saver(changes.set, saver.for_saved_model)
     except BaseException:
         uninstall()
         raise
@@ -82,7 +74,7 @@ def uninstall() -> None:
         _changes.undo()
         _changes = None
         state.forget()
-        names.logger.setLevel(logging.NOTSET)
+        modules.logger.setLevel(logging.NOTSET)
         FeatureSpec.use_timestamp_train = FeatureSpec.use_timestamp_eval = False
 
 
@@ -120,7 +112,7 @@ def _merging(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _merged(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        given = _checks.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
+        given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
         pipeline.require_merged(given)
         return stock(self, given, *args, **kwargs)
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import tensorflow as tf
 
 import runtime
-from runtime import _checks, config
+from runtime import _validation, config
 from runtime.compat import graph_modifier
-from runtime.compat.mx_rec import ranks
 from runtime.compat.mx_rec.constants import ASCEND_GLOBAL_HASHTABLE_COLLECTION, EVAL_CHANNEL_ID, TRAIN_CHANNEL_ID
+from runtime.compat.mx_rec.ranks import rank_ids
 
 if TYPE_CHECKING:
-    from runtime.compat.mx_rec.joint import Joint
-    from runtime.compat.mx_rec.merging import Standing
-    from runtime.compat.mx_rec.specs import FeatureSpec
-    from runtime.compat.mx_rec.tables import BaseSparseEmbedding
-    from runtime.table import Table
+    from runtime.compat.mx_rec.embedding.joint_expansion import Joint
+    from runtime.compat.mx_rec.embedding.merged_lookups import Standing
+    from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
+    from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
+    from runtime.table.table import Table
 
 __all__ = ["ConfigInitializer", "GraphState", "forget", "init", "state_of", "terminate_config_initializer"]
 
@@ -120,11 +120,11 @@ class TrainParamsConfig:
 
     @ascend_global_hashtable_collection.setter
     def ascend_global_hashtable_collection(self, name: str) -> None:
-        self._collection = _checks.text("name", name)
+        self._collection = _validation.text("name", name)
 
     def get_training_mode_channel_id(self, is_training: bool) -> int:
         """Return the number of the channel of a mode."""
-        return TRAIN_CHANNEL_ID if _checks.boolean("is_training", is_training) else EVAL_CHANNEL_ID
+        return TRAIN_CHANNEL_ID if _validation.boolean("is_training", is_training) else EVAL_CHANNEL_ID
 
     def get_initializer(self, is_training: bool) -> tf.Operation:
         """Return the op that initializes the iterator of the lookups of this mode.
@@ -134,18 +134,18 @@ class TrainParamsConfig:
         Raises:
             ValueError: no bool, or there is no such op.
         """
-        _checks.boolean("is_training", is_training)
+        _validation.boolean("is_training", is_training)
         with self._graph().as_default():
             known = state_of().initializers.get(is_training)
             return graph_modifier.part("get_initializer")(is_training) if known is None else known
 
     def set_initializer(self, is_training: bool, initializer: tf.Operation) -> None:
         """Let `get_initializer` give another op."""
-        state_of().initializers[_checks.boolean("is_training", is_training)] = initializer
+        state_of().initializers[_validation.boolean("is_training", is_training)] = initializer
 
     def get_target_batch(self, is_training: bool) -> Any:
         """Return the batch that the lookups of this mode read, None before the graph was modified."""
-        _checks.boolean("is_training", is_training)
+        _validation.boolean("is_training", is_training)
         with self._graph().as_default():
             return graph_modifier.part("get_target_batch")(is_training) if state_of().modified else None
 
@@ -263,12 +263,12 @@ class ConfigInitializer:
 
     @if_load.setter
     def if_load(self, value: bool) -> None:
-        self._if_load = _checks.boolean("if_load", value)
+        self._if_load = _validation.boolean("if_load", value)
 
     @property
     def host_pipeline_ops(self) -> Any:
         """The ops of `import_host_pipeline_ops()`."""
-        from runtime.compat.mx_rec.ops import import_host_pipeline_ops
+        from runtime.compat.mx_rec.graph.host_pipeline_ops import import_host_pipeline_ops
 
         return import_host_pipeline_ops()
 
@@ -309,9 +309,9 @@ def init(*positional: Any, **kwargs: Any) -> None:
             "is_incremental_checkpoint=True needs `save_checkpoint_due_time` and `save_delta_checkpoints_secs`: give "
             "the seconds between full checkpoints and between deltas"
         )
-    ranks.start()
+    rank_ids.start()
     if settings.is_incremental_checkpoint:
-        ranks.refuse_several("init(is_incremental_checkpoint=True)", "save whole checkpoints by steps")
+        rank_ids.refuse_several("init(is_incremental_checkpoint=True)", "save whole checkpoints by steps")
     runtime.init(**{key: value for key, value in dataclasses.asdict(settings).items() if key not in _OWN})
     ConfigInitializer._instance = ConfigInitializer(settings)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 
 __all__ = ["Steps", "steps_of_a_wrapper"]
 
@@ -23,7 +23,7 @@ _wrapped: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _ABSENT = object()
 
 
-class Steps(_tensorflow.Parent):
+class Steps(_tf_private.Parent):
     """How far a wrapper is; a checkpoint of the optimizer, or of the wrapper, keeps it."""
 
     def __init__(self, optimizer: Any) -> None:
@@ -98,8 +98,8 @@ def steps_of_a_wrapper(optimizer: Any) -> Steps:
     steps = (_OfTensorFlow1 if isinstance(counting, v1.train.Optimizer) else _OfKeras)(counting)
     number = _wrapped.get(counting, 0)
     _wrapped[counting] = number + 1
-    if isinstance(counting, _tensorflow.Trackable):
-        _tensorflow.track(counting, f"sok_wrapper_{number}" if number else "sok_wrapper", steps)
+    if isinstance(counting, _tf_private.Trackable):
+        _tf_private.track(counting, f"sok_wrapper_{number}" if number else "sok_wrapper", steps)
     return steps
 
 

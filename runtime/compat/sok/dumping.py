@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from runtime import _checks, ranks
+from runtime import _validation, ranks
 from runtime.compat.sok import files, placing, states
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.compat.sok.files import FilesError, TableMeta, Writer
@@ -98,7 +98,7 @@ def _checked(variables: Any, optimizer: Any, what: str) -> tuple[list[Any], Any]
     if twice:
         raise FilesError(f"two variables would have the files of `{twice[0]}`: give them names of their own")
     if isinstance(optimizer, (list, tuple)):
-        optimizer = optimizer[0] if _checks.integer("the number of optimizers", len(optimizer), 0, 1) else None
+        optimizer = optimizer[0] if _validation.integer("the number of optimizers", len(optimizer), 0, 1) else None
     states.name_of(optimizer)
     return given, optimizer
 

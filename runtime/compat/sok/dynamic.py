@@ -8,12 +8,15 @@ from typing import Any, NoReturn
 
 import tensorflow as tf
 
-from runtime import _checks, _ids, _tensorflow, admission, native, ranks, table_arguments
-from runtime.anchor import Anchor, EagerAnchor, GraphAnchor
+from runtime import _tf_private, _validation, native, ranks
 from runtime.compat.sok import placing
-from runtime.lookup import sparse_rows
+from runtime.lookup import id_checks
+from runtime.lookup.sparse import sparse_rows
 from runtime.optimizers import stock
-from runtime.table import Table, made
+from runtime.policy import admission
+from runtime.table import arguments as table_arguments
+from runtime.table.anchor import Anchor, EagerAnchor, GraphAnchor
+from runtime.table.table import Table, made
 
 __all__ = ["DynamicVariable", "create"]
 
@@ -26,7 +29,7 @@ _TIMED = admission.AdmissionRules(access_threshold=0)
 _FILTERED = admission.AdmissionRules(access_threshold=2)
 
 
-class _Made(type(_tensorflow.ResourceVariable)):  # type: ignore[misc]
+class _Made(type(_tf_private.ResourceVariable)):  # type: ignore[misc]
     """Makes the eager or the graph's kind of DynamicVariable."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -85,7 +88,7 @@ class DynamicVariable(metaclass=_Made):
 
     def rows(self, keys: tf.Tensor, is_train: Any = True) -> tf.Tensor:
         """Return the rows [n, dim] of keys int64 [n] that lie in this rank; new keys get theirs where it trains."""
-        _ids.with_gradient([self.table], self.trains)
+        id_checks.with_gradient([self.table], self.trains)
         with tf.device("/device:CPU:0"):
             rows = (
                 self._noted(keys, _TIMED)
@@ -97,7 +100,7 @@ class DynamicVariable(metaclass=_Made):
 
     def filtered_rows(self, keys: tf.Tensor) -> tf.Tensor:
         """Return the rows of keys, zeros for those that are seen for the first time."""
-        _ids.with_gradient([self.table], self.trains)
+        id_checks.with_gradient([self.table], self.trains)
         with tf.device("/device:CPU:0"):
             rows = self._noted(keys, _FILTERED)
         rows.set_shape(keys.shape.concatenate([self.table.dim]))
@@ -106,7 +109,7 @@ class DynamicVariable(metaclass=_Made):
     def _noted(self, keys: tf.Tensor, rules: admission.AdmissionRules) -> tf.Tensor:
         now = {"timestamp": tf.cast(tf.timestamp(), tf.int64)} if self.times else None
         rows, _ = admission.counting_lookup(self.table, keys, rules, now)
-        _ids.recorded([self.table], rows)
+        id_checks.recorded([self.table], rows)
         return rows
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
@@ -204,14 +207,14 @@ def create(
         raise NotImplementedError("a DynamicVariable has no `constraint`: leave it out")
     if key_type not in (None, tf.int64) or dtype not in (None, tf.float32):
         raise NotImplementedError(f"a DynamicVariable has keys of int64 and rows of float32: got {key_type}, {dtype}")
-    _checks.option("var_type", var_type or "hybrid", _KINDS)
+    _validation.option("var_type", var_type or "hybrid", _KINDS)
     unknown = sorted(config.keys() - set(_CONFIG))
     if unknown:
         raise TypeError(f"sok.DynamicVariable does not know the argument {unknown[0]!r}")
-    reserve = _checks.integer("init_capacity", config.get("init_capacity", 1), 1)
+    reserve = _validation.integer("init_capacity", config.get("init_capacity", 1), 1)
     arguments = table_arguments.TableArguments(
         key_dtype=tf.int64,
-        dim=_checks.integer("dimension", dimension, 1, 8192),
+        dim=_validation.integer("dimension", dimension, 1, 8192),
         name=_table_name(name or f"sok_dynamic_Variable_{next(_numbers)}"),
         emb_initializer=_law("random" if initializer is None else initializer),
         device_vocabulary_size=min(reserve, 10**9),
@@ -258,4 +261,4 @@ def _update(optimizer: Any, anchor: Any, gradient: Any) -> Any:
     return stock.update(optimizer, anchor, gradient, form)
 
 
-_tensorflow.extend_optimizers(_is_dynamic, _update)
+_tf_private.extend_optimizers(_is_dynamic, _update)

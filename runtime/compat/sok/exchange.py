@@ -7,12 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _ids, ranks
+from runtime import ranks
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.compat.sok.static import SharedVariable
-from runtime.grouped import grouped_rows
-from runtime.ranks.fused import Request, handles_of
-from runtime.ranks.fused import rows_of_all as exchanged
+from runtime.lookup import id_checks
+from runtime.lookup.grouped import grouped_rows
+from runtime.ranks.fused_exchange import Request, handles_of
+from runtime.ranks.fused_exchange import rows_of_all as exchanged
 from runtime.ranks.messages import Bags
 
 __all__ = ["check_variable", "rows_of_all"]
@@ -70,7 +71,7 @@ def _local_rows(variables: Sequence[Any], keys: list[tf.Tensor], filtered: bool,
     if len(grouped) > 1:
         tables = [variables[i].table for i in grouped]
         for i, rows in zip(grouped, grouped_rows(tables, [keys[i] for i in grouped], is_train), strict=True):
-            _ids.with_gradient([variables[i].table], variables[i].trains)
+            id_checks.with_gradient([variables[i].table], variables[i].trains)
             rows.set_shape([None, variables[i].table.dim])
             found[i] = rows if variables[i].trains else tf.stop_gradient(rows)
     for i, (variable, own) in enumerate(zip(variables, keys, strict=True)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow, ranks
+from runtime import _tf_private, ranks
 from runtime.compat.sok.variables import is_shared
 
 __all__ = ["CONTENTS"]
@@ -44,7 +44,7 @@ def local_size() -> int:
     return ranks.size()
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def allreduce(
     tensor: Any,
     average: bool | None = None,
@@ -90,7 +90,7 @@ def _of_all(function: str, process_set: Any) -> None:
         raise ValueError(f"hvd.{function} is of all ranks: leave `process_set` out, or run the program over Horovod")
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def allgather(
     tensor: Any, name: str | None = None, ignore_name_scope: bool = False, process_set: Any = None
 ) -> tf.Tensor:
@@ -99,7 +99,7 @@ def allgather(
     return ranks.current().all_gather(tf.convert_to_tensor(tensor))[0]
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def alltoall(
     tensor: Any, splits: Any = None, name: str | None = None, ignore_name_scope: bool = False, process_set: Any = None
 ) -> Any:
@@ -112,7 +112,7 @@ def alltoall(
     return rows if splits is None else (rows, route.received)
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def broadcast(
     tensor: Any, root_rank: int, name: str | None = None, ignore_name_scope: bool = False, process_set: Any = None
 ) -> tf.Tensor:
@@ -122,7 +122,7 @@ def broadcast(
     return tensor if ranks.size() == 1 else _sum(tensor if ranks.rank() == root_rank else tf.zeros_like(tensor))
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def broadcast_variables(
     variables: Iterable[Any], root_rank: int, process_set: Any = None, inplace: bool = False
 ) -> Any:
@@ -195,7 +195,7 @@ class DistributedGradientTape:
         self._tape, self._op = gradtape, _known("DistributedGradientTape", op) or Average
         self._dense = sparse_as_dense
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def gradient(self, target: Any, sources: Any, output_gradients: Any = None, **kwargs: Any) -> Any:
         """Return the gradients for `sources`, a variable or a list of them; other arguments as of a GradientTape."""
         found = self._tape.gradient(target, sources, output_gradients, **kwargs)

@@ -26,7 +26,7 @@ from runtime.compat.sok.saver import Saver
 from runtime.compat.sok.starting import Init, init
 from runtime.compat.sok.static import DistributedVariable, LocalizedVariable, Variable
 from runtime.compat.sok.variables import assign, export, filter_variables, split_embedding_variable_from_others
-from runtime.ranks.starting import started_for
+from runtime.ranks.process_group import started_for
 
 __all__ = ["CONTENTS", "install", "uninstall"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _checks, _tensorflow, ranks
+from runtime import _tf_private, _validation, ranks
 from runtime.compat.sok import exchange, pooling
 from runtime.compat.sok.dynamic import create
 from runtime.compat.sok.starting import require_init
@@ -35,9 +35,9 @@ class _Embedding(_keras.layers.Layer):  # type: ignore[misc]
         if key_dtype not in _KEYS:
             raise ValueError(f"`key_dtype` {key_dtype!r} must be tf.int64 or tf.uint32")
         super().__init__(**kwargs)
-        self._rows = _checks.integer("max_vocabulary_size_per_gpu", rows, 1)
-        self._dim = _checks.integer("embedding_vec_size", dim, 1, 8192)
-        self._hashes = _checks.boolean("use_hashtable", hashes)
+        self._rows = _validation.integer("max_vocabulary_size_per_gpu", rows, 1)
+        self._dim = _validation.integer("embedding_vec_size", dim, 1, 8192)
+        self._hashes = _validation.boolean("use_hashtable", hashes)
         self._initializer = _initializer(initializer)
         self._shared: Any = None
 
@@ -113,11 +113,11 @@ class DistributedEmbedding(_Embedding):
         sizes = (max_vocabulary_size_per_gpu, embedding_vec_size)
         super().__init__(*sizes, use_hashtable, key_dtype, embedding_initializer, **kwargs)
         self._combiner = pooling.combiner_of(combiner)
-        self._slots = _checks.integer("slot_num", slot_num, 1)
-        most = self._slots * _checks.integer("max_nnz", max_nnz, 1)
-        _checks.integer("max_feature_num", max_feature_num, 1, most)
+        self._slots = _validation.integer("slot_num", slot_num, 1)
+        most = self._slots * _validation.integer("max_nnz", max_nnz, 1)
+        _validation.integer("max_feature_num", max_feature_num, 1, most)
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def call(self, inputs: Any, training: Any = True) -> tf.Tensor:
         """Return [batch, slots, width].
 
@@ -159,11 +159,11 @@ class All2AllDenseEmbedding(_Embedding):
             _log.warning("sok.All2AllDenseEmbedding combines nothing: `combiner` is left out")
         sizes = (max_vocabulary_size_per_gpu, embedding_vec_size)
         super().__init__(*sizes, use_hashtable, key_dtype, embedding_initializer, **kwargs)
-        self._slots = _checks.integer("slot_num", slot_num, 1)
-        self._per_slot = _checks.integer("nnz_per_slot", nnz_per_slot, 1)
-        self._dynamic = _checks.boolean("dynamic_input", dynamic_input)
+        self._slots = _validation.integer("slot_num", slot_num, 1)
+        self._per_slot = _validation.integer("nnz_per_slot", nnz_per_slot, 1)
+        self._dynamic = _validation.boolean("dynamic_input", dynamic_input)
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def call(self, inputs: Any, training: Any = True) -> tf.Tensor:
         """Return [batch, slots, nnz, width], or with `dynamic_input` [n, width].
 
@@ -193,7 +193,7 @@ class TFDistributedEmbedding(_Embedding):
     def _made(self) -> Any:
         return Variable(shape=[self._rows, self._dim], initializer=self._initializer, dtype=tf.float32, name=self.name)
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def call(self, inputs: Any, training: Any = True) -> tf.Tensor:
         """Return ids.shape + [width]."""
         ids = tf.convert_to_tensor(inputs)

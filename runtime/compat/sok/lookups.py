@@ -7,15 +7,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow, ranks
+from runtime import _tf_private, ranks
 from runtime.compat.sok import exchange, pooling
 from runtime.compat.sok.dynamic import DynamicVariable
-from runtime.grouped_pooled import grouped_embedding_lookup_sparse
+from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse
 
 __all__ = ["all2all_dense_embedding", "lookup_sparse", "sparse_read_and_evict"]
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def lookup_sparse(
     params: Any,
     sp_ids: Any,
@@ -60,7 +60,7 @@ def lookup_sparse(
     return found[0] if single else found
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def all2all_dense_embedding(param: Any, indices: Any) -> tf.Tensor:
     """Return the rows [n, dim] of indices [n] of this rank; every rank calls it.
 
@@ -80,7 +80,7 @@ def all2all_dense_embedding(param: Any, indices: Any) -> tf.Tensor:
     return found
 
 
-@_tensorflow.as_written
+@_tf_private.as_written
 def sparse_read_and_evict(var: Any, indices: Any, name: str | None = None) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Return the rows of indices that lie in this rank, and what had to leave the table to make room for new ones.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tensorflow
+from runtime import _tf_private
 from runtime.compat.sok import forms
 from runtime.compat.sok.counting import steps_of_a_wrapper
 from runtime.compat.sok.dynamic import DynamicVariable
@@ -20,7 +20,7 @@ __all__ = ["SGD", "LazyAdamOptimizer", "OptimizerScope", "OptimizerWrapper"]
 v1: Any = tf.compat.v1
 
 
-class OptimizerWrapper(_tensorflow.Parent):
+class OptimizerWrapper(_tf_private.Parent):
     """Trains variables of SOK by an optimizer of Keras, legacy or not, or of `tf.compat.v1.train`.
 
     Static variables are updated by the optimizer itself; rows of DynamicVariables by its formula, those of the batch
@@ -42,7 +42,7 @@ class OptimizerWrapper(_tensorflow.Parent):
 
     def children(self) -> dict[str, Any]:
         """Return what checkpoints keep: the optimizer, which has the wrapper's steps among its parts."""
-        return {"optimizer": self._optimizer} if isinstance(self._optimizer, _tensorflow.Trackable) else {}
+        return {"optimizer": self._optimizer} if isinstance(self._optimizer, _tf_private.Trackable) else {}
 
     @property
     def optimizer(self) -> Any:
@@ -79,7 +79,7 @@ class OptimizerWrapper(_tensorflow.Parent):
         """Let the optimizer count by the wrapper's steps."""
         return self._steps.counting()
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None, **kwargs: Any
     ) -> Any:
@@ -172,7 +172,7 @@ def _check_without_effect(settings: dict[str, Any]) -> None:
 class _TakesWeights(v1.train.Optimizer):  # type: ignore[misc]
     """An optimizer of TensorFlow 1 that knows the weights of Keras 3's layers."""
 
-    @_tensorflow.as_written
+    @_tf_private.as_written
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> Any:

@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tensorflow, ranks
-from runtime.anchor import checked
+from runtime import _tf_private, ranks
 from runtime.compat.sok import placing
 from runtime.compat.sok.starting import require_init
+from runtime.table.anchor import checked
 
 __all__ = ["DistributedVariable", "LocalizedVariable", "SharedVariable", "Variable"]
 
@@ -39,7 +39,7 @@ def Variable(*args: Any, mode: str | None = None, **kwargs: Any) -> SharedVariab
     return kind(*args, placement=placement, **kwargs)
 
 
-class SharedVariable(_tensorflow.CheckpointedVariable, _tensorflow.SaveableObject):  # type: ignore[misc]
+class SharedVariable(_tf_private.CheckpointedVariable, _tf_private.SaveableObject):  # type: ignore[misc]
     """This rank's rows, [local rows, dim], of a matrix that all ranks share; optimizers update it as any variable.
 
     A v1 Saver asks each item first whether it is a SaveableObject: else it would take the rows of one rank for all.
@@ -73,7 +73,7 @@ class SharedVariable(_tensorflow.CheckpointedVariable, _tensorflow.SaveableObjec
         self.placement = placement
         self._whole = whole
         #: What a Saver writes, by why it must not.
-        self._save_specs: dict[str | None, list[_tensorflow.SaveSpec]] = {}
+        self._save_specs: dict[str | None, list[_tf_private.SaveSpec]] = {}
         super().__init__(
             initial_value=made,
             trainable=trainable,
@@ -118,7 +118,7 @@ class SharedVariable(_tensorflow.CheckpointedVariable, _tensorflow.SaveableObjec
         return self.assign(restored["VARIABLE_VALUE"])
 
     @property
-    def specs(self) -> list[_tensorflow.SaveSpec]:
+    def specs(self) -> list[_tf_private.SaveSpec]:
         """What a v1 Saver writes: the rows; where other ranks have the others, saving fails."""
         refused = self._why_not_a_part("sok.Saver") if ranks.size() > 1 else None
         if refused not in self._save_specs:
@@ -128,7 +128,7 @@ class SharedVariable(_tensorflow.CheckpointedVariable, _tensorflow.SaveableObjec
                     with tf.control_dependencies([checked(tf.constant(False), refused, tf.constant(0))]):
                         rows = tf.identity(rows)
             name = self.name.removesuffix(":0")
-            self._save_specs[refused] = [_tensorflow.SaveSpec(rows, "", name, device=self.device)]
+            self._save_specs[refused] = [_tf_private.SaveSpec(rows, "", name, device=self.device)]
         return self._save_specs[refused]
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
@@ -182,7 +182,7 @@ def _initialized(initializer: Any, whole: tf.TensorShape, dtype: Any, placement:
     if isinstance(initializer, type):
         initializer = initializer()
     config = initializer.get_config() if hasattr(initializer, "get_config") else {}
-    graph_seed = _tensorflow.global_seed() if tf.executing_eagerly() else tf.compat.v1.get_default_graph().seed
+    graph_seed = _tf_private.global_seed() if tf.executing_eagerly() else tf.compat.v1.get_default_graph().seed
     scalar = np.ndim(config.get("value", 0)) == 0
     seeded = config.get("seed") is not None or graph_seed is not None
     if type(initializer).__name__ not in _ROW_BY_ROW or not scalar or seeded:

@@ -13,8 +13,8 @@ import runtime
 from runtime import ranks
 from runtime.compat import sok
 from runtime.optimizers import adagrad, adam, gradient_descent
+from runtime.optimizers.update_rules import rule_names
 from runtime.ranks import agreement
-from runtime.update_rules import rule_names
 from tests.support.ranks import thread_ranks
 
 _v1: Any = tf.compat.v1

@@ -13,8 +13,8 @@ import runtime
 from runtime import Admission, CountingBloom, InitialRows, KeyRules, WarmStart, ranks
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.compat import deeprec
-from runtime.counted import CountedTable
-from runtime.ranks import checkpoint, starting
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.ranks import checkpoint, process_group
 from runtime.ranks.checkpoint import Saver
 from runtime.ranks.engine import Alone
 
@@ -36,7 +36,7 @@ class _One(Alone):
 
 
 def _be(monkeypatch: pytest.MonkeyPatch, rank: int, size: int) -> None:
-    monkeypatch.setattr(starting, "_current", [_One(rank, size) if size > 1 else Alone()])
+    monkeypatch.setattr(process_group, "_current", [_One(rank, size) if size > 1 else Alone()])
 
 
 def _own(keys: np.ndarray) -> np.ndarray:
@@ -59,7 +59,7 @@ class _Program:
             step = v1.train.get_or_create_global_step()
             self.train = v1.train.AdamOptimizer(0.1).apply_gradients(map(self._pair, self.tables), step)
             self.saver = v1.train.Saver() if stock else Saver()
-            with starting.parts_together():
+            with process_group.parts_together():
                 self.held = [_tensors(table) for table in self.tables]
             self.session = v1.Session()
             self.session.run(v1.global_variables_initializer())

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime.ranks import drift, starting
+from runtime.ranks import drift, process_group
 from runtime.ranks.engine import Alone, RanksError
 
 v1: Any = tf.compat.v1
@@ -25,7 +25,7 @@ class _Two(Alone):
 
 @pytest.fixture(autouse=True)
 def _two(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "_current", [_Two()])
+    monkeypatch.setattr(process_group, "_current", [_Two()])
 
 
 @tf.custom_gradient  # type: ignore[untyped-decorator]
@@ -125,10 +125,10 @@ def test_what_is_the_same_on_all_ranks_is_applied(alone: bool) -> None:
 
 
 def test_an_optimizer_of_keras_in_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "_current", [Alone()])
-    monkeypatch.setattr(starting, "_made", lambda *_: _Two())
-    monkeypatch.setattr("sys.excepthook", starting._with_missing_ranks)
-    starting.start("collectives")  # which lets `drift` watch Keras, too
+    monkeypatch.setattr(process_group, "_current", [Alone()])
+    monkeypatch.setattr(process_group, "_made", lambda *_: _Two())
+    monkeypatch.setattr("sys.excepthook", process_group._with_missing_ranks)
+    process_group.start("collectives")  # which lets `drift` watch Keras, too
     optimizer = tf.keras.optimizers.SGD(0.1)
     table = runtime.create_table(tf.int64, 2, "item", v1.ones_initializer())
     w = tf.Variable([[1.0], [1.0]], name="w")

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from runtime import ranks
 from runtime.compat import mx_rec
-from runtime.ranks import starting
+from runtime.ranks import process_group
 from runtime.ranks.engine import Alone
 from tests.support import forking, programs
 from tests.support.compat.mx_rec_stock import ESTIMATOR, PROGRAM, losses_of, stock_estimator, stock_losses
@@ -201,7 +201,7 @@ class _Saved:
     """Two tables, one of them on every rank, an optimizer's slots and a variable, in one rank's session."""
 
     def __init__(self, sdk: Any, monkeypatch: pytest.MonkeyPatch, engine: Any) -> None:
-        self._engage = lambda: monkeypatch.setattr(starting, "_current", [engine])
+        self._engage = lambda: monkeypatch.setattr(process_group, "_current", [engine])
         self._engage()
         with tf.Graph().as_default():
             begin, keys = v1.zeros_initializer(), np.arange(-3, 9)
@@ -264,7 +264,7 @@ def test_a_checkpoint_of_ranks_is_that_of_one_process(
         program.restore(saved)
         assert program.rows() == [{key: row for key, row in want[0].items() if key % size == rank}, want[1]]
         assert program.session.run(program.weight) == 0
-    monkeypatch.setattr(starting, "_current", [_One(1, 2)])
+    monkeypatch.setattr(process_group, "_current", [_One(1, 2)])
     with tf.Graph().as_default(), v1.Session() as session:
         table = sdk.embedding.create_table(tf.int64, 2, "user", v1.zeros_initializer())
         v1.train.warm_start(saved, "user")
@@ -273,7 +273,7 @@ def test_a_checkpoint_of_ranks_is_that_of_one_process(
 
 
 def test_what_ranks_would_not_do_together_is_refused(sdk: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(starting, "_current", [_One(0, 2)])
+    monkeypatch.setattr(process_group, "_current", [_One(0, 2)])
     periods = {"save_checkpoint_due_time": 60, "save_delta_checkpoints_secs": 30}
     with pytest.raises(ranks.RanksError, match="save whole checkpoints by steps"):
         sdk.initialize.init(is_incremental_checkpoint=True, **periods)

@@ -158,7 +158,7 @@ def test_one_rank_does_not_save_its_part_as_the_table(monkeypatch: pytest.Monkey
         name, rank, size, seed = "fake", 0, 2, 3
 
     table = runtime.create_table(tf.int64, 2, "part", tf.ones_initializer())
-    monkeypatch.setattr("runtime.ranks.starting.current", First)
+    monkeypatch.setattr("runtime.ranks.process_group.current", First)
     with pytest.raises(ranks.RanksError, match="`part` lie in 2 ranks"):
         tf.train.Checkpoint(table=table).write(str(tmp_path / "model"))
     assert not list(tmp_path.iterdir())

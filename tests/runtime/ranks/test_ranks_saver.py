@@ -12,12 +12,12 @@ import tensorflow as tf
 
 import runtime
 from runtime import ranks
-from runtime.checkpoint.seen import parse
+from runtime.checkpoint.admission_counters import parse
 from runtime.optimizers import momentum
-from runtime.ranks import checkpoint, parts, saver, starting
+from runtime.ranks import checkpoint, checkpoint_parts, process_group, saver
 from runtime.ranks.checkpoint import Saver, latest
 from runtime.ranks.engine import Alone
-from runtime.table import table_for_variable
+from runtime.table.table import table_for_variable
 
 v1 = tf.compat.v1
 _KEYS = np.arange(-3, 9)
@@ -38,7 +38,7 @@ class _Program:
     """A graph with a table and a variable, as one rank has it, and a session."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, rank: int, size: int, stock: bool = False) -> None:
-        monkeypatch.setattr(starting, "_current", [_One(rank, size) if size > 1 else Alone()])
+        monkeypatch.setattr(process_group, "_current", [_One(rank, size) if size > 1 else Alone()])
         with tf.Graph().as_default():
             self.table = runtime.create_table(tf.int64, 2, "user", v1.zeros_initializer())
             self.copied = runtime.create_table(tf.int64, 2, "copied", v1.zeros_initializer(), is_dp=True)
@@ -102,7 +102,7 @@ def test_a_stock_saver_is_read_and_does_not_save_a_part(monkeypatch: pytest.Monk
     program.restore(path)
     assert program.rows() == {key: row for key, row in whole.rows().items() if key % 2}
     for step in (7, 8):
-        monkeypatch.setattr(starting, "_current", [_One(1 if step == 7 else 0, 2)])
+        monkeypatch.setattr(process_group, "_current", [_One(1 if step == 7 else 0, 2)])
         program.save(path, step)
     program.save(path, 9)
     assert sorted(file.name for file in tmp_path.glob("*.ranks")) == ["model.ckpt-9.ranks"]
@@ -116,7 +116,7 @@ def test_a_stock_saver_is_read_and_does_not_save_a_part(monkeypatch: pytest.Monk
 def test_tables_that_ranks_would_have_each_for_itself_are_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(starting, "_current", [_One(0, 2)])
+    monkeypatch.setattr(process_group, "_current", [_One(0, 2)])
     with tf.Graph().as_default():
         counted = runtime.create_counted_table("counted", 2)
         stock = tf.compat.v1.train.Saver([counted.variable])
@@ -140,9 +140,11 @@ def test_counters_of_keys_without_rows_go_to_the_rank_that_is_to_hold_them(monke
         written = session.run([one.snapshot() for one in (other, table)])
     held = {("distributed", 0): {3, 1002}, ("buckets", 0): {3}, ("buckets", 2): {2, 1002}, ("localized:1", 0): set()}
     for (placement, rank), waiting in held.items():
-        monkeypatch.setattr(starting, "_current", [_One(rank, 3)])
+        monkeypatch.setattr(process_group, "_current", [_One(rank, 3)])
         placed: Any = SimpleNamespace(placement=placement)
-        keys, values, slots, meta = parts.merged(placed, [parts.own_rows(placed, one) for one in written])
+        keys, values, slots, meta = checkpoint_parts.merged(
+            placed, [checkpoint_parts.own_rows(placed, one) for one in written]
+        )
         assert len(keys) == len(values) == len(slots) == 0 and slots.shape[1] == 2
         seen = parse(meta)
         assert seen is not None and set(seen.keys.tolist()) == waiting
@@ -157,7 +159,7 @@ def test_a_checkpoint_stays_whole_until_all_ranks_come_to_write_it_anew(
         rank, size, name = 0, 1, "fake"
 
         def barrier(self) -> None:
-            whole.append(parts.is_whole(prefix))
+            whole.append(checkpoint_parts.is_whole(prefix))
 
     for module in (saver, checkpoint):
         monkeypatch.setattr(module, "current", First)

@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 import tensorflow as tf
 
-from runtime.ranks import starting
+from runtime.ranks import process_group
 from runtime.ranks.engine import Engine, Route
 
 _SECONDS = 60.0
@@ -117,7 +117,7 @@ class Threads(Engine):
 
 
 class _Here(threading.local):
-    engine: Engine = starting.Alone()
+    engine: Engine = process_group.Alone()
 
 
 def run(size: int, body: Callable[[], Any]) -> tuple[list[Any], list[Threads]]:
@@ -137,5 +137,5 @@ def run(size: int, body: Callable[[], Any]) -> tuple[list[Any], list[Threads]]:
             shelf.abort()
             raise
 
-    with mock.patch.object(starting, "_current", Current()), ThreadPoolExecutor(size) as pool:
+    with mock.patch.object(process_group, "_current", Current()), ThreadPoolExecutor(size) as pool:
         return [result.result() for result in [pool.submit(one, engine) for engine in engines]], engines

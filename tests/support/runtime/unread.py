@@ -33,4 +33,4 @@ def unread_of(function: ast.FunctionDef) -> set[str]:
 
 def _only_checks(statement: ast.stmt) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and ast.unparse(call.func).startswith("_checks.")
+    return isinstance(call, ast.Call) and ast.unparse(call.func).startswith("_validation.")

@@ -10,7 +10,7 @@ from unittest import mock
 
 import tensorflow as tensorflow
 
-from runtime import feature_column
+from runtime.feature_column import embedding
 from tests.support.standins import deeprec, strict
 
 tf = tensorflow.compat.v1
@@ -64,7 +64,7 @@ def embedding_column(
     do_fusion: bool = False,
 ) -> Any:  # fmt: skip
     own = _over_variable(categorical_column) is not None
-    make = feature_column.embedding_column if own else STOCK["embedding_column"]
+    make = embedding.embedding_column if own else STOCK["embedding_column"]
     rows = (ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable)
     return make(categorical_column, dimension, combiner, initializer, *rows)
 
@@ -79,7 +79,7 @@ def shared_embedding_columns(
         raise ValueError("some of the categories have a variable of their own")
     if own == {True} and not all(isinstance(column, EmbeddingCategory) for column in categorical_columns):
         raise ValueError("it would make a matrix of one row")
-    make = feature_column.shared_embedding_columns if own == {True} else STOCK["shared_embedding_columns"]
+    make = embedding.shared_embedding_columns if own == {True} else STOCK["shared_embedding_columns"]
     rows = (shared_embedding_collection_name, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable)
     return make(categorical_columns, dimension, combiner, initializer, *rows)
 
@@ -109,8 +109,8 @@ def installed() -> Iterator[None]:
     """Make TensorFlow look as DeepRec's, its columns included."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(deeprec.installed())
-        stack.enter_context(mock.patch.object(feature_column, "_create", _create))
-        stack.enter_context(mock.patch.object(feature_column, "v1", BELOW))
+        stack.enter_context(mock.patch.object(embedding, "_create", _create))
+        stack.enter_context(mock.patch.object(embedding, "v1", BELOW))
         for one in NAMES:
             stack.enter_context(mock.patch.object(tf.feature_column, one.__name__, one, create=True))
         yield

@@ -10,12 +10,12 @@ from typing import Any
 from unittest import mock
 
 from runtime.compat import mx_rec
-from runtime.compat.mx_rec import names, state
+from runtime.compat.mx_rec import modules, state
 
 #: The functions and classes of the modules that converted code imports.
 NAMES = [
     one
-    for module, found in names.CONTENTS.items()
+    for module, found in modules.CONTENTS.items()
     if module.startswith(("mx_rec.core", "mx_rec.graph", "mx_rec.util"))
     for one in found.values()
     if inspect.isroutine(one) or inspect.isclass(one)

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from runtime.compat.mx_rec import environment, hccl, names, ranks, state, tables
+from runtime.compat.mx_rec import environment, modules, state
+from runtime.compat.mx_rec.embedding import sparse_embedding
+from runtime.compat.mx_rec.ranks import hccl, rank_ids
 from runtime.compat.mx_rec.without_effect import WITHOUT_EFFECT
 from tests.support.paths import ROOT
 from tests.support.runtime.unread import unread
@@ -24,7 +26,7 @@ _TAKEN_TOGETHER = {"create_table", "averaging"}
 
 def _functions() -> Iterator[tuple[str, str, Any]]:
     """Yield of the façade's functions the name in the list, that which scripts use, and the function."""
-    for contents in names.CONTENTS.values():
+    for contents in modules.CONTENTS.values():
         for name, value in contents.items():
             if not getattr(value, "__module__", "").startswith("runtime.compat.mx_rec"):
                 continue
@@ -41,7 +43,7 @@ def _functions() -> Iterator[tuple[str, str, Any]]:
                     if inspect.isfunction(found):
                         own = name if method == "__init__" else f"{name}.{method}"
                         yield own, own, found
-    pipeline_ops = type(names.get_host_pipeline_ops())
+    pipeline_ops = type(modules.get_host_pipeline_ops())
     for method in ("set_threshold", "return_timestamp", "clear_channel"):
         yield f"PipelineOps.{method}", method, getattr(pipeline_ops, method)
 
@@ -88,7 +90,7 @@ _PLAIN = {"key_dtype": tf.int64, "dim": 2, "name": "user", "emb_initializer": tf
 def _made_with(given: dict[str, Any]) -> str:
     with tf.Graph().as_default():
         try:
-            tables.create_table(**_PLAIN | given)
+            sparse_embedding.create_table(**_PLAIN | given)
         except _MadeError as made:
             return str(made)
         except (ValueError, RuntimeError) as error:
@@ -100,9 +102,9 @@ def test_an_argument_of_a_table_has_its_effect_or_is_refused(monkeypatch: pytest
     def made(*given: Any) -> None:
         raise _MadeError(given)
 
-    monkeypatch.setattr(tables, "made", made)
+    monkeypatch.setattr(sparse_embedding, "made", made)
     monkeypatch.setattr(state.ConfigInitializer, "_instance", None)
-    every = inspect.signature(tables.create_table).parameters.keys()
+    every = inspect.signature(sparse_embedding.create_table).parameters.keys()
     assert _OTHER.keys() == every - WITHOUT_EFFECT["create_table"].keys()
     state.init()
     try:
@@ -160,4 +162,4 @@ def test_other_groups_than_all_ranks_are_refused(call: Any, monkeypatch: pytest.
             with pytest.raises(ValueError, match="the group 'half'"):
                 call([1.0], **place)
     with pytest.raises(ValueError, match="the group 'half'"):
-        ranks.get_rank_id("half")
+        rank_ids.get_rank_id("half")

@@ -1,0 +1,79 @@
+"""Checkpoints of before a table took the place of a variable: its rows and slots, read where a Saver restores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import tensorflow as tf
+
+from runtime.checkpoint.rows import optimizer_kind
+from runtime.table.anchor import ROWS, checked
+from runtime.table.table import Table
+
+__all__ = ["StockVariable"]
+
+_TYPES = (tf.int64, tf.float32, tf.float32, tf.int64)
+
+
+@dataclass(frozen=True)
+class StockVariable:
+    """The variable [rows, dim] that `table` stands for: row i has key i.
+
+    `optimizer` is the one that trains the table in this graph, `None` where none does; then its slots are left out.
+    `starts` is what they start with. With `keys` row i has the key that this makes int64 [rows] of.
+    """
+
+    table: Table
+    rows: int
+    optimizer: str | None
+    starts: tuple[float, ...]
+    keys: Callable[[], tf.Tensor] | None = None
+
+    def read(
+        self, prefix: tf.Tensor, is_table: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]
+    ) -> list[tf.Tensor]:
+        """Return anchor, keys, values, slots and meta from a checkpoint of the table or of the variable.
+
+        `is_table` tells which of them the checkpoint `prefix` has as `names[0]`. Further names are those of the
+        variable's further parts. `slots` are the names of the variable's slots, in a row's order, each in parts as
+        well; with none the slots start afresh.
+        """
+
+        def of_table() -> list[tf.Tensor]:
+            return list(_restored(prefix, [names[0] + suffix for suffix in ROWS], _TYPES))
+
+        def of_variable() -> list[tf.Tensor]:
+            return self._rows(prefix, names, slots)
+
+        with tf.device("/device:CPU:0"):
+            return [tf.zeros([0, self.table.dim]), *tf.cond(is_table, of_table, of_variable)]
+
+    def _rows(self, prefix: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]) -> list[tf.Tensor]:
+        variable = tf.concat(_floats(prefix, names), 0)
+        name, shape = self.table.table_name, [self.rows, self.table.dim]
+        message = (
+            f"the checkpoint's variable `{name}` has another shape than {shape}, which that of the model had: restore "
+            "a checkpoint of this model"
+        )
+        kind = self.optimizer if slots else None
+        found = tf.shape(variable)
+        with tf.control_dependencies([checked(tf.reduce_all(tf.equal(found, shape)), message, found)]):
+            values = tf.identity(variable)
+        parts = [tf.concat(_floats(prefix, slot), 0) for slot in slots] or [tf.zeros([self.rows, 0])]
+        keys = tf.range(self.rows, dtype=tf.int64) if self.keys is None else self.keys()
+        starts = np.array(self.starts if kind else (), np.float32).view(np.uint32).astype(np.int64)
+        meta = [2, self.table.seed, self.table.dim, len(slots), optimizer_kind(kind or "none"), *starts]
+        return [keys, values, tf.concat(parts, 1), tf.constant(meta, tf.int64)]
+
+
+def _floats(prefix: tf.Tensor, names: Sequence[str]) -> Sequence[tf.Tensor]:
+    return _restored(prefix, names, [tf.float32] * len(names))
+
+
+def _restored(prefix: tf.Tensor, names: Sequence[str], types: Sequence[tf.DType]) -> Sequence[tf.Tensor]:
+    restored: Sequence[tf.Tensor] = tf.raw_ops.RestoreV2(
+        prefix=prefix, tensor_names=list(names), shape_and_slices=[""] * len(names), dtypes=list(types)
+    )
+    return restored

@@ -1,0 +1,129 @@
+"""A stock variable and its optimizer slots in a checkpoint: which tensor is which, by the names TensorFlow gives them.
+
+v1 optimizers: `<variable>/<Optimizer>`, `<variable>/<Optimizer>_1`, … in the order in which they make their slots.
+Keras up to 2.10 and `legacy`: `<variable>/.OPTIMIZER_SLOT/<optimizer>/<slot>/.ATTRIBUTES/VARIABLE_VALUE`.
+Keras from 2.11 on numbers its variables; the object graph in the checkpoint tells their full names:
+`<Optimizer>/<slot>/<variable>`, and in Keras 3 `<optimizer>/<variable with _ for />_<slot>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from runtime import _tf_private
+from runtime.checkpoint.bundle import Bundle, CheckpointError
+
+__all__ = ["find_slots", "find_variable"]
+
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+
+# By slot of ours: what Keras calls it.
+_SPELLINGS = {
+    "m": ("m", "momentum"),
+    "v": ("v", "velocity"),
+    "accumulator": ("accumulator", "accum"),
+    "linear": ("linear",),
+    "momentum": ("momentum", "m"),
+    "rms": ("rms", "velocity", "v"),
+    "mg": ("mg", "average_gradient"),
+    "accum": ("accum_grad", "accumulated_grad"),
+    "accum_update": ("accum_var", "accumulated_delta_var"),
+}
+# By optimizer of ours: its usual names, and its slots in the order in which the v1 optimizer makes them.
+_V1: dict[str, tuple[str, tuple[str, ...]]] = {
+    "adagrad": ("adagrad", ("accumulator",)),
+    "adagrad_inside": ("adagrad", ("accumulator",)),
+    "adagrad_decay": ("adagraddecay", ("accumulator", "accumulator_decay_power")),
+    "momentum": ("momentum", ("momentum",)),
+    "keras_momentum": ("momentum|sgd", ("momentum",)),
+    "rmsprop": ("rmsprop", ("rms", "momentum")),
+    "rmsprop_centered": ("rmsprop", ("rms", "mg", "momentum")),
+    "ftrl": ("ftrl", ("accumulator", "linear")),
+    "group_ftrl": ("group_?ftrl|ftrl", ("accumulator", "linear")),
+    "adadelta": ("adadelta", ("accum", "accum_update")),
+} | dict.fromkeys(
+    ("lazy_adam", "lazy_adamw", "adam", "adam_scaled", "keras_adam", "keras_adamw"), ("(lazy_?)?adamw?", ("m", "v"))
+)
+
+
+def find_variable(bundle: Bundle, name: str) -> str:
+    """Return the tensor of the variable `name`: its name in the checkpoint, in the graph, or in the object graph.
+
+    Raises:
+        CheckpointError: there is none; the message lists near names.
+    """
+    name = name.removesuffix(":0")
+    for known in (name, name + _VALUE, full_names(bundle).get(name, "")):
+        if known in bundle:
+            return known
+    spelled = [full for full in full_names(bundle) if name in full]
+    also = f", or as objects name them {', '.join(spelled[:5])}" if spelled else ""
+    raise CheckpointError(f"{bundle.path} holds no variable `{name}`: {bundle.near(name)}{also}")
+
+
+def find_slots(bundle: Bundle, variable: str, optimizer: str, slots: tuple[str, ...]) -> dict[str, str]:
+    """Return the tensors of the `slots` of `optimizer` that belong to the tensor `variable`; empty if it has none.
+
+    Raises:
+        CheckpointError: some are there and some are not.
+    """
+    found = _v1_slots(bundle, variable, optimizer) or _keras_slots(bundle, variable, slots)
+    missing = [slot for slot in slots if slot not in found]
+    if found and missing:
+        raise CheckpointError(
+            f"{bundle.path} holds the slots {', '.join(found)} of `{variable}` and not {', '.join(missing)}: name the "
+            "tensors in slots={…}, or give slots={} to start with fresh ones"
+        )
+    return found
+
+
+def full_names(bundle: Bundle) -> dict[str, str]:
+    """Return the tensors of an object-based checkpoint by the full names of their variables."""
+    if _tf_private.OBJECT_GRAPH_KEY not in bundle:
+        return {}
+    nodes = _tf_private.parse_object_graph(bundle.read(_tf_private.OBJECT_GRAPH_KEY).item())
+    return {item.full_name: item.checkpoint_key for node in nodes for item in node.attributes if item.full_name}
+
+
+def _v1_slots(bundle: Bundle, variable: str, optimizer: str) -> dict[str, str]:
+    names, slots = _V1.get(optimizer, ("", ()))
+    shape = bundle.shapes[variable]
+    numbers: dict[str, dict[int, str]] = {}
+    for tensor in bundle.shapes:
+        match = re.fullmatch(re.escape(variable) + r"/([^/]+?)(?:_(\d+))?", tensor)
+        if match and bundle.shapes[tensor] == shape and re.fullmatch(names, match[1], re.IGNORECASE):
+            numbers.setdefault(match[1], {})[int(match[2] or 0)] = tensor
+    if len(numbers) > 1:
+        raise CheckpointError(
+            f"{bundle.path} holds slots of several optimizers for `{variable}`, {', '.join(numbers)}: name the tensors "
+            "in slots={…}"
+        )
+    return {slot: found[at] for found in numbers.values() for at, slot in enumerate(slots) if at in found}
+
+
+def _keras_slots(bundle: Bundle, variable: str, slots: tuple[str, ...]) -> dict[str, str]:
+    names = full_names(bundle)
+    full = {key: name for name, key in names.items()}.get(variable, "")
+    return {
+        slot: found
+        for slot in slots
+        if (found := next(iter(_spelled(bundle, names, variable, full, _SPELLINGS.get(slot, (slot,)))), None))
+    }
+
+
+def _spelled(
+    bundle: Bundle, names: Mapping[str, str], variable: str, full: str, spellings: tuple[str, ...]
+) -> Iterator[str]:
+    """Give the tensors that may be the slot with these spellings of a variable with the full name `full`."""
+    shape, stem = bundle.shapes[variable], re.escape(variable.removesuffix(_VALUE))
+    for slot in spellings:
+        for tensor in bundle.shapes:
+            if re.fullmatch(rf"{stem}/\.OPTIMIZER_SLOT/.+/{slot}{_VALUE}", tensor) and bundle.shapes[tensor] == shape:
+                yield tensor
+        flat = re.escape(full.replace("/", "_"))
+        for name, tensor in names.items():
+            if not full or bundle.shapes.get(tensor) != shape:
+                continue
+            if re.fullmatch(rf"[^/]+/{slot}/{re.escape(full)}|[^/]+/{flat}_{slot}", name):
+                yield tensor

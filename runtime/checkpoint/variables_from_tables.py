@@ -1,0 +1,73 @@
+"""Variables that stay in a rewritten graph, as what takes them whole, are read from a table where a checkpoint has one.
+
+A model is trained with tables, and a graph that only scores with it may need all rows at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import tensorflow as tf
+
+from runtime.checkpoint.presence import tables_in
+
+__all__ = ["is_rewritten", "read_whole", "restore_from_tables"]
+
+#: By graph that was rewritten: the shapes [rows, dim] of the variables that it does not train.
+_shapes: WeakKeyDictionary[tf.Graph, dict[str, tuple[int, int]]] = WeakKeyDictionary()
+
+
+def restore_from_tables(graph: tf.Graph, shapes: Mapping[str, tuple[int, int]]) -> None:
+    """Let Savers that are built from now on read these variables also from tables: row i is that of key i."""
+    _shapes[graph] = dict(shapes)
+
+
+def is_rewritten(graph: tf.Graph) -> bool:
+    """Tell whether a graph was rewritten."""
+    return graph in _shapes
+
+
+def read_whole(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
+    """Return the values of such variables among the items of a Saver, by their numbers."""
+    shapes = _shapes.get(prefix.graph, {})
+    found = {
+        at: item.specs[0].name
+        for at, item in enumerate(items)
+        if len(item.specs) == 1 and item.specs[0].name in shapes and not item.specs[0].slice_spec
+    }
+    if not found:
+        return {}
+    with tf.device("/device:CPU:0"):
+        there = tables_in(prefix, list(found.values()))
+        return {
+            at: [_value(prefix, name, shapes[name], is_table)]
+            for (at, name), is_table in zip(found.items(), there, strict=True)
+        }
+
+
+def _value(prefix: tf.Tensor, name: str, shape: tuple[int, int], is_table: tf.Tensor) -> tf.Tensor:
+    def of_table() -> tf.Tensor:
+        keys, values = _restored(prefix, {f"{name}-keys": tf.int64, f"{name}-values": tf.float32})
+        inside = tf.where((keys >= 0) & (keys < shape[0]))[:, 0]
+        message = (
+            f"the checkpoint's table `{name}` has not all {shape[0]} rows of the variable that this graph takes "
+            "whole: look its ids up, or give the variable the number of rows that it was trained with"
+        )
+        count = tf.size(inside)
+        whole = tf.raw_ops.Assert(condition=tf.equal(count, shape[0]), data=[message, count])
+        with tf.control_dependencies([whole]):
+            return tf.scatter_nd(tf.gather(keys, inside)[:, None], tf.gather(values, inside), shape)
+
+    def of_variable() -> tf.Tensor:
+        return _restored(prefix, {name: tf.float32})[0]
+
+    return tf.cond(is_table, of_table, of_variable)
+
+
+def _restored(prefix: tf.Tensor, types: Mapping[str, tf.DType]) -> list[tf.Tensor]:
+    restored: list[tf.Tensor] = tf.raw_ops.RestoreV2(
+        prefix=prefix, tensor_names=list(types), shape_and_slices=[""] * len(types), dtypes=list(types.values())
+    )
+    return restored

@@ -1,0 +1,151 @@
+"""Warm starts of TensorFlow's own that name a scope or a pattern: they reach the tables there, too.
+
+And what of a checkpoint has become a table since says so, where a variable would be read from it.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from runtime import _tf_private, _tf_private_estimator
+from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.variables_from_tables import is_rewritten
+from runtime.table.anchor import GraphAnchor, no_variable
+from runtime.table.table import Table, tables
+
+__all__: list[str] = []
+
+
+def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
+    """Return the pairs of `init_from_checkpoint`, with the tables that names and scopes stand for."""
+    pairs = list(assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map)
+    known = {table.table_name: table for table in tables() if isinstance(table.variable, GraphAnchor)}
+    shapes = dict(tf.train.list_variables(path))
+    found: list[tuple[str, Any]] = []
+    for tensor, target in pairs:
+        named = known[target].variable if isinstance(target, str) and target in known else target
+        if isinstance(named, GraphAnchor):
+            found.append((_rows_of(tensor, named, shapes), named))
+        elif f"{tensor}-keys" in shapes and shapes.get(tensor, [1])[:1] in ([], [0]):
+            raise CheckpointError(f"{path}: {no_variable(tensor)}, before the warm start")
+        else:
+            found.append((tensor, named))
+    asked = {target.table.table_name for _, target in found if isinstance(target, GraphAnchor)}
+    for tensor, target in pairs:
+        if isinstance(target, str) and target not in known and tensor.endswith("/"):
+            for table in known.values():
+                source = _source(table, tensor, target.rpartition("/")[0])
+                if source is not None and table.is_save and table.table_name not in asked:
+                    asked.add(table.table_name)
+                    found += [(source, table.variable)] if _is_there(table, source, path, shapes) else []
+    return [(tensor, target) for tensor, target in found if not _started(path, tensor, target, shapes)]
+
+
+def _replaced(tensor: str, shapes: Mapping[str, Any]) -> bool:
+    """Tell whether a table stands there for a variable of this name: it left a text."""
+    return shapes.get(tensor) == [] and f"{tensor}-keys" in shapes
+
+
+def _started(path: Any, tensor: str, target: Any, shapes: Mapping[str, Any]) -> bool:
+    """Start a table from one that stood for a variable; TensorFlow would compare its shape with that of the text."""
+    if not isinstance(target, GraphAnchor) or not _replaced(tensor, shapes):
+        return False
+    target.start_from(Bundle(path).path, tensor)
+    return True
+
+
+def _explain(graph: tf.Graph, path: str, message: str) -> str | None:
+    """Say of what a Saver misses in a checkpoint that it has become a table."""
+    try:
+        shapes = dict(tf.train.list_variables(path))
+    except tf.errors.OpError:
+        return None
+    for names in re.findall(r"tensor_name = (\S+);|Key (\S+) not found", message):
+        for table in (name.removesuffix("-keys") for name in shapes if name.endswith("-keys")):
+            if _replaced(table, shapes) and f"{''.join(names)}/".startswith(f"{table}/"):
+                return f"{path}: {_stays(table) if is_rewritten(graph) else no_variable(table)}"
+    return None
+
+
+def _stays(name: str) -> str:
+    """Say what to do where the graph was rewritten, and the variable has its reasons to stay."""
+    return (
+        f"`{name}` is a table in the checkpoint, and a variable in this graph, though it was rewritten: the rewrite's "
+        "plan says why it stays; train without that table, by GraphModifierHook(tables=[...]) with the others, or "
+        "evaluate and predict in a graph that does not train it"
+    )
+
+
+def _rows_of(tensor: str, anchor: GraphAnchor, shapes: Mapping[str, Any]) -> str:
+    tensor = tensor.removesuffix(":0")
+    if tensor == anchor.op.name:
+        tensor = anchor.table.table_name
+    if anchor.table.is_save and tensor in shapes and f"{tensor}-keys" not in shapes:
+        raise CheckpointError(
+            f"`{tensor}` of the checkpoint is an ordinary variable and no table: leave it out of this warm start and "
+            f"fill the table `{anchor.table.table_name}` with runtime.checkpoint.warm_start(table, path)"
+        )
+    return tensor
+
+
+def _source(table: Table, tensor: str, scope: str) -> str | None:
+    """Return its name in the checkpoint; None if it is not in `scope`, by name or by where it was made."""
+    name, made = table.table_name, table.variable.made_in
+    if not scope or name.startswith(scope + "/"):
+        inner = name.removeprefix(scope).removeprefix("/")
+        return inner if tensor == "/" else tensor + inner
+    return name if f"{made}/".startswith(scope + "/") else None
+
+
+def _is_there(table: Table, source: str, path: Any, shapes: Mapping[str, Any]) -> bool:
+    if f"{source}-keys" in shapes:
+        return True
+    warnings.warn(
+        f"the warm start from {path} leaves out the table `{table.table_name}`, of which it holds no rows as "
+        f"`{source}`: name it, as {{name: table.variable}}, or fill it with runtime.checkpoint.warm_start",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False
+
+
+def _listed(variables: Any, grouped: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Name tables by themselves, and add those that patterns of WarmStartSettings match: few of them are trainable."""
+    named = variables is None or isinstance(variables, str)
+    patterns = [variables or ".*"] if named else [one for one in variables if isinstance(one, str)]
+    listed = [one for group in grouped.values() for one in group if isinstance(one, GraphAnchor)]
+    found = {name: group for name, group in grouped.items() if not isinstance(group[0], GraphAnchor)}
+    for table in tables():
+        matched = table.is_save and any(re.match(pattern, f"{table.table_name}:0") for pattern in patterns)
+        if isinstance(table.variable, GraphAnchor) and (matched or any(one is table.variable for one in listed)):
+            found.setdefault(table.table_name, [table.variable])
+    return found
+
+
+def _rows_or_tensor(reader: Any, name: str) -> Any:
+    """Return a tensor of a checkpoint; of a table that took a variable's place the rows, in the order of their ids.
+
+    Raises:
+        CheckpointError: it has other ids than those from 0 on.
+    """
+    if not _replaced(name, reader.get_variable_to_shape_map()):
+        return reader.get_tensor(name)
+    keys, values = reader.get_tensor(f"{name}-keys"), reader.get_tensor(f"{name}-values")
+    order = np.argsort(keys)
+    if not np.array_equal(keys[order], np.arange(len(keys))):
+        raise CheckpointError(
+            f"`{name}` has become a table with other ids than those from 0 to {len(keys) - 1}, which no array of rows "
+            f"tells: read `{name}-values`, in the order of `{name}-keys`"
+        )
+    return values[order]
+
+
+_tf_private_estimator.extend_load_variable(_rows_or_tensor)
+_tf_private.extend_warm_starts(_with_tables, _listed)
+_tf_private.explain_restores(_explain)

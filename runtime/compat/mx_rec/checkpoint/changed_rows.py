@@ -1,0 +1,86 @@
+"""What of a table changed since it was saved last: in the graph, by fingerprints of its rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from runtime import native
+from runtime.checkpoint import TableRows
+from runtime.checkpoint.admission_counters import mergeable, parse
+from runtime.checkpoint.delta import Delta
+from runtime.checkpoint.history import NOTHING, Baseline
+from runtime.checkpoint.live_tables import snapshot_tensors
+from runtime.table.table import Table
+
+__all__ = ["ChangedRows", "without_rare"]
+
+v1: Any = tf.compat.v1
+_Ints = NDArray[np.int64]
+
+
+class ChangedRows:
+    """The ops that give a table's changes; made before the graph is final."""
+
+    def __init__(self, table: Table) -> None:
+        """Make them in the table's graph."""
+        keys, values, slots, meta = snapshot_tensors(table)
+        with table.graph.as_default(), tf.control_dependencies(None), table.scope("changed"):
+            self._before = [v1.placeholder(tf.int64, [None], name=name) for name in ("keys", "fingerprints")]
+            changed, removed, prints = native.ops().rec_changed_rows(keys, values, slots, *self._before)
+            rows = [*(tf.gather(part, changed) for part in (keys, values, slots)), meta]
+        #: To be fetched: the changed rows, the keys removed, and what the next save is compared with.
+        self.fetches = rows, removed, (keys, prints, meta)
+        #: To be fetched for a whole checkpoint: all rows, and the same.
+        self.whole = (keys, values, slots, meta), (keys, prints, meta)
+
+    def feeds(self, before: Baseline) -> dict[Any, Any]:
+        """Return what to feed to get the changes since `before`."""
+        return dict(zip(self._before, before[:2], strict=True))
+
+    def since(self, session: Any, before: Baseline) -> tuple[Delta, Baseline]:
+        """Return the changes since `before` and what now is; all rows where their slots are another optimizer's."""
+        rows, removed, noted = session.run(self.fetches, self.feeds(before))
+        now = Baseline(*noted)
+        if before is not NOTHING and not mergeable(before.meta, now.meta):
+            rows, _, noted = session.run(self.fetches, self.feeds(NOTHING))
+            now = Baseline(*noted)
+            removed = np.setdiff1d(before.keys, now.keys)
+        return Delta(TableRows(*rows), removed), now
+
+    def noted(self, session: Any) -> Baseline:
+        """Return what the next save is compared with."""
+        return Baseline(*session.run(self.whole[1], self.feeds(NOTHING)))
+
+    def now(self, session: Any) -> tuple[TableRows, Baseline]:
+        """Return all rows, and what the next save is compared with."""
+        rows, noted = session.run(self.whole, self.feeds(NOTHING))
+        return TableRows(*rows), Baseline(*noted)
+
+
+def without_rare(delta: Delta, before: Baseline, now: Baseline, least: int) -> tuple[Delta, Baseline]:
+    """Leave rows out whose keys were seen fewer than `least` times between the two; a later increment has them."""
+    counts, earlier = (_counts_of(one.meta, delta.rows.keys) for one in (now, before))
+    rare = delta.rows.keys[counts - earlier < least]
+    kept = dataclasses.replace(delta, rows=delta.rows.take(~np.isin(delta.rows.keys, rare)))
+    # A row that was left out is compared with what it was, or is new, the next time too.
+    known = ~np.isin(now.keys, rare) | np.isin(now.keys, before.keys)
+    prints = now.fingerprints.copy()
+    order = np.argsort(before.keys)
+    at = np.flatnonzero(np.isin(now.keys, np.intersect1d(rare, before.keys)))
+    prints[at] = before.fingerprints[order[np.searchsorted(before.keys, now.keys[at], sorter=order)]]
+    return kept, Baseline(now.keys[known], prints[known], now.meta)
+
+
+def _counts_of(meta: _Ints, keys: _Ints) -> _Ints:
+    """Return how often keys were seen, [n]; 0 for those that are not known."""
+    seen = parse(meta)
+    if seen is None or not len(seen.keys):
+        return np.zeros(len(keys), np.int64)
+    order = np.argsort(seen.keys)
+    at = order[np.minimum(np.searchsorted(seen.keys, keys, sorter=order), len(order) - 1)]
+    return np.where(seen.keys[at] == keys, seen.sightings[at] >> 32, 0)

@@ -1,0 +1,80 @@
+"""Tables in checkpoints of several ranks: each writes what it holds, and rank 0 brings it together, as in Rec SDK.
+
+So a checkpoint is the same for any number of ranks. All ranks must reach its folder.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from runtime.checkpoint import TableRows
+from runtime.checkpoint.live_tables import replace_rows
+from runtime.checkpoint.rows import PARTS
+from runtime.compat.mx_rec.checkpoint import layout
+from runtime.ranks import RanksError, checkpoint_parts, current
+from runtime.ranks.process_group import parts_together
+from runtime.table.table import Table
+
+__all__ = ["held", "replaced", "write"]
+
+#: Gives the items of tables from their rows.
+Contents = Callable[[Sequence[Table], Sequence[TableRows]], Mapping[str, Mapping[str, NDArray[Any]]]]
+
+
+def write(directory: Path, tables: Sequence[Table], rows: Sequence[TableRows], contents: Contents) -> None:
+    """Write the rows of tables, of several ranks those of all: each calls it with what it holds, and waits.
+
+    Raises:
+        RanksError: another rank has written elsewhere.
+    """
+    engine = current()
+    if engine.size == 1:
+        layout.write_tables(directory, contents(tables, rows))
+        return
+    layout.write_tables(_part(directory, engine.rank), contents(tables, rows))
+    engine.barrier()
+    if engine.rank == 0:
+        written = [_part(directory, rank) for rank in range(engine.size)]
+        missing = [rank for rank, one in enumerate(written) if not one.is_dir()]
+        if missing:
+            raise RanksError(
+                f"rank {missing[0]} has not written its rows beside {directory}: let all ranks save to the same path, "
+                "which all can reach"
+            )
+        together = [_together(table, [one / table.table_name for one in written]) for table in tables]
+        layout.write_tables(directory, contents(tables, together))
+        for one in written:
+            shutil.rmtree(one)
+    engine.barrier()
+
+
+def held(table: Table, rows: TableRows) -> TableRows:
+    """Return those of a checkpoint's rows that this rank is to hold, and what is counted of its keys."""
+    if current().size == 1:
+        return rows
+    return TableRows(*checkpoint_parts.merged(table, [checkpoint_parts.own_rows(table, _parts_of(rows))]))
+
+
+def replaced(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None:
+    """Replace the rows of a table in this rank by `rows`, which are `held`: keys, values, slots and meta data."""
+    with parts_together():
+        return replace_rows(table, rows)
+
+
+def _together(table: Table, folders: Sequence[Path]) -> TableRows:
+    found = (layout.read_table(folder, table.dim, table.seed, table.expands) for folder in folders)
+    return TableRows(*checkpoint_parts.merged(table, [_parts_of(rows) for rows in found], whole=True))
+
+
+def _parts_of(rows: TableRows) -> checkpoint_parts.Rows:
+    return tuple(getattr(rows, part) for part in PARTS)
+
+
+def _part(directory: Path, rank: int) -> Path:
+    return directory.with_name(f"{directory.name}.rank-{rank}")

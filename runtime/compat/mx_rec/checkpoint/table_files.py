@@ -1,0 +1,146 @@
+"""The rows of tables in checkpoints that Rec SDK, or a program written for it, saved; and such files of other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from runtime.checkpoint import CheckpointError, TableRows
+from runtime.checkpoint import load_rows as load_from_bundle
+from runtime.checkpoint.bundle import Bundle
+from runtime.checkpoint.delta import Delta, apply_delta
+from runtime.checkpoint.rows import PARTS
+from runtime.checkpoint.rows import table_names as names_in_bundle
+from runtime.compat.mx_rec.checkpoint import layout, rank_parts
+from runtime.compat.mx_rec.checkpoint.model_index import ModelIndex
+from runtime.table.table import Table
+
+__all__ = ["directories_of", "filling", "load_rows", "restore_table", "save_rows", "table_names"]
+
+
+def load_rows(path: str | Path, table: str, dim: int | None = None, seed: int = 0, expands: bool = False) -> TableRows:
+    """Read the rows of `table` from the checkpoint `path` (its dense part's prefix), or the latest of a directory.
+
+    An increment is read with what it builds on. A checkpoint without such a directory is read as this runtime's own.
+    Of rows that Rec SDK wrote, `seed` is that of rows to come, and `expands` says that they are trained by addresses.
+
+    Raises:
+        FileExistsError: it has no such table (Rec SDK's type).
+        CheckpointError: a file is missing, damaged, or of another width than `dim`.
+    """
+    found = directories_of(path)
+    if not found:
+        return _own(path, table)
+    base, *deltas = found
+    rows = layout.read_table(base / table, dim, seed, expands)
+    for directory in deltas:
+        changed = layout.read_table(directory / table, rows.dim, seed, expands)
+        if len(changed.keys) or (directory / table / layout.REMOVED).is_dir():
+            rows = _with_changes(rows, Delta(changed, layout.read_removed(directory / table)))
+    return rows
+
+
+def save_rows(path: str | Path, tables: Mapping[str, TableRows]) -> Path:
+    """Write the rows of tables, by their names, as those of the checkpoint `path`; return their directory."""
+    directory = layout.directory_of(path)
+    layout.write_tables(directory, {name: layout.items_of(rows) for name, rows in tables.items()})
+    return directory
+
+
+def restore_table(table: Table, path: str | Path, name: str | None = None) -> tf.Operation | None:
+    """Replace the rows of a table of the runtime by those of `load_rows`; `name` is the table's in the checkpoint.
+
+    In a v1 graph the result is an op that reads the files when it runs; it also initialises the table.
+
+    Raises:
+        FileExistsError, CheckpointError: see `load_rows`; in a v1 graph tf.errors.UnknownError when the op runs.
+    """
+    if table.graph is not None:
+        with table.scope("restore_table"):
+            return rank_parts.replaced(table, filling(table, path, name))
+    rows = rank_parts.held(table, load_rows(path, name or table.table_name, table.dim, table.seed))
+    return rank_parts.replaced(table, [tf.convert_to_tensor(getattr(rows, part)) for part in PARTS])
+
+
+def filling(table: Table, path: str | Path, name: str | None = None) -> list[tf.Tensor]:
+    """Return keys, values, slots and meta data of a table in this rank, read from a checkpoint when evaluated."""
+    wanted, facts = name or table.table_name, (table.dim, table.seed, table.arguments.expands)
+
+    def read() -> list[Any]:
+        rows = rank_parts.held(table, load_rows(path, wanted, *facts))
+        return [getattr(rows, part) for part in PARTS]
+
+    found: list[tf.Tensor] = tf.numpy_function(read, [], [tf.int64, tf.float32, tf.float32, tf.int64])
+    shapes: tuple[list[int | None], ...] = ([None], [None, table.dim], [None, None], [None])
+    for part, shape in zip(found, shapes, strict=True):
+        part.set_shape(shape)
+    return found
+
+
+def directories_of(path: str | Path) -> list[Path]:
+    """Return where the tables of a checkpoint lie: of an increment the base and the increments up to it.
+
+    `path` is the dense part's prefix, or a directory, of which it is the latest. Empty where no such directory is.
+
+    Raises:
+        CheckpointError: an increment without what it builds on.
+    """
+    prefix = _latest(path)
+    base, delta = layout.directory_of(prefix), layout.directory_of(prefix, delta=True)
+    if base.is_dir() or not delta.is_dir():
+        return [base] if base.is_dir() else []
+    found = ModelIndex.of(prefix).chain(prefix.name)
+    missing: list[object] = [one for one in found if not one.is_dir()]
+    missing = missing or ([] if found else ["model_index.json or its entry"])
+    if missing:
+        raise CheckpointError(f"the increment {delta} builds on {missing[0]}, which is not there: restore another")
+    return found
+
+
+def table_names(path: str | Path) -> list[str]:
+    """Return the names of the tables of a checkpoint, as `load_rows` finds them.
+
+    Raises:
+        CheckpointError: no such checkpoint, or an increment without what it builds on.
+    """
+    found = directories_of(path)
+    if not found:
+        return names_in_bundle(Bundle(_latest(path)))
+    return sorted({folder.name for one in found for folder in one.iterdir() if folder.is_dir()})
+
+
+def _latest(path: str | Path) -> Path:
+    if not Path(path).is_dir():
+        return Path(path)
+    latest = tf.train.latest_checkpoint(str(path))
+    if latest is None:
+        raise CheckpointError(f"{path} holds no checkpoint: give the prefix of one, or the directory of a training")
+    return Path(latest)
+
+
+def _own(path: str | Path, table: str) -> TableRows:
+    try:
+        return load_from_bundle(path, table)
+    except CheckpointError as error:
+        raise FileExistsError(
+            f"{layout.directory_of(path)} is not there: restore a checkpoint that was saved with the table `{table}` "
+            f"(nor is it in the checkpoint itself: {error})"
+        ) from error
+
+
+def _with_changes(rows: TableRows, delta: Delta) -> TableRows:
+    """Return rows after an increment; rows without the slots of its optimizer get none but where it has them."""
+    width = delta.rows.slots.shape[1]
+    if rows.slots.shape[1] == width:
+        return apply_delta(rows, delta)
+    stay = rows.take(~np.isin(rows.keys, np.concatenate([delta.rows.keys, delta.removed])))
+    if len(stay.keys):
+        raise CheckpointError(
+            f"an increment has slots of the optimizer {delta.rows.optimizer} and builds on rows of {rows.optimizer}: "
+            "restore the base checkpoint, or an increment before"
+        )
+    return delta.rows

@@ -1,0 +1,1 @@
+"""Rec SDK's tables, and its rules about lookups, around those of the runtime."""

@@ -1,0 +1,120 @@
+"""One lookup for all training lookups of a table that expands: one tensor of rows and one of addresses for the table.
+
+Scripts train `tf.get_collection(ASCEND_SPARSE_LOOKUP_LOCAL_EMB)[0]`, which must stand for all that the table is looked
+up for, and take it before any optimizer computes gradients. So the first lookup of a table is built at once, over a
+tensor of ids that each further one makes longer; each gets its part of the rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private
+from runtime.compat.mx_rec.constants import INVALID
+from runtime.compat.mx_rec.embedding.invalid_ids import rows_of
+from runtime.compat.mx_rec.state import GraphState
+
+__all__ = ["Joint", "fits", "joined"]
+
+v1: Any = tf.compat.v1
+
+
+@dataclasses.dataclass
+class Joint:
+    """The lookups of a table so far."""
+
+    config: dict[str, Any] | None
+    #: What the lookup reads: the ids [n] of all, and what those without a row give [n, dim], where any is told.
+    ids: tf.Tensor
+    default: tf.Tensor | None
+    rows: tf.Tensor
+    #: Of each: its ids [m], its default, and the identity of its part of the rows [m, dim].
+    parts: list[tuple[tf.Tensor, tf.Tensor | None, tf.Tensor]] = dataclasses.field(default_factory=list)
+
+
+def fits(table: Any, ids: tf.Tensor) -> bool:
+    """Whether a training lookup may be one with others: not inside a function, `tf.cond` or `tf.while_loop`."""
+    return table.expands and ids.graph is table.graph and not _tf_private.in_control_flow(ids.op)
+
+
+def joined(
+    state: GraphState,
+    table: Any,
+    ids: tf.Tensor,
+    config: dict[str, Any] | None,
+    timed: Any,
+    is_grad: bool,
+    default: Any,
+) -> tf.Tensor:
+    """Return the rows of one more training lookup: float32 of shape ids.shape + [dim].
+
+    `timed` are the thresholds with the time of the batch.
+
+    Raises:
+        ValueError: other thresholds than those of the lookups before.
+    """
+    joint = state.joint.get(table.table_name)
+    if joint is not None and joint.config != config:
+        raise ValueError(
+            f"the lookups of the table `{table.table_name}` have different thresholds, {joint.config} and {config}: "
+            "give all of them the same access_and_evict_config"
+        )
+    with tf.control_dependencies(None), tf.name_scope(f"{table.table_name}//joint/"):
+        if joint is None or True in state.merged or _depends(ids, joint.rows):
+            trained = table.is_grad
+            joint = state.joint[table.table_name] = _begun(table, config, timed, default)
+            table.is_grad = trained  # what its lookups say, not this one
+        table.is_grad = bool(table.is_grad) or is_grad
+        flat = tf.reshape(tf.cast(ids, tf.int64), [-1])
+        # An input of its own, which `_joined` gives another part of the rows when the next lookup comes.
+        part = tf.identity(joint.rows)
+        joint.parts.append((flat, default, part))
+        _join(joint, table.dim)
+        if default is not None and joint.default is None:
+            part = tf.where(tf.equal(flat, INVALID)[:, None], tf.broadcast_to(default, tf.shape(part)), part)
+        shaped = tf.reshape(part, tf.concat([tf.shape(ids), [table.dim]], 0))
+    shaped.set_shape(ids.shape.concatenate([table.dim]))
+    return shaped if is_grad else tf.stop_gradient(shaped)
+
+
+def _begun(table: Any, config: dict[str, Any] | None, timed: Any, default: Any) -> Joint:
+    ids = tf.identity(v1.placeholder(tf.int64, [None], name="no_lookup"), name="ids")
+    defaults = None
+    if config or default is not None:
+        defaults = tf.identity(v1.placeholder(tf.float32, [None, table.dim], name="no_default"), name="defaults")
+    rows = rows_of(
+        table, ids, name="rows", modify_graph=True, access_and_evict_config=timed, serving_default_value=defaults
+    )
+    return Joint(config, ids, defaults, rows)
+
+
+def _join(joint: Joint, dim: int) -> None:
+    """Let the lookup read the ids of all its parts, and give each its rows."""
+    flat = [ids for ids, _, _ in joint.parts]
+    ids = flat[0] if len(flat) == 1 else tf.concat(flat, 0)
+    # TensorFlow lets no input become longer where it can tell how long it is: of what `where` finds it cannot.
+    each_id = tf.where(tf.equal(ids, ids))[:, 0]
+    _tf_private.update_input(joint.ids.op, 0, tf.gather(ids, each_id))
+    if joint.default is not None:
+        zero = tf.zeros([], tf.float32)
+        each = [tf.broadcast_to(zero if one is None else one, [tf.size(ids), dim]) for ids, one, _ in joint.parts]
+        _tf_private.update_input(joint.default.op, 0, tf.gather(tf.concat(each, 0), each_id))
+    rows = [joint.rows] if len(flat) == 1 else tf.split(joint.rows, [tf.size(ids) for ids in flat])
+    for (_, _, part), of_part in zip(joint.parts, rows, strict=True):
+        _tf_private.update_input(part.op, 0, of_part)
+
+
+def _depends(tensor: tf.Tensor, source: tf.Tensor) -> bool:
+    """Whether a tensor is computed from another."""
+    known, pending = set(), [tensor.op]
+    while pending:
+        op = pending.pop()
+        if op is source.op:
+            return True
+        if op.name not in known:
+            known.add(op.name)
+            pending += [one.op for one in op.inputs]
+    return False

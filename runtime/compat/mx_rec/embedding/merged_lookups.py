@@ -1,0 +1,89 @@
+"""One look-up for several of a table that counts its ids: each id of a batch is counted, then admitted, once for all.
+
+The lookups of a graph are not known when the first is built. So each gives a tensor that stands for its rows until an
+optimizer computes gradients, or `do_merge_lookup` is called; then one lookup is built and its rows are put there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private
+from runtime.compat.mx_rec.embedding.invalid_ids import rows_of
+
+__all__ = ["Standing", "merge", "stand_for"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """A lookup that is not built yet: what it was given, and the tensor that stands for its rows."""
+
+    table: Any
+    ids: tf.Tensor
+    config: dict[str, Any]
+    default: tf.Tensor | None
+    is_grad: bool
+    rows: tf.Tensor
+
+
+def stand_for(table: Any, ids: tf.Tensor, config: dict[str, Any], default: Any, is_grad: bool) -> Standing:
+    """Return a lookup whose rows are there once `merge` was called; running them before fails."""
+    shape = ids.shape.concatenate([table.dim])
+    unmerged = tf.compat.v1.placeholder(tf.float32, shape, name="lookups_are_not_merged")
+    return Standing(table, ids, config, default, is_grad, tf.identity(unmerged, name="mock_lookup_result"))
+
+
+def merge(standing: list[Standing], timed: Callable[[dict[str, Any], Sequence[tf.Tensor]], Any]) -> None:
+    """Build one lookup for each table and give its rows to those that stand for them.
+
+    `timed` completes thresholds by the time of the batch that ids are from.
+
+    Raises:
+        ValueError: the lookups of a table have different thresholds, or nothing tells the time and it evicts.
+    """
+    by_table: dict[int, list[Standing]] = {}
+    for one in standing:
+        by_table.setdefault(id(one.table), []).append(one)
+    for together in by_table.values():
+        table, config = together[0].table, together[0].config
+        for one in together:
+            if one.config != config:
+                raise ValueError(
+                    f"the lookups of the table `{table.table_name}` have different thresholds, {config} and "
+                    f"{one.config}: give all of them the same access_and_evict_config"
+                )
+        with tf.control_dependencies(None), tf.name_scope(f"{table.table_name}//merged/"):
+            flat = [tf.reshape(tf.cast(one.ids, tf.int64), [-1]) for one in together]
+            rows = rows_of(
+                table,
+                flat[0] if len(flat) == 1 else tf.concat(flat, 0),
+                name="rows",
+                modify_graph=True,
+                access_and_evict_config=timed(config, [one.ids for one in together]),
+                is_grad=any(one.is_grad for one in together),
+                serving_default_value=_defaults(together, flat),
+            )
+            parts = [rows] if len(flat) == 1 else tf.split(rows, [tf.size(ids) for ids in flat])
+            for one, part in zip(together, parts, strict=True):
+                shaped = tf.reshape(part, tf.concat([tf.shape(one.ids), [table.dim]], 0))
+                shaped.set_shape(one.rows.shape)
+                _tf_private.update_input(one.rows.op, 0, shaped)
+
+
+def _defaults(together: list[Standing], flat: list[tf.Tensor]) -> tf.Tensor | None:
+    """Return what each id reads that has no row, [n, dim]; None for zeros."""
+    if all(one.default is None for one in together):
+        return None
+    dim = together[0].table.dim
+    zero = tf.zeros([], tf.float32)
+    return tf.concat(
+        [
+            tf.broadcast_to(zero if one.default is None else one.default, [tf.size(ids), dim])
+            for one, ids in zip(together, flat, strict=True)
+        ],
+        0,
+    )

@@ -1,0 +1,279 @@
+"""`create_table` and the kinds of tables that it makes: all are tables of the runtime, with Rec SDK's properties."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import tensorflow as tf
+
+from runtime.compat.mx_rec.constants import ASCAnchorAttr
+from runtime.compat.mx_rec.ranks.rank_ids import get_rank_size
+from runtime.compat.mx_rec.state import ConfigInitializer, state_of
+from runtime.storage.tiers import Storage
+from runtime.table import arguments as table_arguments
+from runtime.table.status import status
+from runtime.table.table import Table, made
+
+__all__ = [
+    "BaseSparseEmbedding",
+    "ExternalStorageSparseEmbedding",
+    "HBMDynamicSparseEmbedding",
+    "HBMSparseEmbedding",
+    "MergeableSparseEmbedding",
+    "create_table",
+]
+
+_log = logging.getLogger("runtime")
+_MERGED = "mergeable_table_"
+#: Keywords of older releases, which mean nothing any more.
+_OLDER = {"optimizer_list", "mode", "apply_gradients_strategy", "use_merge_table", "use_dynamic_expansion"}
+
+
+class BaseSparseEmbedding(Table):
+    """A table, with what Rec SDK's say of themselves."""
+
+    is_hbm: ClassVar[bool] = True
+
+    def __init__(self, arguments: table_arguments.TableArguments, *rest: Any) -> None:
+        """Make the table; call `create_table` instead."""
+        #: What `create_table` was given.
+        self.given: Mapping[str, Any] = {}
+        self.send_count = 0
+        super().__init__(arguments, *rest)
+
+    @property
+    def ext_emb_size(self) -> int:
+        """Values per row, those of the slots that the current optimizer adds included where rows move with them."""
+        optimizer = ConfigInitializer.get_instance().optimizer_config.optimizer_instance
+        slots = 0 if self.is_hbm or optimizer is None else len(optimizer.starts)
+        return self.dim * (1 + slots)
+
+    @property
+    def is_dp(self) -> bool:
+        """Whether each rank has all rows."""
+        return bool(self.given["is_dp"])
+
+    @property
+    def rank_size(self) -> int:
+        """The number of processes."""
+        return get_rank_size()
+
+    @property
+    def ssd_vocabulary_size(self) -> int:
+        """Rows on disks, over all ranks."""
+        return int(self.given["ssd_vocabulary_size"])
+
+    @property
+    def host_vocabulary_size(self) -> int:
+        """Rows in the host's memory, over all ranks."""
+        return int(self.given["host_vocabulary_size"])
+
+    @property
+    def ssd_data_path(self) -> Any:
+        """The folders of the rows on disks."""
+        return self.given["ssd_data_path"]
+
+    @property
+    def slice_device_vocabulary_size(self) -> int:
+        """Rows on the device of one rank."""
+        return self._slice(self.device_vocabulary_size)
+
+    @property
+    def slice_host_vocabulary_size(self) -> int:
+        """Rows in the host's memory of one rank."""
+        return self._slice(self.host_vocabulary_size)
+
+    @property
+    def slice_ssd_vocabulary_size(self) -> int:
+        """Rows on the disks of one rank."""
+        return self._slice(self.ssd_vocabulary_size)
+
+    def _slice(self, size: int) -> int:
+        return size if self.is_dp else -(-size // self.rank_size)
+
+    @property
+    def multi_lookup_times(self) -> dict[bool, int]:
+        """The number of lookups for training (True) and for evaluation (False) in the table's graph."""
+        counted = state_of(self.graph).lookups
+        return {mode: counted.get((self.table_name, mode), 0) for mode in (True, False)}
+
+    @property
+    def use_static(self) -> bool:
+        """Whether batches have one shape (`init(use_dynamic=False)`)."""
+        return ConfigInitializer.get_instance().use_static
+
+    @property
+    def most_rows(self) -> int | None:
+        """The rows that the table may have in this process; None is no limit."""
+        return None
+
+    def count(self) -> tf.Tensor:
+        """Return the number of rows as an int64 scalar, counted when the tensor is evaluated."""
+        return super().size()
+
+    def size(self) -> Any:
+        """Return the number of rows in use: an int, counted now in all sessions of the process that hold the table."""
+        found = [one.rows for one in status().tables if one.name == self.table_name]
+        return found[-1] if found else 0
+
+    @staticmethod
+    def get_anchor_attribute(anchor: Any, attr: Any) -> Any:
+        """Return what is known of the ids of a lookup with `modify_graph=True`.
+
+        Raises:
+            TypeError: no tensor.
+            ValueError: no ASCAnchorAttr.
+            KeyError: no lookup reads this tensor, or it is not known.
+        """
+        if not isinstance(anchor, tf.Tensor):
+            raise TypeError(f"an anchor must be a tensor of ids: got {anchor!r}")
+        if not isinstance(attr, ASCAnchorAttr):
+            raise ValueError(f"attr must be a member of ASCAnchorAttr: got {attr!r}")
+        known = state_of(anchor.graph).anchors.get(anchor.name)
+        if known is None or attr.value not in known:
+            raise KeyError(f"nothing is known of {attr.value!r} of {anchor.name}: take the ids of a lookup")
+        return known[attr.value]
+
+
+class HBMSparseEmbedding(BaseSparseEmbedding):
+    """A table whose rows all lie in memory, at most as many as it was made for."""
+
+    @property
+    def most_rows(self) -> int | None:
+        """The rows of this rank."""
+        return self.slice_device_vocabulary_size
+
+
+class HBMDynamicSparseEmbedding(BaseSparseEmbedding):
+    """A table that is trained by addresses (`init(use_dynamic_expansion=True)`)."""
+
+    def capacity(self) -> int:
+        """Return the number of rows in use: there is no other limit than memory."""
+        return int(self.size())
+
+
+class MergeableSparseEmbedding(HBMDynamicSparseEmbedding):
+    """A table that Rec SDK would put together with others of its kind; here each keeps its own rows."""
+
+
+class ExternalStorageSparseEmbedding(BaseSparseEmbedding):
+    """A table whose rows lie in memory, and with `ssd_vocabulary_size` on disks below it."""
+
+    is_hbm: ClassVar[bool] = False
+
+    def capacity(self) -> int:
+        """Return the rows that the host's memory and the disks are for."""
+        return self.host_vocabulary_size + self.ssd_vocabulary_size
+
+
+def create_table(
+    key_dtype: Any,
+    dim: Any,
+    name: str,
+    emb_initializer: Any,
+    device_vocabulary_size: int = 1,
+    host_vocabulary_size: int = 0,
+    ssd_vocabulary_size: int = 0,
+    ssd_data_path: Sequence[str] = table_arguments.SSD_DATA_PATH,
+    is_save: bool = True,
+    is_dp: bool = False,
+    init_param: float = 1.0,
+    all2all_gradients_op: str = "sum_gradients",
+    enable_merge: bool = False,
+    padding_keys: Any = None,
+    padding_keys_mask: bool = False,
+    padding_keys_len: int | None = None,
+    value_dtype: Any = tf.float32,
+    shard_num: int = 1,
+    fusion_optimizer_var: bool = True,
+    hashtable_threshold: int = 0,
+    **older: Any,
+) -> BaseSparseEmbedding:
+    """Create a table in the current v1 graph; its class says where the rows lie.
+
+    Keywords of older releases (`optimizer_list` and others) are ignored.
+
+    Raises:
+        ValueError: a wrong type, range or combination, or a name that the graph has.
+        RuntimeError: `enable_merge` without dynamic expansion, or eager mode.
+        EnvironmentError: before `init`, or a new name after the pipeline was started.
+        TypeError: an unknown keyword.
+    """
+    given = {key: value for key, value in locals().items() if key != "older"}
+    unknown = sorted(set(older) - _OLDER)
+    if unknown:
+        raise TypeError(f"create_table() got an unexpected keyword argument {unknown[0]!r}")
+    instance = ConfigInitializer.get_instance()
+    table_arguments.check_rules(given)
+    if isinstance(emb_initializer, type) or not callable(emb_initializer):
+        raise ValueError(
+            f"Invalid parameter type of para `emb_initializer`: got {emb_initializer!r}, must be an instance of a "
+            "TensorFlow initializer"
+        )
+    kind = _kind(given, instance.use_dynamic_expansion)
+    clean = _free_name(name, kind, instance)
+    if tf.executing_eagerly():
+        raise RuntimeError(
+            f"the table `{clean}` would be made in eager mode: call tf.compat.v1.disable_eager_execution() first, as "
+            "Rec SDK's scripts do"
+        )
+    arguments = table_arguments.checked(
+        {
+            **given,
+            "name": clean,
+            "host_vocabulary_size": 0,
+            "ssd_vocabulary_size": 0,
+            "ssd_data_path": table_arguments.SSD_DATA_PATH,
+            "is_dp": False,
+            "enable_merge": False,
+            "max_bytes": None,
+            "when_full": "error",
+            "storage": _storage(given) if kind is ExternalStorageSparseEmbedding else None,
+            "placement": "replicated" if given["is_dp"] else "distributed",
+        }
+    )
+    table = made(dataclasses.replace(arguments, expands=instance.use_dynamic_expansion), kind)
+    assert isinstance(table, BaseSparseEmbedding)
+    table.given = given
+    instance.sparse_embed_config.insert(table)
+    collection = instance.train_params_config.ascend_global_hashtable_collection
+    if table.variable not in tf.compat.v1.get_collection(collection):
+        tf.compat.v1.add_to_collection(collection, table.variable)
+    return table
+
+
+def _kind(given: Mapping[str, Any], expands: bool) -> type[BaseSparseEmbedding]:
+    """Return the class by the settings, in the order in which Rec SDK asks for them."""
+    if given["enable_merge"]:
+        if not expands:
+            raise RuntimeError("enable_merge=True needs init(use_dynamic_expansion=True)")
+        return MergeableSparseEmbedding
+    if expands:
+        return HBMDynamicSparseEmbedding
+    return ExternalStorageSparseEmbedding if given["host_vocabulary_size"] else HBMSparseEmbedding
+
+
+def _free_name(name: str, kind: type[BaseSparseEmbedding], instance: ConfigInitializer) -> str:
+    clean = table_arguments.table_name(name)
+    if kind is MergeableSparseEmbedding and clean.startswith(_MERGED):
+        raise ValueError(f"a table with enable_merge=True must not be called {_MERGED}...: rename `{name}`")
+    if instance.hybrid_manager_config.freeze and clean not in instance.sparse_embed_config.names:
+        raise OSError(f"the pipeline was started without the table `{clean}`: create all tables before it")
+    return clean
+
+
+def _storage(given: Mapping[str, Any]) -> Storage | None:
+    """Return the tiers for rows on disks; rows that Rec SDK keeps in the host's memory lie in memory."""
+    if not given["ssd_vocabulary_size"]:
+        return None
+    rows = given["device_vocabulary_size"] + given["host_vocabulary_size"]
+    (folder, *others) = given["ssd_data_path"] or (Path.cwd(),)
+    if others:
+        _log.warning("create_table(%r): of ssd_data_path only %r is used", given["name"], folder)
+    width = given["dim"].as_list()[0] if isinstance(given["dim"], tf.TensorShape) else given["dim"]
+    values_and_slots = 3 * width * 4
+    return Storage("dram_ssdhash", path=str(folder), sizes=[max(1 << 20, rows * values_and_slots)])

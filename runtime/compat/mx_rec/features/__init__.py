@@ -1,0 +1,1 @@
+"""Which entries of a batch are ids, and of which table: `FeatureSpec` and what marks them."""

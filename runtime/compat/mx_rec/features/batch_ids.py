@@ -1,0 +1,82 @@
+"""Finds the ids of a specification in the graph, for lookups that are not told the batch.
+
+`get_asc_insert_func` leaves an op with a number in the function of its `map`. From each op that reads elements, the
+datasets above are searched for it; the graph's state then says which component of the element the ids are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from runtime import _tf_private
+from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
+from runtime.compat.mx_rec.state import state_of
+
+__all__ = ["found", "getters_behind", "makers_of", "marked"]
+
+_NAME = "mx_rec_sent_"
+_GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
+_MAKERS = ("MakeIterator",)
+
+
+def marked(value: tf.Tensor, number: int) -> tf.Tensor:
+    """Return `value` through an op that bears the number of an insertion."""
+    with tf.name_scope(""):
+        return tf.identity(value, name=f"{_NAME}{number}")
+
+
+def found(spec: FeatureSpec, is_training: bool) -> tf.Tensor | None:
+    """Return the ids of a specification as the current graph reads them; None where no dataset sends them."""
+    graph = tf.compat.v1.get_default_graph()
+    places = state_of(graph).places
+    for op in graph.get_operations():
+        if op.type in _GETTERS:
+            for number in _insertions(op):
+                place = places.get(number, {}).get((spec, is_training))
+                if place is not None:
+                    return op.outputs[place]
+    return None
+
+
+def getters_behind(tensors: list[tf.Tensor]) -> list[tf.Operation]:
+    """Return the ops that read the elements which these tensors are computed from."""
+    known: dict[str, tf.Operation] = {}
+    pending = [tensor.op for tensor in tensors]
+    while pending:
+        op = pending.pop()
+        if op.name not in known:
+            known[op.name] = op
+            if op.type not in _GETTERS:
+                pending += [tensor.op for tensor in op.inputs]
+    return [op for op in known.values() if op.type in _GETTERS]
+
+
+def makers_of(getter: tf.Operation) -> list[tf.Operation]:
+    """Return the ops that initialize the iterator of an op that reads elements; none for a one-shot iterator.
+
+    Where the graph modifier lets it repeat the element of another iterator, it is that one's.
+    """
+    found: list[tf.Operation] = []
+    for op in getter.inputs[0].consumers():
+        if op.type in _MAKERS:
+            repeated = getters_behind([op.inputs[0]])
+            found += [maker for one in repeated for maker in makers_of(one)] if repeated else [op]
+    return found
+
+
+def _insertions(getter: tf.Operation) -> Iterator[int]:
+    pending = [getter.inputs[0].op, *(op.inputs[0].op for op in makers_of(getter))]
+    known: set[str] = set()
+    while pending:
+        op = pending.pop()
+        if op.name in known:
+            continue
+        known.add(op.name)
+        for node in _tf_private.nodes_called(op):
+            match = re.fullmatch(rf"{_NAME}(\d+)", node.name)
+            if match:
+                yield int(match[1])
+        pending += [tensor.op for tensor in op.inputs]

@@ -1,0 +1,1 @@
+"""Rec SDK's hooks, its pipeline, and the ops of its library."""

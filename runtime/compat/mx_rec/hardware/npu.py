@@ -1,0 +1,154 @@
+"""Small stand-ins for what only the hardware's packages have: `npu_bridge`, `npu_device`, `npu_plugin`, `hccl`.
+
+Each does what its name says on TensorFlow's own devices; settings of the hardware change nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf import rewriter_config_pb2
+
+from runtime.compat.mx_rec.hardware.iteration_loop import IterationPerLoop, set_iteration_per_loop
+from runtime.compat.mx_rec.ranks import hccl, rank_ids
+
+__all__ = ["CONTENTS", "ESTIMATOR", "estimator_class", "hccl_ops", "npu_ops"]
+
+v1: Any = tf.compat.v1
+_log = logging.getLogger("runtime")
+
+
+def _dropout(x: Any, keep_prob: float, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Any:
+    """Return TensorFlow's dropout, whose random numbers are others than the hardware's."""
+    return v1.nn.dropout(x, keep_prob=keep_prob, noise_shape=noise_shape, seed=seed, name=name)
+
+
+hccl_ops = SimpleNamespace(
+    allreduce=hccl.allreduce,
+    allgather=hccl.allgather,
+    broadcast=hccl.broadcast,
+    reduce_scatter=hccl.reduce_scatter,
+)
+npu_ops = SimpleNamespace(dropout=_dropout)
+
+
+def npu_hooks_append(hooks_list: Any = ()) -> list[Any]:
+    """Return the hooks as a list; the hardware needs some of its own."""
+    return list(hooks_list)
+
+
+class DumpConfig:
+    """What the hardware would write out of the graph; takes anything."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Ignore all."""
+
+
+def npu_config_proto(config_proto: Any = None, job_start_file: str = "") -> Any:
+    """Return the session's configuration as it is, or TensorFlow's."""
+    return v1.ConfigProto() if config_proto is None else config_proto
+
+
+def set_device_sat_mode(mode: int) -> None:
+    """Do nothing: how the hardware rounds what is too large."""
+
+
+def enable_v1() -> None:
+    """Let TensorFlow 2 behave as version 1."""
+    v1.disable_v2_behavior()
+
+
+@functools.cache
+def estimator_class(name: str) -> Any:
+    """Return `NPUEstimator`, `NPUEstimatorSpec` or `NPURunConfig` over TensorFlow's.
+
+    Raises:
+        AttributeError: TensorFlow has no tf.estimator (2.16 and later).
+    """
+    try:
+        stock = v1.estimator
+        _ = stock.Estimator
+    except (AttributeError, ImportError) as error:
+        raise AttributeError(f"{name} needs tf.estimator, which TensorFlow has up to 2.15: install 2.15") from error
+    if name == "NPUEstimator":
+        return type(name, (stock.Estimator,), {"__doc__": "TensorFlow's Estimator."})
+    if name == "NPUEstimatorSpec":
+        return stock.EstimatorSpec
+    known = set(inspect.signature(stock.RunConfig.__init__).parameters) - {"self"}
+
+    def run_config(**settings: Any) -> Any:
+        """Return a RunConfig; settings that TensorFlow's does not have are the hardware's and change nothing."""
+        ignored = sorted(settings.keys() - known)
+        if ignored:
+            _log.info("NPURunConfig ignores %s", ", ".join(ignored))
+        return stock.RunConfig(**{key: value for key, value in settings.items() if key in known})
+
+    run_config.__name__ = name
+    return run_config
+
+
+ESTIMATOR = ("NPUEstimator", "NPUEstimatorSpec", "NPURunConfig")
+util = SimpleNamespace(set_iteration_per_loop=set_iteration_per_loop, IterationPerLoop=IterationPerLoop)
+npu_plugin = SimpleNamespace(set_device_sat_mode=set_device_sat_mode)
+#: Which rank this is, of how many.
+_RANKS: dict[str, Any] = {
+    helper.__name__: helper
+    for helper in (
+        rank_ids.get_rank_id,
+        rank_ids.get_rank_size,
+        rank_ids.get_local_rank_id,
+        rank_ids.get_local_rank_size,
+    )
+}
+_INIT: dict[str, Any] = {
+    "DumpConfig": DumpConfig,
+    "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
+    "NPUDistributedOptimizer": hccl.averaging,
+    "RewriterConfig": rewriter_config_pb2.RewriterConfig,
+    "hccl_ops": hccl_ops,
+    **_RANKS,
+    **{name.replace("get_", "get_npu_"): helper for name, helper in _RANKS.items()},
+    "npu_allreduce": hccl.npu_allreduce,
+    "npu_config_proto": npu_config_proto,
+    "npu_distributed_optimizer_wrapper": hccl.averaging,
+    "npu_hooks_append": npu_hooks_append,
+    "npu_ops": npu_ops,
+    "npu_plugin": npu_plugin,
+    "set_iteration_per_loop": set_iteration_per_loop,
+    "util": util,
+}
+
+
+def _package(top: str) -> dict[str, dict[str, Any]]:
+    return {
+        f"{top}.npu_init": _INIT,
+        f"{top}.hccl.hccl_ops": vars(hccl_ops),
+        f"{top}.estimator.npu_ops": vars(npu_ops),
+        f"{top}.estimator.npu.npu_config": {"DumpConfig": DumpConfig},
+        f"{top}.estimator.npu.npu_estimator": {},
+        f"{top}.estimator.npu.npu_hook": {
+            "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
+            "NPUCheckpointSaverHook": v1.train.CheckpointSaverHook,
+        },
+        f"{top}.estimator.npu.npu_optimizer": {
+            "NPUDistributedOptimizer": hccl.averaging,
+            "npu_allreduce": hccl.npu_allreduce,
+            "npu_distributed_optimizer_wrapper": hccl.averaging,
+        },
+        f"{top}.estimator.npu.util": vars(util),
+    }
+
+
+#: The modules, and what they have beside the classes of `ESTIMATOR`.
+CONTENTS: dict[str, dict[str, Any]] = {
+    **_package("npu_bridge"),
+    **_package("npu_device.compat.v1"),
+    "npu_device.compat": {"enable_v1": enable_v1},
+    "hccl.manage.api": _RANKS,
+    "npu_plugin": vars(npu_plugin),
+}

@@ -1,0 +1,1 @@
+"""Rec SDK's optimizers over those of the runtime."""

@@ -1,0 +1,245 @@
+"""Rec SDK's optimizers: its arguments and their ranges, over the optimizers of the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import MappingProxyType
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _validation
+from runtime.compat.mx_rec.state import ConfigInitializer, state_of
+from runtime.optimizers import adagrad, adagrad_by_addr, ftrl, gradient_descent, lazy_adam
+from runtime.optimizers._base import INCOMPATIBLE
+from runtime.optimizers._by_address import AddressOptimizer
+from runtime.optimizers.adagrad_by_addr import AdagradAddressOptimizer
+from runtime.optimizers.gradient_descent_by_addr import GradientDescentAddressOptimizer
+from runtime.optimizers.lazy_adam_by_addr import LazyAdamAddressOptimizer
+
+__all__ = ["FACTORIES"]
+
+_SMALLEST = 1e-38
+
+
+class _Paired(AddressOptimizer):
+    """Takes `[gradient, addresses]` and `[gradients, addresses]`, as guides write them, beside pairs."""
+
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> tf.Operation:
+        """Return the op that updates the rows at addresses; see `runtime.optimizers.lazy_adam_by_addr`."""
+        return super().apply_gradients(_pairs(grads_and_vars), global_step, name)
+
+
+class LazyAdamByAddress(_Paired, LazyAdamAddressOptimizer):
+    """See `mx_rec.optimizers.lazy_adam_by_addr`."""
+
+
+class AdagradByAddress(_Paired, AdagradAddressOptimizer):
+    """See `mx_rec.optimizers.adagrad_by_addr`."""
+
+
+class GradientDescentByAddr(_Paired, GradientDescentAddressOptimizer):
+    """See `mx_rec.optimizers.gradient_descent_by_addr`."""
+
+
+def _pairs(given: Any) -> Any:
+    """Return pairs (gradient, addresses), whether given so, as one pair alone, or as a list of each."""
+    if not isinstance(given, (list, tuple)):
+        return list(given) if isinstance(given, Iterable) and not isinstance(given, tf.Tensor) else given
+    if len(given) == 2 and _are_addresses(given[1]) and not isinstance(given[0], (list, tuple)):
+        return [(given[0], given[1])]
+    if (
+        len(given) == 2
+        and all(isinstance(part, (list, tuple)) for part in given)
+        and all(map(_are_addresses, given[1]))
+    ):
+        return list(zip(*given, strict=True))
+    return given
+
+
+def _are_addresses(value: Any) -> bool:
+    return isinstance(value, tf.Tensor) and value.dtype == tf.int64
+
+
+def _real(name: str, value: Any, low: float, high: float) -> None:
+    _validation.real(name, value, low, high)
+
+
+def _above_0(name: str, value: Any, high: float) -> None:
+    _validation.real(name, value, _SMALLEST, high)
+
+
+def _rate(value: Any) -> None:
+    if not isinstance(value, (tf.Tensor, tf.Variable)):
+        _validation.real("learning_rate", value, 0, 10)
+
+
+def _made(name: str, expands: bool, create: Callable[[str], Any]) -> Any:
+    """Make an optimizer with a numbered name and note that it is the current one.
+
+    Raises:
+        ValueError: it is for the other mode than that of `init`.
+    """
+    instance = ConfigInitializer.get_instance()
+    _validation.text("name", name, 200)
+    if instance.use_dynamic_expansion is not expands:
+        by = "create_hash_optimizer_by_address" if instance.use_dynamic_expansion else "create_hash_optimizer"
+        raise ValueError(f"{INCOMPATIBLE} {name}: use {by} with init(use_dynamic_expansion={not expands})")
+    optimizer = create(state_of().numbered(name))
+    instance.optimizer_config.optimizer_instance = optimizer
+    return optimizer
+
+
+def _betas(beta1: Any, beta2: Any, epsilon: Any) -> None:
+    _above_0("beta1", beta1, 1)
+    _real("beta2", beta2, 0, 1)
+    _above_0("epsilon", epsilon, 1)
+    lazy_adam.checked(beta1, beta2, epsilon)
+
+
+def _lazy_adam(
+    learning_rate: Any = 0.001,
+    beta1: Any = 0.9,
+    beta2: Any = 0.999,
+    epsilon: Any = 1e-8,
+    name: str = "LazyAdam",
+    use_fusion_optim: bool = False,
+) -> Any:
+    """Create LazyAdam, whose moments move for touched rows only.
+
+    Raises:
+        ValueError: a wrong type or range: beta1 in (0, 1), beta2 in [0, 1], epsilon in (0, 1]; or dynamic expansion.
+    """
+    _rate(learning_rate)
+    _betas(beta1, beta2, epsilon)
+    return _made(
+        name,
+        False,
+        lambda own: lazy_adam.create_hash_optimizer(learning_rate, beta1, beta2, epsilon, own, use_fusion_optim),
+    )
+
+
+def _lazy_adam_by_address(
+    learning_rate: Any = 0.001,
+    beta1: Any = 0.9,
+    beta2: Any = 0.999,
+    epsilon: Any = 1e-8,
+    name: str = "LazyAdamByAddress",
+) -> Any:
+    """Create LazyAdam by address.
+
+    Raises:
+        ValueError: as LazyAdam, or no dynamic expansion.
+    """
+    _rate(learning_rate)
+    _betas(beta1, beta2, epsilon)
+    return _made(name, True, lambda own: LazyAdamByAddress(learning_rate, beta1, beta2, epsilon, own, "error"))
+
+
+def _adagrad(
+    learning_rate: Any = 0.001, initial_accumulator_value: Any = 0.9, use_locking: bool = False, name: str = "Adagrad"
+) -> Any:
+    """Create Adagrad.
+
+    Raises:
+        ValueError: a wrong type or range: the accumulator in (0, 1]; or dynamic expansion.
+    """
+    _rate(learning_rate)
+    _above_0("initial_accumulator_value", initial_accumulator_value, 1)
+    return _made(
+        name,
+        False,
+        lambda own: adagrad.create_hash_optimizer(learning_rate, initial_accumulator_value, use_locking, own),
+    )
+
+
+def _adagrad_by_address(learning_rate: Any = 0.001, initial_accumulator_value: Any = 0.9, name: str = "Adagrad") -> Any:
+    """Create Adagrad by address.
+
+    Raises:
+        ValueError: as Adagrad, or no dynamic expansion.
+    """
+    _rate(learning_rate)
+    _above_0("initial_accumulator_value", initial_accumulator_value, 1)
+    epsilon = adagrad_by_addr._EPSILON
+    return _made(
+        name,
+        True,
+        lambda own: AdagradByAddress(learning_rate, initial_accumulator_value, epsilon, False, own, "error"),
+    )
+
+
+_FTRL: MappingProxyType[str, tuple[float, float, float]] = MappingProxyType(
+    {  # the default, the least and the most
+        "learning_rate_power": (-0.5, -_validation.MAX_INT32, 0),
+        "initial_accumulator_value": (0.1, _SMALLEST, 1),
+        "l1_regularization_strength": (0.0, 0, 1e4),
+        "l2_regularization_strength": (0.0, 0, 1e4),
+        "l2_shrinkage_regularization_strength": (0.0, 0, 1e4),
+    }
+)
+
+
+def _ftrl(learning_rate: Any, use_locking: bool = False, name: str = "Ftrl", **kwargs: Any) -> Any:
+    """Create FTRL: `tf.compat.v1.train.FtrlOptimizer`'s rule.
+
+    Raises:
+        ValueError: a wrong type or range; or dynamic expansion.
+        TypeError: an unknown keyword.
+    """
+    unknown = sorted(set(kwargs) - {*_FTRL, "accum_name", "linear_name"})
+    if unknown:
+        raise TypeError(f"create_hash_optimizer() got an unexpected keyword argument {unknown[0]!r}")
+    _rate(learning_rate)
+    for argument, (_, low, high) in _FTRL.items():
+        if argument in kwargs:
+            _validation.real(argument, kwargs[argument], low, high, whole=True)
+    return _made(name, False, lambda own: ftrl.create_hash_optimizer(learning_rate, use_locking, own, **kwargs))
+
+
+def _gradient_descent(
+    learning_rate: Any,
+    use_locking: bool = False,
+    name: str = "GradientDescent",
+    use_fusion_optim: bool = False,
+    weight_decay: Any = None,
+) -> Any:
+    """Create gradient descent.
+
+    Raises:
+        ValueError: a wrong type or range: the decay in [1e-5, 1e-2] or None; or dynamic expansion.
+    """
+    _rate(learning_rate)
+    return _made(
+        name,
+        False,
+        lambda own: gradient_descent.create_hash_optimizer(
+            learning_rate, use_locking, own, use_fusion_optim, weight_decay
+        ),
+    )
+
+
+def _gradient_descent_by_addr(
+    learning_rate: Any, weight_decay: Any = 0.0001, use_locking: bool = False, name: str = "GradientDescentByAddr"
+) -> Any:
+    """Create gradient descent by address; mind the default of `weight_decay`.
+
+    Raises:
+        ValueError: a wrong type or range: the decay in [0, 1]; or no dynamic expansion.
+    """
+    _rate(learning_rate)
+    decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
+    return _made(name, True, lambda own: GradientDescentByAddr(learning_rate, decay, use_locking, own, "error"))
+
+
+_BY_ADDRESS = ("create_hash_optimizer_by_address", "create_hash_optimizer_by_addr")
+#: What each module of `mx_rec.optimizers` has.
+FACTORIES: dict[str, dict[str, Callable[..., Any]]] = {
+    "adagrad": {"create_hash_optimizer": _adagrad},
+    "adagrad_by_addr": dict.fromkeys(_BY_ADDRESS, _adagrad_by_address),
+    "ftrl": {"create_hash_optimizer": _ftrl},
+    "gradient_descent": {"create_hash_optimizer": _gradient_descent},
+    "gradient_descent_by_addr": dict.fromkeys(_BY_ADDRESS, _gradient_descent_by_addr),
+    "lazy_adam": {"create_hash_optimizer": _lazy_adam},
+    "lazy_adam_by_addr": dict.fromkeys(_BY_ADDRESS, _lazy_adam_by_address),
+}

@@ -1,0 +1,1 @@
+"""Which rank this is, collectives between ranks, variables that begin alike."""

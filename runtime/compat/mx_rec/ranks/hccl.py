@@ -1,0 +1,165 @@
+"""The hardware's collectives, over the ranks that `init` has connected: `hccl_ops`, and the optimizers' gradients.
+
+One process gets back what it gives. Every rank makes the same calls in the same order.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _validation
+from runtime.compat.mx_rec.ranks import rank_ids
+from runtime.ranks import BroadcastHook, current
+from runtime.ranks.gradients import of_table
+
+__all__ = [
+    "BroadcastGlobalVariablesHook",
+    "allgather",
+    "allreduce",
+    "averaging",
+    "broadcast",
+    "npu_allreduce",
+    "reduce_scatter",
+]
+
+_FOLDS: dict[str, Callable[..., tf.Tensor]] = {"max": tf.reduce_max, "min": tf.reduce_min, "prod": tf.reduce_prod}
+
+
+def allreduce(tensor: Any, reduction: str = "sum", *places: Any, **settings: Any) -> Any:
+    """Return what the tensors of all ranks give, of their shape; `places` and `settings` say how, and mean nothing.
+
+    Of IndexedSlices the slices of all, but those of a table as they are: its lookup has summed them over ranks.
+
+    Raises:
+        ValueError: a reduction that is none of "sum", "max", "min" and "prod", or IndexedSlices and not "sum".
+    """
+    _validation.option("reduction", reduction, ("sum", *_FOLDS))
+    _require_all(places, settings)
+    engine = current()
+    if isinstance(tensor, tf.IndexedSlices):
+        if engine.size == 1 or _is_of_table(tensor):
+            return tensor
+        if reduction != "sum":
+            raise ValueError(f"hccl_ops.allreduce of IndexedSlices is a sum: got {reduction!r}, make it dense first")
+        values, indices = (engine.all_gather(part)[0] for part in (tensor.values, tensor.indices))
+        return tf.IndexedSlices(values, indices, tensor.dense_shape)
+    value = tf.convert_to_tensor(tensor)
+    if engine.size == 1:
+        return tf.identity(value)
+    if reduction == "sum":
+        return engine.all_reduce(value)
+    folded = _FOLDS[reduction](engine.all_gather(value[tf.newaxis])[0], axis=0)
+    folded.set_shape(value.shape)
+    return folded
+
+
+def allgather(tensor: Any, rank_size: int = 1, *places: Any, **settings: Any) -> tf.Tensor:
+    """Return the rows of all ranks, in the order of ranks.
+
+    Raises:
+        ValueError: a group of some of the ranks.
+    """
+    _require_all(places, settings)
+    return tf.identity(current().all_gather(tf.convert_to_tensor(tensor))[0])
+
+
+def broadcast(tensor: Any, root_rank: int = 0, *places: Any, **settings: Any) -> Any:
+    """Return the value that `root_rank` gives; a variable also gets it. Of a list, a list.
+
+    Raises:
+        ValueError: there is no such rank.
+    """
+    _validation.integer("root_rank", root_rank, 0, current().size - 1)
+    _require_all(places, settings)
+    if isinstance(tensor, (list, tuple)):
+        return [_from(one, root_rank) for one in tensor]
+    return _from(tensor, root_rank)
+
+
+def reduce_scatter(tensor: Any, reduction: str = "sum", rank_size: int = 1, *places: Any, **settings: Any) -> tf.Tensor:
+    """Return this rank's part of what the tensors of all ranks give: of as many equal parts as there are ranks.
+
+    Raises:
+        ValueError: see `allreduce`.
+    """
+    engine, total = current(), allreduce(tf.convert_to_tensor(tensor), reduction, *places, **settings)
+    return total if engine.size == 1 else tf.split(total, engine.size)[engine.rank]
+
+
+def npu_allreduce(values: Any, reduction: str = "mean", *places: Any, **settings: Any) -> Any:
+    """Return the mean over ranks of a tensor or of IndexedSlices, or of each of a list, or what `reduction` says.
+
+    Raises:
+        ValueError: see `allreduce`; "mean" is one, too.
+    """
+    if isinstance(values, (list, tuple)):
+        return [npu_allreduce(one, reduction, *places, **settings) for one in values]
+    if reduction != "mean":
+        return allreduce(values, reduction, *places, **settings)
+    total, size = allreduce(values, "sum", *places, **settings), current().size
+    if isinstance(total, tf.IndexedSlices):
+        return tf.IndexedSlices(total.values / size, total.indices, total.dense_shape) if size > 1 else total
+    return total / size if size > 1 else total
+
+
+def averaging(optimizer: Any, *places: Any, **settings: Any) -> Any:
+    """Let an optimizer compute gradients that are the means over ranks; return it.
+
+    Those of tables, and of rows in `ASCEND_SPARSE_LOOKUP_LOCAL_EMB`, stay: their lookups have brought them together.
+    """
+    _require_all(places, settings)
+    if current().size == 1:
+        return optimizer
+    stock = optimizer.compute_gradients
+
+    @functools.wraps(stock)
+    def compute_gradients(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        return [
+            (gradient if gradient is None or _is_row(variable) else npu_allreduce(gradient), variable)
+            for gradient, variable in stock(*args, **kwargs)
+        ]
+
+    optimizer.compute_gradients = compute_gradients
+    return optimizer
+
+
+class BroadcastGlobalVariablesHook(BroadcastHook):
+    """The hardware's hook; here each session that trains begins with rank 0's values, also without it."""
+
+    def __init__(self, root_rank: int = 0, index: int = 0) -> None:
+        """Take the rank whose values count.
+
+        Raises:
+            ValueError: it is not 0.
+        """
+        _validation.integer("root_rank", root_rank, 0, 0)
+        super().__init__()
+
+
+def _require_all(places: tuple[Any, ...], settings: dict[str, Any]) -> None:
+    """Refuse a group of some of the ranks, the only text among what else collectives take."""
+    for one in (*places, settings.get("group")):
+        if isinstance(one, str):
+            rank_ids.require_all(one)
+
+
+def _from(given: Any, root: int) -> Any:
+    engine, value = current(), tf.convert_to_tensor(given)
+    if engine.size == 1:
+        return tf.identity(value)
+    value = engine.all_reduce(value if engine.rank == root else tf.zeros_like(value))
+    return given.assign(value) if isinstance(given, tf.Variable) else value
+
+
+def _is_row(variable: Any) -> bool:
+    return of_table(variable) or isinstance(variable, tf.Tensor)
+
+
+def _is_of_table(slices: tf.IndexedSlices) -> bool:
+    """Whether slices are of a table, which has no rows as far as TensorFlow knows."""
+    shape = None if slices.dense_shape is None else tf.get_static_value(slices.dense_shape)
+    return shape is not None and shape[0] == 0

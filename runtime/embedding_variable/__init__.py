@@ -1,0 +1,1 @@
+"""Counted tables, which only updates change: DeepRec's EmbeddingVariable."""

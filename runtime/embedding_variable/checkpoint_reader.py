@@ -1,0 +1,162 @@
+"""Reads what a checkpoint has of a variable in DeepRec's layout, whole or in however many parts, and tensors left out.
+
+What reads is a function of the graph, traced once in a process for all variables whose optimizers have as many slots:
+tracing it takes half a second, which a model with hundreds of variables would spend for each.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private
+
+__all__ = ["BLOOM", "BUCKETS", "INCREMENT", "filled", "read_parts"]
+
+#: That keys are dealt to, and that are dealt to parts; a variable has at most as many.
+BUCKETS = 1000
+#: What the names of an increment's tensors have before `keys` and the others.
+INCREMENT = "sparse_incr_"
+#: What Bloom filters are, and what they counted.
+BLOOM = {"bloom_filters": tf.int64, "bloom_counters": tf.uint8}
+_Types = dict[str, tf.DType]
+
+
+def read_parts(
+    prefix: tf.Tensor, base: str, slots: Sequence[str], least: int, bloom: bool = False, increment: bool = False
+) -> list[tf.Tensor]:
+    """Return what the checkpoint `prefix` has of the variable `base`.
+
+    That is: whether it is there at all; keys, frequencies and versions, each int64 [n], values as one vector, and their
+    width; keys, frequencies and versions of keys that wait, and those that the increment says were removed; with
+    `bloom` what is known of Bloom filters, those of one part after those of the other; keys and values, as one vector,
+    of each slot. Where frequencies are missing they are `least`, and versions -1.
+    """
+    function = _traced(len(slots), bloom, INCREMENT if increment else "")
+    names = tf.constant(list(slots), tf.string, [len(slots)])
+    with tf.device("/device:CPU:0"):
+        return list(function(prefix, tf.constant(base), names, tf.constant(least, tf.int64)))
+
+
+@functools.cache
+def _traced(slots: int, bloom: bool, infix: str) -> Any:
+    """Return the function, traced in a graph of its own, so that it keeps no other."""
+
+    def recmigrate_read(prefix: tf.Tensor, base: tf.Tensor, names: tf.Tensor, least: tf.Tensor) -> list[tf.Tensor]:
+        ids, numbers = tf.zeros([0], tf.int64), tf.zeros([0])
+        counted = [ids, tf.zeros([0], tf.uint8)] if bloom else []
+        none = [ids, ids, ids, numbers, tf.constant(0), ids, ids, ids, ids, *counted, *[ids, numbers] * slots]
+
+        def load(stem: tf.Tensor) -> list[tf.Tensor]:
+            return _loaded(prefix, stem, tf.unstack(names, slots), least, counted, infix)
+
+        return _joined(base, load, none)
+
+    text, many = tf.TensorSpec([], tf.string), tf.TensorSpec([slots], tf.string)
+    with tf.Graph().as_default(), tf.device("/device:CPU:0"):
+        signature = [text, text, many, tf.TensorSpec([], tf.int64)]
+        return tf.function(recmigrate_read, input_signature=signature, autograph=False).get_concrete_function()
+
+
+def _loaded(
+    prefix: tf.Tensor,
+    stem: tf.Tensor,
+    slots: Sequence[tf.Tensor],
+    least: tf.Tensor,
+    counted: list[tf.Tensor],
+    infix: str,
+) -> list[tf.Tensor]:
+    """Return what there is under one stem, for Bloom filters `counted` if there is none; fails where it has no rows."""
+    ids, numbers = tf.zeros([0], tf.int64), tf.zeros([0])
+
+    def types(dtype: tf.DType, *names: str) -> _Types:
+        return {infix + name: dtype for name in names}
+
+    rows = types(tf.int64, "keys") | types(tf.float32, "values")
+    keys, values = _tensors(prefix, stem, rows)
+    freqs, versions = _first(prefix, stem, types(tf.int64, "freqs", "versions"), [ids, ids])
+    filtered = types(tf.int64, "keys_filtered", "freqs_filtered", "versions_filtered")
+    waiting, counts, steps = _first(prefix, stem, filtered, [ids] * 3)
+    removed = _first(prefix, stem, types(tf.int64, "removed"), [ids]) if infix else [ids]
+    found = [filled(freqs, keys, least), filled(versions, keys, -1), tf.reshape(values, [-1]), tf.shape(values)[-1]]
+    if counted:
+        removed += _first(prefix, stem, {infix + name: dtype for name, dtype in BLOOM.items()}, counted)
+    states = [_first(prefix, tf.strings.join([stem, "/", slot]), rows, [ids, numbers]) for slot in slots]
+    noted = [waiting, filled(counts, waiting, 0), filled(steps, waiting, -1)]
+    return [keys, *found, *noted, *removed, *(tensor for state in states for tensor in state)]
+
+
+def _joined(base: tf.Tensor, load: Callable[[tf.Tensor], list[tf.Tensor]], none: list[tf.Tensor]) -> list[tf.Tensor]:
+    """Return whether the variable `base` is there, whole or in parts, and what was read of it, one after the other.
+
+    Datasets are what can pass over an error in a graph; the number of parts is found by trying the next one.
+    """
+    absent = (tf.constant(False), *none)
+
+    def tried(stem: tf.Tensor) -> Any:
+        return _or_else(stem, lambda one: (tf.constant(True), *load(one)), absent)
+
+    def part(number: tf.Tensor) -> tf.Tensor:
+        return tf.strings.join([base, "/part_", tf.strings.as_string(number)])
+
+    def added(before: Any, more: Any) -> tuple[tf.Tensor, ...]:
+        (there, *tensors), (found, *others) = before, more
+        both = zip(tensors, others, strict=True)
+        return (there | found, *(tf.concat(two, 0) if two[0].shape.rank == 1 else tf.maximum(*two) for two in both))
+
+    def there(number: tf.Tensor, read: Any) -> tf.Tensor:
+        return tf.equal(number, 0) | read[0]
+
+    as_written = _tf_private.as_written
+    stems = tf.data.Dataset.from_tensors(base).concatenate(tf.data.Dataset.range(BUCKETS).map(as_written(part)))
+    found = stems.map(as_written(tried)).enumerate().take_while(as_written(there))
+    return list(_plain(found.map(as_written(lambda _, read: read))).reduce(absent, as_written(added)))
+
+
+def _or_else(name: tf.Tensor, load: Callable[[tf.Tensor], Any], none: Any) -> Any:
+    """Return `load(name)`, or `none` where it fails."""
+    found = tf.data.Dataset.from_tensors(name).map(_tf_private.as_written(load)).ignore_errors()
+    return _plain(found.concatenate(tf.data.Dataset.from_tensors(none)).take(1)).get_single_element()
+
+
+def _plain(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Return the dataset as it is: to optimize it would take longer than to run it."""
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = False
+    options.autotune.enabled = False
+    options.threading.private_threadpool_size = 0
+    return dataset.with_options(options)
+
+
+def _first(prefix: tf.Tensor, stem: tf.Tensor, parts: _Types, none: list[tf.Tensor]) -> list[tf.Tensor]:
+    """Return the tensors of a stem in the checkpoint, flat, or `none` where one of them is missing."""
+
+    def load(one: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return tuple(tf.reshape(tensor, [-1]) for tensor in _tensors(prefix, one, parts))
+
+    return list(_or_else(stem, load, tuple(none)))
+
+
+def _tensors(prefix: tf.Tensor, stem: tf.Tensor, parts: _Types) -> Sequence[tf.Tensor]:
+    restored: Sequence[tf.Tensor] = tf.raw_ops.RestoreV2(
+        prefix=prefix,
+        tensor_names=tf.stack([tf.strings.join([stem, "-", part]) for part in parts]),
+        shape_and_slices=[""] * len(parts),
+        dtypes=list(parts.values()),
+    )
+    for tensor, dtype in zip(restored, parts.values(), strict=True):
+        if dtype != tf.float32:
+            tensor.set_shape([None])
+    return restored
+
+
+def filled(given: tf.Tensor, keys: tf.Tensor, value: Any) -> tf.Tensor:
+    """Return what was noted of the keys, or if nothing was `value` for each."""
+    return tf.cond(
+        tf.equal(tf.size(given), tf.size(keys)),
+        lambda: given,
+        lambda: tf.fill(tf.shape(keys), tf.cast(value, tf.int64)),
+    )

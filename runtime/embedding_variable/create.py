@@ -1,0 +1,122 @@
+"""`create_counted_table`: a table that only its updates change, as DeepRec's EmbeddingVariable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private, _validation
+from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable
+from runtime.embedding_variable.options import InitialRows, KeyRules, WarmStart
+from runtime.ranks import checkpoint_parts
+from runtime.table.arguments import TableArguments
+from runtime.table.table import tables
+
+__all__ = ["counted_table", "create_counted_table"]
+
+v1: Any = tf.compat.v1
+_KEYS = (tf.int64, tf.int32, tf.string)
+
+
+@_tf_private.as_written
+def create_counted_table(
+    name: str,
+    dim: int,
+    key_dtype: Any = tf.int64,
+    initializer: Any = None,
+    rules: KeyRules | None = None,
+    trainable: bool = True,
+    collections: Sequence[str] | None = None,
+) -> CountedTable:
+    """Create a table of float32 rows of width `dim` in the current v1 graph, which lookups only read.
+
+    Its updates create keys, count them and admit them by `rules`, in this order, and saving drops rows by them. It is
+    looked up as other tables are, and trained by the optimizers of `tf.compat.v1.train` and of
+    `runtime.optimizers.deeprec`: its variable, named as one of the open variable scope, is among the trainable ones.
+    Checkpoints have the layout of DeepRec's EmbeddingVariables.
+
+    Args:
+        name: of the variable; below the open variable scope.
+        dim: values per row.
+        key_dtype: int64, int32 or string; strings are hashed to 63 bits.
+        initializer: of new rows, where the rules have none: an initializer, or the values of one row. Default: the
+            scope's, else truncated normal.
+        rules: default: every key gets a row by its first update.
+        trainable: whether its variable is among the trainable ones.
+        collections: further collections of the graph that get the variable.
+
+    Raises:
+        ValueError: an argument of a wrong type or value, a name that the graph has, a checkpoint to begin with that is
+            not there, or eager mode.
+    """
+    _validation.text("name", name, 1000)
+    if rules is not None:
+        _validation.kind("rules", rules, KeyRules, "a runtime.KeyRules or None")
+    scope = v1.get_variable_scope()
+    _validation.boolean("trainable", trainable)
+    return counted_table(
+        f"{scope.name}/{name}" if scope.name else name,
+        _validation.integer("dim", dim, 1, 8192),
+        key_dtype,
+        scope.initializer if initializer is None else initializer,
+        rules or KeyRules(),
+        lambda table: CountedAnchor(table, trainable, tuple(collections or ())),
+    )
+
+
+def counted_table(
+    name: str,
+    dim: int,
+    key_dtype: Any,
+    initializer: Any,
+    rules: KeyRules,
+    anchor: Callable[[CountedTable], CountedAnchor],
+    share: tuple[str, int, int] | None = None,
+) -> CountedTable:
+    """Make the table of checked arguments, called exactly `name`; `anchor` and `share` are those of `CountedTable`.
+
+    Raises:
+        ValueError: keys of another type, a name that the graph has, no checkpoint to begin with, or eager mode.
+    """
+    if key_dtype not in _KEYS:
+        raise ValueError(f"`key_dtype` {key_dtype!r} of the table `{name}` must be tf.int64, tf.int32 or tf.string")
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            raise ValueError(
+                f"the table `{name}` would be made in eager mode, where its keys cannot be counted: make it in a v1 "
+                "graph (tf.compat.v1.disable_v2_behavior(), or with tf.Graph().as_default())"
+            )
+    if any(table.table_name == name for table in tables()):
+        raise ValueError(f"the table `{name}` exists already: give the second another name")
+    arguments = TableArguments(
+        key_dtype=tf.as_dtype(key_dtype),
+        dim=dim,
+        name=name,
+        emb_initializer=v1.zeros_initializer(),
+        device_vocabulary_size=1,
+        is_save=True,
+        init_param=1.0,
+        storage=rules.storage,
+    )
+    drawn = (rules.initial or InitialRows()).drawn(dim, initializer)
+    with v1.name_scope(None), tf.control_dependencies(None):
+        table = CountedTable(arguments, rules.updates, drawn, anchor, share)
+        if rules.warm_start is not None:
+            _start(table, rules.warm_start)
+    return table
+
+
+def _start(table: CountedTable, warm: WarmStart) -> None:
+    path, name = warm.path(table.table_name), warm.name or table.share[0]
+    if path is None:
+        return
+    if checkpoint_parts.is_whole(path):
+        raise ValueError(
+            f"the table `{table.table_name}` is to begin with the checkpoint {path}, which several ranks wrote: "
+            "restore it with runtime.ranks.checkpoint.Saver in one process, and begin with what a tf.compat.v1 Saver "
+            "saves there"
+        )
+    table.variable.start_from(path, name)
+    table.variable.source = (path, name) if warm.always else None

@@ -1,0 +1,162 @@
+"""Pooled look-ups of counted tables, as `tf.nn.embedding_lookup_sparse` and its safe form give them.
+
+Where keys are counted or partitioned, every id has a row and a gradient of its own, so that an update sees each of
+them; otherwise the fused look-up does it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private, ranks
+from runtime.embedding_variable.counted_table import CountedTable, lookup_all, with_int_keys
+from runtime.lookup import pooled_ops
+from runtime.lookup.pooled_requests import Pooling, plain, safe, safe_settings, with_every_row
+from runtime.ranks.messages import Bags
+from runtime.ranks.pooling import Pooled, divided
+
+
+@_tf_private.as_written
+def lookup_sparse(
+    tables: Sequence[CountedTable],
+    ids: Any,
+    weights: Any,
+    combiner: str | None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> tf.Tensor:
+    """Return what `runtime.embedding_lookup_sparse` does, but leave the tables as they are; negative ids are keys."""
+    table, ids = tables[0], with_int_keys(ids)
+    if len(tables) == 1 and not table.rules.tracks:
+        return pooled_ops.fused(table, ids, weights, combiner, max_norm, name, False, negative_keys=True)
+    with tf.name_scope(name or "embedding_lookup_sparse"), tf.device("/device:CPU:0"):
+        return _combined(tables, plain(table, ids, weights, combiner, max_norm), None, None)
+
+
+@_tf_private.as_written
+def safe_lookup_sparse(
+    tables: Sequence[CountedTable],
+    ids: Any,
+    weights: Any,
+    combiner: str | None,
+    default_id: int | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> tf.Tensor:
+    """Return what `runtime.safe_embedding_lookup_sparse` does, but leave the tables as they are."""
+    table, ids = tables[0], with_int_keys(ids)
+    if len(tables) == 1 and not table.rules.tracks:
+        return pooled_ops.fused_safe(table, ids, weights, combiner, default_id, max_norm, name, False)
+    settings = safe_settings(default_id)
+    with tf.name_scope(name or "safe_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
+        one = safe(table, ids, weights, combiner, max_norm)
+        return _combined(tables, one, one.rows, settings["default_id"] if settings["fill_empty"] else None)
+
+
+@_tf_private.as_written
+def lookup_sparse_all(
+    lookups: Sequence[tuple[Sequence[CountedTable], Any, Any, str | None]], name: str | None = None
+) -> list[tf.Tensor]:
+    """Return what `lookup_sparse` does for each (tables, ids, weights, combiner), with as many rows as the ids have.
+
+    Tables that count nothing are looked up in one op; with several ranks, all are in one exchange.
+    """
+    with tf.name_scope(name or "embedding_lookup_sparse"), tf.device("/device:CPU:0"):
+        checked = []
+        for tables, ids, weights, combiner in lookups:
+            ids = with_int_keys(ids)
+            checked.append((tables, with_every_row(plain(tables[0], ids, weights, combiner, None), ids)))
+        fused = [ranks.size() == 1 and len(tables) == 1 and not tables[0].rules.tracks for tables, _ in checked]
+        together = [one for (_, one), own in zip(checked, fused, strict=True) if own]
+        apart = [(tables, one) for (tables, one), own in zip(checked, fused, strict=True) if not own]
+        found = iter(pooled_ops.looked_up(together, False, True, False, {"negative_keys": True}) if together else [])
+        others = iter(_all_combined([(tables, one, one.rows, False, None) for tables, one in apart]))
+        return [next(found if own else others) for own in fused]
+
+
+#: A lookup: its tables, how it pools, how many rows it has (None: up to the last one with an id), whether it prunes as
+#: the safe form does, and the id whose row an empty one gets.
+_Lookup = tuple[Sequence[CountedTable], Pooling, tf.Tensor | None, bool, int | None]
+
+
+def _combined(
+    tables: Sequence[CountedTable], one: Pooling, rows: tf.Tensor | None, default_id: int | None
+) -> tf.Tensor:
+    """Look every id up and combine; with a number of `rows` it is the safe form."""
+    return _all_combined([(tables, one, rows, rows is not None, default_id)])[0]
+
+
+def _all_combined(lookups: Sequence[_Lookup]) -> list[tf.Tensor]:
+    """Look every id of all up together, and combine those of each."""
+    waiting = [_waiting(*one) for one in lookups]
+    pairs = [(tables, own.asked) for (tables, *_), own in zip(lookups, waiting, strict=True)]
+    found = lookup_all(pairs, [own.bags for own in waiting])
+    return [own.combine(rows) for own, rows in zip(waiting, found, strict=True)]
+
+
+def _waiting(
+    tables: Sequence[CountedTable], one: Pooling, rows: tf.Tensor | None, prune: bool, default_id: int | None
+) -> Pooled:
+    """Return the ids [n] whose rows a lookup takes, and what combines their rows, or their sums over ranks."""
+    bags = one.bags
+    keys, segments = tf.cast(bags.keys, tf.int64), _segments(bags)
+    weights = bags.weights if bags.weighted else None
+    if prune:
+        kept = keys >= 0
+        if weights is not None and one.combiner != "sum":
+            kept &= weights > 0
+        keys, segments = tf.boolean_mask(keys, kept), tf.boolean_mask(segments, kept)
+        weights = None if weights is None else tf.boolean_mask(weights, kept)
+    count = tf.reduce_max(tf.concat([segments, [-1]], 0)) + 1 if rows is None else rows
+    ids, numbers = tf.size(keys), segments
+    if default_id is not None:
+        used = tf.math.unsorted_segment_sum(tf.ones_like(segments), segments, count)
+        empty = tf.where(tf.equal(used, 0))
+        keys = tf.concat([keys, tf.fill([tf.shape(empty)[0]], tf.constant(default_id, tf.int64))], 0)
+        numbers = tf.concat([segments, empty[:, 0]], 0)
+    # One process pools with stock TensorFlow's ops, to its bits.
+    by_ranks = ranks.size() > 1 and weights is None and one.max_norm.shape.num_elements() == 0
+
+    def combine(found: tf.Tensor) -> tf.Tensor:
+        if by_ranks:
+            result = divided(found, numbers, None, one.combiner)
+        else:
+            found = _clipped(found, one.max_norm)
+            result = _sums(found if default_id is None else found[:ids], segments, weights, one.combiner, count)
+            if default_id is not None:
+                result = tf.tensor_scatter_nd_add(result, empty, found[ids:])
+        result.set_shape([None, tables[0].dim])
+        return one.finish(result)
+
+    return Pooled(keys, Bags(numbers, count) if by_ranks else None, combine)
+
+
+def _segments(bags: Any) -> tf.Tensor:
+    """Return the row of each id."""
+    if bags.splits:
+        return tf.ragged.row_splits_to_segment_ids(bags.layout, out_type=tf.int64)
+    return bags.layout[:, 0] if bags.layout.shape.rank == 2 else bags.layout
+
+
+def _clipped(rows: tf.Tensor, max_norm: tf.Tensor) -> tf.Tensor:
+    if max_norm.shape.num_elements() == 0:
+        return rows
+    return tf.clip_by_norm(rows, tf.reshape(max_norm, []), axes=[1])
+
+
+def _sums(
+    rows: tf.Tensor, segments: tf.Tensor, weights: tf.Tensor | None, combiner: str, count: tf.Tensor
+) -> tf.Tensor:
+    """Combine as TensorFlow does, with its ops; rows without an id are zeros."""
+    if weights is None:
+        combine = {"sum": tf.sparse.segment_sum, "mean": tf.sparse.segment_mean, "sqrtn": tf.sparse.segment_sqrt_n}
+        return combine[combiner](rows, tf.range(tf.size(segments)), segments, num_segments=tf.cast(count, tf.int32))
+    summed = tf.math.unsorted_segment_sum(rows * weights[:, None], segments, count)
+    if combiner == "sum":
+        return summed
+    squared = weights if combiner == "mean" else tf.square(weights)
+    by = tf.math.unsorted_segment_sum(squared, segments, count)
+    return tf.math.divide_no_nan(summed, (by if combiner == "mean" else tf.sqrt(by))[:, None])

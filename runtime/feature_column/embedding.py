@@ -1,0 +1,194 @@
+"""`embedding_column` and `shared_embedding_columns` over tables that grow."""
+
+from __future__ import annotations
+
+import functools
+import re
+import weakref
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private
+from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
+from runtime.table.table import Table, create_table, tables
+
+__all__ = ["embedding_column", "shared_embedding_columns"]
+
+v1: Any = tf.compat.v1
+_LONGEST = 100  # characters of a table's name
+#: The tables of Keras layers: state manager -> column -> table.
+_layers: weakref.WeakKeyDictionary[Any, dict[Any, Table]] = weakref.WeakKeyDictionary()
+
+
+def embedding_column(
+    categorical_column: Any,
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Any = None,
+    ckpt_to_load_from: str | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+    use_safe_embedding_lookup: bool = True,
+) -> Any:
+    """Return `tf.feature_column.embedding_column(...)` whose rows are in a dynamic table, made by the input layer.
+
+    Raises:
+        ValueError: an argument that stock refuses, a column that is not trained, or rows to load from a checkpoint.
+    """
+    _refuse("embedding_column", ckpt_to_load_from, tensor_name_in_ckpt, trainable)
+    stock = v1.feature_column.embedding_column(
+        categorical_column,
+        dimension,
+        combiner,
+        initializer,
+        max_norm=max_norm,
+        use_safe_embedding_lookup=use_safe_embedding_lookup,
+    )
+    stock_class: Any = type(stock)
+    return _over_table(stock_class)(**stock._asdict())
+
+
+def shared_embedding_columns(
+    categorical_columns: Sequence[Any],
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Any = None,
+    shared_embedding_collection_name: str | None = None,
+    ckpt_to_load_from: str | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+    use_safe_embedding_lookup: bool = True,
+) -> list[Any]:
+    """Return `tf.compat.v1.feature_column.shared_embedding_columns(...)` whose rows are in one dynamic table a graph.
+
+    Raises:
+        ValueError: as `embedding_column`.
+        RuntimeError: in eager mode, as stock.
+    """
+    _refuse("shared_embedding_columns", ckpt_to_load_from, tensor_name_in_ckpt, trainable)
+    found = v1.feature_column.shared_embedding_columns(
+        categorical_columns,
+        dimension,
+        combiner,
+        initializer,
+        shared_embedding_collection_name,
+        max_norm=max_norm,
+        use_safe_embedding_lookup=use_safe_embedding_lookup,
+    )
+    stock_class: Any = type(found[0])
+    return [_sharing_table(stock_class)(**stock._asdict()) for stock in found]
+
+
+def _refuse(function: str, checkpoint: Any, tensor: Any, trainable: Any) -> None:
+    if checkpoint is not None or tensor is not None:
+        raise ValueError(
+            f"{function} cannot load rows by `ckpt_to_load_from`: leave it out and fill the table with "
+            "runtime.checkpoint.warm_start(table, path, variable_name)"
+        )
+    if trainable is not True:
+        raise ValueError(f"{function} needs trainable=True: keep TensorFlow's own column for rows that are not trained")
+
+
+@functools.cache
+def _over_table(stock: Any) -> Any:
+    """Return the class of stock `embedding_column`s with the variable replaced by a table."""
+
+    class TableEmbeddingColumn(stock):  # type: ignore[misc]
+        """An embedding column over a table."""
+
+        def create_state(self, state_manager: Any) -> None:
+            """Make the table of a Keras layer."""
+            made = _layers.setdefault(state_manager, {})
+            made[self] = _create(_scope_name(self.name), self, _rows(self.categorical_column))
+            _follow(state_manager, self.name, made[self])
+
+        def get_dense_tensor(self, transformation_cache: Any, state_manager: Any, training: Any = None) -> tf.Tensor:
+            """Return the pooled rows, [batch, dimension]; they insert in training only."""
+            self._trains = True if training is None and not tf.executing_eagerly() else training
+            return super().get_dense_tensor(transformation_cache, state_manager)
+
+        def _get_dense_tensor_internal(self, sparse_tensors: Any, state_manager: Any) -> tf.Tensor:
+            trains = getattr(self, "_trains", None)
+            return _lookup(self, _layers[state_manager][self], sparse_tensors, bool(trains))
+
+        def _old_get_dense_tensor_internal(self, sparse_tensors: Any, weight_collections: Any, trainable: Any) -> Any:
+            del weight_collections
+            table = _create(_scope_name(""), self, _rows(self.categorical_column))
+            return _lookup(self, table, sparse_tensors, True, is_grad=bool(trainable))
+
+    TableEmbeddingColumn.__qualname__ = TableEmbeddingColumn.__name__ = stock.__name__
+    return TableEmbeddingColumn
+
+
+@functools.cache
+def _sharing_table(stock: Any) -> Any:
+    """Return the class of stock `shared_embedding_columns` with the variable replaced by a table."""
+
+    class TableSharedEmbeddingColumn(stock):  # type: ignore[misc]
+        """One of several columns over a table."""
+
+        def _get_dense_tensor_internal(self, inputs: Any, weight_collections: Any = None, trainable: Any = None) -> Any:
+            with tf.name_scope(self.name):
+                sparse = self.categorical_column._get_sparse_tensors(
+                    inputs, weight_collections=weight_collections, trainable=trainable
+                )
+                name = _clean(f"{self.shared_embedding_collection_name}_embedding_weights")
+                known = {table.table_name: table for table in tables()}.get(name)
+                table = known or _create(name, self, _rows(self.categorical_column))
+                return _lookup(self, table, sparse, True, is_grad=bool(trainable))
+
+    TableSharedEmbeddingColumn.__qualname__ = TableSharedEmbeddingColumn.__name__ = stock.__name__
+    return TableSharedEmbeddingColumn
+
+
+def _rows(categorical_column: Any) -> int:
+    found = getattr(categorical_column, "num_buckets", None)
+    return int(found if found is not None else categorical_column._num_buckets)
+
+
+def _scope_name(column: str) -> str:
+    """Return the name a variable would have here, with underscores for slashes."""
+    return _clean("_".join(filter(None, [v1.get_variable_scope().name, column, "embedding_weights"])))
+
+
+def _clean(name: str) -> str:
+    """Return a table's name: what no name may have becomes an underscore, and what is too long a number."""
+    clean = re.sub(r"[^0-9A-Za-z_]", "_", name).lstrip("_")
+    return clean if len(clean) <= _LONGEST else f"{clean[: _LONGEST - 9]}_{zlib.crc32(clean.encode()):08x}"
+
+
+def _create(name: str, column: Any, rows: int) -> Table:
+    return create_table(tf.int64, column.dimension, name, column.initializer, device_vocabulary_size=rows)
+
+
+def _follow(state_manager: Any, name: str, table: Table) -> None:
+    """Let a Keras layer train and save the table."""
+    layer = getattr(state_manager, "_layer", None)
+    if layer is None or not tf.executing_eagerly():
+        return
+    from runtime.keras import adapters
+
+    adapters.adapt(tf.keras)
+    layer._trainable_weights.append(table.variable)
+    _tf_private.track(layer, f"{name}_table", table)
+
+
+def _lookup(column: Any, table: Table, sparse: Any, is_train: bool, is_grad: bool = True) -> tf.Tensor:
+    ids, weights = sparse.id_tensor, sparse.weight_tensor
+    rank = ids.dense_shape.shape[0]
+    safe = column.use_safe_embedding_lookup or rank is None or rank > 2
+    return (safe_embedding_lookup_sparse if safe else embedding_lookup_sparse)(
+        table,
+        ids,
+        weights,
+        combiner=column.combiner,
+        max_norm=column.max_norm,
+        name=f"{column.name}_weights",
+        is_train=is_train,
+        is_grad=is_grad,
+    )

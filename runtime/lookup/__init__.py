@@ -1,0 +1,1 @@
+"""From ids to rows: one by one, pooled, grouped, partitioned; and the gradients back."""

@@ -1,0 +1,61 @@
+"""`looked_up_rows`: the rows that a graph has looked up, each once, for terms such as L2 that span a whole variable."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from runtime import _tf_private
+from runtime.lookup import id_checks
+from runtime.lookup.sparse import sparse_lookup
+from runtime.table.table import Table
+
+
+@_tf_private.as_written
+def looked_up_rows(table: Table, name: str | None = None) -> tf.Tensor:
+    """Return float32 [n, dim]: the rows of the distinct ids of all lookups of `table` that this graph has so far.
+
+    For a term over a table, as `tf.nn.l2_loss(looked_up_rows(table))`: each row of the batch counts once, however many
+    lookups read it, and its gradient trains the row like any other. Rows outside of the batch take no part. The order
+    of the rows is that of their first lookup; ids that a `safe_embedding_lookup_sparse` leaves out for being negative
+    are left out. A later training lookup of the table is an error: its rows would be missing.
+
+    Args:
+        table: a table of a v1 graph.
+        name: of the scope that the ops get.
+
+    Raises:
+        RuntimeError: the table is eager or expands, has no lookup yet, or one inside a loop, branch or function.
+    """
+    id_checks.require_table(table, "table")
+    with tf.name_scope(name or f"{table.table_name}_looked_up"), tf.device("/device:CPU:0"):
+        keys = tf.unique(tf.concat(_keys(table), axis=0)).y
+        table.taken = True
+        # Unseen ids read the row that their own lookup inserts, so that nothing is inserted or counted twice.
+        return sparse_lookup(table, keys, is_train=False)
+
+
+def _keys(table: Table) -> list[tf.Tensor]:
+    """Return the ids of the lookups, each int64 [n]."""
+    inside = [op for op in table.lookups if _tf_private.in_control_flow(op)]
+    if table.graph is None or table.expands or table.inner_lookups or inside:
+        raise RuntimeError(
+            f"the looked-up rows of the table `{table.table_name}` are known only in a v1 graph, without dynamic "
+            "expansion, and with every lookup outside of loops, branches and functions: use the results of the lookups"
+        )
+    found = [keys for op in table.lookups for keys in _keys_of(op, table)]
+    if not found:
+        raise RuntimeError(
+            f"the table `{table.table_name}` is not looked up yet: call looked_up_rows after its last lookup"
+        )
+    return found
+
+
+def _keys_of(op: tf.Operation, table: Table) -> list[tf.Tensor]:
+    """Return the ids that one op looks up in `table`; a group has handles, anchors and ids of several tables."""
+    if not op.type.startswith(("RecLookup", "RecPooledLookup")):
+        return []
+    members = len(op.outputs) if op.type.endswith("Group") else 1
+    own = [i for i in range(members) if op.inputs[i].ref() == table.handle.ref()]
+    found = [tf.reshape(tf.cast(op.inputs[2 * members + i], tf.int64), [-1]) for i in own]
+    pruned = "Pooled" in op.type and op.get_attr("prune")
+    return [tf.boolean_mask(keys, keys >= 0) for keys in found] if pruned else found

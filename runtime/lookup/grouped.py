@@ -1,0 +1,89 @@
+"""`grouped_lookup`: the lookups of many tables in one op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private, _validation, native
+from runtime.lookup import id_checks
+from runtime.lookup.sparse import dense_keys, sparse_lookup
+from runtime.policy import admission
+from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.table.table import Table
+
+
+@_tf_private.as_written
+def grouped_lookup(
+    tables_and_ids: Sequence[tuple[Table, Any]],
+    is_train: Any = True,
+    is_grad: bool = True,
+    name: str | None = None,
+    modify_graph: bool | None = False,
+) -> list[tf.Tensor]:
+    """Return for each (table, ids) what `sparse_lookup(table, ids)` returns, all from one op.
+
+    A `tf.function` runs stateful ops one after another, and a small lookup is mostly the cost of its op; here many run
+    at once. A table may come several times. The other arguments are those of `sparse_lookup`, for all of them. Counted
+    tables are looked up one after another, as each of their ids has a part in the update.
+
+    Raises:
+        ValueError: as `sparse_lookup`, nothing to look up, or training a table that expands.
+    """
+    given = _validation.pairs("tables_and_ids", tables_and_ids, "pairs (table, ids)")
+    pairs = [(id_checks.require_table(table, "hashtable"), ids) for table, ids in given]
+    if name is not None:
+        _validation.text("name", name)
+    if not pairs:
+        raise ValueError("grouped_lookup has nothing to look up: give it at least one pair (table, ids)")
+    if any(table.reads_each_step for table, _ in pairs):
+        rest = [(table, ids) for table, ids in pairs if not table.reads_each_step]
+        others = iter(grouped_lookup(rest, is_train, is_grad, name, modify_graph) if rest else [])
+        return [
+            sparse_lookup(table, ids, is_grad=is_grad) if table.reads_each_step else next(others)
+            for table, ids in pairs
+        ]
+    members = [table for table, _ in pairs]
+    for table in members:
+        admission.agree(table, admission.OFF)
+    id_checks.refuse_expanding(members, is_train, is_grad)
+    trains = id_checks.with_gradient(members, is_grad)
+    scope = tf.name_scope(name or "grouped_lookup")
+    with id_checks.movable(members, modify_graph), scope, tf.device("/device:CPU:0"):
+        flat = [ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids for _, ids in pairs]
+        requests = []
+        for table, ids in zip(members, flat, strict=True):
+            keys = id_checks.wide(dense_keys(ids, table))
+            averages = table.arguments.averages
+            request = Request(
+                keys,
+                table.placement,
+                None,
+                dim=table.dim,
+                name=table.table_name,
+                averages=averages,
+                handles=handles_of([table]),
+            )
+            requests.append(request)
+        rows = rows_of_all(requests, lambda keys: grouped_rows(members, keys, is_train))
+        for i, (table, ids) in enumerate(pairs):
+            id_checks.set_shape(rows[i], requests[i].keys, table.dim)
+            rows[i] = rows[i] if trains else tf.stop_gradient(rows[i])
+            rows[i] = ids.with_flat_values(rows[i]) if isinstance(ids, tf.RaggedTensor) else rows[i]
+        return rows
+
+
+def grouped_rows(members: Sequence[Table], keys: Sequence[tf.Tensor], is_train: Any) -> list[tf.Tensor]:
+    """Return the rows of keys of each table that lie in this process, from one op; keys are of any shape."""
+    wide = [id_checks.wide(one) for one in keys]
+
+    def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
+        anchors = {table: table.variable.tensor() for table in members}
+        rows = op([table.handle for table in members], [anchors[table] for table in members], wide)
+        id_checks.recorded(anchors, rows[0])
+        return rows
+
+    ops = native.ops()
+    return id_checks.either(is_train, lambda: run(ops.rec_lookup_or_insert_group), lambda: run(ops.rec_lookup_group))

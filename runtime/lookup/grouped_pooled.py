@@ -1,0 +1,148 @@
+"""Pooled lookups of many tables in one op: `grouped_lookup` for sparse and ragged ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private, _validation
+from runtime.lookup import id_checks, pooled
+from runtime.lookup.pooled_ops import looked_up
+from runtime.lookup.pooled_requests import Pooling, plain, rows_of, safe, safe_settings, with_every_row
+from runtime.table.table import Table
+
+
+@_tf_private.as_written
+@_tf_private.as_written
+def grouped_embedding_lookup_sparse(
+    lookups: Sequence[Sequence[Any]],
+    combiner: str | Sequence[str | None] | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    *,
+    is_train: Any = True,
+    is_grad: bool = True,
+    negative_keys: bool = False,
+    every_row: bool = False,
+    modify_graph: bool | None = False,
+) -> list[tf.Tensor]:
+    """Return what `embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), all from one op.
+
+    Counted tables are looked up one after another, as each of their ids has a part in the update.
+
+    Args:
+        lookups: one table may come several times; sparse and ragged ids may stand side by side.
+        combiner: for all lookups, or a list with one for each.
+        max_norm: for all lookups, or a list with one for each, None being none.
+        name: of the scope that the ops get.
+        is_train: as in `sparse_lookup`, for all lookups.
+        is_grad: False cuts the gradients.
+        negative_keys: True makes negative ids keys like all others.
+        every_row: True returns as many rows as the ids have, those without an id at the end as zeros, too.
+        modify_graph: as in `sparse_lookup`, for all lookups.
+
+    Raises:
+        ValueError: as `embedding_lookup_sparse`, nothing to look up, or a list of another length.
+        TypeError: ids or weights that are neither sparse nor ragged.
+    """
+    _named(name)
+    settings = {"negative_keys": _validation.boolean("negative_keys", negative_keys)}
+    check = _plain_with_every_row if _validation.boolean("every_row", every_row) else plain
+
+    def alone(*given: Any) -> tf.Tensor:
+        found = pooled.embedding_lookup_sparse(*given, is_grad=is_grad)
+        return _padded(found, given[1]) if every_row else found
+
+    with tf.name_scope(name or "grouped_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
+        requests = _requests(check, alone, lookups, combiner, max_norm)
+        return _run(requests, is_train, is_grad, modify_graph, settings)
+
+
+@_tf_private.as_written
+@_tf_private.as_written
+def grouped_safe_embedding_lookup_sparse(
+    lookups: Sequence[Sequence[Any]],
+    combiner: str | Sequence[str | None] | None = "mean",
+    default_id: int | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    *,
+    is_train: Any = True,
+    is_grad: bool = True,
+    modify_graph: bool | None = False,
+) -> list[tf.Tensor]:
+    """Return what `safe_embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), from one op.
+
+    `default_id` is the same for all; the other arguments are those of `grouped_embedding_lookup_sparse`.
+
+    Raises:
+        ValueError: as `safe_embedding_lookup_sparse`, nothing to look up, or a list of another length.
+        TypeError: ids or weights that are neither sparse nor ragged.
+    """
+    _named(name)
+    settings = safe_settings(default_id)
+
+    def alone(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> tf.Tensor:
+        given = (table, ids, weights, combiner, default_id, max_norm)
+        return pooled.safe_embedding_lookup_sparse(*given, is_grad=is_grad)
+
+    with tf.name_scope(name or "grouped_embedding_lookup"), tf.device("/device:CPU:0"):
+        requests = _requests(safe, alone, lookups, combiner, max_norm)
+        return _run(requests, is_train, is_grad, modify_graph, settings)
+
+
+def _named(name: Any) -> None:
+    if name is not None:
+        _validation.text("name", name)
+
+
+def _plain_with_every_row(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:
+    return with_every_row(plain(table, ids, weights, combiner, max_norm), ids)
+
+
+def _padded(found: tf.Tensor, ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:
+    """Return the rows that were found, and zeros for those behind the last one that has an id."""
+    return tf.pad(found, [[0, rows_of(ids) - tf.shape(found, tf.int64)[0]], [0, 0]])
+
+
+def _requests(
+    check: Callable[..., Pooling],
+    alone: Callable[..., tf.Tensor],
+    lookups: Sequence[Sequence[Any]],
+    combiner: Any,
+    max_norm: Any,
+) -> list[Pooling | tf.Tensor]:
+    """Return each lookup, checked, for the one op; of a counted table what it gives."""
+    lookups = _validation.items("lookups", lookups, "(table, ids) or (table, ids, weights)")
+    if not lookups:
+        raise ValueError("a grouped lookup has nothing to look up: give it at least one (table, ids)")
+    requests: list[Any] = []
+    settings = zip(_each("combiner", combiner, len(lookups)), _each("max_norm", max_norm, len(lookups)), strict=True)
+    for lookup, (own_combiner, own_norm) in zip(lookups, settings, strict=True):
+        if not isinstance(lookup, (tuple, list)) or len(lookup) not in (2, 3):
+            raise ValueError(f"a grouped lookup takes (table, ids) or (table, ids, weights), got {lookup!r}")
+        table, ids, weights = (*lookup, None)[:3]
+        how = alone if id_checks.require_table(table, "table").reads_each_step else check
+        requests.append(how(table, ids, weights, own_combiner, own_norm))
+    return requests
+
+
+def _each(name: str, value: Any, count: int) -> list[Any]:
+    """Return one value per lookup."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(f"`{name}` has {len(value)} values for {count} lookups: give one for each, or one for all")
+    return list(value)
+
+
+def _run(
+    lookups: list[Pooling | tf.Tensor], is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
+) -> list[tf.Tensor]:
+    requests = [one for one in lookups if isinstance(one, Pooling)]
+    if len(requests) < len(lookups):
+        found = iter(_run([*requests], is_train, is_grad, modify_graph, settings) if requests else [])
+        return [next(found) if isinstance(one, Pooling) else one for one in lookups]
+    return looked_up(requests, is_train, is_grad, modify_graph, settings)

@@ -1,0 +1,140 @@
+"""What all lookups ask of their ids, weights and switches."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import tensorflow as tf
+
+from runtime import _validation, ranks
+from runtime.table import control_dependencies
+from runtime.table.table import Table
+
+Result = TypeVar("Result")
+_INSERTING = ("RecLookupOrInsert", "RecLookupAndAdmit", "RecPooledLookupOrInsert", "RecExpand")
+
+
+def integers(ids: Any, owner: str) -> tf.Tensor:
+    """Return `ids` as an int32 or int64 tensor; `owner` says in messages whose they are.
+
+    Raises:
+        ValueError: no tensor, or one of another type.
+    """
+    try:
+        keys = tf.convert_to_tensor(ids)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Invalid parameter type of para `ids`: got {ids!r}, must be an int32 or int64 tensor"
+        ) from error
+    if keys.dtype not in (tf.int32, tf.int64):
+        raise ValueError(
+            f"the ids of {owner} are {keys.dtype.name}: cast them with tf.cast(ids, tf.int64)"
+            + ("" if keys.dtype != tf.string else " (strings: tf.strings.to_hash_bucket_fast)")
+        )
+    return keys
+
+
+def set_shape(rows: tf.Tensor, keys: tf.Tensor, dim: int) -> None:
+    """Tell a graph that `rows` are those of `keys`, dim wide; to compare an eager tensor's shape takes long."""
+    if not tf.executing_eagerly():
+        rows.set_shape(keys.shape.concatenate([dim]))
+
+
+def wide(keys: tf.Tensor) -> tf.Tensor:
+    """Return keys as int64; a cast from int64 does nothing, and that a hundred times in eager mode takes long."""
+    return keys if keys.dtype == tf.int64 else tf.cast(keys, tf.int64)
+
+
+def either(is_train: Any, train: Callable[[], Result], evaluate: Callable[[], Result]) -> Result:
+    """Return `train()` or `evaluate()`, or where `is_train` is a tensor a tf.cond of both.
+
+    Raises:
+        ValueError: `is_train` is neither a bool nor a bool scalar tensor.
+    """
+    if isinstance(is_train, (bool, np.bool_)):
+        return train() if is_train else evaluate()
+    if (
+        not isinstance(is_train, (tf.Tensor, tf.Variable))
+        or is_train.dtype != tf.bool
+        or is_train.shape.rank not in (0, None)
+    ):
+        raise ValueError(
+            f"Invalid parameter type of para `is_train`: got {is_train!r}, must be a bool or a bool scalar tensor"
+        )
+    chosen: Result = tf.cond(is_train, train, evaluate)
+    return chosen
+
+
+def require_table(table: Any, argument: str) -> Table:
+    """Return `table`, which the lookup's argument of this name gave.
+
+    Raises:
+        ValueError: no table, or one of another graph.
+    """
+    _validation.kind(argument, table, Table, "a table made by create_table")
+    assert isinstance(table, Table)
+    table.require_here()
+    return table
+
+
+def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
+    """Let the updates of these tables in this graph run after the op that gave `result`.
+
+    Raises:
+        RuntimeError: it trains a table whose `looked_up_rows` were taken before.
+    """
+    for table in tables:
+        if table.taken and result.op.type.startswith(_INSERTING):
+            raise RuntimeError(
+                f"the table `{table.table_name}` is looked up after looked_up_rows, which misses these ids: call "
+                "looked_up_rows after the last lookup, or look up with is_train=False"
+            )
+        if table.graph is not None and result.graph is table.graph:
+            control_dependencies.lookup_added(result.op, table.updates, table.reads_each_step)
+            table.lookups.append(result.op)
+        elif table.graph is not None:
+            table.inner_lookups.append(result.op)
+
+
+@contextlib.contextmanager
+def movable(tables: Iterable[Table], modify_graph: bool | None) -> Iterator[None]:
+    """Note at the tables of a graph whether the dataset may compute the ids of the lookups that are made inside.
+
+    With several ranks none may: these have exchanged the ids that a lookup sees.
+
+    Raises:
+        ValueError: `modify_graph` is neither a bool nor None.
+    """
+    if modify_graph is not None:
+        _validation.boolean("modify_graph", modify_graph)
+    before = {table: (len(table.lookups), len(table.inner_lookups)) for table in tables}
+    yield
+    if modify_graph and ranks.size() == 1:
+        for table, (lookups, inner) in before.items():
+            table.movable.update(table.lookups[lookups:], table.inner_lookups[inner:])
+
+
+def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> None:
+    """Refuse a lookup that would train an expanding table, but for which there are no rows and addresses to train.
+
+    Raises:
+        ValueError: there is such a table.
+    """
+    for table in tables:
+        reads = isinstance(is_train, (bool, np.bool_)) and not is_train
+        if table.expands and is_grad and not reads:
+            raise ValueError(
+                f"the table `{table.table_name}` expands (use_dynamic_expansion=True), and only sparse_lookup trains "
+                "such a table: look up with it and combine its rows, or give is_train=False or is_grad=False"
+            )
+
+
+def with_gradient(tables: Iterable[Table], is_grad: Any) -> bool:
+    """Check `is_grad`, and note at the tables that a lookup trains them if it is true."""
+    trains = _validation.boolean("is_grad", is_grad)
+    for table in tables:
+        table.is_grad = bool(table.is_grad) or trains
+    return trains

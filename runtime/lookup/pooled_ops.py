@@ -1,0 +1,175 @@
+"""The ops of pooled lookups, of one or of many, and with several ranks the exchange in their place.
+
+Below the public functions, as the lookups of counted tables, which these call, are made of them, too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import native, ranks
+from runtime.lookup import id_checks
+from runtime.lookup.grouped import grouped_rows
+from runtime.lookup.pooled_requests import Pooling, plain, safe, safe_settings
+from runtime.lookup.sparse import sparse_rows
+from runtime.ranks import pooling
+from runtime.ranks.fused_exchange import Request, Together, handles_of, rows_of_all
+from runtime.table.table import Table
+
+
+def fused(
+    table: Table,
+    ids: Any,
+    weights: Any,
+    combiner: str | None,
+    max_norm: Any,
+    name: str | None,
+    is_train: Any,
+    is_grad: bool = True,
+    *,
+    negative_keys: bool,
+    modify_graph: bool | None = False,
+) -> tf.Tensor:
+    """Return what `embedding_lookup_sparse` does, by one op whatever the table is."""
+    with tf.name_scope(name or f"{table.table_name}_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
+        one = plain(table, ids, weights, combiner, max_norm)
+        return _pooled(one, is_train, is_grad, modify_graph, {"negative_keys": negative_keys})
+
+
+def fused_safe(
+    table: Table,
+    ids: Any,
+    weights: Any,
+    combiner: str | None,
+    default_id: int | None,
+    max_norm: Any,
+    name: str | None,
+    is_train: Any,
+    is_grad: bool = True,
+    *,
+    modify_graph: bool | None = False,
+) -> tf.Tensor:
+    """Return what `safe_embedding_lookup_sparse` does, by one op whatever the table is."""
+    settings = safe_settings(default_id)
+    with tf.name_scope(name or f"{table.table_name}_embedding_lookup"), tf.device("/device:CPU:0"):
+        return _pooled(safe(table, ids, weights, combiner, max_norm), is_train, is_grad, modify_graph, settings)
+
+
+def looked_up(
+    requests: Sequence[Pooling], is_train: Any, is_grad: bool, modify_graph: bool | None, settings: dict[str, Any]
+) -> list[tf.Tensor]:
+    """Return the result of each lookup, all from one op, and with several ranks from one exchange."""
+    members = [one.table for one in requests]
+    bags = [one.bags for one in requests]
+    id_checks.refuse_expanding(members, is_train, is_grad)
+    trains = id_checks.with_gradient(members, is_grad)
+
+    if ranks.size() > 1:
+
+        def together(keys: list[tf.Tensor]) -> list[tf.Tensor]:
+            with id_checks.movable(members, modify_graph):
+                return grouped_rows(members, keys, is_train)
+
+        outputs = shared_pooled(requests, None, together, settings)
+        return [one.finished(own, trains) for one, own in zip(requests, outputs, strict=True)]
+
+    def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
+        anchors = {table: table.variable.tensor() for table in members}
+        outputs = op(
+            [table.handle for table in members],
+            [anchors[table] for table in members],
+            [tf.cast(bag.keys, tf.int64) for bag in bags],
+            [bag.layout for bag in bags],
+            [bag.weights for bag in bags],
+            [one.rows for one in requests],
+            [one.max_norm for one in requests],
+            combiners=[one.combiner for one in requests],
+            splits=[bag.splits for bag in bags],
+            weighted=[bag.weighted for bag in bags],
+            **settings,
+        )
+        id_checks.recorded(anchors, outputs[0])
+        return outputs
+
+    ops = native.ops()
+    with id_checks.movable(members, modify_graph):
+        outputs = id_checks.either(
+            is_train,
+            lambda: run(ops.rec_pooled_lookup_or_insert_group),
+            lambda: run(ops.rec_pooled_lookup_group),
+        )
+    return [one.finished(output, trains) for one, output in zip(requests, outputs, strict=True)]
+
+
+def _pooled(
+    one: Pooling, is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
+) -> tf.Tensor:
+    id_checks.refuse_expanding([one.table], is_train, is_grad)
+    trains = id_checks.with_gradient([one.table], is_grad)
+
+    def run(op: Callable[..., tf.Tensor]) -> tf.Tensor:
+        pooled = op(
+            one.table.handle,
+            one.table.variable.tensor(),
+            one.bags.keys,
+            one.bags.layout,
+            one.bags.weights,
+            one.rows,
+            one.max_norm,
+            combiner=one.combiner,
+            splits=one.bags.splits,
+            weighted=one.bags.weighted,
+            **settings,
+        )
+        id_checks.recorded([one.table], pooled)
+        return pooled
+
+    if ranks.size() > 1:
+
+        def local(table: Table, keys: tf.Tensor) -> tf.Tensor:
+            with id_checks.movable([table], modify_graph):
+                return sparse_rows(table, keys, is_train)
+
+        (shared,) = shared_pooled([one], local, None, settings)
+        return one.finished(shared, trains)
+    ops = native.ops()
+    with id_checks.movable([one.table], modify_graph):
+        pooled = id_checks.either(
+            is_train, lambda: run(ops.rec_pooled_lookup_or_insert), lambda: run(ops.rec_pooled_lookup)
+        )
+    return one.finished(pooled, trains)
+
+
+def shared_pooled(
+    lookups: Sequence[Pooling],
+    local: Callable[[Table, tf.Tensor], tf.Tensor] | None,
+    together: Together | None,
+    settings: dict[str, Any],
+) -> list[tf.Tensor]:
+    """Return [rows, dim] of each lookup of tables that several ranks share, from one exchange.
+
+    The rows that lie in this process come from `local`, or of all at once from `together`.
+    """
+    waiting = [
+        pooling.pooled(**pooling.arguments(one.bags, one.max_norm), rows=one.rows, combiner=one.combiner, **settings)
+        for one in lookups
+    ]
+    requests = [
+        Request(
+            own.asked,
+            one.table.placement,
+            None if local is None else functools.partial(local, one.table),
+            dim=one.table.dim,
+            name=one.table.table_name,
+            averages=one.table.arguments.averages,
+            bags=own.bags,
+            handles=handles_of([one.table]),
+        )
+        for one, own in zip(lookups, waiting, strict=True)
+    ]
+    rows = rows_of_all(requests, together)
+    return [own.combine(found) for own, found in zip(waiting, rows, strict=True)]

@@ -1,0 +1,65 @@
+"""What the ids read that have no row: `serving_default_value` of a lookup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import ranks
+from runtime.table.table import Table
+
+
+class Default:
+    """The default of one lookup.
+
+    A row for each id is known to the rank that asks, and not to the one that looks an id up. So this one marks the rows
+    that are there, by one more value in each, and the default is put in where they arrive.
+    """
+
+    def __init__(self, table: Table, ids: tf.Tensor, value: Any) -> None:
+        """Take a value that broadcasts to [number of ids, dim].
+
+        Raises:
+            ValueError: it does not.
+        """
+        self._dim = table.dim
+        self._value = _checked(table, ids, value)
+        # By the rank alone: ranks look different numbers of ids up, of which one may be a single one.
+        self._marks = ranks.size() > 1 and self._value.shape.rank == 2
+        #: Of the rows that the lookup gives before `arrived`.
+        self.width = self._dim + int(self._marks)
+
+    def where_missing(self, found: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        """Return rows [*ids.shape, dim], with the default for those that are not `found`, or marked so."""
+        return self._marked(found, rows) if self._marks else self._chosen(found, rows)
+
+    def nowhere(self, rows: tf.Tensor) -> tf.Tensor:
+        """Return rows that all are there."""
+        return self._marked(tf.ones(tf.shape(rows)[:-1], tf.bool), rows) if self._marks else rows
+
+    def arrived(self, rows: tf.Tensor) -> tf.Tensor:
+        """Return the rows of the ids that were asked for, from what the lookup gave."""
+        return self._chosen(rows[..., self._dim] > 0.5, rows[..., : self._dim]) if self._marks else rows
+
+    def _marked(self, found: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        mark = tf.cast(tf.reshape(found, tf.shape(rows)[:-1]), rows.dtype)
+        return tf.concat([rows, mark[..., tf.newaxis]], -1)
+
+    def _chosen(self, found: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        chosen = tf.where(tf.reshape(found, [-1, 1]), tf.reshape(rows, [-1, self._dim]), self._value)
+        return tf.reshape(chosen, tf.shape(rows))
+
+
+def _checked(table: Table, ids: tf.Tensor, default: Any) -> tf.Tensor:
+    wanted = tf.TensorShape([ids.shape.num_elements(), table.dim])
+    try:
+        value = tf.convert_to_tensor(default, tf.float32)
+        if tf.broadcast_static_shape(value.shape, wanted).is_compatible_with(wanted):
+            return value
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(
+        f"`serving_default_value` {default!r} of the table `{table.table_name}` must be float32 and broadcast to "
+        f"[{wanted[0] or 'number of ids'}, {table.dim}]"
+    )

@@ -1,0 +1,192 @@
+"""`sparse_lookup`: ids of any shape to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private, _validation, native
+from runtime.embedding_variable import counted_table
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.lookup import dynamic_expansion, id_checks
+from runtime.lookup.serving_default import Default
+from runtime.policy import admission
+from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.table.table import Table
+
+
+@_tf_private.as_written
+def sparse_lookup(
+    hashtable: Table,
+    ids: Any,
+    send_count: int | None = None,
+    is_train: Any = True,
+    name: str | None = None,
+    modify_graph: bool | None = False,
+    batch: dict[Any, Any] | None = None,
+    access_and_evict_config: dict[str, Any] | None = None,
+    is_grad: bool = True,
+    serving_default_value: Any = None,
+    **kwargs: Any,
+) -> tf.Tensor | tf.RaggedTensor:
+    """Return the rows of `ids`: float32 of shape ids.shape + [dim], no pooling; ragged for ragged ids.
+
+    Args:
+        hashtable: a table of this graph.
+        ids: int32 or int64 tensor of any rank (a list or an array will do), or a RaggedTensor.
+        send_count: accepted; an exchange between ranks is as large as its batch needs.
+        is_train: a bool, or a bool scalar tensor. True inserts unseen ids; False reads their initial rows and inserts
+            nothing.
+        name: of the scope that the ops get.
+        modify_graph: permits GraphModifierHook to let the dataset compute the ids; the result is the same either way.
+        batch: accepted; ids bring their own shape.
+        access_and_evict_config: `access_threshold`, `eviction_threshold`, `faae_coefficient` (default 1), and this
+            runtime's own `bloom_filter` and `timestamp`. A key gets a row once it was seen `access_threshold` times
+            (`faae_coefficient` for each occurrence, this batch included); before, and in evaluation without a row, it
+            reads zeros or `serving_default_value` and its gradient is dropped. All lookups of a table have the same
+            thresholds; one for evaluation may leave them out after another.
+        is_grad: False cuts the gradient.
+        serving_default_value: what an id without a row reads where `is_train` is False, instead of its initial row; of
+            a shape that broadcasts to [number of ids, dim].
+        kwargs: `dim=None` of old scripts is swallowed.
+
+    Raises:
+        ValueError: an argument of a wrong type or range, thresholds that differ from those of another lookup of the
+            table, or an `eviction_threshold` while nothing tells the time.
+    """
+    _check_arguments(hashtable, send_count, name, batch, kwargs)
+    if isinstance(hashtable, CountedTable):
+        _refuse_options(hashtable, access_and_evict_config, serving_default_value)
+        return _counted_rows(hashtable, ids, _validation.boolean("is_grad", is_grad), name)
+    rules = admission.rules_for(hashtable, access_and_evict_config, is_train)
+    trains = id_checks.with_gradient([hashtable], is_grad)
+    scope = tf.name_scope(name or f"{hashtable.table_name}_lookup")
+    with id_checks.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
+        keys = dense_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids, hashtable)
+        default = None if serving_default_value is None else Default(hashtable, keys, serving_default_value)
+        counts = rules.access_threshold is not None
+
+        def local(keys: tf.Tensor) -> tf.Tensor:
+            if counts:
+                return _admitted_rows(hashtable, keys, is_train, default, rules, access_and_evict_config)
+            return sparse_rows(hashtable, keys, is_train, default)
+
+        request = Request(
+            keys,
+            hashtable.placement,
+            local,
+            distinct=not counts,
+            dim=hashtable.dim if default is None else default.width,
+            name=hashtable.table_name,
+            averages=hashtable.arguments.averages,
+            handles=handles_of([hashtable]),
+        )
+        (rows,) = rows_of_all([request])
+        rows = rows if default is None else default.arrived(rows)
+        id_checks.set_shape(rows, keys, hashtable.dim)
+        rows = rows if trains else tf.stop_gradient(rows)
+        return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
+
+
+def _counted_rows(table: CountedTable, ids: Any, trains: bool, name: str | None) -> tf.Tensor | tf.RaggedTensor:
+    """Return rows of a table that no lookup changes, whether it trains or not."""
+    if isinstance(ids, tf.SparseTensor):
+        dense_keys(ids, table)  # raises
+    with tf.name_scope(name or "sparse_lookup"):
+        keys = counted_table.int_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids)
+        rows = counted_table.lookup([table], keys)
+        rows = rows if trains else tf.stop_gradient(rows)
+        return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
+
+
+def _refuse_options(table: CountedTable, config: Any, default: Any) -> None:
+    for argument, value in (("access_and_evict_config", config), ("serving_default_value", default)):
+        if value is not None:
+            raise ValueError(
+                f"`{argument}` does not go with the counted table `{table.table_name}`: give create_counted_table "
+                "its `rules` instead"
+            )
+
+
+def sparse_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default | None = None) -> tf.Tensor:
+    """Return the rows of keys that lie in this process, [*keys.shape, dim]; as `sparse_lookup` without its checks."""
+    ops = native.ops()
+
+    def evaluate() -> tf.Tensor:
+        rows = _recorded(table, keys, ops.rec_lookup)
+        if default is None:
+            return rows
+        found = ops.rec_contains(table.handle, keys)
+        id_checks.recorded([table], found)
+        return default.where_missing(found, rows)
+
+    def train() -> tf.Tensor:
+        rows = (
+            dynamic_expansion.lookup(table, keys) if table.expands else _recorded(table, keys, ops.rec_lookup_or_insert)
+        )
+        return rows if default is None else default.nowhere(rows)
+
+    return id_checks.either(is_train, train, evaluate)
+
+
+def _admitted_rows(
+    table: Table,
+    keys: tf.Tensor,
+    is_train: Any,
+    default: Default | None,
+    rules: admission.AdmissionRules,
+    config: dict[str, Any] | None,
+) -> tf.Tensor:
+    """Return the rows of the keys that are admitted, and for the others `default` or zeros."""
+
+    def finished(rows: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
+        id_checks.recorded([table], rows)
+        return rows if default is None else default.where_missing(admitted, rows)
+
+    def train() -> tf.Tensor:
+        rows, admitted = admission.counting_lookup(table, keys, rules, config)
+        return finished(_expanded(table, keys, admitted) if table.expands else rows, admitted)
+
+    return id_checks.either(is_train, train, lambda: finished(*admission.reading_lookup(table, keys, rules)))
+
+
+def _expanded(table: Table, keys: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
+    """Look the admitted keys up for training by address; the others read zeros and have no address."""
+    rows = dynamic_expansion.lookup(table, tf.boolean_mask(keys, admitted))
+    shape = tf.concat([tf.shape(keys, tf.int64), [table.dim]], 0)
+    return tf.scatter_nd(tf.where(admitted), rows, shape)
+
+
+def _recorded(table: Table, keys: tf.Tensor, op: Callable[..., tf.Tensor]) -> tf.Tensor:
+    rows = op(table.handle, table.variable.tensor(), keys)
+    id_checks.recorded([table], rows)
+    return rows
+
+
+def dense_keys(ids: Any, table: Table) -> tf.Tensor:
+    """Return ids for a lookup without pooling as an int32 or int64 tensor.
+
+    Raises:
+        ValueError: a SparseTensor, or what is no tensor of integers.
+    """
+    if isinstance(ids, tf.SparseTensor):
+        raise ValueError(
+            f"the ids of the table `{table.table_name}` are a SparseTensor: pool them with "
+            "runtime.embedding_lookup_sparse, look up `ids.values`, or make them dense with tf.sparse.to_dense first"
+        )
+    return id_checks.integers(ids, f"the table `{table.table_name}`")
+
+
+def _check_arguments(table: Any, send_count: Any, name: Any, batch: Any, kwargs: dict[str, Any]) -> None:
+    id_checks.require_table(table, "hashtable")
+    if send_count is not None:
+        _validation.integer("send_count", send_count, 1)
+    if name is not None:
+        _validation.text("name", name)
+    if batch is not None:
+        _validation.kind("batch", batch, dict, "a dict or None")
+    unknown = sorted(key for key, value in kwargs.items() if key != "dim" or value is not None)
+    if unknown:
+        raise ValueError(f"sparse_lookup does not know the argument `{unknown[0]}`: remove it")

@@ -1,0 +1,1 @@
+"""Which keys get a row, and which lose it: admission and eviction."""

@@ -1,0 +1,157 @@
+"""Which keys lose their row: by age in seconds or steps, by norm, and the hook that does it during training."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private, _validation, native, ranks
+from runtime.policy.admission import time_scalar
+from runtime.table.table import Table, tables
+
+
+@_tf_private.as_written
+def evict_by_age(table: Table, age: Any = None, now: Any = None) -> tf.Tensor:
+    """Delete the keys of `table` that were last seen `age` or more before `now`; return the number of rows deleted.
+
+    Rows go with their slots and counters, and a key that comes again starts anew. Rows that training lookups have not
+    seen since they were restored count as seen at the first eviction.
+
+    Args:
+        table: one whose training lookups have a timestamp.
+        age: in the timestamp's unit; default: the `eviction_threshold` of the table's lookups.
+        now: default: the newest timestamp of the table.
+
+    Raises:
+        ValueError: no integer scalars, or no `age` for a table without `eviction_threshold`.
+    """
+    _validation.kind("table", table, Table, "a table made by create_table")
+    if age is None:
+        age = None if table.admission is None else table.admission.eviction_threshold
+    if age is None:
+        raise ValueError(f"the table `{table.table_name}` has no eviction_threshold: give evict_by_age an `age`")
+    with table.scope("evict"), table.written():
+        present = tf.zeros([0], tf.int64) if now is None else tf.reshape(time_scalar(now), [1])
+        return native.ops().rec_evict_unseen(table.handle, time_scalar(age), present)
+
+
+def evict_by_step(table: Table, steps_to_live: int, global_step: Any = None) -> tf.Tensor:
+    """Delete the keys last seen more than `steps_to_live` steps before `global_step` (DeepRec's GlobalStepEvict).
+
+    The training lookups' timestamp must be the global step. Returns the number of rows deleted.
+
+    Raises:
+        ValueError: no integer scalars.
+    """
+    _validation.integer("steps_to_live", steps_to_live, 0)
+    return evict_by_age(table, steps_to_live + 1, global_step)
+
+
+@_tf_private.as_written
+def evict_by_norm(table: Table, l2_weight_threshold: float) -> tf.Tensor:
+    """Delete the rows whose half squared norm, 0.5 · Σ v², is below the threshold (DeepRec's L2WeightEvict).
+
+    Returns the number of rows deleted.
+
+    Raises:
+        ValueError: no number, or a negative one.
+    """
+    _validation.kind("table", table, Table, "a table made by create_table")
+    _validation.real("l2_weight_threshold", l2_weight_threshold, 0, 3.4e38, whole=True)
+    with table.scope("evict"), table.written():
+        return native.ops().rec_evict_light(table.handle, tf.constant(l2_weight_threshold, tf.float32))
+
+
+class EvictHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Evicts old keys during training, from every table of the graph that has an `eviction_threshold`.
+
+    It does so after a run when `evict_time_interval` seconds went by since the last time, or when the global step went
+    past a multiple of `evict_step_interval`. The global step comes with the run; there is no session.run of its own but
+    where a multiple is near. Of several ranks each evicts the rows that it holds; tables that all of them have are
+    evicted by steps alone, since their clocks differ and their copies must not.
+    """
+
+    def __init__(
+        self, evict_enable: bool = False, evict_time_interval: int = 86400, evict_step_interval: int | None = None
+    ) -> None:
+        """Take intervals in seconds and steps, ints in [1, 2**31 - 1]; without `evict_enable` it does nothing.
+
+        Raises:
+            ValueError: an argument of a wrong type or range.
+        """
+        self._enabled = _validation.boolean("evict_enable", evict_enable)
+        self._seconds = _validation.integer("evict_time_interval", evict_time_interval, 1)
+        self._steps = (
+            None if evict_step_interval is None else _validation.integer("evict_step_interval", evict_step_interval, 1)
+        )
+        self._by_time: list[tf.Tensor] = []
+        self._by_step: list[tf.Tensor] = []
+        self._global_step: Any = None
+        self._started = 0.0
+        self._last_step: int | None = None
+
+    def begin(self) -> None:
+        """Add the ops to the graph.
+
+        Raises:
+            RuntimeError: there is a step interval and no global step.
+            RanksError: there is none, and several ranks have copies of a table that evicts.
+        """
+        if not self._enabled:
+            return
+        evicting = [table for table in tables() if table.admission and table.admission.eviction_threshold is not None]
+        copied = [table.placement == "replicated" and ranks.size() > 1 for table in evicting]
+        if any(copied) and self._steps is None:
+            raise ranks.RanksError(
+                f"EvictHook evicts the table `{evicting[copied.index(True)].table_name}` by time, of which "
+                f"{ranks.size()} ranks have copies that would differ: give it an evict_step_interval"
+            )
+        self._by_step = [evict_by_age(table) for table in evicting]
+        self._by_time = [op for op, on_all in zip(self._by_step, copied, strict=True) if not on_all]
+        if not evicting:
+            tf.compat.v1.logging.warning("EvictHook has nothing to do: no table's lookups have an eviction_threshold")
+        if self._steps is None:
+            return
+        self._global_step = tf.compat.v1.train.get_global_step()
+        if self._global_step is None:
+            raise RuntimeError(
+                "EvictHook has an evict_step_interval and the graph no global step: create one with "
+                "tf.compat.v1.train.get_or_create_global_step()"
+            )
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Start the clock, and take the step of a restored model as done."""
+        self._started = time.monotonic()
+        self._last_step = None if self._global_step is None else int(session.run(self._global_step))
+
+    def before_run(self, run_context: Any) -> Any:
+        """Ask for the global step with the run."""
+        if not self._by_step or self._global_step is None:
+            return None
+        return tf.compat.v1.train.SessionRunArgs(self._global_step)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Evict when it is time."""
+        if not self._by_step:
+            return
+        due = self._by_time if time.monotonic() - self._started > self._seconds else []
+        if self._global_step is not None and self._passed(int(run_values.results), run_context.session):
+            due = self._by_step
+        if due:
+            run_context.session.run(due)
+            self._started = time.monotonic()
+
+    def _passed(self, fetched: int, session: Any) -> bool:
+        """Whether a multiple was passed; the fetched step may be older than the run, so near one ask again."""
+        assert self._steps is not None
+        assert self._last_step is not None
+        marks = self._last_step // self._steps
+        if (fetched + 1) // self._steps == marks:
+            return False
+        step = int(session.run(self._global_step))
+        if step // self._steps == marks:
+            return False
+        self._last_step = step
+        return True

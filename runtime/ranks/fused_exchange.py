@@ -1,0 +1,227 @@
+"""All tables of a lookup in one exchange: their ids in one message to each rank, rows in one back, gradients likewise.
+
+A message costs its latency however short it is, and a model has dozens of tables. The ids of a rank are preceded by how
+many there are of each table; rows of different widths lie behind each other as plain floats (store/partition.h).
+
+Where bags of ids are summed, the rank that asks decides for each table and each rank that it asks whether rows or their
+sums are less to send, and the ids say which. It makes no difference to who looks up what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from runtime.ranks import control_flow, placements
+from runtime.ranks.agreement import Agreement
+from runtime.ranks.engine import Engine, Route
+from runtime.ranks.messages import Asked, Bags, Inbox
+from runtime.ranks.process_group import current
+
+#: Gives the rows [n, dim] of the keys [n] of each request that lie in this process.
+Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
+#: A mark of the lookups is below it, one of the optimizers is multiplied by it, where both are in one number.
+_HALF = 1 << 32
+
+
+@dataclass(frozen=True)
+class Request:
+    """The ids of one table.
+
+    Attributes:
+        keys: int32 or int64, of any shape.
+        placement: where the rows of the table lie.
+        local: gives the rows [n, dim] of keys [n] that lie in this process; None where all are looked up together.
+        distinct: send a key once, however often it occurs here: for lookups that count no occurrences.
+        dim: of the rows, float32. Where it is not given for all, one more message says how long the rows are.
+        name: of the table, the same on all ranks; "" where it may differ.
+        averages: divide the gradients of the rows by the number of ranks.
+        bags: where they are given, keys are [n], and the sums of the rows of each bag are wanted in place of rows.
+        handles: of the tables that the rows are in, whose optimizers are to be the same on all ranks.
+    """
+
+    keys: tf.Tensor
+    placement: str
+    local: Callable[[tf.Tensor], tf.Tensor] | None
+    distinct: bool = True
+    dim: int | None = None
+    name: str = ""
+    averages: bool = False
+    bags: Bags | None = None
+    handles: Sequence[tf.Tensor] = ()
+
+
+def rows_of_all(requests: Sequence[Request], together: Together | None = None) -> list[tf.Tensor]:
+    """Return the rows of each request, [*keys.shape, dim], or the sums [bags, dim] of those of each bag.
+
+    Every rank makes the same requests in the same order. Gradients come the same way: the update of a row gets the sum
+    over ranks and occurrences, divided where a request `averages`. Where ranks ask for other tables, as told by names,
+    widths and placements, or have trained them by other optimizers, the lookup fails on all of them
+    (InvalidArgumentError).
+
+    Args:
+        requests: one table may come several times.
+        together: looks the keys of all requests up at once, in place of each one's `local`.
+    """
+    engine = current()
+    if engine.size == 1:
+        rows = _looked_up(requests, [request.keys for request in requests], together)
+        return [_summed(request, own) for request, own in zip(requests, rows, strict=True)]
+    with tf.device("/device:CPU:0"):
+        ways = _ways(engine, requests)
+        arrived: list[Any] = [None] * len(requests)
+        for numbers, way in ways:
+            for i, keys in zip(numbers, way.arrived, strict=True):
+                arrived[i] = tf.cast(keys, requests[i].keys.dtype)
+        found = [
+            _averaged(rows, engine.size) if request.averages else rows
+            for request, rows in zip(requests, _looked_up(requests, arrived, together), strict=True)
+        ]
+        rows = [None] * len(requests)
+        for numbers, way in ways:
+            for i, own in zip(numbers, way.answered([found[i] for i in numbers]), strict=True):
+                rows[i] = _shaped(requests[i], own, found[i].shape[1])
+        return control_flow.require_own_gradient([request.name for request in requests], rows)
+
+
+def _summed(request: Request, rows: tf.Tensor) -> tf.Tensor:
+    if request.bags is None:
+        return rows
+    return tf.math.unsorted_segment_sum(rows, request.bags.numbers, request.bags.count)
+
+
+def _looked_up(requests: Sequence[Request], keys: list[tf.Tensor], together: Together | None) -> list[tf.Tensor]:
+    if together is not None:
+        return together(keys)
+    return [request.local(own) for request, own in zip(requests, keys, strict=True) if request.local is not None]
+
+
+def _averaged(rows: tf.Tensor, ranks: int) -> tf.Tensor:
+    """Return `rows`, whose gradients are divided by the number of ranks."""
+
+    @tf.custom_gradient  # type: ignore[untyped-decorator]
+    def same(rows: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        return tf.identity(rows), lambda gradient: gradient / ranks
+
+    result: tf.Tensor = same(rows)
+    return result
+
+
+def _ways(engine: Engine, requests: Sequence[Request]) -> list[tuple[list[int], _Way]]:
+    """Return which requests go which way."""
+    apart = [i for i, request in enumerate(requests) if request.placement != placements.REPLICATED]
+    copied = [i for i, request in enumerate(requests) if request.placement == placements.REPLICATED]
+    same = Agreement(engine, requests)
+    return [
+        (numbers, way(engine, [requests[i] for i in numbers], same))
+        for numbers, way in ((apart, _Exchanged), (copied, _Gathered))
+        if numbers
+    ]
+
+
+def handles_of(tables: Iterable[Any]) -> list[tf.Tensor]:
+    """Return what a request has of its tables; nothing where there is one rank, and nothing to compare."""
+    return [table.handle for table in tables] if current().size > 1 else []
+
+
+def _shaped(request: Request, rows: tf.Tensor, dim: int) -> tf.Tensor:
+    if request.bags is not None:
+        rows.set_shape([tf.get_static_value(request.bags.count), dim])
+        return rows
+    keys, shape = request.keys, request.keys.shape.concatenate([dim])
+    if keys.shape.rank != 1:
+        rows = tf.reshape(rows, tf.concat([tf.shape(keys), [dim]], 0))
+    rows.set_shape(shape)
+    return rows
+
+
+class _Way:
+    """How the ids of some tables come to where their rows lie, and the rows back.
+
+    Attributes:
+        arrived: of each table the keys that are to be looked up here, int64 [n].
+    """
+
+    arrived: list[tf.Tensor]
+
+    def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
+        raise NotImplementedError
+
+    def answered(self, rows: list[tf.Tensor]) -> list[tf.Tensor]:
+        """Return of each table the rows of this rank's ids, from those of `arrived`."""
+        raise NotImplementedError
+
+
+class _Exchanged(_Way):
+    """Ids go to the ranks that hold their rows."""
+
+    def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
+        dims = [request.dim for request in requests if request.dim is not None]
+        known = len(dims) == len(requests)
+        self._engine = engine
+        self._asked = _asked(requests, engine.size, dims if known else [0] * len(requests))
+        columns = [self._asked.lengths, *(tf.fill([engine.size], one) for one in (same.mark, same.trained))]
+        if known:
+            columns.append(_floats(self._asked.counts, dims))
+        ids, marks, trained, *rows = engine.routes(tf.stack(columns, 1))
+        self._rows: Route | None = rows[0] if rows else None
+        with tf.control_dependencies(same.checks(marks.received, trained.received)):
+            message = tf.identity(self._asked.message)
+        self._inbox = Inbox(engine.all_to_all(message, ids), ids.received, len(requests))
+        self.arrived = self._inbox.keys
+
+    def answered(self, rows: list[tf.Tensor]) -> list[tf.Tensor]:
+        widths = [one.shape[1] for one in rows]
+        route = self._rows
+        if route is None:
+            route = self._engine.route(_floats(self._asked.counts, widths))
+        answer = self._engine.all_to_all(self._inbox.packed(rows), route.back())
+        return self._asked.spread(answer, widths)
+
+
+class _Gathered(_Way):
+    """Every rank looks the ids of all up, so that every copy gets the same rows and the same update."""
+
+    def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
+        self._engine = engine
+        self._asked = _asked(requests, 1, [0] * len(requests))
+        mark = tf.cast(same.trained, tf.int64)[None] * _HALF + same.mark
+        every, lengths = engine.all_gather(tf.concat([mark, self._asked.message], 0))
+        starts = tf.cumsum(lengths, exclusive=True)[:, None]
+        marks = tf.gather_nd(every, starts)
+        with tf.control_dependencies(same.checks(marks % _HALF, tf.cast(marks // _HALF, tf.int32))):
+            marked = tf.scatter_nd(starts, tf.ones_like(lengths), tf.shape(every))
+        every = tf.boolean_mask(every, tf.equal(marked, 0))
+        self._inbox = Inbox(every, lengths - 1, len(requests))
+        self.arrived = self._inbox.keys
+
+    def answered(self, rows: list[tf.Tensor]) -> list[tf.Tensor]:
+        widths = [one.shape[1] for one in rows]
+        engine, ends = self._engine, tf.cumsum(_floats(self._inbox.counts, widths))
+        before, after = (ends[engine.rank - 1] if engine.rank else 0), ends[engine.rank]
+
+        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        def own(every: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+            # The rows that other ranks use get their gradients from them.
+            return every[before:after], lambda gradient: engine.all_gather(tf.convert_to_tensor(gradient))[0]
+
+        return self._asked.spread(own(self._inbox.packed(rows)), widths)
+
+
+def _asked(requests: Sequence[Request], ranks: int, widths: Sequence[int]) -> Asked:
+    return Asked(
+        [tf.reshape(tf.cast(request.keys, tf.int64), [-1]) for request in requests],
+        [request.bags for request in requests],
+        ranks=ranks,
+        owners=[placements.owner_rule(request.placement) for request in requests],
+        distinct=[request.distinct for request in requests],
+        widths=widths,
+    )
+
+
+def _floats(counts: tf.Tensor, widths: Sequence[int]) -> tf.Tensor:
+    """Return how many floats the rows of each rank are, int32 [ranks]."""
+    return tf.linalg.matvec(counts, tf.constant(list(widths), tf.int32))

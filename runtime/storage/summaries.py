@@ -1,0 +1,50 @@
+"""What the tiers of a table hold and do, as scalars for TensorBoard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _validation
+from runtime.storage.tiers import KINDS, MEDIA
+from runtime.table.table import Table
+
+_ROWS, _FOUND, _MEDIUM_BYTES, _MEMORY_BYTES, _COMPACTIONS = 2, 3, 4, 5, 8
+
+
+def tier_summaries(table: Table, step: Any = None) -> tf.Tensor | None:
+    """Write `<table>/tiers/<medium>/…` scalars: rows, hit_rate, memory_bytes, medium_bytes and compactions.
+
+    The hit rate is the part of all rows found since the table was made or restored. In a v1 graph the merged summary
+    is returned, also put into the graph's collection of summaries; elsewhere they go to the default summary writer at
+    `step`, as `tf.summary.scalar` has it, and None is returned.
+
+    Raises:
+        ValueError: not a table, or one without tiers below memory.
+    """
+    _validation.kind("table", table, Table, "a table made by create_table")
+    storage = table.arguments.storage
+    if storage is None or not table.tiered:
+        raise ValueError(
+            f"the table `{table.table_name}` has one tier: give create_table a `storage` with tiers below memory"
+        )
+    status = tf.cast(table.tier_status(), tf.float64)
+    found = tf.maximum(tf.reduce_sum(status[:, _FOUND]), 1.0)
+    merged = []
+    for number, medium in enumerate(KINDS[storage.kind]):
+        values = {
+            "rows": status[number, _ROWS],
+            "hit_rate": status[number, _FOUND] / found,
+            "memory_bytes": status[number, _MEMORY_BYTES],
+        }
+        if medium != MEDIA[0]:
+            values |= {"medium_bytes": status[number, _MEDIUM_BYTES], "compactions": status[number, _COMPACTIONS]}
+        for name, value in values.items():
+            tag = f"{table.table_name}/tiers/{medium}/{name}"
+            if table.graph is None:
+                tf.summary.scalar(tag, value, step)
+            else:
+                with tf.name_scope(""):
+                    merged.append(tf.compat.v1.summary.scalar(tag, value))
+    return tf.compat.v1.summary.merge(merged) if merged else None

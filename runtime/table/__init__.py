@@ -1,0 +1,1 @@
+"""A table as TensorFlow sees it: its arguments, its anchor, its resource, its place in a graph."""

@@ -1,0 +1,221 @@
+"""What `create_table` was asked for, checked by Rec SDK's rules; features that are missing are refused by name."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _validation, config
+from runtime.ranks import placements
+from runtime.storage.tiers import KINDS, Storage, log_compaction
+
+_log = logging.getLogger("runtime")
+
+_MAX_DIM = 8192
+_MAX_ROWS = 10**9
+_SUM, _MEAN = "sum_gradients", "sum_gradients_and_div_by_ranksize"
+#: Where Rec SDK puts rows on disks unless it is told.
+SSD_DATA_PATH = (os.getcwd(),)  # noqa: PTH109
+_NO_EFFECT = {
+    "ssd_data_path": SSD_DATA_PATH,
+    "shard_num": 1,
+    "fusion_optimizer_var": True,
+    "hashtable_threshold": 0,
+}
+
+
+@dataclass(frozen=True)
+class TableArguments:
+    """The arguments that a table keeps."""
+
+    key_dtype: tf.DType
+    dim: int
+    name: str
+    emb_initializer: Any
+    device_vocabulary_size: int
+    is_save: bool
+    init_param: float
+    padding_keys: tuple[int, ...] = ()
+    padding_keys_len: int | None = None
+    expands: bool = False
+    max_bytes: int | None = None
+    when_full: str = "error"
+    storage: Storage | None = None
+    placement: str = "distributed"
+    #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of these.
+    averages: bool = False
+
+    @property
+    def options(self) -> str:
+        """What else the native table is made with, as `name=value;…`."""
+        options = {
+            "padding_keys": ",".join(map(str, self.padding_keys)),
+            "expansion": "1" if self.expands else "",
+            "max_bytes": str(self.max_bytes or ""),
+            "when_full": "evict" if self.when_full == "evict" else "",
+            **({} if self.storage is None else self.storage.options),
+        }
+        return ";".join(f"{name}={value}" for name, value in options.items() if value)
+
+
+def checked(given: Mapping[str, Any]) -> TableArguments:
+    """Return the checked arguments of `create_table`.
+
+    Raises:
+        ValueError: see `create_table`.
+    """
+    check_rules(given)
+    _refuse_absent(given)
+    for argument, default in _NO_EFFECT.items():
+        if given[argument] != default:
+            _log.info("create_table(%r): %s has no effect in this runtime", given["name"], argument)
+    return TableArguments(
+        key_dtype=tf.as_dtype(given["key_dtype"]),
+        dim=_dim(given["dim"]),
+        name=table_name(given["name"]),
+        emb_initializer=given["emb_initializer"],
+        device_vocabulary_size=int(given["device_vocabulary_size"]),
+        is_save=bool(given["is_save"]),
+        init_param=_validation.real("init_param", given["init_param"], -10, 10),
+        padding_keys=_padding_keys(given["padding_keys"]),
+        padding_keys_len=given["padding_keys_len"],
+        expands=config.use_dynamic_expansion(),
+        max_bytes=None
+        if given["max_bytes"] is None
+        else _validation.integer("max_bytes", given["max_bytes"], 1, 2**60),
+        when_full=_when_full(given),
+        storage=_storage(given),
+        placement="replicated" if given["is_dp"] else placements.check_placement(given["placement"]),
+        averages=given["all2all_gradients_op"] == _MEAN,
+    )
+
+
+def check_rules(given: Mapping[str, Any]) -> None:
+    """Check the arguments that are Rec SDK's by its rules, also those of features that are missing here.
+
+    Raises:
+        ValueError: a wrong type, range or combination.
+    """
+    _check_sizes(given)
+    _check_options(given)
+    _check_padding(given)
+
+
+def table_name(name: Any) -> str:
+    """Return the name without the characters that Rec SDK removes (all but letters, digits and underscore).
+
+    Raises:
+        ValueError: not a str of 1 to 100 characters, nothing left, or an underscore at the start (no op may have it).
+    """
+    _validation.text("name", name, 100)
+    clean = re.sub(r"[^0-9A-Za-z_]", "", name)
+    if not clean:
+        raise ValueError(f"the table name {name!r} has no letter, digit or underscore: choose another")
+    if clean.startswith("_"):
+        raise ValueError(
+            f"the table name {name!r} starts with an underscore, which no TensorFlow op may: choose another"
+        )
+    if clean != name:
+        _log.warning("the table name %r has characters other than letters, digits and _: it becomes %r", name, clean)
+    return clean
+
+
+def _dim(dim: Any) -> int:
+    if isinstance(dim, tf.TensorShape):
+        if dim.rank != 1 or not dim.is_fully_defined():
+            raise ValueError(f"`dim` must be an int or a TensorShape of one known dimension: got {dim}")
+        (dim,) = dim.as_list()
+    return _validation.integer("dim", dim, 1, _MAX_DIM)
+
+
+def _check_sizes(given: Mapping[str, Any]) -> None:
+    if given["key_dtype"] not in (tf.int64, tf.int32):
+        raise ValueError(f"`key_dtype` must be tf.int64 or tf.int32: got {given['key_dtype']!r}")
+    if given["value_dtype"] != tf.float32:
+        raise ValueError(f"`value_dtype` must be tf.float32: got {given['value_dtype']!r}")
+    _validation.integer("device_vocabulary_size", given["device_vocabulary_size"], 1, _MAX_ROWS)
+    _validation.integer("host_vocabulary_size", given["host_vocabulary_size"], 0, _MAX_ROWS)
+    _validation.integer("ssd_vocabulary_size", given["ssd_vocabulary_size"], 0, _MAX_ROWS)
+    if given["ssd_vocabulary_size"] > 0 and given["host_vocabulary_size"] == 0:
+        raise ValueError(
+            "`ssd_vocabulary_size` needs a `host_vocabulary_size` above 0: the SSD tier lies below the host's"
+        )
+    _validation.integer("shard_num", given["shard_num"], 1, 8192)
+    _validation.integer("hashtable_threshold", given["hashtable_threshold"], 0)
+
+
+def _check_options(given: Mapping[str, Any]) -> None:
+    for flag in ("is_save", "is_dp", "enable_merge", "padding_keys_mask", "fusion_optimizer_var"):
+        _validation.boolean(flag, given[flag])
+    _validation.option("all2all_gradients_op", given["all2all_gradients_op"], _GRADIENT_OPS)
+    _validation.kind("ssd_data_path", given["ssd_data_path"], (list, tuple), "a list or tuple of str")
+    for path in given["ssd_data_path"]:
+        _validation.text("ssd_data_path", path, 1024)
+
+
+# In one process the two are the same: there is one rank to divide by.
+_GRADIENT_OPS = (_SUM, _MEAN)
+
+
+def _padding_keys(keys: int | list[int] | None) -> tuple[int, ...]:
+    if keys is None:
+        return ()
+    return tuple(dict.fromkeys([keys] if isinstance(keys, int) else map(int, keys)))
+
+
+def _when_full(given: Mapping[str, Any]) -> str:
+    choice: str = given["when_full"]
+    _validation.option("when_full", choice, ("error", "evict"))
+    if choice == "evict" and given["max_bytes"] is None:
+        raise ValueError("`when_full='evict'` needs `max_bytes`: a table without a limit is never full")
+    return choice
+
+
+def _storage(given: Mapping[str, Any]) -> Storage | None:
+    storage: Storage | None = given["storage"]
+    if storage is None:
+        return None
+    _validation.kind("storage", storage, Storage, "a runtime.Storage or None")
+    if storage.tiered and given["max_bytes"] is not None:
+        raise ValueError("`max_bytes` and `storage` exclude each other: give the tiers their `sizes` instead")
+    if storage.tiered and config.use_dynamic_expansion():
+        raise ValueError(
+            "`storage` with tiers and init(use_dynamic_expansion=True) exclude each other: rows would lose their "
+            "addresses on their way; use one of them"
+        )
+    if "log" in KINDS[storage.kind]:
+        log_compaction()
+    return storage
+
+
+def _check_padding(given: Mapping[str, Any]) -> None:
+    keys, mask, length = given["padding_keys"], given["padding_keys_mask"], given["padding_keys_len"]
+    if keys is not None:
+        _validation.kind("padding_keys", keys, (int, list), "an int or a list of int")
+        for key in [keys] if isinstance(keys, int) else keys:
+            _validation.integer("padding_keys", key, -(2**63), 2**63 - 1)
+        if length is None:
+            raise ValueError(
+                "`padding_keys` needs `padding_keys_len`: give the largest number of distinct ids of a batch"
+            )
+    if (keys is not None) != mask:
+        raise ValueError("`padding_keys_mask` must be True exactly when `padding_keys` is given")
+    if length is not None:
+        _validation.integer("padding_keys_len", length, 1)
+
+
+def _refuse_absent(given: Mapping[str, Any]) -> None:
+    absent = {
+        "host_vocabulary_size": "leave it 0, the table lies in host memory and grows",
+        "ssd_vocabulary_size": "leave it 0",
+        "enable_merge": "leave it False",
+    }
+    for argument, remedy in absent.items():
+        if given[argument]:
+            raise _validation.unsupported(f"{argument}={given[argument]!r}", remedy)

@@ -1,0 +1,94 @@
+"""What a table was made with, under the names that scripts ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from runtime.table.arguments import TableArguments
+
+
+class TableFacts:
+    """The properties of a table that never change."""
+
+    arguments: TableArguments
+
+    @property
+    def table_name(self) -> str:
+        """The table's name, also the anchor's."""
+        return self.arguments.name
+
+    @property
+    def dim(self) -> int:
+        """Values per row."""
+        return self.arguments.dim
+
+    @property
+    def expands(self) -> bool:
+        """Whether training lookups give rows and their addresses (`init(use_dynamic_expansion=True)`)."""
+        return self.arguments.expands
+
+    @property
+    def placement(self) -> str:
+        """Which of several ranks has a row: "distributed", "replicated", or "localized:" and the rank."""
+        return self.arguments.placement
+
+    @property
+    def tiered(self) -> bool:
+        """Whether rows may lie in tiers below memory."""
+        return self.arguments.storage is not None and self.arguments.storage.tiered
+
+    @property
+    def emb_size(self) -> int:
+        """Rec SDK's name of `dim`."""
+        return self.arguments.dim
+
+    @property
+    def embedding_size(self) -> tf.TensorShape:
+        """`dim` as a shape of rank 1."""
+        return tf.TensorShape([self.arguments.dim])
+
+    @property
+    def key_dtype(self) -> tf.DType:
+        """The key type declared; ids of int32 and int64 are both taken, keys are int64 inside."""
+        return self.arguments.key_dtype
+
+    @property
+    def emb_initializer(self) -> Any:
+        """The initializer given to `create_table`."""
+        return self.arguments.emb_initializer
+
+    @property
+    def init_param(self) -> float:
+        """The factor on all initial values."""
+        return self.arguments.init_param
+
+    @property
+    def is_save(self) -> bool:
+        """Whether checkpoints hold the rows."""
+        return self.arguments.is_save
+
+    @property
+    def padding_keys(self) -> tuple[int, ...]:
+        """The keys whose rows no update changes."""
+        return self.arguments.padding_keys
+
+    @property
+    def padding_keys_mask(self) -> bool:
+        """Whether there are padding keys."""
+        return bool(self.arguments.padding_keys)
+
+    @property
+    def padding_keys_len(self) -> int | None:
+        """The length given with the padding keys; it bounds nothing here."""
+        return self.arguments.padding_keys_len
+
+    @property
+    def device_vocabulary_size(self) -> int:
+        """The number of rows that memory is reserved for, not a limit."""
+        return self.arguments.device_vocabulary_size
+
+    def capacity(self) -> int:
+        """Return the number of rows that memory is reserved for; the table grows beyond it."""
+        return self.arguments.device_vocabulary_size

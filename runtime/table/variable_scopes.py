@@ -1,0 +1,100 @@
+"""Tables in variable scopes: the name and the first rows that `tf.get_variable` would give a variable made here."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import weakref
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _validation
+from runtime.table.table import tables
+
+#: Graph -> table name -> the full name of the variable that it stands for.
+_named: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
+#: What a scope may do to its variables, and a table would not follow.
+_FOREIGN = ("regularizer", "custom_getter", "constraint", "partitioner", "caching_device")
+_LENGTH = 90
+
+
+def scoped_name(name: str) -> str:
+    """Return the name of a table that stands for `tf.compat.v1.get_variable(name)` in the variable scope that is open.
+
+    It is the full name of that variable, with `_` for `/`: in another scope it is another table, and under reuse it is
+    the same one. For `create_table(name=scoped_name("item"), ...)` where the scope is not known when the code is
+    written.
+
+    Raises:
+        ValueError: the graph has a table of this name for another variable; the scope has another dtype than float32,
+            or a regularizer, custom getter, constraint, partitioner or caching device, which a table would not follow.
+    """
+    _validation.text("name", name, 1000)
+    scope = tf.compat.v1.get_variable_scope()
+    full = f"{scope.name}/{name}" if scope.name else name
+    for option in _FOREIGN:
+        if getattr(scope, option) is not None:
+            raise ValueError(
+                f"the variable scope around the table `{full}` has a {option}, which a table does not follow: open the "
+                "scope without it, or keep the variable"
+            )
+    if tf.as_dtype(scope.dtype) != tf.float32:
+        raise ValueError(f"the variable scope around the table `{full}` makes {scope.dtype}: tables hold float32")
+    return _claimed(full)
+
+
+def unique_name(name: str) -> str:
+    """Return the name of a table that stands for a `tf.Variable(..., name=name)` made here, another one at every call.
+
+    It is the full name of that variable: the name scope before it, with `_` for `/`, and a number behind it where the
+    graph has such a table or operation already.
+    """
+    _validation.text("name", name, 1000)
+    scope = tf.compat.v1.get_default_graph().get_name_scope()
+    full = f"{scope}/{name}" if scope else name
+    with tf.init_scope():
+        graph = tf.compat.v1.get_default_graph()
+        claimed = _named.setdefault(graph, {})
+        taken = {one.lower() for one in (*claimed, *(table.table_name for table in tables()))}
+    number, found = 0, _table_name(full)
+    while found.lower() in taken or _has_operation(graph, found):
+        number += 1
+        found = _table_name(f"{full}_{number}")
+    claimed[found] = f"tf.Variable {full}"
+    return found
+
+
+def _has_operation(graph: tf.Graph, name: str) -> bool:
+    try:
+        graph.get_operation_by_name(name)
+    except KeyError:
+        return False
+    return True
+
+
+def scoped_initializer() -> Any:
+    """Return the initializer of a variable that gives none: that of the variable scope that is open, else Glorot's."""
+    given = tf.compat.v1.get_variable_scope().initializer
+    return tf.compat.v1.glorot_uniform_initializer() if given is None else given
+
+
+def _table_name(full: str) -> str:
+    table = re.sub(r"[^0-9A-Za-z_]", "_", full)
+    if len(table) > _LENGTH:
+        table = f"{table[: _LENGTH - 9]}_{hashlib.sha256(full.encode()).hexdigest()[:8]}"
+    return table
+
+
+def _claimed(full: str) -> str:
+    table = _table_name(full)
+    with tf.init_scope():
+        claimed = _named.setdefault(tf.compat.v1.get_default_graph(), {})
+        made = {one.table_name for one in tables()}
+    if claimed.get(table, "" if table in made else full) != full:
+        raise ValueError(
+            f"the table of the variable `{full}` would be `{table}`, which stands for "
+            f"{f'`{claimed[table]}`' if table in claimed else 'another variable'}: give one of them another name"
+        )
+    claimed[table] = full
+    return table
