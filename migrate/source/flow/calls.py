@@ -448,6 +448,9 @@ class Calls:
         """Take a call of code that is not seen: functions that it is given may be called, with anything."""
         self.program.left.setdefault(callee, {})[site] = None
         self.hand(arguments)
+        for one in arguments:
+            if one.node is None and self._is_new("escapes", one.variable):  # as of `map(outside, values)`
+                self.graph.watch(one.variable, partial(self._escape, site=site))
         if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
             self.spoil(callee.base, site)
         if self._is_tame(callee):
@@ -462,6 +465,9 @@ class Calls:
             known = None if isinstance(callee, Member) else callee
             result = self.program.made(("result", site, known), lambda: Result(site, callee))
             self.graph.put(out, result)
+
+    def _escape(self, value: Value, site: cst.CSTNode) -> None:
+        self.program.escaped.setdefault(value, []).append(site)
 
     def _share(self, arguments: Arguments, site: cst.CSTNode) -> None:
         """Let a function that is handed to a library change what is handed to it as well, as a thread's does."""

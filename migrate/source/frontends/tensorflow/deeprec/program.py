@@ -158,6 +158,9 @@ def _is_left(draft: Draft, node: cst.Name | cst.Attribute) -> bool:
 def _surroundings(draft: Draft) -> None:
     """Stop where tables do not live: eager code, several processes, a module of the user that hides the runtime."""
     for rule in rules(FileRule):
+        for stop in rule.stops(draft.file) if rule.id == "tf-opaque" else ():
+            by_name = isinstance(draft.tree.parent(stop.node), cst.Subscript) and "`locals`" in stop.message
+            draft.stops += [stop] if by_name else []
         for stop in rule.stops(draft.file) if rule.id == "tf-surroundings" else ():
             shared = "between processes" in stop.reason
             if shared and not stop.assumption:
