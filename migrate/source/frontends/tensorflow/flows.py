@@ -79,11 +79,24 @@ def is_inherited(value: Value) -> bool:
     return named and value is not inner
 
 
-def is_of_python(value: Value) -> bool:
-    """True for what Python and its own libraries bring: their functions, and what those give."""
+def _root(value: Value) -> Value:
+    """Return what the attributes, entries and results are of."""
     while isinstance(value, Member | Result):
         value = value.base if isinstance(value, Member) else value.callee
-    return isinstance(value, Symbol) and value.name.split(".")[0] in {*sys.stdlib_module_names, "builtins"}
+    return value
+
+
+def is_of_python(value: Value) -> bool:
+    """True for what Python and its own libraries bring: their functions, and what those give."""
+    root = _root(value)
+    return isinstance(root, Symbol) and root.name.split(".")[0] in {*sys.stdlib_module_names, "builtins"}
+
+
+def is_unseen(value: Value) -> bool:
+    """True for what other files of the user may make: what is not known, and what neither Python nor TensorFlow has."""
+    root = _root(value)
+    known = not isinstance(root, Symbol) or canonical(root.name) is not None or is_of_python(root)
+    return isinstance(root, Unknown) or not known
 
 
 def symbols_of(values: Iterable[Value]) -> set[str | None]:

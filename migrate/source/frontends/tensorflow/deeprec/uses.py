@@ -29,7 +29,6 @@ class Uses:
         self.lists = {one: part for one, part in held.items() if one.kind not in {"object", "module"}}
         self.objects = held.keys() - self.lists.keys()
         self._given: set[cst.CSTNode] = set()  #: expressions to which `.variable` is added
-        self._named: set[cst.CSTNode] = set()  #: of which it is said that they are none
 
     def found(self) -> Iterator[tuple[cst.CSTNode, Part]]:
         """Yield what does something with a variable, or gives other code a list of them; last what cannot be seen."""
@@ -76,19 +75,13 @@ class Uses:
 
     def is_one(self, node: cst.BaseExpression) -> bool:
         """Return the same of an expression that may be one; where it may be something else, that is a stop."""
-        draft, others = self.draft, self._others(node)
-        for other in others:
-            if isinstance(other.node, cst.BaseExpression) and not isinstance(other, Unknown):
-                shown, reason = other.node, "what reads it reads an EmbeddingVariable as well"
-                message = f"`{' '.join(draft.tree.source(shown).split())}` is none"
-                action = "look it up in a place of its own"
-            else:
-                shown, reason = node, "which value it has here depends on the order of execution"
-                message = f"`{draft.tree.source(node)}` may be an EmbeddingVariable or something else"
-                action = "give the other value a name and lookups of its own"
-            if shown not in self._named:
-                draft.stop(shown, LOOKUP, message, reason, action)
-            self._named.add(shown)
+        tree, others = self.draft.tree, self._others(node)
+        for made in (one.node for one in others[:1]):
+            reason = "which value it has here depends on the order of execution"
+            if isinstance(made, cst.BaseExpression) and not isinstance(others[0], Unknown):
+                reason = f"it may be `{' '.join(tree.source(made).split())}` of line {tree.start(made).line} as well"
+            message = f"`{tree.source(node)}` may be an EmbeddingVariable or something else"
+            self.draft.stop(node, LOOKUP, message, reason, "give the other value a name and lookups of its own")
         return not others
 
     def _others(self, node: cst.BaseExpression) -> list[Value]:
