@@ -242,6 +242,14 @@ class Expressions:
         if any(not isinstance(one.operator, _ASKS) for one in node.comparisons):
             for side in (node.left, *(one.comparator for one in node.comparisons)):
                 self.graph.watch(self.program.value_of(side), lambda value: self._operated(node, value, out))
+        for one in node.comparisons:
+            if isinstance(one.operator, cst.In | cst.NotIn):
+                self.graph.watch(self.program.value_of(one.comparator), lambda value: self._searched(node, value, out))
+
+    def _searched(self, node: cst.Comparison, value: Value, out: Variable) -> None:
+        """Let `__contains__` of an object of the program have what is looked for."""
+        if isinstance(value, Holder) and value.kind == "object":
+            self._operated(node, value, out)
 
     def _operated(self, node: cst.BaseExpression, value: Value, out: Variable) -> None:
         """Let a method of an object decide what an operator gives."""

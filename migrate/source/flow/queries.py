@@ -181,6 +181,21 @@ class ValueFlow:
             variable = variable.values.get(value)
         return value.node if value.node is not None else node
 
+    def carried(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """Return `node` and the expressions that are what it is, by names, parameters and what functions return.
+
+        Where a value is put into a container or an object, or asked for, its way ends.
+        """
+        first = self._program.known(node)
+        found = {first: None} if first is not None else {}
+        pending = list(found)
+        while pending:
+            new = [one for one in pending.pop().receivers if one not in found]
+            found |= dict.fromkeys(new)
+            pending += new
+        nodes = [one.node for one in found if one.node is not None and self._program.known(one.node) is one]
+        return cast(list[cst.BaseExpression], nodes)
+
     def calls(self, function: cst.FunctionDef | cst.Lambda) -> set[cst.CSTNode] | None:
         """Return the places that run a function; None when others may, too."""
         if self._program.function(function).open:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
+from migrate.source.flow import Constant, Member, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
 from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import canonical
@@ -57,6 +58,45 @@ def symbol_of(value: Value) -> str | None:
     """Return the canonical name of a symbol, or of the one that a call called; None for all else."""
     called = value.callee if isinstance(value, Result) else value
     return canonical(called.name) if isinstance(called, Symbol) else None
+
+
+def results(file: File, call: cst.Call) -> list[Value]:
+    """Return what a call of outside code makes: a value for each function that it may be."""
+    return [one for one in flow_of(file).values(call) if isinstance(one, Result) and one.node is call]
+
+
+def is_inherited(value: Value) -> bool:
+    """True for what an object would have of a base from outside, or its entry, if the program did not set it.
+
+    So is an entry of a function of Python: where a name may be such a function, the program would fail.
+    """
+    inner: Value | None = value
+    while inner is not None and not isinstance(inner, Symbol):
+        value, callee = inner, inner.callee if isinstance(inner, Result) else None
+        by_name = isinstance(callee, Member) and callee.name.startswith("__getattr")
+        inner = inner.base if isinstance(inner, Member) else callee if by_name else None
+    named = inner is not None and (inner.name.startswith("builtins.") or getattr(value, "name", "[]") != "[]")
+    return named and value is not inner
+
+
+def _root(value: Value) -> Value:
+    """Return what the attributes, entries and results are of."""
+    while isinstance(value, Member | Result):
+        value = value.base if isinstance(value, Member) else value.callee
+    return value
+
+
+def is_of_python(value: Value) -> bool:
+    """True for what Python and its own libraries bring: their functions, and what those give."""
+    root = _root(value)
+    return isinstance(root, Symbol) and root.name.split(".")[0] in {*sys.stdlib_module_names, "builtins"}
+
+
+def is_unseen(value: Value) -> bool:
+    """True for what other files of the user may make: what is not known, and what neither Python nor TensorFlow has."""
+    root = _root(value)
+    known = not isinstance(root, Symbol) or canonical(root.name) is not None or is_of_python(root)
+    return isinstance(root, Unknown) or not known
 
 
 def symbols_of(values: Iterable[Value]) -> set[str | None]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import builtins
-import sys
 from collections.abc import Iterator
 
 import libcst as cst
 
+from migrate.source.flow import Class, Computed, Constant, Function, Unknown, Value
 from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.deeprec.columns import CATEGORY, CONTRIB
-from migrate.source.frontends.tensorflow.deeprec.made import Made
 from migrate.source.frontends.tensorflow.deeprec.options import PARAMETERS
 from migrate.source.frontends.tensorflow.deeprec.symbols import CATEGORIES, LACKING, MAKER, OPTION, VARIABLE, option_of
 from migrate.source.frontends.tensorflow.deeprec.variables import PARAMETERS as MAKES
 from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.flows import flow_of, is_inherited, is_of_python, results
+from migrate.source.frontends.tensorflow.talk import is_shown
 from migrate.source.frontends.tensorflow.values import is_target
 
 TAKEN = ("ckpt", "evict_option", "filter_option", "storage_option", "init_option")
@@ -24,22 +24,22 @@ FIELDS = {
     "cache_strategy", "default_value_dim", "default_value_no_permission", "l2_weight_threshold", "ht_type",
     "ht_partition_num",
 }  # fmt: skip
-#: What puts a value into a collection, which is followed.
-_FILLS = {"append", "extend", "insert", "add", "update", "setdefault"}
 
 
 def check_options(draft: Draft) -> None:
     """Doubt options that come from other files or go to them, and stop where the object itself is used."""
+    options = {one for call, name in draft.file.names.calls if option_of(name) for one in results(draft.file, call)}
     for arg in _taken(draft):
-        if unseen := Made(draft.file, arg.value).unseen:
-            _doubt(draft, arg, draft.tree.source(unseen[0]))
-    for arg, function in _handed(draft):
-        shown, taker = (" ".join(draft.tree.source(node).split())[:60] for node in (arg.value, function))
+        unseen = _unseen(draft, arg.value, options)
+        if unseen is not None:
+            _doubt(draft, arg, draft.tree.source(unseen))
+    for node, function in _handed(draft, options):
+        shown, taker = (" ".join(draft.tree.source(one).split())[:60] for one in (node, function))
         told = "whatever options are handed to is converted as well"
         reason = "after the conversion it is the runtime's, and what takes it is not in this file"
         message = f"the option `{shown}` is handed to `{taker}`"
-        draft.stop(arg, VARIABLE, message, reason, "convert with --assume if that is converted as well", told)
-    _attributes(draft)
+        draft.stop(node, VARIABLE, message, reason, "convert with --assume if that is converted as well", told)
+    _attributes(draft, options)
 
 
 def doubt_options(draft: Draft) -> None:
@@ -67,27 +67,36 @@ def _taken(draft: Draft) -> Iterator[cst.Arg]:
             yield from (arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "ev_option")
 
 
-def _handed(draft: Draft) -> Iterator[tuple[cst.Arg, cst.BaseExpression]]:
-    """Yield each option that is an argument of a function that is not in this file, and the function."""
-    names = {id(call): name for call, name in draft.file.names.calls}
-    may_be = cst.Name | cst.Attribute | cst.Call | cst.Subscript
-    for call in draft.tree.calls:
-        if id(call) in names or not _is_elsewhere(draft, call.func):
+def _unseen(draft: Draft, node: cst.BaseExpression, options: set[Value]) -> cst.CSTNode | None:
+    """Return what makes an option that no call of this file makes, or gives one to a function that others call, too."""
+    flow, link = flow_of(draft.file), draft.tree.link
+    called = link is not None and link.imported()
+    for value in flow.values(node):
+        way = flow.path(value, node)
+        if called and any(isinstance(draft.tree.parent(one), cst.Param) for one in way):
+            return node
+        if value in options or isinstance(value, Constant | Computed):
+            continue  # numbers share a list with it
+        if is_inherited(value) and options & {*flow.values(node)}:
             continue
-        for arg in call.args:
-            if isinstance(arg.value, may_be) and Made(draft.file, arg.value).options:
-                yield arg, call.func
+        place = way[0] if value.node is None or isinstance(value, Unknown) else value.node
+        return place if isinstance(place, cst.BaseExpression) and draft.tree.parent(place) is not None else node
+    return None
 
 
-def _is_elsewhere(draft: Draft, function: cst.BaseExpression) -> bool:
-    """True for what a call calls unless it is in this file, in Python's library, or fills a collection."""
-    tree = draft.tree
-    imported, _ = tree.imported_names(function)
-    if imported:
-        return not all(name.split(".")[0] in sys.stdlib_module_names for name in imported)
-    name = function.attr.value if isinstance(function, cst.Attribute) else tree.source(function)
-    defined = any(isinstance(tree.parent(use), cst.FunctionDef | cst.ClassDef) for use in tree.names.get(name, ()))
-    return not (defined or name in _FILLS or (isinstance(function, cst.Name) and hasattr(builtins, name)))
+def _handed(draft: Draft, options: set[Value]) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    """Yield where an option goes to what is not in this file, and what takes it; other code may have what holds it."""
+    flow, tree = flow_of(draft.file), draft.tree
+    lists = [one for option in options for one in flow.holders(option) if one.kind not in {"object", "module"}]
+    for node in dict.fromkeys(node for one in (*options, *lists) for node in flow.escapes(one)):
+        arg, values = tree.parent(node), {*flow.values(node)}  # type: ignore[arg-type]
+        call = tree.parent(arg) if isinstance(arg, cst.Arg) and values & {*options, *lists} else node
+        taker, alone = call.func if isinstance(call, cst.Call) else arg, bool(options & values)
+        called = flow.values(taker) if isinstance(call, cst.Call) else []  # type: ignore[arg-type]
+        outside = bool(called) and not any(is_of_python(one) or isinstance(one, Class | Function) for one in called)
+        known = draft.file.names.of(taker or node) is not None or is_shown(draft.file, node)  # type: ignore[arg-type]
+        if not known and (alone or not outside):
+            yield node, taker or node
 
 
 def _doubt(draft: Draft, arg: cst.Arg, shown: str) -> None:
@@ -97,30 +106,17 @@ def _doubt(draft: Draft, arg: cst.Arg, shown: str) -> None:
     draft.stop(arg, VARIABLE, message, reason, "convert with --assume if that holds", told)
 
 
-def _attributes(draft: Draft) -> None:
+def _attributes(draft: Draft, options: set[Value]) -> None:
     """Stop at attributes of option objects: the runtime's have other ones, and are not changed."""
-    tree, reason, action = (
-        draft.tree,
-        "the runtime's options are not changed",
-        "give the value to the call that makes it",
-    )
+    tree, values = draft.tree, flow_of(draft.file).values
+    reason, action = "the runtime's options are not changed", "give the value to the call that makes it"
     for name, nodes in tree.attributes.items():
         for node in nodes:
-            if tree.imported_names(node)[0]:
-                continue
             written = is_target(tree, node) and name in FIELDS and tree.source(node.value) not in {"self", "cls"}
-            if written or _is_option(draft, node.value):
+            if not tree.imported_names(node)[0] and (written or options & {*values(node.value)}):
                 draft.stop(node, OPTION, f"`{tree.source(node)}` is an attribute of an option", reason, action)
     for call in tree.calls:
         asks = isinstance(call.func, cst.Name) and call.func.value in {"setattr", "getattr", "hasattr", "vars"}
-        if asks and call.args and _is_option(draft, call.args[0].value):
+        if asks and call.args and options & {*values(call.args[0].value)}:
             text = tree.source(call)
             draft.stop(call, OPTION, f"`{text}` asks for an attribute of an option", reason, action)
-
-
-def _is_option(draft: Draft, node: cst.BaseExpression) -> bool:
-    if isinstance(node, cst.Attribute | cst.Subscript) and _is_option(draft, node.value):
-        return True
-    return isinstance(node, cst.Name | cst.Attribute | cst.Call | cst.Subscript) and bool(
-        Made(draft.file, node).options
-    )

@@ -8,8 +8,8 @@ from migrate.source.frontends.tensorflow.args import is_none, string
 from migrate.source.frontends.tensorflow.columns import CATEGORIES as STOCK
 from migrate.source.frontends.tensorflow.deeprec.symbols import CATEGORIES, COLUMN, COLUMNS, GROUP_SCOPE
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.flows import makers
 from migrate.source.frontends.tensorflow.reached import reached
-from migrate.source.frontends.tensorflow.values import resolve
 
 CATEGORY = ("key", "dtype", "partition_num", "ev_option")
 CONTRIB = (
@@ -93,13 +93,13 @@ def _is_empty(node: cst.BaseExpression) -> bool:
 
 def _parts(draft: Draft, node: cst.BaseExpression) -> list[cst.BaseExpression]:
     """Return the members of a list, the column that a weighted one is over, and what a name stands for."""
-    value = resolve(draft.tree, node)
-    if value is not node:
-        return [value]
-    if isinstance(value, cst.List | cst.Tuple) and all(isinstance(one, cst.Element) for one in value.elements):
-        return [one.value for one in value.elements]
-    weighted = isinstance(value, cst.Call) and _symbol(draft, value) == "weighted_categorical_column"
-    return [value.args[0].value] if weighted and isinstance(value, cst.Call) and value.args else []
+    made = [one for one in makers(draft.file, node) if one is not node]
+    if made:
+        return made
+    if isinstance(node, cst.List | cst.Tuple) and all(isinstance(one, cst.Element) for one in node.elements):
+        return [one.value for one in node.elements]
+    weighted = _symbol(draft, node) == "weighted_categorical_column"
+    return [node.args[0].value] if weighted and isinstance(node, cst.Call) and node.args else []
 
 
 def _symbol(draft: Draft, node: cst.BaseExpression) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
+from migrate.source.flow import Holder
 from migrate.source.frontends.tensorflow.args import is_none, literal, string
 from migrate.source.frontends.tensorflow.deeprec.symbols import GROUPS, LOOKUP
+from migrate.source.frontends.tensorflow.deeprec.uses import Uses
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
-from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.frontends.tensorflow.flows import flow_of
 
 #: The parameters of each; of the sparse one there are two orders, and a strategy is a text.
 _DENSE = ("params", "ids", "partition_strategy", "name")
@@ -29,8 +31,8 @@ def group_of(draft: Draft, listed: cst.CSTNode | None) -> cst.Call | None:
     return call if first else None
 
 
-def read_groups(draft: Draft, tables: Collection[int]) -> None:
-    """Write each group lookup whose tables are seen; `tables` has the ids of the nodes that are EmbeddingVariables."""
+def read_groups(draft: Draft, uses: Uses) -> None:
+    """Write each group lookup whose tables are seen; `uses` knows which expressions are EmbeddingVariables."""
     for call, name in draft.file.names.calls:
         if name not in GROUPS:
             continue
@@ -42,7 +44,7 @@ def read_groups(draft: Draft, tables: Collection[int]) -> None:
             action = "look each sequence up with tf.nn.embedding_lookup"
             draft.stop(given["is_sequence"], LOOKUP, "`is_sequence` is given to a group lookup", "", action)
         _check_lists(draft, given)
-        members = _members(draft, call, given.get("params"), tables)
+        members = _members(draft, call, given.get("params"), uses)
         start, end = draft.tree.span(call)
         if any(one.start < end and start < one.end for one in draft.edits):
             reason, action = "what stands in a group lookup is converted as well", "bind it to a name before the group"
@@ -54,12 +56,12 @@ def read_groups(draft: Draft, tables: Collection[int]) -> None:
 
 def _check_lists(draft: Draft, given: dict[str, cst.Arg]) -> None:
     """Stop at weights that may be None, and at a text in the place of combiners, which the runtime takes for all."""
-    weights, combiners = given.get("sp_weights"), given.get("combiners")
-    shown = None if weights is None or is_none(weights) else resolve(draft.tree, weights.value)
-    if weights is not None and shown is not None and not isinstance(shown, cst.List | cst.Tuple):
+    weights, combiners, flow = given.get("sp_weights"), given.get("combiners"), flow_of(draft.file)
+    shown = [] if weights is None or is_none(weights) else flow.values(weights.value)
+    if weights is not None and not all(isinstance(one, Holder) for one in shown):
         reason, action = "they may be None", "write the list of weights into the call, or leave them out"
         draft.stop(weights, LOOKUP, "the weights of a group lookup are not seen", reason, action)
-    if combiners is not None and string(resolve(draft.tree, combiners.value)) is not None:
+    if combiners is not None and any(string(one.node) is not None for one in flow.values(combiners.value)):
         action = "write a list with the combiner of each table"
         draft.stop(combiners, LOOKUP, "the combiners of a group lookup are a text", "DeepRec wants a list", action)
 
@@ -70,20 +72,18 @@ def _parameters(call: cst.Call) -> Sequence[str]:
     return _OLDER if len(plain) > 3 and string(plain[3].value) is not None else _SPARSE
 
 
-def _members(
-    draft: Draft, call: cst.Call, params: cst.Arg | None, tables: Collection[int]
-) -> list[cst.BaseExpression] | None:
+def _members(draft: Draft, call: cst.Call, params: cst.Arg | None, uses: Uses) -> list[cst.BaseExpression] | None:
     """Return the tables of a group; None, and a stop, where one is not known to be an EmbeddingVariable."""
     text = " ".join(draft.tree.source(params.value if params is not None else call).split())
     action = "write the list of EmbeddingVariables into the call"
     elements = params.value.elements if params is not None and isinstance(params.value, cst.List | cst.Tuple) else None
-    if params is None or (elements is None and id(params.value) not in tables):
+    if params is None or (elements is None and not uses.is_table(params.value)):
         message = f"the tables of a group lookup, `{text[:60]}`, are not seen"
         draft.stop(params or call, LOOKUP, message, "only those that stand in its call are", action)
         return None
     members = [params.value] if elements is None else [one.value for one in elements]
     for member in members:
-        if id(member) not in tables:
+        if not uses.is_table(member):
             message = f"`{' '.join(draft.tree.source(member).split())[:60]}` is looked up by a group"
             reason, action = "it is not an EmbeddingVariable of this file", "look it up by itself"
             draft.stop(member, LOOKUP, message, reason, action)

@@ -32,18 +32,8 @@ from migrate.source.places import is_file
 
 ONE_PROCESS = "the program runs as one process"
 #: What only DeepRec's TensorFlow has, however it is spelled.
-NAMES = {
-    name.rpartition(".")[2]
-    for name in (
-        *OPTIONS,
-        MAKER,
-        GROUP_SCOPE,
-        *GROUPS,
-        *CATEGORIES,
-        *LACKING,
-        *(set(OPTIMIZERS) - {"train.FtrlOptimizer"}),
-    )
-}
+OWN = {*OPTIONS, MAKER, GROUP_SCOPE, *GROUPS, *CATEGORIES, *LACKING, *OPTIMIZERS} - {"train.FtrlOptimizer"}
+NAMES = {name.rpartition(".")[2] for name in OWN}
 #: Attributes and arguments of DeepRec's TensorFlow that stock has not: where each is, and what to do.
 DEEPREC_ONLY = {
     "keep_weights": "leave it out",
@@ -115,9 +105,8 @@ def _lacking(draft: Draft) -> None:
             action = "convert with --assume if that branch is never taken"
             draft.stop(call, PROGRAM, message, reason, action, f"the branch with `{short}` is not taken")
         else:
-            draft.stop(
-                call, PROGRAM, message, reason, "leave it out, or run the program as it is (see docs/deeprec.md)"
-            )
+            action = "leave it out, or run the program as it is (see docs/deeprec.md)"
+            draft.stop(call, PROGRAM, message, reason, action)
 
 
 def _mentions(draft: Draft) -> None:
@@ -158,6 +147,9 @@ def _is_left(draft: Draft, node: cst.Name | cst.Attribute) -> bool:
 def _surroundings(draft: Draft) -> None:
     """Stop where tables do not live: eager code, several processes, a module of the user that hides the runtime."""
     for rule in rules(FileRule):
+        for stop in rule.stops(draft.file) if rule.id == "tf-opaque" else ():
+            by_name = isinstance(draft.tree.parent(stop.node), cst.Subscript) and "`locals`" in stop.message
+            draft.stops += [stop] if by_name else []
         for stop in rule.stops(draft.file) if rule.id == "tf-surroundings" else ():
             shared = "between processes" in stop.reason
             if shared and not stop.assumption:
@@ -215,14 +207,8 @@ def _without(draft: Draft, statement: cst.ImportFrom, lost: Sequence[bool]) -> N
 def _stop_import(draft: Draft, node: cst.CSTNode) -> None:
     shown = " ".join(draft.tree.source(draft.tree.statement(node) or node).split())
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    action = "replace it by what TensorFlow 2 has"
-    draft.stop(
-        node,
-        PROGRAM,
-        f"`{shown}` needs a module or a name of DeepRec's TensorFlow",
-        "stock TensorFlow has it not",
-        action,
-    )
+    message = f"`{shown}` needs a module or a name of DeepRec's TensorFlow"
+    draft.stop(node, PROGRAM, message, "stock TensorFlow has it not", "replace it by what TensorFlow 2 has")
 
 
 def _reads(draft: Draft, alias: cst.ImportAlias) -> list[cst.Name]:

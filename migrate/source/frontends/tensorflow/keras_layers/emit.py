@@ -13,7 +13,7 @@ from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer
 from migrate.source.frontends.tensorflow.keras_layers.judge import LayerJudgement
 from migrate.source.frontends.tensorflow.keras_layers.optimizers import SQUARES
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.placing import import_offset
+from migrate.source.frontends.tensorflow.placing import import_offset, without_line, without_names
 from migrate.source.frontends.tensorflow.values import is_variable
 
 CLASS, MODULE = "Embedding", "runtime.keras"
@@ -34,7 +34,7 @@ def _class_edits(file: File, moving: list[Layer]) -> list[Edit]:
     if alias is not None and (removal := _without(file, alias)) is not None:
         local = moving[0].call.func
         name = local.value if isinstance(local, cst.Name) else CLASS
-        return [removal, _import(file, name, removal.start)]
+        return [*removal, _import(file, name, removal[0].start)]
     taken = {name for name, uses in file.tree.names.items() if any(_binds_or_reads(file, use) for use in uses)}
     choices = [CLASS, f"Table{CLASS}", *(f"Table{CLASS}{number}" for number in range(2, 1000))]
     name = next(choice for choice in choices if choice not in taken)
@@ -99,30 +99,14 @@ def _at_top(file: File, alias: cst.ImportAlias) -> bool:
     )
 
 
-def _without(file: File, alias: cst.ImportAlias) -> Edit | None:
-    """Return the edit that takes one name out of its import; None when a comment would go with it."""
-    tree = file.tree
-    statement = tree.parent(alias)
-    assert isinstance(statement, cst.ImportFrom)
-    assert not isinstance(statement.names, cst.ImportStar)
-    names = list(statement.names)
-    place = next(i for i, other in enumerate(names) if other is alias)
-    if len(names) == 1:
-        line = tree.statement(statement)
-        assert line is not None
-        start, end = tree.line_start(statement), tree.span(line)[1]
-        for newline in ("\r\n", "\n", "\r"):
-            if tree.text.startswith(newline, end):
-                end += len(newline)
-                break
-    elif place + 1 < len(names):
-        start, end = tree.span(alias)[0], tree.span(names[place + 1])[0]
-    else:
-        start, end = (
-            tree.span(names[place - 1].asname or names[place - 1].name)[1],
-            tree.span(alias.asname or alias.name)[1],
-        )
-    return None if "#" in tree.text[start:end] else Edit(start, end, "")
+def _without(file: File, alias: cst.ImportAlias) -> list[Edit] | None:
+    """Return the edits that take one name out of its import; None when a comment would go with it."""
+    tree, statement = file.tree, file.tree.parent(alias)
+    assert isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar)
+    line, gone = tree.statement(statement), [other is alias for other in statement.names]
+    assert line is not None
+    edits = [without_line(tree, line, {id(line)})] if all(gone) else [*without_names(tree, statement, gone)]
+    return None if any("#" in tree.text[one.start : one.end] for one in edits) else edits
 
 
 def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:

@@ -6,17 +6,14 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none, literal, string
+from migrate.source.flow import Value, is_none
+from migrate.source.frontends.tensorflow.args import bind, literal, string
+from migrate.source.frontends.tensorflow.args import is_none as is_left_out
 from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.flows import flow_of, is_unseen, results, symbol_of, symbols_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.shapes import is_float32
-from migrate.source.frontends.tensorflow.values import (
-    is_target,
-    local_names,
-    resolve,
-    scope_of_name,
-    self_class,
-)
+from migrate.source.frontends.tensorflow.values import is_target
 
 RULE = "tf-keras-embedding"
 SYMBOL = "keras.layers.Embedding"
@@ -51,7 +48,8 @@ class Layer:
     label: str  #: as the source writes it: `self.emb`, or the call itself
     name: str  #: the `name` argument, when static
     arguments: dict[str, cst.Arg]
-    uses: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of what it is bound to
+    values: list[Value] = field(default_factory=list)  #: what the call makes
+    uses: list[cst.BaseExpression] = field(default_factory=list)  #: expressions that may be the layer
     calls: list[cst.Call] = field(default_factory=list)  #: where it is called in this file
     stops: list[Stop] = field(default_factory=list)
     regularizer: cst.Arg | None = None
@@ -84,17 +82,14 @@ def _layer(file: File, call: cst.Call) -> Layer:
     )
     if strange is not None or given.count("") > len(PARAMETERS):
         where = strange if strange is not None else call.args[len(PARAMETERS)]
-        layer.stop(
-            where,
-            "the arguments of this layer cannot be read",
-            "they are starred, unknown, or not named",
-            "write them out, by their names",
-        )
+        reason, action = "they are starred, unknown, or not named", "write them out, by their names"
+        layer.stop(where, "the arguments of this layer cannot be read", reason, action)
         return layer
     layer.arguments = bind(call, [*PARAMETERS, *sorted(NAMED)]) or {}
     if "name" in layer.arguments:
         layer.name = string(layer.arguments["name"].value) or ""
-    layer.uses = _mentions(file, target) if target is not None else []
+    layer.values = results(file, call)
+    layer.uses = _mentions(file, layer, target)
     made = [call, *layer.uses]
     layer.calls = [c for node in made if isinstance(c := file.tree.parent(node), cst.Call) and c.func is node]
     return layer
@@ -102,33 +97,28 @@ def _layer(file: File, call: cst.Call) -> Layer:
 
 def _target(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
     assign = file.tree.parent(call)
-    if isinstance(assign, cst.AnnAssign):
-        return assign.target if isinstance(assign.target, cst.Name | cst.Attribute) else None
-    if isinstance(assign, cst.Assign) and len(assign.targets) == 1:
-        target = assign.targets[0].target
-        return target if isinstance(target, cst.Name | cst.Attribute) else None
-    return None
+    targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
+    targets += [assign.target] if isinstance(assign, cst.AnnAssign) else []
+    return targets[0] if len(targets) == 1 and isinstance(targets[0], cst.Name | cst.Attribute) else None
 
 
-def _mentions(file: File, target: cst.Name | cst.Attribute) -> list[cst.BaseExpression]:
-    """Return every read of the name or `self.` attribute, of all classes where the object is not known."""
-    tree = file.tree
-    if isinstance(target, cst.Name):
-        scope = scope_of_name(tree, target)
-        names = [*local_names(tree, target.value, scope), *tree.elsewhere(target, scope)] if scope else []
-        return [n for n in names if not is_target(tree, n)]
-    own = self_class(tree, target)
-    same = [a for a in tree.attributes[target.attr.value] if self_class(tree, a) in {own, None}]
-    return [a for a in same if not is_target(tree, a)]
+def _mentions(file: File, layer: Layer, target: cst.Name | cst.Attribute | None) -> list[cst.BaseExpression]:
+    """Return what may be a layer, with the reads of its attribute of an object that is not known."""
+    tree, flow = file.tree, flow_of(file)
+    found = {node for value in layer.values for node in flow.mentions(value)} - {layer.call}
+    names = {node.attr.value for node in (*found, target) if isinstance(node, cst.Attribute)}
+    reads = [node for name in names for node in tree.attributes[name] if not is_target(tree, node)]
+    found |= {node for node in reads if any(is_unseen(one) for one in flow.values(node))}
+    return sorted(found, key=lambda node: (tree.location(node).path, tree.span(node)))
 
 
 def _check_arguments(file: File, layer: Layer) -> None:
     given = layer.arguments
-    if not is_none(given.get("embeddings_constraint")):
+    if not is_left_out(given.get("embeddings_constraint")):
         reason = "it projects the whole matrix after every update; a table only touches the rows of the batch"
         action = "leave the constraint out, or keep the layer dense"
         layer.stop(given["embeddings_constraint"], "`embeddings_constraint` of an `Embedding` layer", reason, action)
-    if not is_none(given.get("embeddings_regularizer")):
+    if not is_left_out(given.get("embeddings_regularizer")):
         layer.regularizer = given["embeddings_regularizer"]
         reason = "it decays all rows at every step; `rows_regularizer` decays those of the batch"
         action = "convert with --assume if that will do"
@@ -160,17 +150,19 @@ def _check_initializer(file: File, layer: Layer, arg: cst.Arg) -> None:
 
 def rowwise(file: File, node: cst.BaseExpression) -> bool | None:
     """Return whether an initializer can make each row alone; None when it is not in the file."""
-    value = resolve(file.tree, node)
-    if isinstance(value, cst.Name) and value.value == "None":
-        return True
-    if (text := string(value)) is not None:
-        return text in NAMES or text in CLASSES
-    name = file.names.of(value.func if isinstance(value, cst.Call) else value)
+    known = [_is_rowwise(value) for value in flow_of(file).values(node)]
+    return None if None in known else all(known)
+
+
+def _is_rowwise(value: Value) -> bool | None:
+    if is_none(value) or (text := string(value.node)) is not None:
+        return is_none(value) or text in NAMES or text in CLASSES
+    name, made = symbol_of(value), value.node
     if name is None:
         return None
     short = name.removesuffix("_initializer").rpartition(".")[2]
     if short in {"Constant", "constant"}:
-        return isinstance(value, cst.Call) and all(isinstance(literal(a.value), int | float) for a in value.args)
+        return isinstance(made, cst.Call) and all(isinstance(literal(a.value), int | float) for a in made.args)
     return ("initializers." in name or name.endswith("_initializer")) and short in {*NAMES, *CLASSES}
 
 
@@ -190,6 +182,6 @@ def _check_uses(file: File, layer: Layer) -> None:
 
 
 def are_positions(file: File, node: cst.BaseExpression) -> bool:
-    """True for `tf.range(...)` and names that are bound to it."""
-    value = resolve(file.tree, node)
-    return isinstance(value, cst.Call) and file.names.of(value.func) in {"range", "keras.ops.arange"}
+    """True for what is certainly `tf.range(...)`."""
+    names = symbols_of(flow_of(file).values(node))
+    return bool(names) and names <= {"range", "keras.ops.arange"}

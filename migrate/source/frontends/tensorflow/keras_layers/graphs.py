@@ -11,10 +11,10 @@ import libcst.matchers as m
 
 from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.facts import Lookup, Rewrite, Stop
+from migrate.source.frontends.tensorflow.flows import makers
 from migrate.source.frontends.tensorflow.keras_layers.facts import are_positions
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.reached import reached
-from migrate.source.frontends.tensorflow.values import resolve
 
 RULE = "tf-keras-graph-embedding"
 #: What only code that builds a v1 graph calls.
@@ -81,7 +81,7 @@ def _are_floats(file: File, ids: cst.BaseExpression) -> bool:
 
 
 def _operands(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    return [node.left, node.right] if isinstance(node, cst.BinaryOperation) else [resolve(file.tree, node)]
+    return [node.left, node.right] if isinstance(node, cst.BinaryOperation) else makers(file, node)
 
 
 def _is_float(file: File, value: cst.BaseExpression) -> bool:

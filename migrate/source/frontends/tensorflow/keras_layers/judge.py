@@ -8,16 +8,18 @@ from dataclasses import dataclass, field
 import libcst as cst
 import libcst.matchers as m
 
+from migrate.source.flow import Result
 from migrate.source.frontends.tensorflow.args import is_none, literal, string
 from migrate.source.frontends.tensorflow.choice import keep, quiet
 from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.flows import flow_of, makers, symbol_of
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer, find_layers
-from migrate.source.frontends.tensorflow.keras_layers.graphs import in_graph
+from migrate.source.frontends.tensorflow.keras_layers.graphs import GRAPH, in_graph
 from migrate.source.frontends.tensorflow.keras_layers.optimizers import has_state, several, squares_apart
-from migrate.source.frontends.tensorflow.keras_layers.uses import check_places, stop_at, use_stops
+from migrate.source.frontends.tensorflow.keras_layers.uses import are_layers, check_places, stop_at, use_stops
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.tables import looked_up
-from migrate.source.frontends.tensorflow.values import resolve
 
 #: Optimizers with a native form for tables, in lower case: the arguments that they must not be given.
 OPTIMIZERS = {
@@ -27,11 +29,11 @@ OPTIMIZERS = {
     "adamw": {"amsgrad", "use_ema", "gradient_accumulation_steps"},
 }
 OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lossscaleoptimizer"}
+KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
 KNOWN = "use SGD, Adagrad, Adam or AdamW"
-GRAPH = {
-    "Session", "InteractiveSession", "placeholder", "sparse_placeholder", "disable_eager_execution",
-    "disable_v2_behavior", "train.MonitoredTrainingSession", "estimator.Estimator", "estimator.EstimatorSpec",
-    "keras.estimator.model_to_estimator", "keras.backend.get_session", "keras.backend.set_session",
+OF_SESSIONS = GRAPH | {
+    "estimator.Estimator", "keras.estimator.model_to_estimator", "keras.backend.get_session",
+    "keras.backend.set_session",
 }  # fmt: skip
 #: Methods that store or load a model by path.
 STORES = {"save", "save_weights", "load_weights", "ModelCheckpoint"}
@@ -91,7 +93,7 @@ def _own_layers(file: File, home: File) -> list[Layer]:
 
 def _surroundings(file: File) -> Iterator[Stop]:
     for call, name in file.names.calls:
-        if name in GRAPH:
+        if name in OF_SESSIONS:
             reason = "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1"
             yield stop_at(file, call, "runs the model in a v1 graph", reason, "look rows up in a variable of the graph")
         if name.startswith("distribute.") and name.endswith("Strategy"):
@@ -132,13 +134,10 @@ def _compiled_with(call: cst.Call) -> cst.Arg | None:
     """Return the optimizer of `model.compile(...)`; None for other calls."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "compile" or not call.args:
         return None
-    named = next((a for a in call.args if a.keyword and a.keyword.value == "optimizer"), None)
-    first = call.args[0]
-    return (
-        named
-        or (first if first.keyword is None and not first.star and string(first.value) is None else None)
-        or (first if first.keyword is None and (string(first.value) or "").lower() in {*OPTIMIZERS, *OTHERS} else None)
-    )
+    first, text = call.args[0], (string(call.args[0].value) or "").lower()
+    plain = first.keyword is None and (text in KNOWN_OR_NOT or (not first.star and string(first.value) is None))
+    named = (arg for arg in call.args if arg.keyword and arg.keyword.value == "optimizer")
+    return next(named, first if plain else None)
 
 
 def _is_foreign(file: File, call: cst.Call) -> bool:
@@ -149,28 +148,28 @@ def _is_foreign(file: File, call: cst.Call) -> bool:
 
 def _is_optimizer(name: str) -> bool:
     head, _, last = name.rpartition(".")
-    place = head.removeprefix("keras.")
-    return place in {"optimizers", "optimizers.legacy", "optimizers.experimental"} and last.lower() in {
-        *OPTIMIZERS,
-        *OTHERS,
-    }
+    places = {"optimizers", "optimizers.legacy", "optimizers.experimental"}
+    return head.removeprefix("keras.") in places and last.lower() in KNOWN_OR_NOT
 
 
 def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgement) -> Iterator[Stop]:
-    value = resolve(file.tree, node)
-    if (text := string(value)) is not None:
+    values = flow_of(file).values(node)
+    texts = {text for value in values if (text := string(value.node)) is not None}
+    for text in sorted(texts):
         judgement.optimizers.append(text)
         if has_state(text, None):
             judgement.stateful.append(node)
         if text.lower() not in OPTIMIZERS:
             yield stop_at(file, node, "trains the layers", "this optimizer has no form for tables", KNOWN)
         yield from squares_apart(file, node, text)
-        return
-    if isinstance(value, cst.Call) and _is_optimizer(file.names.of(value.func) or ""):
-        return  # judged where it is made
-    reason = "which optimizer that is, is decided at run time, and some have no form for tables"
-    assumption = "the model is trained by SGD, Adagrad, Adam or AdamW of Keras"
-    yield stop_at(file, node, "trains the layers", reason, "convert with --assume if that holds", assumption)
+    made = {one: one.node for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
+    for value, call in made.items():
+        if isinstance(call, cst.Call) and file.names.of(call.func) is None:  # others are judged where they are made
+            yield from _made(file, call, symbol_of(value) or "", judgement)
+    if any(string(value.node) is None and value not in made for value in values):
+        reason = "which optimizer that is, is decided at run time, and some have no form for tables"
+        assumption = "the model is trained by SGD, Adagrad, Adam or AdamW of Keras"
+        yield stop_at(file, node, "trains the layers", reason, "convert with --assume if that holds", assumption)
 
 
 def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> Iterator[Stop]:
@@ -202,7 +201,9 @@ def _storing(file: File) -> Iterator[Stop]:
             if arg.keyword and arg.keyword.value == "restore_best_weights" and literal(arg.value) is True:
                 action = "let ModelCheckpoint(save_best_only=True, save_weights_only=True) keep the best epoch"
                 yield stop_at(file, call, "restores weights from memory", "it copies no rows of tables", action)
-        if method in {"get_weights", "set_weights"} and not _other_layer(file, call):
+        if method in {"get_weights", "set_weights"} and not are_layers(
+            file, cst.ensure_type(call.func, cst.Attribute).value
+        ):
             yield stop_at(
                 file, call, "copies weights as arrays", "a growing table is no array", "store the model instead"
             )
@@ -214,25 +215,9 @@ def _is_h5(text: str) -> bool:
     return text.endswith((".h5", ".hdf5")) and not text.endswith(".weights.h5")
 
 
-def _texts(file: File, node: cst.BaseExpression, depth: int = 4) -> Iterator[str]:
+def _texts(file: File, node: cst.BaseExpression) -> Iterator[str]:
     """Yield the strings that a path is put together from."""
-    value = resolve(file.tree, node)
-    if (text := string(value)) is not None:
-        yield text
-        return
-    pieces = m.SimpleString() | m.FormattedStringText() | m.Name() | m.Attribute()
-    for piece in m.findall(value, pieces):
-        if isinstance(piece, cst.FormattedStringText):
-            yield piece.value
-        elif isinstance(piece, cst.SimpleString):
-            yield string(piece) or ""
-        elif isinstance(piece, cst.Name | cst.Attribute) and piece is not value and depth:
-            yield from _texts(file, piece, depth - 1)
-
-
-def _other_layer(file: File, call: cst.Call) -> bool:
-    """True for a method of a layer that is no `Embedding`."""
-    receiver = call.func.value if isinstance(call.func, cst.Attribute) else call.func
-    value = resolve(file.tree, receiver)
-    name = file.names.of(value.func) if isinstance(value, cst.Call) else None
-    return name is not None and name.startswith("keras.layers.")
+    pieces = m.SimpleString() | m.Name() | m.Attribute()
+    for one in reached(node, lambda one: [*m.findall(one, pieces), *makers(file, one)]):  # type: ignore[list-item]
+        yield from (part.value for part in m.findall(one, m.FormattedStringText()))  # type: ignore[attr-defined]
+        yield string(one) or ""

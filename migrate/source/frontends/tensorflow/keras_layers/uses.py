@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import libcst as cst
-import libcst.matchers as m
 
+from migrate.source.flow import Member, Symbol, Unknown, Value
 from migrate.source.frontends.tensorflow.args import literal, string
 from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.flows import flow_of, is_inherited, symbol_of, symbols_of
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, SYMBOL, Layer
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.names import canonical
 from migrate.source.frontends.tensorflow.talk import prints
-from migrate.source.frontends.tensorflow.values import (
-    is_target,
-    is_variable,
-    local_names,
-    resolve,
-    scope_of_name,
-    self_class,
-)
+from migrate.source.frontends.tensorflow.values import builtin, is_target
 
 LISTS = (
     "trainable_variables", "trainable_weights", "variables", "weights", "non_trainable_variables",
@@ -32,24 +27,26 @@ KEEP = "keep the layers dense"
 
 def use_stops(file: File, layers: list[Layer]) -> Iterator[Stop]:
     """Stop all layers of the file at what would no longer see their rows, or see something else."""
-    followed = {id(use) for layer in layers for use in layer.uses}
+    followed = {use for layer in layers for use in layer.uses}
     yield from _class_uses(file)
-    yield from _matrices(file, followed)
+    for read in _reads(file, "embeddings", followed):
+        reason = "that may be the whole [rows, dim] matrix, which a growing table does not have"
+        yield stop_at(file, read, "may read an `Embedding` layer", reason, KEEP)
     yield from _lists(file, followed)
-    yield from _counts(file, followed)
-    yield from _dense_gradients(file)
     for call, name in file.names.calls:
         if name in LOADERS:
             reason = "who trains a model that was loaded trains it without the steps of its tables"
-            yield stop_at(
-                file, call, "loads a model", reason, "build it anew and load its weights", "loaded models only predict"
-            )
+            action = "build it anew and load its weights"
+            yield stop_at(file, call, "loads a model", reason, action, "loaded models only predict")
         wrapped = call.args[0].value if name in WRAPPERS and call.args else None
-        if wrapped is not None and id(wrapped) not in followed and not _is_other(file, wrapped, ()):
+        if wrapped is not None and wrapped not in followed and not are_layers(file, wrapped):
             reason = "a table looked up in a wrapper gets no gradients"
             yield stop_at(file, call, "wraps a layer", reason, KEEP, "no `Embedding` layer is in a wrapped model")
+        if name == "convert_to_tensor" and call.args and any(_is_gradient(file, one) for one in _values(file, call)):
+            reason = "the gradient of a table is that of the rows of a batch"
+            yield stop_at(file, call, "may make gradients dense", reason, "leave it out", "it takes no gradients")
     for call in file.tree.calls:
-        if _called(call) == "set_floatx" and not (call.args and string(call.args[0].value) == "float32"):
+        if called(call) == "set_floatx" and not (call.args and string(call.args[0].value) == "float32"):
             yield stop_at(file, call, "sets the type of all layers", "tables hold float32", KEEP)
 
 
@@ -60,59 +57,63 @@ def stop_at(file: File, node: cst.CSTNode, what: str, reason: str, action: str =
     return Stop(node, RULE, f"`{shown}` {what}", reason, action, assumption)
 
 
-def _called(call: cst.Call) -> str:
+def called(call: cst.Call) -> str:
     """Return the last part of the name of what is called."""
     func = call.func
     return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
 
 
+def are_layers(file: File, node: cst.BaseExpression, besides: Container[str] = ()) -> bool:
+    """True for what is certainly a layer of Keras itself, none of the classes `besides`."""
+    names = symbols_of(flow_of(file).values(node))
+    return bool(names) and all((name or "").startswith("keras.layers.") and name not in besides for name in names)
+
+
+def _values(file: File, call: cst.Call) -> list[Value]:
+    return flow_of(file).values(call.args[0].value)
+
+
 def _class_uses(file: File) -> Iterator[Stop]:
     """Stop where the class of the layers is compared or handed on: a table's is another."""
-    aliases = [
-        alias.asname.name if alias.asname is not None else alias.name
-        for statement in file.tree.imports
-        if isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar)
-        for alias in statement.names
-    ]
-    local = {"Embedding", *(name.value for name in aliases if isinstance(name, cst.Name))}
-    names = [use for name in sorted(local) for use in file.tree.names.get(name, ()) if is_variable(file.tree, use)]
-    for use in (*names, *file.tree.attributes.get("Embedding", ())):
-        if not is_target(file.tree, use) and file.names.of(use) == SYMBOL and not _makes_or_inherits(file, use):
+    for use, _ in flow_of(file).where(lambda one: isinstance(one, Symbol) and symbol_of(one) == SYMBOL):
+        around = file.tree.parent(use)
+        inherits = isinstance(around, cst.Arg) and isinstance(file.tree.parent(around), cst.ClassDef)
+        makes = isinstance(around, cst.Call) and around.func is use
+        if not (inherits or (makes and file.names.of(use) == SYMBOL) or isinstance(around, cst.Annotation)):
             reason = "a layer that became a table is of another class"
-            yield stop_at(file, file.tree.parent(use) or use, "uses the class of the layers", reason, KEEP)
+            yield stop_at(file, around or use, "uses the class of the layers", reason, KEEP)
 
 
-def _makes_or_inherits(file: File, use: cst.BaseExpression) -> bool:
-    around = file.tree.parent(use)
-    if isinstance(around, cst.Call):
-        return around.func is use
-    if isinstance(around, cst.Arg):
-        return isinstance(file.tree.parent(around), cst.ClassDef)
-    return isinstance(around, cst.ImportAlias | cst.AsName | cst.Annotation)
+def _reads(file: File, word: str, followed: set[cst.BaseExpression]) -> Iterator[cst.Attribute]:
+    """Yield the reads of an attribute of what may be a model, or a layer that is not followed."""
+    for read in file.tree.attributes.get(word, ()):
+        values = flow_of(file).values(read)
+        own = [one for one in values if not is_inherited(one)]
+        if is_target(file.tree, read) or {read, read.value} & followed:
+            continue
+        if not own or any(_is_of_model(one, word) for one in own):
+            yield read
 
 
-def _matrices(file: File, followed: set[int]) -> Iterator[Stop]:
-    for read in _reads(file, "embeddings", followed):
-        reason = "that may be the whole [rows, dim] matrix, which a growing table does not have"
-        yield stop_at(file, read, "may read an `Embedding` layer", reason, KEEP)
+def _is_of_model(value: Value, word: str) -> bool:
+    """True for an attribute that the program does not set itself, of what is no other layer."""
+    if isinstance(value, Member):
+        name = symbol_of(value.base) or ""
+        other = name.startswith("keras.layers.") and name not in {SYMBOL, *WRAPPERS}
+        return value.name == word and not other
+    return isinstance(value, Unknown) or (isinstance(value, Symbol) and canonical(value.name) is None)
 
 
-def _lists(file: File, followed: set[int]) -> Iterator[Stop]:
-    """Stop where a list of a model's variables is used for anything but to train them."""
-    for word in LISTS:
-        for read in _reads(file, word, followed):
-            if not _trains(file, read):
-                reason = "the list of a model's variables lacks the rows of its tables"
-                yield stop_at(file, read, "is used for more than training", reason, KEEP)
-
-
-def _counts(file: File, followed: set[int]) -> Iterator[Stop]:
-    """Doubt numbers of variables or parameters that are used: those of tables are not among them."""
-    counts = [one for one in file.tree.calls if _called(one) == "count_params" and file.names.of(one.func) is None]
-    found = [c for c in counts if isinstance(c.func, cst.Attribute) and not _is_other(file, c.func.value)]
-    for word in LISTS:
-        around = [file.tree.parent(file.tree.parent(read) or read) for read in _reads(file, word, followed)]
-        found += [one for one in around if isinstance(one, cst.Call) and m.matches(one.func, m.Name("len"))]
+def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Stop]:
+    """Stop where a list of a model's variables is used for anything but to train them; doubt numbers that are used."""
+    counts = [one for one in file.tree.calls if called(one) == "count_params" and file.names.of(one.func) is None]
+    found = [one for one in counts if not are_layers(file, one.func.value, {SYMBOL, *WRAPPERS})]  # type: ignore[attr-defined]
+    for read in (read for word in LISTS for read in _reads(file, word, followed)):
+        if not _trains(file, read):
+            reason = "the list of a model's variables lacks the rows of its tables"
+            yield stop_at(file, read, "is used for more than training", reason, KEEP)
+        around = file.tree.parent(file.tree.parent(read) or read)
+        found += [around] if isinstance(around, cst.Call) and builtin(file.tree, around.func) == "len" else []
     for call in found:
         if not prints(file, call) and not isinstance(file.tree.parent(call), cst.Expr):
             reason = "the rows of tables are not counted among the variables of a model"
@@ -120,99 +121,53 @@ def _counts(file: File, followed: set[int]) -> Iterator[Stop]:
             yield stop_at(file, call, "counts", reason, "convert with --assume if nobody needs them there", assumption)
 
 
-def _reads(file: File, word: str, followed: set[int]) -> Iterator[cst.Attribute]:
-    """Yield the reads of an attribute, but of layers that are followed and of what is provably no model."""
-    own = [self_class(file.tree, a) for a in file.tree.attributes.get(word, ()) if is_target(file.tree, a)]
-    defined = any(cls is not None for cls in own)
-    for read in file.tree.attributes.get(word, ()):
-        if is_target(file.tree, read) or id(read.value) in followed or file.names.of(read) is not None:
-            continue
-        if id(read) in followed and isinstance(read.value, cst.Name | cst.Attribute):
-            continue
-        if (defined and self_class(file.tree, read) is not None) or _is_other(file, read.value):
-            continue
-        yield read
+def _trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bool:
+    """True for a list of variables that goes into a gradient, an optimizer or `len`, by names and functions at most.
+
+    Of `pairs` of gradients and variables: that only go into `apply_gradients`.
+    """
+    flow, nodes = flow_of(file), [read]
+    for node in nodes:
+        around = file.tree.parent(node)
+        call = file.tree.parent(around) if isinstance(around, cst.Arg) and not around.star else None
+        nodes += [one for one in flow.carried(node) if one not in nodes]
+        if isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Add):
+            nodes += [around] if around not in nodes else []
+        elif isinstance(call, cst.Call) and pairs and builtin(file.tree, call.func) in {"list", "tuple"}:
+            nodes += [call] if call not in nodes else []
+        elif isinstance(call, cst.Call):
+            followed = flow.runs(call) and flow.hands_on(node)
+            if not (followed or (called(call) == "apply_gradients" if pairs else _is_taken(file, call, around))):
+                return False
+        elif not isinstance(around, cst.Expr) and not _is_named(around):
+            return False
+    return True
 
 
-def _is_other(file: File, node: cst.BaseExpression, models: Iterable[str] = (SYMBOL, *WRAPPERS)) -> bool:
-    """True for a layer of Keras that has no other layer in it, `models` aside."""
-    value = resolve(file.tree, node)
-    name = file.names.of(value.func) if isinstance(value, cst.Call) else None
-    return name is not None and name.startswith("keras.layers.") and name not in models
+def _is_named(around: cst.CSTNode | None) -> bool:
+    """True for a statement that gives a value to plain names."""
+    targets = [one.target for one in around.targets] if isinstance(around, cst.Assign) else []
+    targets += [around.target] if isinstance(around, cst.AnnAssign) else []
+    return bool(targets) and all(isinstance(one, cst.Name) for one in targets)
 
 
-def _trains(file: File, node: cst.BaseExpression, depth: int = 4) -> bool:
-    """True for a list of variables that goes into a gradient, an optimizer or `len`, through plain names at most."""
-    around = file.tree.parent(node)
-    while isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Add):
-        node, around = around, file.tree.parent(around)
-    if isinstance(around, cst.Expr):
-        return True
-    if isinstance(around, cst.Arg):
-        return _taken(file, around)
-    target = _name_given(around) if depth else None
-    reads = _all_reads(file, target) if target is not None else []
-    return bool(reads) and all(_trains(file, read, depth - 1) for read in reads)
-
-
-def _taken(file: File, arg: cst.Arg) -> bool:
-    call = file.tree.parent(arg)
-    if not isinstance(call, cst.Call) or arg.star:
-        return False
-    second = len(call.args) > 1 and (call.args[1] is arg or arg.keyword is not None)
+def _is_taken(file: File, call: cst.Call, arg: cst.CSTNode | None) -> bool:
+    """True for an argument of what trains variables or counts them."""
+    second = len(call.args) > 1 and (call.args[1] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None))
     if isinstance(call.func, cst.Name):
         zipped = call.func.value == "zip" and len(call.args) == 2 and second
-        return call.func.value == "len" or (zipped and _applied(file, call))
-    return _called(call) in {"minimize", "build"} or (_called(call) == "gradient" and second)
+        return call.func.value == "len" or (zipped and _trains(file, call, pairs=True))
+    return called(call) in {"minimize", "build"} or (called(call) == "gradient" and second)
 
 
-def _applied(file: File, node: cst.BaseExpression, depth: int = 4) -> bool:
-    """True for pairs that only go into `apply_gradients`."""
-    around = file.tree.parent(node)
-    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    if isinstance(call, cst.Call):
-        if isinstance(call.func, cst.Name) and call.func.value in {"list", "tuple"}:
-            return _applied(file, call, depth)
-        return _called(call) == "apply_gradients"
-    target = _name_given(around) if depth else None
-    reads = _all_reads(file, target) if target is not None else []
-    return bool(reads) and all(_applied(file, read, depth - 1) for read in reads)
-
-
-def _name_given(around: cst.CSTNode | None) -> cst.Name | None:
-    """Return the plain name that a statement gives a value to."""
-    if isinstance(around, cst.Assign) and len(around.targets) == 1:
-        target = around.targets[0].target
-    elif isinstance(around, cst.AnnAssign):
-        target = around.target
-    else:
-        return None
-    return target if isinstance(target, cst.Name) else None
-
-
-def _all_reads(file: File, target: cst.Name) -> list[cst.Name]:
-    scope = scope_of_name(file.tree, target)
-    names = local_names(file.tree, target.value, scope) if scope is not None else []
-    return [name for name in names if not is_target(file.tree, name)]
-
-
-def _dense_gradients(file: File) -> Iterator[Stop]:
-    """Stop where each of some gradients is made dense: those of a table are only its rows."""
-    if not any(_called(call) == "gradient" for call in file.tree.calls):
-        return
-    for call, _ in file.calls("convert_to_tensor"):
-        value = call.args[0].value if call.args else None
-        if isinstance(value, cst.Name) and any(_is_turned(file, use) for use in file.tree.names[value.value]):
-            reason = "the gradient of a table is that of the rows of a batch"
-            yield stop_at(file, call, "may make gradients dense", reason, "leave it out", "it takes no gradients")
-
-
-def _is_turned(file: File, use: cst.Name) -> bool:
-    """True for the variable of a loop."""
-    around = file.tree.parent(use)
-    while isinstance(around, cst.Element | cst.Tuple):
-        around = file.tree.parent(around)
-    return isinstance(around, cst.For | cst.CompFor) and is_target(file.tree, use)
+def _is_gradient(file: File, value: Value) -> bool:
+    """True for each of some gradients, and for each of what is not known: those of a table are only its rows."""
+    if isinstance(value, Unknown):
+        return bool(flow_of(file).opened(value)) and any(called(call) == "gradient" for call in file.tree.calls)
+    entry = False
+    while isinstance(value, Member) and value.name == "[]":
+        entry, value = True, value.base
+    return entry and isinstance(value.node, cst.Call) and called(value.node) == "gradient"
 
 
 def check_places(file: File, layer: Layer) -> None:
@@ -220,12 +175,8 @@ def check_places(file: File, layer: Layer) -> None:
     for node in (layer.call, *layer.uses):
         around = next((a for a in file.tree.ancestors(node) if isinstance(a, cst.Call) and _wraps(file, a)), None)
         if around is not None:
-            layer.stop(
-                around,
-                "an `Embedding` in a wrapper stays dense",
-                "a table looked up there gets no gradients",
-                "look the rows up outside of the wrapper",
-            )
+            message, reason = "an `Embedding` in a wrapper stays dense", "a table looked up there gets no gradients"
+            layer.stop(around, message, reason, "look the rows up outside of the wrapper")
     for call in layer.calls:
         loop = next((a for a in file.tree.ancestors(call) if _is_graph_loop(file, a)), None)
         if loop is not None:
@@ -245,12 +196,10 @@ def _is_graph_loop(file: File, node: cst.CSTNode) -> bool:
         return function is not None and literal(node.test) is not True
     if not isinstance(node, cst.For):
         return False
-    value = resolve(file.tree, node.iter)
-    if isinstance(value, cst.Call):
-        name = file.names.of(value.func)
-        return name is not None and not name.startswith("data.")
+    if any(name is not None and not name.startswith("data.") for name in symbols_of(flow_of(file).values(node.iter))):
+        return True
     method = function is not None and function.name.value == "call"
-    return method and isinstance(value, cst.Name) and function is not None and value.value in _given(function)
+    return method and isinstance(node.iter, cst.Name) and function is not None and node.iter.value in _given(function)
 
 
 def _given(function: cst.FunctionDef) -> Iterable[str]:

@@ -230,6 +230,11 @@ KEPT = {
         "`tf.get_variable('v', [9, 8])` is looked up by a group",
         "by itself",
     ),
+    "one of two in a group": (
+        "tf.nn.group_embedding_lookup([item if flag else tf.get_variable('v', [9, 8])], [ids])",
+        "is looked up by a group",
+        "by itself",
+    ),
     "a group in a group": (
         "tf.nn.group_embedding_lookup([item], tf.nn.group_embedding_lookup([item], [ids]))",
         "a group lookup has another lookup or a table in it",

@@ -196,7 +196,9 @@ REFUSED = {
     "moving average": ("", COMPILED + "\nema.apply(m.trainable_variables)", "lacks the rows"),
     "float64": ("", COMPILED + "\ntf.keras.backend.set_floatx('float64')", "float32"),
     "matrix of any layer": ("", COMPILED + "\ny = m.layers[0].embeddings", "whole [rows, dim]"),
-    "own sum": ("", COMPILED + "\nw = m.weights\nw = w + n.weights\ng = tape.gradient(l, w)", "lacks the rows"),
+    "own sum": ("", COMPILED + "\nw = m.weights\nw = w + n.weights\nuse(w)", "lacks the rows"),
+    "a list that is returned": ("", COMPILED + "\ndef listed():\n    return m.weights", "lacks the rows"),
+    "a name for its matrix": ("", COMPILED + "\nf = e\ny = tf.matmul(x, f.embeddings, transpose_b=True)", "reads an"),
     "wrapper": ("", COMPILED + "\nh = tf.keras.layers.TimeDistributed(e)(x)", "wrapper"),
     "h5 of a folder": ("", COMPILED + "\nm.save(os.path.join(d, 'a.h5'))", ".h5"),
     "h5 by a name in a folder": ("", COMPILED + "\nn = 'a.h5'\nm.save(os.path.join(d, n))", ".h5"),
@@ -224,6 +226,10 @@ MOVES = {
     "minimize": "tf.keras.optimizers.SGD(0.1).minimize(loss, m.trainable_variables)",
     "two models": (
         "v = m.trainable_weights + n.trainable_weights\ng = tape.gradient(loss, v)\no.apply_gradients(zip(g, v))"
+    ),
+    "own sum": "w = m.weights\nw = w + n.weights\ng = tape.gradient(l, w)",
+    "a list that a function takes": (
+        "def train(w):\n    o.apply_gradients(zip(tape.gradient(l, w), w))\ntrain(m.trainable_variables)"
     ),
     "pairs": "pairs = list(zip(g, m.trainable_variables))\no.apply_gradients(pairs)",
     "count": "print(len(m.trainable_variables))",

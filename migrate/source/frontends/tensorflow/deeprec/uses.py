@@ -1,0 +1,157 @@
+"""What may be an EmbeddingVariable or hold one, and where code does something with it, as the value flow says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
+
+from migrate.source.edits import Edit
+from migrate.source.flow import Constant, Holder, Unknown, Value
+from migrate.source.frontends.tensorflow.deeprec.symbols import LOOKUP, VARIABLE
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.flows import flow_of, is_inherited, is_of_python, only_asks
+from migrate.source.frontends.tensorflow.objects import foreign_bases
+from migrate.source.frontends.tensorflow.talk import is_shown
+
+#: Calls that take lists of variables.
+TAKES_VARIABLES = {"gradients", "train.Saver"}
+TRAINING = {"minimize", "compute_gradients"}
+
+
+class Uses:
+    """The uses of variables; `parts` are the calls that make them."""
+
+    def __init__(self, draft: Draft, parts: Mapping[Value, Part]) -> None:
+        """Ask what holds them: lists, and objects, of which other code is not taken to use all that is in them."""
+        self.draft, self.parts, self.flow = draft, parts, flow_of(draft.file)
+        held = {holder: part for value, part in parts.items() for holder in self.flow.holders(value)}
+        self.lists = {one: part for one, part in held.items() if one.kind not in {"object", "module"}}
+        self.objects = held.keys() - self.lists.keys()
+        self._given: set[cst.CSTNode] = set()  #: expressions to which `.variable` is added
+
+    def found(self) -> Iterator[tuple[cst.CSTNode, Part]]:
+        """Yield what does something with a variable, or gives other code a list of them; last what cannot be seen."""
+        found: dict[cst.CSTNode, Part] = {}
+        for value, part in (*self.parts.items(), *self.lists.items()):
+            places = self.flow.escapes(value) if value in self.lists else self.flow.uses(value)
+            for node in (*places, *(self.flow.opened(value) if value in self.parts else ())):
+                found |= {node: part} if node not in found and self.flow.values(node) else {}  # type: ignore[arg-type]
+        yield from sorted(found.items(), key=lambda pair: self.draft.tree.span(pair[0]))
+        for value, part in self.parts.items():
+            for site in self.flow.escapes(value):
+                inside = [arg.value for arg in site.args] if isinstance(site, cst.Call) else []
+                if not found.keys() & {site, *inside} and not self._gets_object(site):
+                    yield site, part
+
+    def doubt_bases(self) -> None:
+        """Doubt that the bases of an object that has a variable, which are not in this file, leave it alone."""
+        names = {name for value in self.parts for name in self.flow.attributes(value)}
+        classes = {one.cls.node: None for one in self.objects if isinstance(one, Holder) and one.cls is not None}
+        for cls in classes:
+            assert isinstance(cls, cst.ClassDef)
+            for base in foreign_bases(self.draft.file, cls):
+                text, used = self.draft.tree.source(base), f"`self.{min(names, default='__dict__')}`"
+                message = f"class `{cls.name.value}` inherits from `{text}`, which is not in this file"
+                action = "read the base class; if it does not use the table, convert with --assume"
+                told = f"`{text}` does not use {used}"
+                self.draft.stop(base, VARIABLE, message, f"`{text}` may use {used}", action, told)
+
+    def is_kept(self, use: cst.CSTNode) -> bool:
+        """True where a variable becomes an attribute or an entry of an object that may inherit one of that name."""
+        around = self.draft.tree.parent(use)
+        targets = [one.target for one in around.targets] if isinstance(around, cst.Assign) else []
+        owners = [one.value for one in targets if isinstance(one, cst.Attribute | cst.Subscript)]
+        values = [value for one in owners for value in self.flow.values(one)]
+        return bool(values) and all(isinstance(one, Holder) or is_inherited(one) for one in values)
+
+    def part(self, node: cst.BaseExpression) -> Part | None:
+        """Return the variable that an expression may be, the first of several."""
+        return next((self.parts[one] for one in self.flow.values(node) if one in self.parts), None)
+
+    def is_table(self, node: cst.BaseExpression) -> bool:
+        """True for an expression that is an EmbeddingVariable and nothing else."""
+        return self.part(node) is not None and not self._others(node)
+
+    def is_one(self, node: cst.BaseExpression) -> bool:
+        """Return the same of an expression that may be one; where it may be something else, that is a stop."""
+        tree, others = self.draft.tree, self._others(node)
+        for made in (one.node for one in others[:1]):
+            reason = "which value it has here depends on the order of execution"
+            if isinstance(made, cst.BaseExpression) and not isinstance(others[0], Unknown):
+                reason = f"it may be `{' '.join(tree.source(made).split())}` of line {tree.start(made).line} as well"
+            message = f"`{tree.source(node)}` may be an EmbeddingVariable or something else"
+            self.draft.stop(node, LOOKUP, message, reason, "give the other value a name and lookups of its own")
+        return not others
+
+    def _others(self, node: cst.BaseExpression) -> list[Value]:
+        """Return what else an expression may be: numbers, and what code with an object may put there, left out."""
+        found = [one for one in self.flow.values(node) if one not in self.parts and not is_inherited(one)]
+        kept = [one for one in found if not (isinstance(one, Unknown) and self._gets_object(one.node))]
+        return [one for one in kept if not isinstance(one, Constant)]
+
+    def _gets_object(self, site: cst.CSTNode | None) -> bool:
+        """True for a call of other code that gets an object which has a variable, and no variable by itself."""
+        if not isinstance(site, cst.Call) or any(is_of_python(one) for one in self.flow.values(site.func)):
+            return False  # what it may do with one is known
+        given = [arg.value for arg in site.args]
+        given += [site.func.value] if isinstance(site.func, cst.Attribute) else []
+        values = {getattr(one, "receiver", one) for node in given for one in self.flow.values(node)}
+        return bool(values & self.objects) and not values & {*self.lists, *self.parts}
+
+    def train(self, node: cst.BaseExpression, part: Part) -> None:
+        """Give a step the variables of tables, alone or in a list that nothing else reads."""
+        lists = [one for one in self.flow.values(node) if one in self.lists]
+        entries = [node] if self.part(node) is not None else []
+        for one in lists:
+            shown = self._entries(one)
+            inner = [value for entry in shown for value in self.flow.values(entry)]
+            lists += [value for value in inner if value in self.lists and value not in lists]
+            entries += [entry for entry in shown if self.part(entry) is not None]
+            places = (*self.flow.uses(one), *self.flow.opened(one))
+            if not shown or not all(self._only_trains(place) for place in places):
+                reason = "a step is given the variable of a table, and what else reads the list the table itself"
+                message, action = f"`{part.label}` is in a list that a step trains", "list what is trained in another"
+                self.draft.stop(node, LOOKUP, message, reason, action)
+                return
+        for entry in entries:
+            if entry not in self._given and self.is_one(entry):
+                self._given.add(entry)
+                end = self.draft.tree.outer_span(entry)[1]
+                self.draft.edits.append(Edit(end, end, ".variable"))
+
+    def _entries(self, listed: Value) -> list[cst.BaseExpression]:
+        """Return what is put into a list where it is written, by `append`, or by `+` from other lists."""
+        made, calls = listed.node, self.draft.tree.calls
+        shown = [one.value for one in made.elements] if isinstance(made, cst.List | cst.Tuple) else []
+        shown += [made.left, made.right] if isinstance(made, cst.BinaryOperation) else []
+        return shown + [
+            call.args[0].value
+            for call in calls
+            if _is_append(call.func) and listed in self.flow.values(call.func.value) and len(call.args) == 1  # type: ignore[attr-defined]
+        ]
+
+    def _only_trains(self, place: cst.CSTNode) -> bool:
+        """True where a list is filled, put together with another, or given to what takes variables."""
+        around = self.draft.tree.parent(place)
+        if isinstance(around, cst.BinaryOperation):
+            return isinstance(around.operator, cst.Add)
+        call = self.draft.tree.parent(around) if isinstance(around, cst.Arg) else None
+        taken = isinstance(call, cst.Call) and takes_variables(self.draft, call)
+        return taken or _is_append(around) or is_silent(self.draft, place)
+
+
+def _is_append(node: cst.CSTNode | None) -> bool:
+    return isinstance(node, cst.Attribute) and node.attr.value == "append"
+
+
+def is_silent(draft: Draft, use: cst.CSTNode) -> bool:
+    """True where it is only asked whether a value is there, or where its text is shown."""
+    return isinstance(use, cst.BaseExpression) and bool(only_asks(draft.file, use) or is_shown(draft.file, use))
+
+
+def takes_variables(draft: Draft, call: cst.Call) -> bool:
+    """True for a training step and what else takes lists of variables."""
+    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    name = draft.file.names.of(call.func) or ""
+    return name in TAKES_VARIABLES or (method in TRAINING and (not name or name.startswith("train.")))
