@@ -112,6 +112,10 @@ class ValueFlow:
         given = [node for node in self._by_value.get(value, ()) if node in self._program.given]
         return [*given, *self._program.escaped.get(value, ())]
 
+    def may_be_changed_unseen(self, value: Value) -> bool:
+        """True when code that is not seen may change what `value` holds."""
+        return ("spoiled", value) in self._program.asked
+
     def opened(self, value: Value) -> list[cst.CSTNode]:
         """Return where the entries of `value` are taken: by loops, stars, unpacking and what reads them all."""
         found = [(variable.node or node) for variable, node in self._program.opened.items() if value in variable.values]
