@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
+from migrate.source.flow import Constant, Member, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
 from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import canonical
+from migrate.source.frontends.tensorflow.values import is_target
 
 
 def flow_of(file: File) -> ValueFlow:
@@ -51,6 +52,37 @@ def makers(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         made = isinstance(place, cst.BaseExpression) and file.tree.parent(place) is not None
         found[place if made else node] = None  # type: ignore[index]
     return list(found)
+
+
+def sources(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the expressions that give `node` all that it may be: calls, literals, operators, names from outside.
+
+    A parameter stands for what nobody knows to be given, `node` itself for an entry of what a loop goes over.
+    """
+    found = [source_of(file, value, node) for value in flow_of(file).values(node)]
+    return list(dict.fromkeys(found)) or [node]
+
+
+def source_of(file: File, value: Value, node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return the first expression on the way by which a value came to `node`."""
+    tree = file.tree
+    for place in flow_of(file).path(value, node):
+        around = tree.parent(place)
+        if not isinstance(place, cst.BaseExpression) or around is None:
+            continue
+        looped = isinstance(around, cst.For | cst.CompFor) and around.iter is place
+        if looped or isinstance(around, cst.StarredElement) or (isinstance(around, cst.Arg) and around.star):
+            return node
+        if isinstance(around, cst.Param) or not is_target(tree, place):
+            return place
+    return node
+
+
+def root_of(value: Value) -> Value:
+    """Return what outside code made something of, or from which it was read: a name from outside, or anything."""
+    while isinstance(value, Member | Result):
+        value = value.base if isinstance(value, Member) else value.callee
+    return value
 
 
 def symbol_of(value: Value) -> str | None:

@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.flow import Holder
+from migrate.source.flow import Holder, is_none
 from migrate.source.frontends.tensorflow.collected import collection
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.possible import bindings
 from migrate.source.frontends.tensorflow.scoped_lists import Scoped, scoped_list
 from migrate.source.frontends.tensorflow.trained import is_trained
 from migrate.source.frontends.tensorflow.training_facts import Listed
 from migrate.source.frontends.tensorflow.values import (
-    assigned_value,
+    binders,
     builtin,
     is_target,
     local_names,
@@ -165,13 +164,8 @@ def _is_changed_elsewhere(
 
 
 def _may_be_none(file: File, node: cst.BaseExpression) -> bool:
-    """True for a name that is bound to None as well, which stands for all variables."""
-    for target in bindings(file, node) if isinstance(node, cst.Name) else ():
-        around = file.tree.parent(target)
-        value = around.default if isinstance(around, cst.Param) else assigned_value(file.tree, target)
-        if isinstance(value, cst.Name) and value.value == "None":
-            return True
-    return False
+    """True for a list that may be None as well, which stands for all variables."""
+    return any(is_none(value) for value in flow_of(file).values(node))
 
 
 def _is_only_trained(file: File, node: cst.BaseExpression) -> bool:
@@ -202,8 +196,7 @@ def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExp
         return node
     if not isinstance(node, PLAIN) or isinstance(resolve(file.tree, node), LISTS):
         raise _NotSeen(node)
-    targets = bindings(file, node) if isinstance(node, cst.Name) else []
-    for target in targets:
+    for target in binders(file.tree, node):
         around = file.tree.parent(target)
         while isinstance(around, cst.Element | cst.Tuple | cst.List):
             around = file.tree.parent(around)

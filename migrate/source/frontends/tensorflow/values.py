@@ -47,6 +47,13 @@ def is_captured(tree: Tree, node: cst.CSTNode) -> bool:
     return isinstance(around, cst.MatchMapping) and around.rest is node
 
 
+def binders(tree: Tree, node: cst.CSTNode) -> list[cst.Name]:
+    """Return the places that bind the name at `node`; nothing for other expressions."""
+    scope = scope_of_name(tree, node) if isinstance(node, cst.Name) else None
+    found = local_names(tree, node.value, scope) if isinstance(node, cst.Name) and scope is not None else []
+    return [one for one in found if is_target(tree, one) and not only_declares(tree, one)]
+
+
 def captures(tree: Tree, name: str) -> bool:
     """True when a pattern of the file binds that name."""
     return any(is_captured(tree, one) for one in tree.names.get(name, ()))
