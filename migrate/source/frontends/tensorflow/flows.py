@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Member, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
-from migrate.source.frontends.tensorflow.args import literal
+from migrate.source.flow import Member, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import canonical
 from migrate.source.frontends.tensorflow.values import is_target
@@ -35,25 +35,6 @@ def known_values(file: File, node: cst.BaseExpression) -> list[Value]:
     return [value for value in found if not is_none(value)]
 
 
-def makers(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return the expressions that make all that `node` may be: calls, literals, names from outside.
-
-    Nothing when some of it is not known, `node` itself for what is none of these. Numbers only share a list with
-    what is asked for: where they are, the program fails.
-    """
-    flow = flow_of(file)
-    found: dict[cst.BaseExpression, None] = {}
-    for value in flow.values(node):
-        if isinstance(value, Unknown):
-            return []
-        if isinstance(value, Constant) and not isinstance(literal(value.node), str | None):
-            continue
-        place = flow.path(value, node)[0] if isinstance(value, Symbol) else value.node
-        made = isinstance(place, cst.BaseExpression) and file.tree.parent(place) is not None
-        found[place if made else node] = None  # type: ignore[index]
-    return list(found)
-
-
 def sources(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
     """Return the expressions that give `node` all that it may be: calls, literals, operators, names from outside.
 
@@ -64,18 +45,25 @@ def sources(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def source_of(file: File, value: Value, node: cst.BaseExpression) -> cst.BaseExpression:
-    """Return the first expression on the way by which a value came to `node`."""
+    """Return the expression that made a value, or the first on the way by which it came to `node`."""
     tree = file.tree
+    if not isinstance(value, Symbol | Member | Unknown) and _is_written(file, value.node):
+        return cast(cst.BaseExpression, value.node)
     for place in flow_of(file).path(value, node):
         around = tree.parent(place)
-        if not isinstance(place, cst.BaseExpression) or around is None:
+        if not _is_written(file, place):
             continue
         looped = isinstance(around, cst.For | cst.CompFor) and around.iter is place
         if looped or isinstance(around, cst.StarredElement) or (isinstance(around, cst.Arg) and around.star):
             return node
         if isinstance(around, cst.Param) or not is_target(tree, place):
-            return place
+            return cast(cst.BaseExpression, place)
     return node
+
+
+def _is_written(file: File, node: cst.CSTNode | None) -> bool:
+    """True for an expression of the source."""
+    return isinstance(node, cst.BaseExpression) and file.tree.parent(node) is not None
 
 
 def root_of(value: Value) -> Value:
