@@ -7,7 +7,7 @@ from typing import cast
 
 import libcst as cst
 
-from migrate.source.flow import Member, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
+from migrate.source.flow import Constant, Member, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import canonical
 from migrate.source.frontends.tensorflow.values import is_target
@@ -59,6 +59,26 @@ def source_of(file: File, value: Value, node: cst.BaseExpression) -> cst.BaseExp
         if isinstance(around, cst.Param) or not is_target(tree, place):
             return cast(cst.BaseExpression, place)
     return node
+
+
+def computed_from(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return what makes all that `node` may be, and the operands or arguments of what it makes itself."""
+    found: list[cst.BaseExpression] = []
+    for value in flow_of(file).values(node):
+        while isinstance(value, Member):
+            value = value.base  # an entry, an attribute or a method of it
+        if not isinstance(value, Constant) and _is_written(file, value.node):
+            made = cast(cst.BaseExpression, value.node)
+            found += [made] if made is not node else parts_of(made)
+    return found
+
+
+def parts_of(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """Return the expressions right below `node`: of a call its arguments."""
+    found: list[cst.BaseExpression] = []
+    for child in node.args if isinstance(node, cst.Call) else node.children:
+        found += [child] if isinstance(child, cst.BaseExpression) else parts_of(child)
+    return found
 
 
 def _is_written(file: File, node: cst.CSTNode | None) -> bool:
