@@ -7,7 +7,7 @@ from enum import Enum
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Member, Symbol, Unknown, Value
+from migrate.source.flow import Constant, Member, Result, Symbol, Unknown, Value, is_none
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.flows import flow_of, root_of, source_of
 from migrate.source.frontends.tensorflow.kinds import File
@@ -40,7 +40,9 @@ def evaluated(file: File, call: cst.Call) -> Text:
     if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
         return Text.COMPOSED
     given = call.args[0].value
-    kinds = {_kind(file, value, source_of(file, value, given)) for value in flow_of(file).values(given)}
+    kinds = {
+        _kind(file, value, source_of(file, value, given)) for value in flow_of(file).values(given) if not is_none(value)
+    }
     if Text.COMPOSED in kinds:
         return Text.COMPOSED
     return Text.GIVEN if Text.GIVEN in kinds else Text.PLAIN
@@ -70,8 +72,9 @@ def _is_given(file: File, value: Value, made: cst.BaseExpression) -> bool:
     """True for `args.x`, `params["x"]`, `conf.get("x")`, a parameter and the like."""
     if isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute) and made.func.attr.value in COMPOSE:
         return False
+    if isinstance(value, Member | Result) and isinstance(made, cst.Attribute):
+        return True
     origin = root_of(value)
     if isinstance(origin, Symbol):
-        of_object = isinstance(value, Member) and isinstance(made, cst.Attribute)
-        return of_object or origin.name in GIVEN or _is_setting(origin.name)
+        return origin.name in GIVEN or _is_setting(origin.name)
     return isinstance(origin, Unknown) and isinstance(made, PLACES)

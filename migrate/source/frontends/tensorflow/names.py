@@ -16,7 +16,10 @@ ROOTS = ("tensorflow", "tensorflow_core")
 #: Keras by itself, whose symbols are those of `tf.keras`.
 KERAS = ("keras",)
 #: Prefixes under which the v1 symbols are published; the first that matches is cut.
-PREFIXES = ("compat.v1.", "_api.v1.", "python.framework.ops.", "python.ops.array_ops.", "python.ops.variable_scope.")
+PREFIXES = (
+    "compat.v1.", "_api.v1.", "python.framework.ops.", "python.ops.array_ops.", "python.ops.init_ops.",
+    "python.ops.variable_scope.",
+)  # fmt: skip
 #: Other spellings of one symbol.
 ALIASES = {
     "python.ops.embedding_ops.embedding_lookup": "nn.embedding_lookup",
