@@ -67,7 +67,9 @@ def computed_from(file: File, node: cst.BaseExpression) -> list[cst.BaseExpressi
     for value in flow_of(file).values(node):
         while isinstance(value, Member):
             value = value.base  # an entry, an attribute or a method of it
-        if not isinstance(value, Constant) and _is_written(file, value.node):
+        if isinstance(value.node, cst.AugAssign):
+            found += [value.node.target, value.node.value]
+        elif not isinstance(value, Constant) and _is_written(file, value.node):
             made = cast(cst.BaseExpression, value.node)
             found += [made] if made is not node else parts_of(made)
     return found

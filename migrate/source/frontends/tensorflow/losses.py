@@ -36,7 +36,7 @@ CUTS = {
 #: Functions whose first argument alone lets gradients pass: the others are ids.
 READS = {"gather", "nn.embedding_lookup"}
 #: What computes from its operands, whatever they are.
-OPERATORS = cst.BinaryOperation | cst.UnaryOperation | cst.BooleanOperation | cst.Comparison
+OPERATORS = cst.AugAssign | cst.BinaryOperation | cst.UnaryOperation | cst.BooleanOperation | cst.Comparison
 #: Methods that give what the program is fed.
 INPUTS = {"get_next"}
 
