@@ -4,7 +4,7 @@
 constant keys apart, and finds who calls what on the way. Local names are told apart by the assignments that reach them.
 """
 
-from migrate.source.flow.constancy import as_written, is_unchanged, keeps_entries, stores
+from migrate.source.flow.constancy import as_written, is_unchanged, keeps_entries, only_reads_entries, stores
 from migrate.source.flow.effects import only_reads
 from migrate.source.flow.order import Order, frame_of, loops_around, outer_loop
 from migrate.source.flow.queries import ValueFlow
@@ -26,5 +26,5 @@ from migrate.source.flow.values import (
 __all__ = [
     "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result", "Symbol", "Unknown",
     "Value", "ValueFlow", "as_written", "frame_of", "is_none", "is_unchanged",
-    "keeps_entries", "loops_around", "only_reads", "outer_loop", "stores",
+    "keeps_entries", "loops_around", "only_reads", "only_reads_entries", "outer_loop", "stores",
 ]  # fmt: skip

@@ -17,14 +17,14 @@ def is_unchanged(flow: ValueFlow, value: Value) -> bool:
     """True when nothing puts anything into a container, or takes something out, once it is made."""
     if isinstance(value.node, cst.Tuple):
         return True
-    of_python = isinstance(value, Holder) and value.kind in {"list", "dict"}
     found = flow.mentions(value)
-    return not flow.may_be_changed_unseen(value) and all(_reads(flow, one, of_python) for one in found)
+    return not flow.may_be_changed_unseen(value) and all(only_reads_entries(flow, one) for one in found)
 
 
-def _reads(flow: ValueFlow, mention: cst.BaseExpression, of_python: bool) -> bool:
-    """True for a mention that does not change what it mentions; the attributes `of_python` are methods."""
+def only_reads_entries(flow: ValueFlow, mention: cst.BaseExpression) -> bool:
+    """True for a mention of a container that does not change it."""
     tree = flow.home(mention)
+    of_python = any(isinstance(one, Holder) and one.kind in {"list", "dict"} for one in flow.values(mention))
     around = tree.parent(mention)
     if isinstance(around, cst.Attribute) and around.value is mention:
         call = tree.parent(around)

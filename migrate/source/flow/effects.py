@@ -74,11 +74,15 @@ def _only_chooses(flow: ValueFlow, line: cst.CSTNode, depth: int, accepts: Accep
         return all(_only_chooses(flow, one, depth, accepts) for one in line.body)
     if isinstance(line, cst.If):
         blocks = [line.body, *([line.orelse] if line.orelse is not None else [])]
-        return only_reads(flow, line.test, depth, accepts) and all(_only_chooses(flow, one, depth, accepts) for one in blocks)
+        return only_reads(flow, line.test, depth, accepts) and all(
+            _only_chooses(flow, one, depth, accepts) for one in blocks
+        )
     if isinstance(line, cst.Else):
         return _only_chooses(flow, line.body, depth, accepts)
     if isinstance(line, cst.Assign):
-        return only_reads(flow, line.value, depth, accepts) and all(isinstance(one.target, cst.Name) for one in line.targets)
+        return only_reads(flow, line.value, depth, accepts) and all(
+            isinstance(one.target, cst.Name) for one in line.targets
+        )
     if isinstance(line, cst.Return):
         return line.value is None or only_reads(flow, line.value, depth, accepts)
     return isinstance(line, cst.Pass) or (isinstance(line, cst.Expr) and isinstance(line.value, cst.SimpleString))
