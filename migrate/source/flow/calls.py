@@ -11,7 +11,7 @@ import libcst as cst
 from migrate.source.flow.attributes import OF_CLASS, STATIC, Attributes, decorators
 from migrate.source.flow.definitions import parameters_of
 from migrate.source.flow.graph import Variable
-from migrate.source.flow.program import Program
+from migrate.source.flow.program import REPLACED, Program
 from migrate.source.flow.values import (
     ANY,
     Bound,
@@ -515,13 +515,13 @@ class Calls:
         if not self._is_new("spoiled", value):
             return
         if isinstance(value, Holder):
-            unknown = self.program.unknown(site, "code that is not seen may put something else there")
+            unknown = self.program.unknown(site, REPLACED)
             self.graph.put(self.program.written(value, ANY), unknown)
             self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))
         elif isinstance(value, Bound):
             self.spoil(value.receiver, site)
         elif isinstance(value, Class):
-            unknown = self.program.unknown(site, "code that is not seen may put something else there")
+            unknown = self.program.unknown(site, REPLACED)
             self.graph.put(self.program.written(value, ANY), unknown)
         else:
             self.program.escaped.setdefault(value, []).append(site)

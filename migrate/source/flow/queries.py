@@ -152,6 +152,10 @@ class ValueFlow:
         """Return the file in which `node` stands."""
         return self._program.home(node)
 
+    def knows(self, node: cst.CSTNode) -> bool:
+        """True for a node of one of the files."""
+        return self._program.knows(node)
+
     def is_lazy(self, function: cst.FunctionDef | cst.Lambda) -> bool:
         """True for a generator, which runs later than it is called."""
         return function in self._program.generators
