@@ -53,8 +53,6 @@ def _may_be(values: list[Value], own: set[Value]) -> bool:
 
 def as_written(flow: ValueFlow, node: cst.BaseExpression) -> cst.List | cst.Tuple | None:
     """Return the list or tuple, written out, that an expression is, with the same entries; None for any other."""
-    if isinstance(node, cst.List | cst.Tuple):
-        return node
     values = flow.values(node)
     value = values[0] if len(values) == 1 else None
     if not isinstance(value, Holder) or not isinstance(value.node, cst.List | cst.Tuple) or value.part is not None:

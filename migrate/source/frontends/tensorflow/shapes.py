@@ -47,7 +47,7 @@ def _operand(node: cst.BaseExpression, text: str) -> str:
 
 def shape_of(file: File, node: cst.BaseExpression) -> Shape | int | None:
     """Return the shape that `node` is; its rank when that is not 1 or 2; None when it is not understood."""
-    listed = as_written(file.names.flow, node)
+    listed = node if isinstance(node, cst.List | cst.Tuple) else as_written(file.names.flow, node)
     if listed is None or not all(isinstance(e, cst.Element) for e in listed.elements):
         return None
     elements = [e.value for e in listed.elements]

@@ -10,6 +10,7 @@ from libcst.metadata import Assignment, Scope
 
 from migrate.source.flow import given, stores
 from migrate.source.frontends.tensorflow.analysed import analysed
+from migrate.source.joined import Joined
 from migrate.source.tree import Tree
 
 Target = cst.BaseExpression
@@ -136,7 +137,17 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
         return None
     if is_target(tree, node):
         return assigned_value(tree, node) if is_fixed(tree, node) else None
-    return given(analysed(tree), node)
+    return given(analysed(tree), node) if _is_assigned(tree, node) else None
+
+
+def _is_assigned(tree: Tree, node: cst.Name | cst.Attribute) -> bool:
+    """False where the file shows that nothing is assigned to it: most files are not analysed for parameters alone."""
+    if isinstance(tree, Joined):
+        return True
+    if isinstance(node, cst.Name):
+        return any(assigned_value(tree, one) is not None for one in binders(tree, node))
+    word = node.attr.value
+    return any(is_target(tree, one) for one in (*tree.attributes.get(word, ()), *tree.names.get(word, ())))
 
 
 def value_elsewhere(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
