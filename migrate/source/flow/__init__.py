@@ -6,7 +6,7 @@ constant keys apart, and finds who calls what on the way. Local names are told a
 
 from migrate.source.flow.constancy import as_written, is_unchanged, keeps_entries, only_reads_entries, stores
 from migrate.source.flow.effects import only_reads
-from migrate.source.flow.given import given
+from migrate.source.flow.given import given, is_from_unseen
 from migrate.source.flow.order import Order, frame_of, loops_around, outer_loop
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import (
@@ -26,6 +26,6 @@ from migrate.source.flow.values import (
 
 __all__ = [
     "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result", "Symbol", "Unknown",
-    "Value", "ValueFlow", "as_written", "frame_of", "given", "is_none", "is_unchanged",
+    "Value", "ValueFlow", "as_written", "frame_of", "given", "is_from_unseen", "is_none", "is_unchanged",
     "keeps_entries", "loops_around", "only_reads", "only_reads_entries", "outer_loop", "stores",
 ]  # fmt: skip

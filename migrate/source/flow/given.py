@@ -17,7 +17,7 @@ def given(flow: ValueFlow, node: cst.BaseExpression) -> cst.BaseExpression | Non
     Parameters, names of loops and what is unpacked are given no expression of their own. What code that is not seen
     may put there is left out: who asks has to judge such code for itself.
     """
-    found = {_given(flow, value, node) for value in flow.values(node) if not _is_from_unseen(value)}
+    found = {_given(flow, value, node) for value in flow.values(node) if not is_from_unseen(value)}
     return found.pop() if len(found) == 1 else None
 
 
@@ -36,7 +36,8 @@ def _given(flow: ValueFlow, value: Value, node: cst.BaseExpression) -> cst.BaseE
     return made if isinstance(made, cst.BaseExpression) and made is not node and flow.knows(made) else None
 
 
-def _is_from_unseen(value: Value) -> bool:
+def is_from_unseen(value: Value) -> bool:
+    """True for what code that is not seen may put in the place of what is."""
     return isinstance(value, Unknown) and value.reason in {RENAMED, REPLACED}
 
 

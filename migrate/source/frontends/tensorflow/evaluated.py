@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.flow import Constant, Member, Result, Symbol, Unknown, Value, is_none
 from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.flows import flow_of, root_of, source_of
+from migrate.source.frontends.tensorflow.flows import root_of, seen_values, source_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.values import SETTINGS
 
@@ -41,7 +41,7 @@ def evaluated(file: File, call: cst.Call) -> Text:
         return Text.COMPOSED
     given = call.args[0].value
     kinds = {
-        _kind(file, value, source_of(file, value, given)) for value in flow_of(file).values(given) if not is_none(value)
+        _kind(file, value, source_of(file, value, given)) for value in seen_values(file, given) if not is_none(value)
     }
     if Text.COMPOSED in kinds:
         return Text.COMPOSED

@@ -7,7 +7,18 @@ from typing import cast
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Member, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
+from migrate.source.flow import (
+    Constant,
+    Member,
+    Order,
+    Result,
+    Symbol,
+    Unknown,
+    Value,
+    ValueFlow,
+    is_from_unseen,
+    is_none,
+)
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import canonical
 from migrate.source.frontends.tensorflow.values import is_target
@@ -35,12 +46,18 @@ def known_values(file: File, node: cst.BaseExpression) -> list[Value]:
     return [value for value in found if not is_none(value)]
 
 
+def seen_values(file: File, node: cst.BaseExpression) -> list[Value]:
+    """Return all that an expression may be as far as the code at hand says; other code is judged elsewhere."""
+    values = flow_of(file).values(node)
+    return [value for value in values if not is_from_unseen(value)] or values
+
+
 def sources(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
     """Return the expressions that give `node` all that it may be: calls, literals, operators, names from outside.
 
     A parameter stands for what nobody knows to be given, `node` itself for an entry of what a loop goes over.
     """
-    found = [source_of(file, value, node) for value in flow_of(file).values(node)]
+    found = [source_of(file, value, node) for value in seen_values(file, node)]
     return list(dict.fromkeys(found)) or [node]
 
 

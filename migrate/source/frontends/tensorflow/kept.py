@@ -14,7 +14,7 @@ from migrate.source.flow import Constant, Symbol, Unknown, Value, only_reads, st
 from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.creation import IMPORT_ROWS, MATRIX, refuse
 from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop
-from migrate.source.frontends.tensorflow.flows import flow_of, root_of, source_of, symbol_of
+from migrate.source.frontends.tensorflow.flows import flow_of, root_of, seen_values, source_of, symbol_of
 from migrate.source.frontends.tensorflow.initializers import OLD_FAN
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
@@ -54,7 +54,7 @@ def initial_values(file: File, call: cst.Call, given: cst.BaseExpression) -> lis
     moved = not file.tree.contains(call, given) and not isinstance(given, cst.Name | cst.Attribute)
     if moved and not only_reads(flow_of(file), given, accepts=_makes_initializer):
         return [given]
-    found = [value for value in flow_of(file).values(given) if not _is_number(value)]
+    found = [value for value in seen_values(file, given) if not _is_number(value)]
     return list(dict.fromkeys(source_of(file, value, given) for value in found)) or [given]
 
 

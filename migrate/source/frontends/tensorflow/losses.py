@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.flow import Computed, Constant, Holder, Member, Result, Unknown, Value
 from migrate.source.frontends.tensorflow.callers import last_name
-from migrate.source.frontends.tensorflow.flows import computed_from, flow_of, symbol_of
+from migrate.source.frontends.tensorflow.flows import computed_from, seen_values, symbol_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.training_facts import Step, method_of
@@ -67,7 +67,7 @@ def _depends(file: File, loss: cst.BaseExpression, calls: set[int]) -> bool:
 
 def _is_open(file: File, node: cst.BaseExpression) -> bool:
     """True for what cannot be followed: it may be one of the calls."""
-    return any(_is_unknown(value) for value in flow_of(file).values(node))
+    return any(_is_unknown(value) for value in seen_values(file, node))
 
 
 def _is_unknown(value: Value) -> bool:

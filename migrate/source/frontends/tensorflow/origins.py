@@ -7,7 +7,7 @@ from functools import partial
 import libcst as cst
 
 from migrate.source.flow import Computed, Constant, Holder, Unknown, Value
-from migrate.source.frontends.tensorflow.flows import computed_from, flow_of, root_of, symbol_of
+from migrate.source.frontends.tensorflow.flows import computed_from, root_of, seen_values, symbol_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.losses import OPERATORS
 from migrate.source.frontends.tensorflow.reached import reached
@@ -25,7 +25,7 @@ def _told(file: File, node: cst.BaseExpression) -> set[str]:
     """Return the origins that an expression shows by itself."""
     if isinstance(node, cst.Call) and _end(file, node):
         return {_end(file, node)}
-    return {_of_value(file, root_of(value)) for value in flow_of(file).values(node)} - {""}
+    return {_of_value(file, root_of(value)) for value in seen_values(file, node)} - {""}
 
 
 def _end(file: File, call: cst.Call) -> str:
