@@ -19,7 +19,7 @@ from migrate.source.frontends.tensorflow.initializers import OLD_FAN
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
 from migrate.source.frontends.tensorflow.shapes import Shape
-from migrate.source.frontends.tensorflow.values import binders
+from migrate.source.frontends.tensorflow.values import binders, self_class
 
 SIMPLE = "use a constant, uniform, normal or variance scaling one"
 DRAWN_ALIKE = (
@@ -54,7 +54,9 @@ def initial_values(file: File, call: cst.Call, given: cst.BaseExpression) -> lis
     moved = not file.tree.contains(call, given) and not isinstance(given, cst.Name | cst.Attribute)
     if moved and not only_reads(flow_of(file), given, accepts=_makes_initializer):
         return [given]
-    found = [value for value in seen_values(file, given) if not _is_number(value)]
+    own = isinstance(given, cst.Attribute) and self_class(file.tree, given) is not None
+    values = seen_values(file, given) if own else flow_of(file).values(given)
+    found = [value for value in values if not _is_number(value)]
     return list(dict.fromkeys(source_of(file, value, given) for value in found)) or [given]
 
 
