@@ -4,7 +4,9 @@
 constant keys apart, and finds who calls what on the way. Local names are told apart by the assignments that reach them.
 """
 
+from migrate.source.flow.constancy import as_written, is_unchanged, keeps_entries, only_reads_entries, stores
 from migrate.source.flow.effects import only_reads
+from migrate.source.flow.given import given, is_from_unseen
 from migrate.source.flow.order import Order, frame_of, loops_around, outer_loop
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import (
@@ -25,5 +27,6 @@ from migrate.source.flow.values import (
 
 __all__ = [
     "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result", "Spoiled", "Symbol",
-    "Unknown", "Value", "ValueFlow", "frame_of", "is_none", "loops_around", "only_reads", "outer_loop",
+    "Unknown", "Value", "ValueFlow", "as_written", "frame_of", "given", "is_from_unseen", "is_none", "is_unchanged",
+    "keeps_entries", "loops_around", "only_reads", "only_reads_entries", "outer_loop", "stores",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from migrate.source.flow.attributes import OF_CLASS, STATIC, Attributes, decorat
 from migrate.source.flow.definitions import parameters_of
 from migrate.source.flow.flags import Way, constant_arguments, ways_out
 from migrate.source.flow.graph import Variable
-from migrate.source.flow.program import Program
+from migrate.source.flow.program import REPLACED, Program
 from migrate.source.flow.values import (
     ANY,
     Bound,
@@ -589,8 +589,7 @@ class Calls:
             self.program.escaped.setdefault(value, []).append(site)
 
     def _spoiled(self, site: cst.CSTNode) -> Value:
-        reason = "code that is not seen may put something else there"
-        return self.program.made(("spoiled", site), lambda: Spoiled(site, reason))
+        return self.program.made(("spoiled", site), lambda: Spoiled(site, REPLACED))
 
     # Entries
 

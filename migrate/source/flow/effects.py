@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import libcst as cst
 
 from migrate.source.flow.attributes import OF_CLASS, PROPERTY, STATIC, decorators
@@ -18,15 +20,19 @@ _OF_PARTS = (
 )  # fmt: skip
 
 
-def only_reads(flow: ValueFlow, node: cst.CSTNode, depth: int = 0) -> bool:
+#: Says of a function from outside whether it may be called.
+Accepts = Callable[[Value], bool]
+
+
+def only_reads(flow: ValueFlow, node: cst.CSTNode, depth: int = 0, accepts: Accepts = is_none) -> bool:
     """True when evaluating an expression changes nothing: the functions that it runs only choose and return."""
     if isinstance(node, cst.Name | cst.BaseNumber | cst.SimpleString):
         return True
-    if depth > _DEEPEST or not all(_only_returns(flow, one, depth) for one in flow.run_by(node)):
+    if depth > _DEEPEST or not all(_only_returns(flow, one, depth, accepts) for one in flow.run_by(node)):
         return False
     if isinstance(node, cst.Call):
         parts: list[cst.CSTNode] = [arg.value for arg in node.args]
-        if not all(_is_read(one) for one in flow.values(node.func)):
+        if not all(accepts(one) or _is_read(one) for one in flow.values(node.func)):
             return False
         parts.append(node.func)
     elif isinstance(node, cst.Subscript):
@@ -39,7 +45,7 @@ def only_reads(flow: ValueFlow, node: cst.CSTNode, depth: int = 0) -> bool:
         parts = [one for one in node.children if isinstance(one, (cst.BaseExpression, *_OF_PARTS))]
     else:
         return False
-    return all(only_reads(flow, one, depth) for one in parts)
+    return all(only_reads(flow, one, depth, accepts) for one in parts)
 
 
 def _is_read(callee: Value) -> bool:
@@ -54,25 +60,29 @@ def _fills_itself(value: Value) -> bool:
     return isinstance(value.node, cst.Call) and literal_name(value.node.func) == "defaultdict"
 
 
-def _only_returns(flow: ValueFlow, function: cst.CSTNode, depth: int) -> bool:
+def _only_returns(flow: ValueFlow, function: cst.CSTNode, depth: int, accepts: Accepts) -> bool:
     if isinstance(function, cst.Lambda):
-        return only_reads(flow, function.body, depth + 1)
+        return only_reads(flow, function.body, depth + 1, accepts)
     if not isinstance(function, cst.FunctionDef) or not set(decorators(function)) <= STATIC | OF_CLASS | PROPERTY:
         return False
-    return all(_only_chooses(flow, one, depth + 1) for one in function.body.body)
+    return all(_only_chooses(flow, one, depth + 1, accepts) for one in function.body.body)
 
 
-def _only_chooses(flow: ValueFlow, line: cst.CSTNode, depth: int) -> bool:
+def _only_chooses(flow: ValueFlow, line: cst.CSTNode, depth: int, accepts: Accepts) -> bool:
     """True for conditions, assignments to names and returns."""
     if isinstance(line, cst.SimpleStatementLine | cst.IndentedBlock | cst.SimpleStatementSuite):
-        return all(_only_chooses(flow, one, depth) for one in line.body)
+        return all(_only_chooses(flow, one, depth, accepts) for one in line.body)
     if isinstance(line, cst.If):
         blocks = [line.body, *([line.orelse] if line.orelse is not None else [])]
-        return only_reads(flow, line.test, depth) and all(_only_chooses(flow, one, depth) for one in blocks)
+        return only_reads(flow, line.test, depth, accepts) and all(
+            _only_chooses(flow, one, depth, accepts) for one in blocks
+        )
     if isinstance(line, cst.Else):
-        return _only_chooses(flow, line.body, depth)
+        return _only_chooses(flow, line.body, depth, accepts)
     if isinstance(line, cst.Assign):
-        return only_reads(flow, line.value, depth) and all(isinstance(one.target, cst.Name) for one in line.targets)
+        return only_reads(flow, line.value, depth, accepts) and all(
+            isinstance(one.target, cst.Name) for one in line.targets
+        )
     if isinstance(line, cst.Return):
-        return line.value is None or only_reads(flow, line.value, depth)
+        return line.value is None or only_reads(flow, line.value, depth, accepts)
     return isinstance(line, cst.Pass) or (isinstance(line, cst.Expr) and isinstance(line.value, cst.SimpleString))

@@ -34,6 +34,9 @@ from migrate.source.flow.values import (
 )
 from migrate.source.tree import Tree
 
+#: What may be anything because code that is not seen may reach it.
+RENAMED = "code that is not seen may change the names of this file"
+REPLACED = "code that is not seen may put something else there"
 #: So many assignments of a name are told apart where it is used.
 _TOLD_APART = 64
 #: Gives the file and the name there that a qualified name means in a file; None for a name from outside.
@@ -82,8 +85,7 @@ class Program:
         for tree in trees:
             for scope in scopes[id(tree.module)]:
                 for name in {one.name for one in scope.assignments}:
-                    reason = "code that is not seen may change the names of this file"
-                    self.graph.put(self.name(scope, name), self.unknown(None, reason))
+                    self.graph.put(self.name(scope, name), self.unknown(None, RENAMED))
         self.deleted = set(self._deleted())  #: attributes that are deleted somewhere; ANY when any may be
 
     def _deleted(self) -> Iterable[object]:

@@ -118,6 +118,10 @@ class ValueFlow:
         given = [node for node in self._by_value.get(value, ()) if node in self._program.given]
         return [*given, *self._program.escaped.get(value, ())]
 
+    def may_be_changed_unseen(self, value: Value) -> bool:
+        """True when code that is not seen may change what `value` holds."""
+        return ("spoiled", value) in self._program.asked
+
     def opened(self, value: Value) -> list[cst.CSTNode]:
         """Return where the entries of `value` are taken: by loops, stars, unpacking and what reads them all."""
         found = [(variable.node or node) for variable, node in self._program.opened.items() if value in variable.values]
@@ -153,6 +157,10 @@ class ValueFlow:
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file in which `node` stands."""
         return self._program.home(node)
+
+    def knows(self, node: cst.CSTNode) -> bool:
+        """True for a node of one of the files."""
+        return self._program.knows(node)
 
     def is_lazy(self, function: cst.FunctionDef | cst.Lambda) -> bool:
         """True for a generator, which runs later than it is called."""

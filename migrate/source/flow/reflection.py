@@ -50,7 +50,7 @@ def _may_change(tree: Tree, node: cst.CSTNode) -> bool:
         return False  # `vars(x)`
     around = tree.parent(call)
     if isinstance(around, cst.Subscript):
-        return _is_target(tree, around)
+        return is_target(tree, around)
     if isinstance(around, cst.Attribute):
         return around.attr.value not in _LOOKS
     return not isinstance(around, cst.ComparisonTarget)
@@ -65,7 +65,7 @@ def _set_in(tree: Tree) -> Iterator[str]:
     for name, nodes in tree.attributes.items():
         for node in nodes:
             own = isinstance(node.value, cst.Name) and node.value.value in {"self", "cls"}
-            if not own and _is_target(tree, node):
+            if not own and is_target(tree, node):
                 yield name
                 break
     for call in tree.calls:
@@ -75,7 +75,7 @@ def _set_in(tree: Tree) -> Iterator[str]:
                 yield str(text.evaluated_value)
 
 
-def _is_target(tree: Tree, node: cst.CSTNode) -> bool:
+def is_target(tree: Tree, node: cst.CSTNode) -> bool:
     """True where something is assigned to an attribute or an entry, or where it is deleted."""
     around = tree.parent(node)
     while isinstance(around, cst.Element | cst.StarredElement | cst.Tuple | cst.List):

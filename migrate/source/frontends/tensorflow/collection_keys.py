@@ -8,10 +8,9 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.frontends.tensorflow.args import literal, string
-from migrate.source.frontends.tensorflow.called import argument_of, calls_of, parameters
 from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.flows import sources
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.possible import possible
 
 RULE = "tf-variable-collection"
 READS = {"get_collection", "get_collection_ref"}
@@ -21,7 +20,6 @@ VARIABLES = {
     "GLOBAL_VARIABLES": "variables",
     "MODEL_VARIABLES": "model_variables",
 }
-DEPTH = 4
 
 
 def collection_reads(file: File) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
@@ -35,7 +33,7 @@ def collection_reads(file: File) -> Iterator[tuple[cst.Call, cst.BaseExpression]
 
 def is_key(file: File, node: cst.BaseExpression, key: str) -> bool:
     """True when `node` may be the key of that name of `GraphKeys`, also of something that is not known."""
-    return any(_spells(file, one, key) for one in keys(file, node))
+    return any(_spells(file, one, key) for one in sources(file, node))
 
 
 def _spells(file: File, node: cst.BaseExpression, key: str) -> bool:
@@ -45,31 +43,10 @@ def _spells(file: File, node: cst.BaseExpression, key: str) -> bool:
     return known in {f"GraphKeys.{key}", key.lower(), VARIABLES.get(key, key.lower())}
 
 
-def keys(file: File, node: cst.BaseExpression, depth: int = DEPTH) -> list[cst.BaseExpression]:
-    """Return what a key may be, parameters followed to all callers; the key itself where these are not seen."""
-    found: list[cst.BaseExpression] = []
-    for one in possible(file, node):
-        param = file.tree.parent(one)
-        given = _given(file, param) if isinstance(param, cst.Param) and depth else None
-        found += [one] if given is None else [key for value in given for key in keys(file, value, depth - 1)]
-    return found
-
-
-def _given(file: File, param: cst.Param) -> list[cst.BaseExpression] | None:
-    """Return what callers give a parameter; None when they are not all seen."""
-    function = file.tree.enclosing(param, cst.FunctionDef)
-    calls = calls_of(file, function) if function is not None else None
-    if function is None or not calls:
-        return None
-    known = [*parameters(file, function), *function.params.kwonly_params]
-    values = [argument_of(known, call, param.name.value) or param.default for call in calls]
-    return None if any(value is None for value in values) else [value for value in values if value is not None]
-
-
 def unknown_keys(file: File) -> Iterator[Stop]:
     """Yield a doubt for each read of a collection whose key is computed: it may be one of the variables."""
     for call, key in collection_reads(file):
-        if not any(_is_unknown(file, one) for one in keys(file, key)):
+        if not any(_is_unknown(file, one) for one in sources(file, key)):
             continue
         text = " ".join(file.tree.source(call).split())[:80]
         reason = "its key is computed: a table is not in a collection of variables, or without its rows"

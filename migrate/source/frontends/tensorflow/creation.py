@@ -8,7 +8,7 @@ from migrate.source.frontends.tensorflow.args import bind, dropped, is_none, lit
 from migrate.source.frontends.tensorflow.facts import Creation, Stop
 from migrate.source.frontends.tensorflow.initializers import OPS
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.shapes import Shape, is_repeatable, shape_of
+from migrate.source.frontends.tensorflow.shapes import Shape, repeatable, shape_of
 from migrate.source.frontends.tensorflow.values import resolve
 
 #: Options that change what the variable is; a table has no counterpart.
@@ -53,23 +53,24 @@ def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) ->
 
 def read_shape(creation: Creation, file: File, node: cst.BaseExpression | None) -> Shape | None:
     """Read the shape into `creation`; refuses and returns None when it is not `[rows, dim]` or `[rows]`."""
-    shape = shape_of(file.tree, node) if node is not None else None
+    shape = shape_of(file, node) if node is not None else None
     if not isinstance(shape, Shape):
         known = f"its rank is {shape}" if shape is not None else "its shape cannot be read"
         where = node if node is not None else creation.call
         refuse(creation, where, known, "a table needs a shape written as [rows, dim]")
         return None
-    return _taken(creation, shape)
+    return _taken(creation, file, shape)
 
 
 def read_sizes(creation: Creation, file: File, rows: cst.BaseExpression, dim: cst.BaseExpression) -> Shape | None:
     """Read rows and width that are given apart; refuses and returns None where they cannot be written twice."""
-    return _taken(creation, Shape(rows, dim, file.tree.source(rows), file.tree.source(dim)))
+    return _taken(creation, file, Shape(rows, dim, file.tree.source(rows), file.tree.source(dim)))
 
 
-def _taken(creation: Creation, shape: Shape) -> Shape | None:
-    if not (is_repeatable(shape.rows) and is_repeatable(shape.columns)):
-        refuse(creation, shape.rows, "its shape calls a function", "assign the sizes to names first")
+def _taken(creation: Creation, file: File, given: Shape) -> Shape | None:
+    shape = repeatable(file, given)
+    if shape is None:
+        refuse(creation, given.rows, "its shape calls a function", "assign the sizes to names first")
         return None
     creation.rows, creation.dim = shape.rows, shape.columns
     creation.rank = 1 if shape.columns is None else 2
@@ -82,7 +83,7 @@ def read_initial_op(creation: Creation, file: File, node: cst.BaseExpression) ->
     value = resolve(file.tree, node)
     shape_node = _shape_argument(file, value) if isinstance(value, cst.Call) else None
     drawn = isinstance(value, cst.Call) and file.names.of(value.func) in OPS
-    sized = shape_node is not None and (drawn or isinstance(shape_of(file.tree, shape_node), Shape))
+    sized = shape_node is not None and (drawn or isinstance(shape_of(file, shape_node), Shape))
     if not sized or value is not node:
         refuse(creation, node, "its initial values are not understood" if drawn else MATRIX, IMPORT_ROWS)
         return

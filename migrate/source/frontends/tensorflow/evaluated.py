@@ -7,9 +7,10 @@ from enum import Enum
 
 import libcst as cst
 
+from migrate.source.flow import Constant, Member, Result, Symbol, Unknown, Value, is_none
 from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.flows import root_of, seen_values, source_of
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.possible import is_unseen, possible
 from migrate.source.frontends.tensorflow.values import SETTINGS
 
 #: What a text may hold that computes with plain values only.
@@ -21,6 +22,9 @@ PLAIN = (
 COMPOSE = {"format", "format_map", "join", "replace", "read", "readline"}
 #: Where a text comes from that the user of the program writes.
 GIVEN = {"os.environ", "os.getenv", "os.environ.get", "sys.argv"}
+
+#: What reads a value that is there, and computes none.
+PLACES = cst.Name | cst.Attribute | cst.Subscript | cst.Call
 
 
 class Text(Enum):
@@ -35,17 +39,20 @@ def evaluated(file: File, call: cst.Call) -> Text:
     """Return what `call`, an `eval`, evaluates."""
     if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
         return Text.COMPOSED
-    kinds = {_kind(file, value) for value in possible(file, call.args[0].value)}
+    given = call.args[0].value
+    kinds = {
+        _kind(file, value, source_of(file, value, given)) for value in seen_values(file, given) if not is_none(value)
+    }
     if Text.COMPOSED in kinds:
         return Text.COMPOSED
     return Text.GIVEN if Text.GIVEN in kinds else Text.PLAIN
 
 
-def _kind(file: File, value: cst.BaseExpression) -> Text:
-    text = string(value)
+def _kind(file: File, value: Value, made: cst.BaseExpression) -> Text:
+    text = string(value.node) if isinstance(value, Constant) else None
     if text is not None:
         return Text.PLAIN if _is_plain(text) else Text.COMPOSED
-    return Text.GIVEN if _is_given(file, value) else Text.COMPOSED
+    return Text.GIVEN if _is_given(file, value, made) else Text.COMPOSED
 
 
 def _is_plain(text: str) -> bool:
@@ -61,15 +68,13 @@ def _is_setting(name: str) -> bool:
     return any(SETTINGS.fullmatch(part) for part in name.split(".")[:-1])
 
 
-def _is_given(file: File, value: cst.BaseExpression) -> bool:
+def _is_given(file: File, value: Value, made: cst.BaseExpression) -> bool:
     """True for `args.x`, `params["x"]`, `conf.get("x")`, a parameter and the like."""
-    if isinstance(value, cst.Subscript):
-        return _is_given(file, value.value) or any(
-            isinstance(one, cst.Name) and is_unseen(file, one) for one in possible(file, value.value)
-        )
-    imported, shadowed = file.tree.imported_names(value.func if isinstance(value, cst.Call) else value)
-    if imported and not shadowed:
-        return all(name in GIVEN or _is_setting(name) for name in imported)
-    if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value in COMPOSE:
+    if isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute) and made.func.attr.value in COMPOSE:
         return False
-    return is_unseen(file, value)
+    if isinstance(value, Member | Result) and isinstance(made, cst.Attribute):
+        return True
+    origin = root_of(value)
+    if isinstance(origin, Symbol):
+        return origin.name in GIVEN or _is_setting(origin.name)
+    return isinstance(origin, Unknown) and isinstance(made, PLACES)

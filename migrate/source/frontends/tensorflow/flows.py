@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import cast
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Member, Order, Result, Symbol, Unknown, Value, ValueFlow, is_none
-from migrate.source.frontends.tensorflow.args import literal
+from migrate.source.flow import (
+    Constant,
+    Member,
+    Order,
+    Result,
+    Symbol,
+    Unknown,
+    Value,
+    ValueFlow,
+    is_from_unseen,
+    is_none,
+)
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import canonical
+from migrate.source.frontends.tensorflow.values import is_target
 
 
 def flow_of(file: File) -> ValueFlow:
@@ -35,23 +47,76 @@ def known_values(file: File, node: cst.BaseExpression) -> list[Value]:
     return [value for value in found if not is_none(value)]
 
 
-def makers(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return the expressions that make all that `node` may be: calls, literals, names from outside.
+def seen_values(file: File, node: cst.BaseExpression) -> list[Value]:
+    """Return all that an expression may be as far as the code at hand says; other code is judged elsewhere."""
+    values = flow_of(file).values(node)
+    return [value for value in values if not is_from_unseen(value)] or values
 
-    Nothing when some of it is not known, `node` itself for what is none of these. Numbers only share a list with
-    what is asked for: where they are, the program fails.
+
+def sources(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the expressions that give `node` all that it may be: calls, literals, operators, names from outside.
+
+    A parameter stands for what nobody knows to be given, `node` itself for an entry of what a loop goes over.
     """
-    flow = flow_of(file)
-    found: dict[cst.BaseExpression, None] = {}
-    for value in flow.values(node):
-        if isinstance(value, Unknown):
-            return []
-        if isinstance(value, Constant) and not isinstance(literal(value.node), str | None):
+    found = [source_of(file, value, node) for value in seen_values(file, node)]
+    return list(dict.fromkeys(found)) or [node]
+
+
+def makers(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the expressions that give `node` all that it may be; nothing when some of it is not known."""
+    known = not any(isinstance(value, Unknown) for value in flow_of(file).values(node))
+    return sources(file, node) if known else []
+
+
+def source_of(file: File, value: Value, node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return the expression that made a value, or the first on the way by which it came to `node`."""
+    tree = file.tree
+    if not isinstance(value, Symbol | Member | Unknown) and _is_written(file, value.node):
+        return cast(cst.BaseExpression, value.node)
+    for place in flow_of(file).path(value, node):
+        around = tree.parent(place)
+        if not _is_written(file, place):
             continue
-        place = flow.path(value, node)[0] if isinstance(value, Symbol) else value.node
-        made = isinstance(place, cst.BaseExpression) and file.tree.parent(place) is not None
-        found[place if made else node] = None  # type: ignore[index]
-    return list(found)
+        looped = isinstance(around, cst.For | cst.CompFor) and around.iter is place
+        if looped or isinstance(around, cst.StarredElement) or (isinstance(around, cst.Arg) and around.star):
+            return node
+        if isinstance(around, cst.Param) or not is_target(tree, place):
+            return cast(cst.BaseExpression, place)
+    return node
+
+
+def computed_from(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return what makes all that `node` may be, and the operands or arguments of what it makes itself."""
+    found: list[cst.BaseExpression] = []
+    for value in flow_of(file).values(node):
+        while isinstance(value, Member):
+            value = value.base  # an entry, an attribute or a method of it
+        if isinstance(value.node, cst.AugAssign):
+            found += [value.node.target, value.node.value]
+        elif not isinstance(value, Constant) and _is_written(file, value.node):
+            made = cast(cst.BaseExpression, value.node)
+            found += [made] if made is not node else parts_of(made)
+    return found
+
+
+def parts_of(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """Return the expressions right below `node`: of a call its arguments."""
+    found: list[cst.BaseExpression] = []
+    for child in node.args if isinstance(node, cst.Call) else node.children:
+        found += [child] if isinstance(child, cst.BaseExpression) else parts_of(child)
+    return found
+
+
+def _is_written(file: File, node: cst.CSTNode | None) -> bool:
+    """True for an expression of the source."""
+    return isinstance(node, cst.BaseExpression) and file.tree.parent(node) is not None
+
+
+def root_of(value: Value) -> Value:
+    """Return what outside code made something of, or from which it was read: a name from outside, or anything."""
+    while isinstance(value, Member | Result):
+        value = value.base if isinstance(value, Member) else value.callee
+    return value
 
 
 def symbol_of(value: Value) -> str | None:

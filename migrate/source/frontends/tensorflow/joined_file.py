@@ -9,9 +9,10 @@ from functools import cached_property
 import libcst as cst
 
 from migrate.source.flow import ValueFlow
+from migrate.source.frontends.tensorflow.analysed import analysed
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.names import TAME, TfNames
+from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.joined import Joined, Parts
 
 
@@ -30,11 +31,7 @@ class JoinedNames(TfNames):
     @cached_property
     def flow(self) -> ValueFlow:
         """That of all files, which those of each share."""
-        assert isinstance(self.tree, Joined)
-        parts = self.tree.parts
-        if parts.flow is None:
-            parts.flow = ValueFlow(list(parts.trees.values()), parts.outside, tame=TAME)
-        return parts.flow
+        return analysed(self.tree)
 
     @cached_property
     def hands_on(self) -> bool:

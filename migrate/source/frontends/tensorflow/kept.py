@@ -6,16 +6,20 @@ may stay where every branch that is seen suits; what is not seen is an assumptio
 
 from __future__ import annotations
 
+import sys
+
 import libcst as cst
 
+from migrate.source.flow import Constant, Symbol, Unknown, Value, only_reads, stores
+from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.creation import IMPORT_ROWS, MATRIX, refuse
 from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop
-from migrate.source.frontends.tensorflow.flows import makers
+from migrate.source.frontends.tensorflow.flows import flow_of, root_of, seen_values, source_of, symbol_of
 from migrate.source.frontends.tensorflow.initializers import OLD_FAN
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
-from migrate.source.frontends.tensorflow.possible import bindings, is_unseen, possible
 from migrate.source.frontends.tensorflow.shapes import Shape
+from migrate.source.frontends.tensorflow.values import binders, self_class
 
 SIMPLE = "use a constant, uniform, normal or variance scaling one"
 DRAWN_ALIKE = (
@@ -48,7 +52,21 @@ def initial_values(file: File, call: cst.Call, given: cst.BaseExpression) -> lis
     if file.names.of(given.func if isinstance(given, cst.Call) else given) is not None:
         return [given]
     moved = not file.tree.contains(call, given) and not isinstance(given, cst.Name | cst.Attribute)
-    return (makers(file, given) if not moved else []) or possible(file, given)
+    if moved and not only_reads(flow_of(file), given, accepts=_makes_initializer):
+        return [given]
+    own = isinstance(given, cst.Attribute) and self_class(file.tree, given) is not None
+    values = seen_values(file, given) if own else flow_of(file).values(given)
+    found = [value for value in values if not _is_number(value)]
+    return list(dict.fromkeys(source_of(file, value, given) for value in found)) or [given]
+
+
+def _makes_initializer(callee: Value) -> bool:
+    return "initializer" in (symbol_of(callee) or "").lower()
+
+
+def _is_number(value: Value) -> bool:
+    """True for what only shares a list with the initializer: where it is one, the program fails."""
+    return isinstance(value, Constant) and not isinstance(literal(value.node), str | None)
 
 
 def _keep(
@@ -105,11 +123,28 @@ def _is_contrib(file: File, value: cst.BaseExpression) -> bool:
     return bool(imported) and not shadowed and all(name.startswith("tensorflow.contrib.") for name in imported)
 
 
+def is_unseen(file: File, node: cst.BaseExpression) -> bool:
+    """True for a value of code that is not read: a parameter, an object's attribute, another module's function."""
+    if isinstance(file.tree.parent(node), cst.Param):
+        return not isinstance(node, cst.Name) or node.value != "None"
+    plain = node.func if isinstance(node, cst.Call) else node
+    if not isinstance(plain, cst.Name | cst.Attribute) or file.names.of(plain) is not None:
+        return False
+    origins = [root_of(value) for value in flow_of(file).values(node)]
+    return any(isinstance(one, Unknown) or (isinstance(one, Symbol) and _is_foreign(one)) for one in origins)
+
+
+def _is_foreign(symbol: Symbol) -> bool:
+    return symbol.name.split(".")[0] not in {*sys.stdlib_module_names, "builtins", "numpy", "tensorflow"}
+
+
 def _may_change(file: File, given: cst.BaseExpression) -> bool:
     """True when an expression of a scope may mean something else inside of it: it is computed, or bound twice."""
     if isinstance(given, cst.Call):
         return is_unseen(file, given)
-    return len(bindings(file, given)) > 1
+    if isinstance(given, cst.Attribute):
+        return len(stores(flow_of(file), given)) > 1
+    return len(binders(file.tree, given)) > 1
 
 
 def _short(text: str) -> str:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import libcst as cst
 
+from migrate.source.flow import Member, Result
 from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.flows import flow_of, root_of, sources, symbol_of
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.possible import bindings, possible
 from migrate.source.frontends.tensorflow.reached import reached
 
 #: Libraries that know nothing of variables of TensorFlow.
@@ -71,16 +72,11 @@ def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:
 
 def _is_of_graph(file: File, node: cst.BaseExpression) -> bool:
     """True for what TensorFlow made: a tensor, an optimizer, a session."""
-    made = (one for one in reached(node, lambda one: _behind(file, one)) if isinstance(one, cst.Call))
-    return any(file.names.of(one.func) is not None for one in made)
+    made = (value for one in reached(node, lambda one: _operands(file, one)) for value in flow_of(file).values(one))
+    return any(symbol_of(root_of(value)) is not None for value in made if isinstance(value, Member | Result))
 
 
-def _behind(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return what an expression is, or is computed from."""
-    if isinstance(node, cst.BinaryOperation):
-        return [node.left, node.right]
-    values = possible(file, node)
-    if isinstance(node, cst.Name):  # the session of `with tf.Session() as session`
-        items = [file.tree.parent(file.tree.parent(one) or one) for one in bindings(file, node)]
-        values += [one.item for one in items if isinstance(one, cst.WithItem)]
-    return values
+def _operands(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return what an operator computes `node` from."""
+    made = [one for one in sources(file, node) if isinstance(one, cst.BinaryOperation)]
+    return [side for one in made for side in (one.left, one.right)]

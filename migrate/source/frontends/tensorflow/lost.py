@@ -9,15 +9,13 @@ import libcst as cst
 from migrate.report.model import Finding, Location, State
 from migrate.source.flow import Computed, Result, Value
 from migrate.source.frontends.tensorflow.answers import once
-from migrate.source.frontends.tensorflow.called import argument_of, calls_of, parameters
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.facts import Table
-from migrate.source.frontends.tensorflow.flows import flow_of, symbol_of
+from migrate.source.frontends.tensorflow.flows import flow_of, sources, symbol_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import WORD, is_lookup
-from migrate.source.frontends.tensorflow.possible import bindings, possible
 from migrate.source.frontends.tensorflow.tables import unfollowed
-from migrate.source.frontends.tensorflow.values import captures
+from migrate.source.frontends.tensorflow.values import binders, captures
 from migrate.source.notebook import SUFFIX as NOTEBOOK
 
 #: Lookups that index ordinary tensors more often than variables.
@@ -149,7 +147,7 @@ def _bound_by(file: File, node: cst.BaseExpression) -> tuple[str, str] | None:
         return None
     if captures(file.tree, node.value):
         return f"a `case` binds `{node.value}` to what it matches", "bind the variable by `=`, and look it up there"
-    for one in bindings(file, node):
+    for one in binders(file.tree, node):
         param = file.tree.parent(one)
         if isinstance(param, cst.Param) and isinstance(file.tree.parent(file.tree.parent(param) or param), cst.Lambda):
             reason = f"`{node.value}` is a parameter of a `lambda`, whose calls are not followed"
@@ -174,8 +172,8 @@ def namesakes(file: File, told: set[int]) -> Iterator[Finding]:
 
 
 def _may_be_variable(file: File, node: cst.BaseExpression, depth: int = 3) -> bool:
-    """False for what is computed, wherever it comes from, as far as its names and the callers of its function tell."""
-    return any(_is_open(file, value, depth) for value in possible(file, node))
+    """False for what is computed, wherever it comes from, as far as that is seen."""
+    return any(_is_open(file, value, depth) for value in sources(file, node))
 
 
 def _is_open(file: File, value: cst.BaseExpression, depth: int) -> bool:
@@ -187,19 +185,4 @@ def _is_open(file: File, value: cst.BaseExpression, depth: int) -> bool:
         return not imported or file.tree.is_inside(value.func)
     if isinstance(value, cst.Subscript):
         return _may_be_variable(file, value.value, depth - 1) if depth else True
-    if isinstance(value, cst.Name) and isinstance(file.tree.parent(value), cst.Param):
-        given = _given(file, value) if depth else None
-        return given is None or any(_may_be_variable(file, one, depth - 1) for one in given)
     return isinstance(value, cst.Name | cst.Attribute | cst.NamedExpr | cst.Dict | cst.List | cst.Tuple)
-
-
-def _given(file: File, parameter: cst.Name) -> list[cst.BaseExpression] | None:
-    """Return all that a parameter is given; None when that is not seen."""
-    function = file.tree.enclosing(parameter, cst.FunctionDef)
-    calls = calls_of(file, function) if function is not None else None
-    if function is None or not calls:
-        return None
-    known = parameters(file, function)
-    values = [argument_of(known, call, parameter.value) for call in calls]
-    found = [value for value in values if value is not None]
-    return found if len(found) == len(values) else None

@@ -6,19 +6,30 @@ import libcst as cst
 import libcst.matchers as m
 from libcst.metadata import GlobalScope
 
+from migrate.source.flow import keeps_entries, stores
 from migrate.source.frontends.tensorflow.args import number
 from migrate.source.frontends.tensorflow.facts import Change, Creation, Followed, Stop, Table
+from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned
 from migrate.source.frontends.tensorflow.shapes import PURE_CALLS, reads_plainly
 from migrate.source.frontends.tensorflow.table_values import TableValues
 from migrate.source.frontends.tensorflow.talk import prints
-from migrate.source.frontends.tensorflow.unchanged import holds_the_same, keeps_its_parts, sets_by_text
-from migrate.source.frontends.tensorflow.values import is_fixed, is_target, is_variable, scope_of_name, self_class
+from migrate.source.frontends.tensorflow.values import (
+    builtin,
+    is_fixed,
+    is_target,
+    is_variable,
+    scope_of_name,
+    self_class,
+)
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 
 RULE = "tf-table-shape"
 CONSTANT = "rows and width of the variable were fixed; the table grows, and this stays what it was"
+
+#: Code that sets attributes without their names.
+SETTERS = ("setattr", "__setattr__", "__setstate__")
 
 
 def measured(file: File, node: cst.BaseExpression, creation: Creation, known: TableValues) -> Followed | None:
@@ -85,7 +96,7 @@ def _sizes(file: File, creation: Creation, use: cst.BaseExpression, known: Table
 def _is_listed_once(file: File, creation: Creation) -> bool:
     """True when the sizes stand in a list with a name, which nothing changes."""
     listed = next((a for a in m.findall(creation.call, m.Name() | m.Attribute()) if _heads(file, a, creation)), None)
-    return isinstance(listed, cst.Name | cst.Attribute) and holds_the_same(file, listed)
+    return isinstance(listed, cst.Name | cst.Attribute) and keeps_entries(flow_of(file), listed)
 
 
 def _heads(file: File, node: cst.CSTNode, creation: Creation) -> bool:
@@ -100,7 +111,25 @@ def same_size(file: File, size: cst.BaseExpression, made: cst.Call, use: cst.Bas
     here = tree.enclosing(made, cst.FunctionDef) is tree.enclosing(use, cst.FunctionDef)
     later = here and tree.span(use)[0] > tree.span(made)[0]
     names = [one for one in m.findall(size, m.Name()) if isinstance(one, cst.Name) and is_variable(tree, one)]
-    return keeps_its_parts(file, size) and all(_means_the_same(file, name, use, later) for name in names)
+    return _keeps_its_parts(file, size) and all(_means_the_same(file, name, use, later) for name in names)
+
+
+def _keeps_its_parts(file: File, size: cst.BaseExpression) -> bool:
+    """True when no list or dict that `size` reads (`x["n"]`, `len(x)`) is changed."""
+    parts: list[cst.BaseExpression] = []
+    for node in m.findall(size, m.Subscript() | m.Call(func=m.Name("len"))):
+        parts += [node.value] if isinstance(node, cst.Subscript) else []
+        parts += [arg.value for arg in node.args] if isinstance(node, cst.Call) else []
+    return all(keeps_entries(flow_of(file), part) for part in parts)
+
+
+def _sets_by_text(file: File) -> bool:
+    """True when some code sets attributes of objects without their names."""
+    tree, flow = file.tree, flow_of(file)
+    if any(tree.names.get(name) or tree.attributes.get(name) for name in SETTERS):
+        return True
+    spaces = [*tree.attributes.get("__dict__", ()), *(c for c in tree.calls if builtin(tree, c.func) == "vars")]
+    return not all(keeps_entries(flow, one) and not is_target(tree, one) for one in spaces)
 
 
 def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: bool) -> bool:
@@ -111,11 +140,11 @@ def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: 
     if isinstance(around, cst.Attribute) and not reads_plainly(file, around):
         return False
     if isinstance(around, cst.Attribute) and self_class(file.tree, around) is not None:
-        fixed = is_fixed(file.tree, around) and not sets_by_text(file)
+        fixed = len(stores(flow_of(file), around)) == 1 and not _sets_by_text(file)
         return fixed and (later or _of_one_object(file, around, use))
     if isinstance(around, cst.Attribute):
-        written = any(is_target(file.tree, one) for one in file.tree.attributes[around.attr.value])
-        return later and not written and is_fixed(file.tree, name) and not sets_by_text(file)
+        written = stores(flow_of(file), around) or not is_fixed(file.tree, name)
+        return later and not written and not _sets_by_text(file)
     return is_fixed(file.tree, name) and (later or isinstance(scope, GlobalScope))
 
 

@@ -9,14 +9,18 @@ from functools import cached_property
 import libcst as cst
 
 from migrate.source.flow import Constant, Symbol, ValueFlow, only_reads
-from migrate.source.frontends.tensorflow.values import assigned_value, single_value
+from migrate.source.frontends.tensorflow.analysed import analysed
+from migrate.source.frontends.tensorflow.values import assigned_value, binders, is_defined
 from migrate.source.tree import Tree
 
 ROOTS = ("tensorflow", "tensorflow_core")
 #: Keras by itself, whose symbols are those of `tf.keras`.
 KERAS = ("keras",)
 #: Prefixes under which the v1 symbols are published; the first that matches is cut.
-PREFIXES = ("compat.v1.", "_api.v1.", "python.framework.ops.", "python.ops.array_ops.", "python.ops.variable_scope.")
+PREFIXES = (
+    "compat.v1.", "_api.v1.", "python.framework.ops.", "python.ops.array_ops.", "python.ops.init_ops.",
+    "python.ops.variable_scope.",
+)  # fmt: skip
 #: Other spellings of one symbol.
 ALIASES = {
     "python.ops.embedding_ops.embedding_lookup": "nn.embedding_lookup",
@@ -62,11 +66,6 @@ LOOKUP_LIKE = {
 }
 #: What every name of a lookup of TensorFlow contains, older and internal ones included, but those of gathers.
 WORD = "embedding_lookup"
-#: Libraries that change nothing in the lists, dicts and objects that they are given.
-TAME = (
-    "tensorflow", "tensorflow_core", "keras", "tf_keras", "numpy", "scipy", "pandas", "sklearn", "six", "absl", "tqdm",
-    "horovod",
-)  # fmt: skip
 
 
 def is_lookup(name: str | None) -> bool:
@@ -112,7 +111,8 @@ class TfNames:
             inner = inner.value
         if not isinstance(inner, cst.Name) or inner.value not in self._aliases:
             return None
-        value = single_value(self.tree, inner)
+        bound = binders(self.tree, inner)
+        value = assigned_value(self.tree, bound[0]) if len(bound) == 1 and not is_defined(self.tree, inner) else None
         imported, shadowed = self.tree.imported_names(value) if value is not None else (frozenset(), True)
         if shadowed or len(imported) != 1:
             return None
@@ -121,7 +121,7 @@ class TfNames:
     @cached_property
     def flow(self) -> ValueFlow:
         """The value flow of the program that the file is part of, made when it is first asked for."""
-        return ValueFlow([self.tree], tame=TAME)
+        return analysed(self.tree)
 
     @cached_property
     def calls(self) -> list[tuple[cst.Call, str]]:

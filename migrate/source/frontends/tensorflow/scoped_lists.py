@@ -14,16 +14,15 @@ from libcst.metadata import GlobalScope
 
 from migrate.source.frontends.tensorflow.args import bind, literal, string
 from migrate.source.frontends.tensorflow.facts import Table
+from migrate.source.frontends.tensorflow.flows import sources
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.trained import is_trained
 from migrate.source.frontends.tensorflow.values import (
     is_fixed,
     is_target,
-    local_names,
     scope_of_name,
     self_class,
     self_name,
-    single_value,
 )
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.syntax import CONDITIONAL
@@ -41,10 +40,10 @@ class Scoped:
 def scoped_list(file: File, node: cst.BaseExpression, tables: Sequence[Table]) -> Scoped | None:
     """Return what the list of a scope holds that is given to a step, also under a name that nothing else reads."""
     call: cst.BaseExpression | None = node
-    if isinstance(node, cst.Name) and (scope := scope_of_name(file.tree, node)) is not None:
-        call = single_value(file.tree, node)
-        uses = [one for one in local_names(file.tree, node.value, scope) if not is_target(file.tree, one)]
-        if not all(is_trained(file, one) for one in uses):
+    if isinstance(node, cst.Name):
+        made = sources(file, node)
+        call = made[0] if len(made) == 1 else None
+        if call is None or not is_trained(file, call):
             return None
     pattern = _pattern(file, call) if isinstance(call, cst.Call) else None
     if pattern is None or not isinstance(call, cst.Call):

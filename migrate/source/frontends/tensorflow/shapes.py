@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.frontends.tensorflow.args import is_none, literal
+from migrate.source.flow import Constant, as_written, only_reads
+from migrate.source.flow import is_none as is_none_value
+from migrate.source.frontends.tensorflow.args import is_none, literal, number
 from migrate.source.frontends.tensorflow.names import TfNames
-from migrate.source.frontends.tensorflow.values import resolve, single_value
-from migrate.source.tree import Tree
+from migrate.source.frontends.tensorflow.values import resolve
+from migrate.targets.runtime import TARGET as RUNTIME
 
 if TYPE_CHECKING:
     from migrate.source.frontends.tensorflow.kinds import File
@@ -43,23 +45,57 @@ def _operand(node: cst.BaseExpression, text: str) -> str:
     return text if plain else f"({text})"
 
 
-def shape_of(tree: Tree, node: cst.BaseExpression) -> Shape | int | None:
-    """Return the shape written at `node`; its rank when that is not 1 or 2; None when it is not understood."""
-    named = single_value(tree, node) if isinstance(node, cst.Name | cst.Attribute) else None
-    listed = named if named is not None else node
-    if not isinstance(listed, cst.List | cst.Tuple):
+def shape_of(file: File, node: cst.BaseExpression) -> Shape | int | None:
+    """Return the shape that `node` is; its rank when that is not 1 or 2; None when it is not understood."""
+    listed = node if isinstance(node, cst.List | cst.Tuple) else as_written(file.names.flow, node)
+    if listed is None or not all(isinstance(e, cst.Element) for e in listed.elements):
         return None
-    elements = [e.value for e in listed.elements if isinstance(e, cst.Element)]
-    if len(elements) != len(listed.elements):
-        return None
+    elements = [e.value for e in listed.elements]
     if len(elements) not in (1, 2):
         return len(elements)
-    texts = [tree.source(e) for e in elements]
-    if named is not None:
-        texts = [f"{tree.source(node)}[{i}]" for i in range(len(elements))]
     if any(literal(e) is None or literal(e) == -1 for e in elements):
         return None
+    if listed is not node and not is_repeatable(node):
+        found = [known_number(file, e) for e in elements] if only_reads(file.names.flow, node) else [None]
+        elements = [e for e in found if e is not None]
+        if len(elements) != len(found):
+            return None
+    named = listed is not node and is_repeatable(node)
+    texts = [f"{file.tree.source(node)}[{i}]" if named else file.tree.source(e) for i, e in enumerate(elements)]
     return Shape(elements[0], (*elements, None)[1], texts[0], (*texts, "1")[1])
+
+
+def repeatable(file: File, shape: Shape) -> Shape | None:
+    """Return the shape with sizes that may be written twice; None where one calls what may do more than give it.
+
+    A number that is known stands for what computes it wherever it is written again. Of the runtime's tables only the
+    rows are computed, and once, as they were.
+    """
+    rows, columns = _repeatable(file, shape.rows), _repeatable(file, shape.columns)
+    if columns is None and shape.columns is not None:
+        return None
+    if rows is None and file.target is RUNTIME and (columns is None or isinstance(columns, cst.Integer)):
+        rows = known_number(file, shape.rows)
+    if rows is None:
+        return None
+    text = shape.columns_text if columns is shape.columns or columns is None else file.tree.source(columns)
+    return Shape(rows, columns, shape.rows_text, text)
+
+
+def _repeatable(file: File, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    if node is None or is_repeatable(node):
+        return node
+    return known_number(file, node) if only_reads(file.names.flow, node) else None
+
+
+def known_number(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the one number, as it is written, that a size is whenever it is computed; None for any other.
+
+    A size that is None is none: making the variable fails.
+    """
+    values = [value for value in file.names.flow.values(node) if not is_none_value(value)]
+    made = values[0].node if len(values) == 1 and isinstance(values[0], Constant) else None
+    return made if isinstance(made, cst.BaseExpression) and number(made) is not None else None
 
 
 def is_repeatable(node: cst.CSTNode | None) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrate.source.flow import Unknown
+from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optimizers import TRAINING
 from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.training_facts import is_elsewhere, method_of
-from migrate.source.frontends.tensorflow.values import builtin, is_target, local_names, scope_of_name, self_class
+from migrate.source.frontends.tensorflow.values import builtin
 
 #: Methods that train, with the place and the keyword of what they train.
 _LISTS = {"minimize": (2, "var_list"), "compute_gradients": (1, "var_list"), "apply_gradients": (0, "grads_and_vars")}
@@ -30,83 +32,89 @@ def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
     return keyword == at[1] or (not keyword and place == at[0])
 
 
-#: How many names of one list after another are followed.
-DEPTH = 3
+#: What puts more into a list, and reads nothing of it.
+PUTS = {"append", "extend", "insert"}
+
+#: What gives a list another name.
+BINDS = cst.Assign | cst.AnnAssign | cst.NamedExpr | cst.IfExp
 
 
-def is_trained(file: File, node: cst.CSTNode, depth: int = DEPTH) -> bool:
+def is_trained(file: File, node: cst.CSTNode) -> bool:
     """True for a list, or a part of one, that goes nowhere but into the `var_list` of a step, or beside its gradients.
 
     Every such step is a split one, one of dense variables, or a reason to keep its tables.
     """
-    around = file.tree.parent(node)
-    if isinstance(around, cst.BinaryOperation):
-        return isinstance(around.operator, cst.Add) and is_trained(file, around, depth)
-    if isinstance(around, cst.StarredElement):
-        listed = file.tree.parent(around)
-        return isinstance(listed, cst.List | cst.Tuple) and is_trained(file, listed, depth)
-    if isinstance(around, cst.Attribute):
-        call = file.tree.parent(around)
-        values = isinstance(call, cst.Call) and call.func is around and not call.args
-        return values and around.attr.value in {"values", "itervalues"} and is_trained(file, call or around, depth)
-    if isinstance(around, cst.Arg):
-        return _is_given(file, around, depth)
-    return bool(depth) and _all_uses(file, node, depth - 1, zipped=False)
+    return _Goal(file).holds(node, zipped=False)
 
 
-def _is_given(file: File, arg: cst.Arg, depth: int) -> bool:
-    """True for an argument that says what is trained."""
-    call = file.tree.parent(arg)
-    if not isinstance(call, cst.Call) or arg.star:
-        return False
-    name = builtin(file.tree, call.func)
-    if name in {"list", "tuple"} and len(call.args) == 1:
-        return is_trained(file, call, depth)
-    place = next(i for i, one in enumerate(call.args) if one is arg)
-    if name == "zip":
-        return place == 1 and len(call.args) == 2 and _is_applied(file, call, depth)
-    keyword = arg.keyword.value if arg.keyword is not None else ""
-    if file.names.of(call.func) == "gradients":
-        return place == 1 and not keyword
-    if method_of(call) not in TRAINING[:2] or is_elsewhere(file, call):
-        return False
-    known = {"minimize": 2, "compute_gradients": 1}[method_of(call)]
-    return keyword == "var_list" or (not keyword and place == known)
+class _Goal:
+    """Asks where lists go; what is asked of again goes where it was found to go."""
 
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self._asked: set[tuple[cst.CSTNode, bool]] = set()
 
-def _is_applied(file: File, node: cst.CSTNode, depth: int) -> bool:
-    """True for pairs of gradients and variables that go into `apply_gradients`, perhaps after clips."""
-    around = file.tree.parent(node)
-    if isinstance(around, cst.Arg):
-        call = file.tree.parent(around)
-        if not isinstance(call, cst.Call) or around.star:
+    def holds(self, node: cst.CSTNode, *, zipped: bool) -> bool:
+        """True for a list of variables, or with `zipped` of their pairs, that only says what is trained."""
+        around = self.file.tree.parent(node)
+        if (node, zipped) in self._asked:
+            return True
+        self._asked.add((node, zipped))
+        if isinstance(around, cst.Arg):
+            return self._is_given(around, zipped)
+        if isinstance(around, cst.CompFor):
+            return zipped and self._in_pairs(around)
+        if zipped or not isinstance(around, cst.BinaryOperation | cst.StarredElement | cst.Attribute):
+            return self._all_mentions(node, zipped)
+        if isinstance(around, cst.BinaryOperation):
+            return isinstance(around.operator, cst.Add) and self.holds(around, zipped=False)
+        outer = self.file.tree.parent(around)
+        if isinstance(around, cst.StarredElement):
+            return isinstance(outer, cst.List | cst.Tuple) and self.holds(outer, zipped=False)
+        values = isinstance(outer, cst.Call) and outer.func is around and not outer.args
+        named = around.attr.value in {"values", "itervalues"}
+        return values and named and self.holds(outer or around, zipped=False)
+
+    def _is_given(self, arg: cst.Arg, zipped: bool) -> bool:
+        """True for an argument that says what is trained."""
+        call = self.file.tree.parent(arg)
+        if not isinstance(call, cst.Call) or arg.star:
             return False
-        if builtin(file.tree, call.func) in {"list", "tuple"} and len(call.args) == 1:
-            return _is_applied(file, call, depth)
-        pairs = call.args[0] is around or (around.keyword is not None and around.keyword.value == "grads_and_vars")
-        return method_of(call) == "apply_gradients" and pairs and not is_elsewhere(file, call)
-    if isinstance(around, cst.CompFor):
-        whole = file.tree.parent(around)
-        names = around.target.elements if isinstance(around.target, cst.Tuple) else ()
+        name, place = builtin(self.file.tree, call.func), next(i for i, one in enumerate(call.args) if one is arg)
+        if name in {"list", "tuple"} and len(call.args) == 1:
+            return self.holds(call, zipped=zipped)
+        if name == "zip" and not zipped:
+            return place == 1 and len(call.args) == 2 and self.holds(call, zipped=True)
+        keyword = arg.keyword.value if arg.keyword is not None else ""
+        if self.file.names.of(call.func) == "gradients" and not zipped:
+            return place == 1 and not keyword
+        method = method_of(call)
+        if method not in TRAINING or is_elsewhere(self.file, call):
+            return False
+        if zipped or method == "apply_gradients":
+            return zipped and method == "apply_gradients" and (place == 0 or keyword == "grads_and_vars")
+        return keyword == "var_list" or (not keyword and place == {"minimize": 2, "compute_gradients": 1}[method])
+
+    def _in_pairs(self, loop: cst.CompFor) -> bool:
+        """True for `[(clip(g), v) for g, v in pairs]` that is applied."""
+        whole, tree = self.file.tree.parent(loop), self.file.tree
+        names = loop.target.elements if isinstance(loop.target, cst.Tuple) else ()
         pair = whole.elt.elements if isinstance(whole, cst.ListComp) and isinstance(whole.elt, cst.Tuple) else ()
-        same = len(names) == len(pair) == 2 and file.tree.source(names[1].value) == file.tree.source(pair[1].value)
-        return same and whole is not None and _is_applied(file, whole, depth)
-    return bool(depth) and _all_uses(file, node, depth - 1, zipped=True)
+        same = len(names) == len(pair) == 2 and tree.source(names[1].value) == tree.source(pair[1].value)
+        return same and whole is not None and self.holds(whole, zipped=True)
 
-
-def _all_uses(file: File, node: cst.CSTNode, depth: int, *, zipped: bool) -> bool:
-    """True when `node` is bound to a name, or an attribute of `self`, that is used for nothing else."""
-    around = file.tree.parent(node)
-    if not isinstance(around, cst.Assign) or around.value is not node or len(around.targets) != 1:
-        return False
-    target = around.targets[0].target
-    uses: list[cst.Name] | list[cst.Attribute] = []
-    if isinstance(target, cst.Name) and (scope := scope_of_name(file.tree, target)) is not None:
-        uses = local_names(file.tree, target.value, scope)
-    elif isinstance(target, cst.Attribute) and (cls := self_class(file.tree, target)) is not None:
-        uses = list(file.tree.attributes[target.attr.value])
-        if any(self_class(file.tree, one) is not cls for one in uses):
+    def _all_mentions(self, node: cst.CSTNode, zipped: bool) -> bool:
+        """True when a list that is handed on is used for nothing else wherever it comes."""
+        flow, around = flow_of(self.file), self.file.tree.parent(node)
+        unpacked = isinstance(around, cst.Assign) and any(isinstance(t.target, cst.Tuple) for t in around.targets)
+        if not isinstance(node, cst.BaseExpression) or not isinstance(around, BINDS) or unpacked:
             return False
-    reads = [one for one in uses if not is_target(file.tree, one)]
-    ends = _is_applied if zipped else is_trained
-    return bool(uses) and all(prints(file, one) or ends(file, one, depth) for one in reads)
+        values = flow.values(node)
+        if not values or any(isinstance(one, Unknown) or flow.may_be_changed_unseen(one) for one in values):
+            return False
+        return all(self._is_harmless(one, zipped) for value in values for one in flow.mentions(value))
+
+    def _is_harmless(self, mention: cst.BaseExpression, zipped: bool) -> bool:
+        around = self.file.tree.parent(mention)
+        puts = isinstance(around, cst.Attribute) and around.value is mention and around.attr.value in PUTS
+        return puts or prints(self.file, mention) or self.holds(mention, zipped=zipped)

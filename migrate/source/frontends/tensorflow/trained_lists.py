@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import UnionType
+from typing import cast
 
 import libcst as cst
 
-from migrate.source.flow import Holder
-from migrate.source.frontends.tensorflow.collected import collection
+from migrate.source.flow import Computed, Holder, only_reads_entries
 from migrate.source.frontends.tensorflow.facts import Stop, Table
-from migrate.source.frontends.tensorflow.flows import flow_of
+from migrate.source.frontends.tensorflow.flows import flow_of, sources
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.possible import bindings
 from migrate.source.frontends.tensorflow.scoped_lists import Scoped, scoped_list
 from migrate.source.frontends.tensorflow.trained import is_trained
 from migrate.source.frontends.tensorflow.training_facts import Listed
 from migrate.source.frontends.tensorflow.values import (
     assigned_value,
+    binders,
     builtin,
-    is_target,
-    local_names,
-    resolve,
-    scope_of_name,
 )
 
 PLAIN = cst.Name | cst.Attribute | cst.Subscript
 LISTS = cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.DictComp | cst.BinaryOperation
+
+#: Classes of expressions.
+Kinds = type[cst.BaseExpression] | UnionType
 
 
 class Owners(dict[int, set[int]]):
@@ -52,6 +52,7 @@ class _Members:
     found: list[cst.BaseExpression] = field(default_factory=list)
     fixed: bool = True
     scoped: list[Scoped] = field(default_factory=list)
+    asked: set[cst.BaseExpression] = field(default_factory=set)
 
 
 class _NotSeen(Exception):
@@ -66,7 +67,7 @@ def listed_in(file: File, node: cst.BaseExpression, owners: Owners) -> Listed | 
     """Return what a `var_list` holds, or the part of it that is not known."""
     members = _Members()
     try:
-        _add(file, node, owners, members, 6)
+        _add(file, node, owners, members)
     except _NotSeen as found:
         return NotKnown(found.node)
     tables = frozenset(call for one in members.found for call in owners.get(id(one), ()))
@@ -80,133 +81,98 @@ def listed_in(file: File, node: cst.BaseExpression, owners: Owners) -> Listed | 
     return Listed(node, tables, tuple(dense), members.fixed, calls, tuple(beside))
 
 
-def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members, depth: int) -> None:
+def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members) -> None:
     """Add the members of the list at `node`."""
-    if not depth or id(node) in owners:
+    if id(node) in owners or node in members.asked:
         raise _NotSeen(node)
+    members.asked.add(node)
     if isinstance(node, cst.Name | cst.Call) and (scoped := scoped_list(file, node, owners.tables)) is not None:
         members.scoped.append(scoped)
-        return
-    if isinstance(node, cst.List | cst.Tuple):
+    elif isinstance(node, cst.List | cst.Tuple):
         for element in node.elements:
             if isinstance(element, cst.StarredElement):
-                _add(file, element.value, owners, members, depth - 1)
+                _add(file, element.value, owners, members)
             else:
                 members.found.append(_member(file, element.value, owners))
-        return
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        _add(file, node.left, owners, members, depth - 1)
-        _add(file, node.right, owners, members, depth - 1)
-        return
-    if isinstance(node, cst.ListComp) and id(node.elt) in owners:
+    elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        _add(file, node.left, owners, members)
+        _add(file, node.right, owners, members)
+    elif isinstance(node, cst.ListComp) and id(node.elt) in owners:
         members.found.append(node.elt)
         members.fixed = False  # it may find none
-        return
-    if isinstance(node, cst.Call):
-        if builtin(file.tree, node.func) in {"list", "tuple"} and not node.args:
-            return
-        if builtin(file.tree, node.func) in {"list", "tuple"} and len(node.args) == 1 and not node.args[0].star:
-            _add(file, node.args[0].value, owners, members, depth - 1)
-            return
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value in {"values", "itervalues"}:
-            _of_dict(file, node.func.value, owners, members)
-            return
-    if not isinstance(node, cst.Name | cst.Attribute):
+    elif isinstance(node, cst.Call):
+        _add_call(file, node, owners, members)
+    elif isinstance(node, PLAIN):
+        _add_named(file, node, owners, members)
+    else:
         raise _NotSeen(node)
-    _collect(file, node, owners, members, depth - 1)
+    members.asked.discard(node)
 
 
-def _collect(file: File, node: cst.BaseExpression, owners: Owners, members: _Members, depth: int) -> None:
-    """Add the members of a list that has a name, which is made in one place and not used as a whole."""
-    if not isinstance(node, cst.Name | cst.Attribute):
-        raise _NotSeen(node)
-    for value in flow_of(file).values(node):  # a list of another file is followed from where it is made
-        if isinstance(value, Holder) and value.kind == "list" and isinstance(value.node, cst.List | cst.Tuple):
-            collection(file, value.node)
-    known = collection(file, node)
-    made = [*known.displays, *known.copied]
-    if len(made) != 1 or known.whole or known.found.stops or known.is_dict:
-        raise _NotSeen(node)
-    if any(not file.tree.contains(made[0], copy.of) for copy in known.taken):
-        raise _NotSeen(node)  # it takes in others later
-    if _is_changed_elsewhere(file, node, made[0], [put.value for put in known.puts]):
-        raise _NotSeen(node)
+def _add_call(file: File, call: cst.Call, owners: Owners, members: _Members) -> None:
+    """Add the members of `list(x)`, and of the values of a dict."""
+    if builtin(file.tree, call.func) in {"list", "tuple"} and len(call.args) < 2:
+        for arg in call.args:
+            if arg.star:
+                raise _NotSeen(call)
+            _add(file, arg.value, owners, members)
+    elif isinstance(call.func, cst.Attribute) and call.func.attr.value in {"values", "itervalues"}:
+        made, later = _made(file, call.func.value, cst.Dict | cst.DictComp | cst.Call)
+        listed = made.elements if isinstance(made, cst.Dict) else ()
+        if (isinstance(made, cst.Call) and made.args) or not all(isinstance(one, cst.DictElement) for one in listed):
+            raise _NotSeen(call.func.value)
+        entries = [made.value] if isinstance(made, cst.DictComp) else [one.value for one in listed]
+        members.found += [_member(file, one, owners) for one in (*entries, *later)]
+        members.fixed &= not later and not isinstance(made, cst.DictComp)
+    else:
+        raise _NotSeen(call)
+
+
+def _add_named(file: File, node: cst.BaseExpression, owners: Owners, members: _Members) -> None:
+    """Add the members of a list that comes from elsewhere, with what is put into it later, or under a condition."""
+    made, later = _made(file, node, LISTS | cst.Call)
     scoped = len(members.scoped)
-    _add(file, made[0], owners, members, depth)
-    if _may_be_none(file, node) or (len(members.scoped) > scoped and not _is_only_trained(file, node)):
+    try:
+        _add(file, made, owners, members)
+    except _NotSeen as found:
+        raise _NotSeen(node if found.node is made else found.node) from None
+    if len(members.scoped) > scoped and not is_trained(file, made):
         raise _NotSeen(node)
-    for put in known.puts:
-        if not file.tree.contains(made[0], put.value):
-            members.found.append(_member(file, put.value, owners))
-            members.fixed = False  # it is added later, or under a condition
+    members.found += [_member(file, one, owners) for one in later]
+    members.fixed &= not later
 
 
-#: Methods of lists that change them.
-CHANGING = {"append", "extend", "insert", "pop", "remove", "reverse", "sort", "clear", "__setitem__", "__delitem__"}
-
-
-def _is_changed_elsewhere(
-    file: File, node: cst.BaseExpression, made: cst.BaseExpression, puts: Sequence[cst.BaseExpression]
-) -> bool:
-    """True when a list is changed under another name than its own, by whatever way; `puts` are known."""
-    flow, own = flow_of(file), file.tree.source(node)
-    lists = [value for value in flow.values(made) if isinstance(value, Holder) and value.node is made]
-    for mention in (one for value in lists for one in flow.mentions(value)):
-        around = file.tree.parent(mention)
-        line = file.tree.statement(mention)
-        if mention is made or file.tree.source(mention) == own:
-            continue
-        if line is not None and any(file.tree.contains(line, put) for put in puts):
-            continue
-        if isinstance(around, cst.Attribute) and around.value is mention and around.attr.value in CHANGING:
-            return True
-        if isinstance(around, cst.Subscript) and around.value is mention and is_target(file.tree, around):
-            return True
-        if isinstance(around, cst.AugAssign) and around.target is mention:
-            return True
-    return False
-
-
-def _may_be_none(file: File, node: cst.BaseExpression) -> bool:
-    """True for a name that is bound to None as well, which stands for all variables."""
-    for target in bindings(file, node) if isinstance(node, cst.Name) else ():
-        around = file.tree.parent(target)
-        value = around.default if isinstance(around, cst.Param) else assigned_value(file.tree, target)
-        if isinstance(value, cst.Name) and value.value == "None":
-            return True
-    return False
-
-
-def _is_only_trained(file: File, node: cst.BaseExpression) -> bool:
-    """True for a name that only steps read: the tables of a scope are not in its list, so it is shorter."""
-    scope = scope_of_name(file.tree, node) if isinstance(node, cst.Name) else None
-    if scope is None or not isinstance(node, cst.Name):
-        return False
-    uses = [one for one in local_names(file.tree, node.value, scope) if not is_target(file.tree, one)]
-    return all(is_trained(file, one) for one in uses)
-
-
-def _of_dict(file: File, node: cst.BaseExpression, owners: Owners, members: _Members) -> None:
-    """Add the values of a dict that has a name, which is made in one place and not used as a whole."""
-    known = collection(file, node) if isinstance(node, cst.Name | cst.Attribute) else None
-    if known is None or len(known.displays) != 1 or known.copied or known.taken or not known.is_dict:
+def _made(file: File, node: cst.BaseExpression, kinds: Kinds) -> tuple[cst.BaseExpression, list[cst.BaseExpression]]:
+    """Return where the one list or dict is made that `node` is, and what is put into it elsewhere."""
+    flow = flow_of(file)
+    values = [value for value in flow.values(node) if isinstance(value, Holder | Computed)]  # a sum may be both
+    made = {value.node for value in values}
+    if len(made) != 1 or len(values) != len(flow.values(node)) or not isinstance(values[0].node, kinds):
         raise _NotSeen(node)
-    if known.whole or known.found.stops:
+    mentions = dict.fromkeys(one for value in values for one in flow.mentions(value))
+    later = [_put(file, one) for one in mentions if not only_reads_entries(flow, one)]
+    if None in later or any(flow.may_be_changed_unseen(value) for value in values):
         raise _NotSeen(node)
-    made = known.displays[0]
-    for put in known.puts:
-        members.found.append(_member(file, put.value, owners))
-        members.fixed &= file.tree.contains(made, put.value) and not isinstance(made, cst.DictComp)
+    return cast(cst.BaseExpression, made.pop()), [one for one in later if one is not None]
+
+
+def _put(file: File, mention: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return what `x.append(v)` and `x["k"] = v` put into a container; None for what changes it otherwise."""
+    around = file.tree.parent(mention)
+    call = file.tree.parent(around) if around is not None else None
+    if isinstance(around, cst.Subscript) and not isinstance(around.slice[0].slice, cst.Slice):
+        return assigned_value(file.tree, around)
+    puts = isinstance(around, cst.Attribute) and around.attr.value == "append"
+    return call.args[0].value if puts and isinstance(call, cst.Call) and len(call.args) == 1 else None
 
 
 def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExpression:
     """Return a member that is a table, or a name for one variable."""
     if id(node) in owners:
         return node
-    if not isinstance(node, PLAIN) or isinstance(resolve(file.tree, node), LISTS):
+    if not isinstance(node, PLAIN) or any(isinstance(one, Holder) for one in flow_of(file).values(node)):
         raise _NotSeen(node)
-    targets = bindings(file, node) if isinstance(node, cst.Name) else []
-    for target in targets:
+    for target in binders(file.tree, node):
         around = file.tree.parent(target)
         while isinstance(around, cst.Element | cst.Tuple | cst.List):
             around = file.tree.parent(around)
@@ -220,8 +186,8 @@ def unknown_list(file: File, call: cst.Call, rule: str, part: cst.BaseExpression
     text = " ".join(file.tree.source(part).split())
     reason = f"what `{text}` in its `var_list` holds cannot be followed, so which tables it trains is not known"
     action = "list the variables by their names, or leave `var_list` out"
-    value = resolve(file.tree, part)
-    if isinstance(value, cst.ListComp) and value.for_in.ifs:
+    chosen = [one for one in sources(file, part) if isinstance(one, cst.ListComp) and one.for_in.ifs]
+    for value in chosen[:1]:
         test = " ".join(file.tree.source(value.for_in.ifs[0].test).split())
         reason = f"its variables are chosen by `{test}` when the program runs, and a table is no variable of that list"
         action = "list the variables by their names: tables and dense ones may be in one list"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.flows import sources
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.libraries import LIBRARIES
-from migrate.source.frontends.tensorflow.possible import bindings
 
 #: What runs a model: a program with one of these, and no step, only uses what is trained elsewhere.
 RUNS = {
@@ -50,7 +50,7 @@ def _is_handed(file: File, call: cst.Call) -> bool:
     if not call.args or file.names.of(call.func) is not None or file.tree.is_inside(call.func):
         return False
     if isinstance(call.func, cst.Name) and any(
-        isinstance(file.tree.parent(b), cst.Param) for b in bindings(file, call.func)
+        isinstance(file.tree.parent(s), cst.Param) for s in sources(file, call.func)
     ):
         return True
     imported, _ = file.tree.imported_names(call.func)

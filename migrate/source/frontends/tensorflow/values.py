@@ -6,8 +6,11 @@ import re
 from weakref import WeakKeyDictionary
 
 import libcst as cst
-from libcst.metadata import Assignment, FunctionScope, GlobalScope, Scope
+from libcst.metadata import Assignment, Scope
 
+from migrate.source.flow import given, stores
+from migrate.source.frontends.tensorflow.analysed import analysed
+from migrate.source.joined import Joined
 from migrate.source.tree import Tree
 
 Target = cst.BaseExpression
@@ -45,6 +48,13 @@ def is_captured(tree: Tree, node: cst.CSTNode) -> bool:
     if isinstance(around, cst.MatchAs | cst.MatchStar):
         return around.name is node
     return isinstance(around, cst.MatchMapping) and around.rest is node
+
+
+def binders(tree: Tree, node: cst.CSTNode) -> list[cst.Name]:
+    """Return the places that bind the name at `node`; nothing for other expressions."""
+    scope = scope_of_name(tree, node) if isinstance(node, cst.Name) else None
+    found = local_names(tree, node.value, scope) if isinstance(node, cst.Name) and scope is not None else []
+    return [one for one in found if is_target(tree, one) and not only_declares(tree, one)]
 
 
 def captures(tree: Tree, name: str) -> bool:
@@ -122,30 +132,27 @@ def is_variable(tree: Tree, node: cst.Name) -> bool:
 
 
 def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return the one value ever given to the name or `self.` attribute at `node`, else None."""
-    targets: list[cst.BaseExpression] = []
+    """Return the one value that the name or attribute at `node` may have there, else None."""
+    if not isinstance(node, cst.Name | cst.Attribute):
+        return None
+    if is_target(tree, node):
+        return assigned_value(tree, node) if is_fixed(tree, node) else None
+    return given(analysed(tree), node) if _is_assigned(tree, node) else None
+
+
+def _is_assigned(tree: Tree, node: cst.Name | cst.Attribute) -> bool:
+    """False where the file shows that nothing is assigned to it: most files are not analysed for parameters alone."""
+    if isinstance(tree, Joined):
+        return True
     if isinstance(node, cst.Name):
-        scope = scope_of_name(tree, node)
-        if not isinstance(scope, FunctionScope | GlobalScope):
-            return value_elsewhere(tree, node)
-        targets = [n for n in local_names(tree, node.value, scope) if is_target(tree, n)]
-        if targets and is_defined(tree, node):
-            return None
-    elif isinstance(node, cst.Attribute) and (cls := self_class(tree, node)):
-        same = [a for a in tree.attributes[node.attr.value] if self_class(tree, a) is cls]
-        targets = [a for a in same if is_target(tree, a)]
-        if targets and _is_set_elsewhere(tree, node.attr.value, cls):
-            return None
-    if not targets:
-        return value_elsewhere(tree, node)
-    values = [assigned_value(tree, target) for target in targets if not only_declares(tree, target)]
-    return values[0] if len(values) == 1 else None
+        return any(assigned_value(tree, one) is not None for one in binders(tree, node))
+    word = node.attr.value
+    return any(is_target(tree, one) for one in (*tree.attributes.get(word, ()), *tree.names.get(word, ())))
 
 
 def value_elsewhere(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
     """Return the one value ever given to a name of another file."""
-    found = tree.bound_elsewhere(node)
-    return single_value(*found) if found is not None else None
+    return single_value(tree, node) if tree.bound_elsewhere(node) is not None else None
 
 
 def reaching(tree: Tree, targets: list[cst.Name], use: cst.Name) -> cst.Name | None:
@@ -170,50 +177,9 @@ def reaching(tree: Tree, targets: list[cst.Name], use: cst.Name) -> cst.Name | N
 
 def is_fixed(tree: Tree, node: cst.BaseExpression) -> bool:
     """True for a name, or an attribute of `self`, that is bound once: it means the same wherever it is written."""
-    if isinstance(node, cst.Name):
-        scope = scope_of_name(tree, node)
-        return scope is not None and sum(is_target(tree, n) for n in local_names(tree, node.value, scope)) == 1
-    if isinstance(node, cst.Attribute) and (cls := self_class(tree, node)):
-        same = [a for a in tree.attributes[node.attr.value] if self_class(tree, a) is cls]
-        return sum(is_target(tree, a) for a in same) == 1 and not _is_set_elsewhere(tree, node.attr.value, cls)
-    return False
-
-
-def _is_set_elsewhere(tree: Tree, name: str, cls: cst.ClassDef) -> bool:
-    """True when the attribute may also be set from outside, as in `model.size = 5`, or by a class that is related."""
-    for node in tree.attributes.get(name, ()):
-        holder = self_class(tree, node) if is_target(tree, node) else cls
-        if holder is not cls and (_are_related(tree, holder, cls) if holder else _may_be_object(tree, node.value)):
-            return True
-    return False
-
-
-def _are_related(tree: Tree, first: cst.ClassDef, second: cst.ClassDef) -> bool:
-    """True when one of two classes inherits from the other, as far as their names tell."""
-    return second.name.value in _line(tree, first) or first.name.value in _line(tree, second)
-
-
-def _line(tree: Tree, cls: cst.ClassDef) -> set[str]:
-    """Return the last names of the bases of a class, direct or not."""
-    found: set[str] = set()
-    pending = [cls]
-    while pending:
-        new = {tree.source(base.value).rpartition(".")[2] for base in pending.pop().bases} - found
-        found |= new
-        pending += [one for one in tree.classes if one.name.value in new]
-    return found
-
-
-def _may_be_object(tree: Tree, node: cst.BaseExpression) -> bool:
-    """False for a module, and for a name whose only value is what code outside of the project gives."""
-    if SETTINGS.fullmatch(tree.source(node).rpartition(".")[2]) or tree.imported_names(node)[0]:
-        return False
-    value = single_value(tree, node) if isinstance(node, cst.Name) else None
-    if not isinstance(value, cst.Call):
-        return True
-    made = tree.named(value.func)
-    imported = tree.imported_names(value.func)[0]
-    return isinstance(made, cst.ClassDef | cst.FunctionDef) or not imported
+    if isinstance(node, cst.Attribute):
+        return self_class(tree, node) is not None and len(stores(analysed(tree), node)) == 1
+    return len(binders(tree, node)) == 1
 
 
 def self_name(function: cst.FunctionDef) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import Applicability
+from migrate.source.flow import Bound, Function
 from migrate.source.frontends.tensorflow.collection_keys import RULE, collection_reads, is_key, unknown_keys
 from migrate.source.frontends.tensorflow.facts import Followed, Stop, Table
+from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, members
-from migrate.source.frontends.tensorflow.possible import is_defined
 from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.training_facts import Training
 from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name, single_value
@@ -63,9 +64,15 @@ def _listing(file: File, function: str, key: str) -> Iterator[cst.Call]:
     for call in file.tree.calls:
         known = file.names.of(call.func)
         short = (known or file.tree.source(call.func)).rpartition(".")[2]  # a method of `tf.f()` is known as `f.method`
-        if function and short == function and (known is not None or not is_defined(file, call.func)):
+        if function and short == function and (known is not None or not _is_defined(file, call.func)):
             yield call
     yield from (call for call, node in collection_reads(file) if is_key(file, node, key))
+
+
+def _is_defined(file: File, func: cst.BaseExpression) -> bool:
+    """True for functions and methods whose code is read."""
+    values = flow_of(file).values(func)
+    return bool(values) and all(isinstance(value, Function | Bound) for value in values)
 
 
 def refined(file: File, stop: Stop) -> Stop:

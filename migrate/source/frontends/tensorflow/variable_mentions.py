@@ -8,10 +8,11 @@ import libcst as cst
 from libcst.metadata import FunctionScope, GlobalScope
 
 from migrate.report.model import Applicability
+from migrate.source.flow import Constant, Symbol, Unknown
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.flows import flow_of, root_of
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.possible import bindings
 from migrate.source.frontends.tensorflow.values import (
     is_target,
     is_variable,
@@ -83,8 +84,11 @@ def _imported_names(file: File) -> Iterator[str]:
 
 def _is_own(file: File, attribute: cst.Attribute) -> bool:
     """True for an attribute that the program itself gives, or that a layer, model or optimizer of Keras has."""
-    if bindings(file, attribute) or file.tree.source(attribute.value).endswith("GraphKeys"):
-        return bool(bindings(file, attribute))
+    values = flow_of(file).values(attribute)
+    if any(not isinstance(root_of(value), Constant | Symbol | Unknown) for value in values):
+        return True
+    if file.tree.source(attribute.value).endswith("GraphKeys"):
+        return False
     made = resolve(file.tree, attribute.value)
     known = file.names.of(made.func) if isinstance(made, cst.Call) else None
     return known is not None and known.startswith(("keras.", "layers."))

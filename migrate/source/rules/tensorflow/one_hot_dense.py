@@ -29,7 +29,7 @@ class OneHotDense(FileRule):
     )
 
     def remarks(self, file: File) -> Iterator[Remark]:
-        for call in file.tree.calls:
+        for call in file.tree.calls if "one_hot" in file.tree.identifiers() else ():
             inner = call.func.func if isinstance(call.func, cst.Call) else None
             layer = file.names.of(call.func) in LAYERS or (inner is not None and file.names.of(inner) in KERAS)
             first = next((arg.value for arg in call.args if not arg.keyword or arg.keyword.value == "inputs"), None)

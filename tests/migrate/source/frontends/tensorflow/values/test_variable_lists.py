@@ -191,7 +191,7 @@ KEYS = {
 @pytest.mark.parametrize(("code", "doubt"), KEYS.values(), ids=KEYS)
 def test_a_key_that_is_computed_is_a_doubt(code: str, doubt: bool, tmp_path: Path) -> None:
     helper = HEAD + f"def decay(l2):\n    {code}\n    return 0.0\n"
-    handed = "more = [decay]\n" if "(l2)" in code else ""
+    handed = "import acme\nacme.call_with_keys(decay)\n" if "(l2)" in code else ""
     root = write(tmp_path, {"main.py": MAIN, "helper.py": helper + handed})
     results = convert(root)
     assert verdicts(results) == {"w": "suggested" if doubt else "applied"}, reasons(results)
