@@ -8,6 +8,7 @@ from migrate.source.flow.effects import only_reads
 from migrate.source.flow.order import Order, frame_of, loops_around, outer_loop
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import (
+    DECORATED,
     Bound,
     Class,
     Computed,
@@ -23,6 +24,6 @@ from migrate.source.flow.values import (
 )
 
 __all__ = [
-    "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result", "Symbol", "Unknown",
-    "Value", "ValueFlow", "frame_of", "is_none", "loops_around", "only_reads", "outer_loop",
+    "DECORATED", "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result", "Symbol",
+    "Unknown", "Value", "ValueFlow", "frame_of", "is_none", "loops_around", "only_reads", "outer_loop",
 ]  # fmt: skip

@@ -128,6 +128,10 @@ class ValueFlow:
                     pending.append(holder)
         return [one for one in found if isinstance(one, Holder) and one.kind != "module"]
 
+    def entries(self, value: Value) -> list[Value]:
+        """Return what is put into a list, a dict or an object."""
+        return self._holds.get(value, [])
+
     def attributes(self, value: Value) -> set[str]:
         """Return the attributes of objects and classes of the program that may be `value`, or what holds it."""
         found = [pair for one in (value, *self.holders(value)) for pair in self._held_by.get(one, ())]
@@ -197,6 +201,14 @@ class ValueFlow:
     @cached_property
     def _held_by(self) -> dict[Value, list[tuple[Value, object]]]:
         return self._program.held_by()
+
+    @cached_property
+    def _holds(self) -> dict[Value, list[Value]]:
+        found: dict[Value, dict[Value, None]] = defaultdict(dict)
+        for value, places in self._held_by.items():
+            for holder, _ in places:
+                found[holder][value] = None
+        return {holder: list(values) for holder, values in found.items()}
 
     @cached_property
     def _runs(self) -> dict[cst.CSTNode, list[cst.CSTNode]]:
