@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import libcst as cst
 
-from migrate.source.flow import Member
+from migrate.source.flow import Member, Unknown
 from migrate.source.frontends.tensorflow.args import bind, literal
 from migrate.source.frontends.tensorflow.drafts import Draft
 from migrate.source.frontends.tensorflow.flows import flow_of
@@ -17,6 +18,7 @@ from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP
 from migrate.source.frontends.tensorflow.sok.tables import Tables
 from migrate.source.frontends.tensorflow.sok.uses import is_update, taken_variables
 from migrate.source.frontends.tensorflow.values import builtin, is_target, local_names, scope_of_name
+from migrate.source.tree import Tree
 
 #: What gives gradients.
 GIVES = {"gradient", "gradients", "compute_gradients"}
@@ -38,7 +40,21 @@ def _of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         found += [one for one in (value.node, base.node) if isinstance(one, cst.BaseExpression)]
         for entry in flow.entries(value):
             found += [entry.node] if isinstance(entry.node, cst.BaseExpression) else []
+    if any(isinstance(value, Unknown) for value in flow.values(node)):
+        found += _by_name(file.tree, node)
     return found
+
+
+def _by_name(tree: Tree, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield what is bound to what reads like an expression of which the values are not known, or returned for it."""
+    text, called = tree.source(node), last_name(node.func) if isinstance(node, cst.Call) else ""
+    for one in tree.nodes():
+        if isinstance(one, cst.Assign) and any(tree.source(target.target) == text for target in one.targets):
+            yield one.value
+        elif called and isinstance(one, cst.Return) and one.value is not None:
+            function = tree.enclosing(one, cst.FunctionDef)
+            if function is not None and function.name.value == called:
+                yield one.value
 
 
 def last_name(node: cst.BaseExpression) -> str:
@@ -62,6 +78,8 @@ def read_gradients(draft: Draft, tables: Tables, made: list[Made]) -> None:
         places = {-1} if tables.kind(sources) is not None else None
         if isinstance(sources, cst.List | cst.Tuple):
             places = {at for at, one in enumerate(sources.elements) if tables.kind(one.value) is not None}
+            star = [at for at, one in enumerate(sources.elements) if isinstance(one, cst.StarredElement)]
+            places = {-1} if star and max(places, default=-1) >= star[0] else places  # what a star gives is not counted
         if places and (use := _other_use(draft, call, places)) is not None:
             around = draft.tree.parent(use)
             shown = " ".join(draft.tree.source(around if around is not None else use).split())[:60]

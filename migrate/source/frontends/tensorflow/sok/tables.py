@@ -12,7 +12,7 @@ from migrate.source.flow import DECORATED, Bound, Computed, Function, Holder, Me
 from migrate.source.frontends.tensorflow.drafts import Draft
 from migrate.source.frontends.tensorflow.flows import flow_of, only_asks, symbol_of
 from migrate.source.frontends.tensorflow.sok.symbols import FILTERS, sok_name
-from migrate.source.frontends.tensorflow.values import is_target
+from migrate.source.frontends.tensorflow.values import assigned_value, is_target
 
 
 class Kind(Enum):
@@ -51,7 +51,23 @@ class Tables:
 
     def results(self, node: cst.BaseExpression) -> list[Value]:
         """Return all that an expression may be, None and what code from outside might put there left out."""
-        return [value for value in self.flow.values(node) if not is_none(value) and not self._is_outside(value)]
+        found = [value for value in self.flow.values(node) if not is_none(value) and not self._is_outside(value)]
+        return self._by_name(node) or found if self._is_unseen(node) else found
+
+    def _is_unseen(self, node: cst.CSTNode) -> bool:
+        """True for an attribute of an object of which nothing is known."""
+        return isinstance(node, cst.Attribute) and all(isinstance(one, Unknown) for one in self.flow.values(node.value))
+
+    def _by_name(self, node: cst.CSTNode) -> list[Value]:
+        """Return what the file puts into attributes of that name, where variables of SOK are among it."""
+        if not isinstance(node, cst.Attribute) or node.attr.value not in self._names:
+            return []
+        put = (assigned_value(self.tree, one) for one in self.tree.attributes.get(node.attr.value, ()))
+        return [value for one in put if one is not None for value in self.flow.values(one) if not is_none(value)]
+
+    @cached_property
+    def _names(self) -> set[str]:
+        return {name for value in self.made for name in self.flow.attributes(value)}
 
     def makers(self, node: cst.BaseExpression) -> list[cst.Call] | None:
         """Return the calls of outside code that make all that an expression may be; None where they are not known."""
@@ -138,11 +154,24 @@ class Tables:
     def uses(self) -> list[cst.BaseExpression]:
         """Return what is done with variables of SOK, and with what holds them, other than to hand them on."""
         found = self.uses_of(self.made)
+        for name in self._names:
+            for node in self.tree.attributes.get(name, ()):
+                if self._is_unseen(node) and not is_target(self.tree, node) and self.kind(node) is not None:
+                    found.setdefault(self._given(node), self.made[0])
         for value in self._filtered:
-            for node in self.flow.mentions(value):
-                if not isinstance(self.tree.parent(node), cst.BinaryOperation) and not self._binds(node):
-                    found[node] = value
+            for read in self.flow.mentions(value):
+                if not isinstance(self.tree.parent(read), cst.BinaryOperation) and not self._binds(read):
+                    found[read] = value
         return list(found)
+
+    def _given(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """Return the list or the pairs that an expression is written into, where it is."""
+        last, found = node, node if self.flow.hands_on(node) else None
+        while found is not None:
+            last, around = found, self.tree.parent(found)
+            outer = self.tree.parent(around) if isinstance(around, cst.Element | cst.Arg) else None
+            found = outer if isinstance(outer, cst.BaseExpression) and self.flow.hands_on(found) else None
+        return last
 
     def _binds(self, node: cst.BaseExpression) -> bool:
         return self.flow.hands_on(node) and isinstance(self.tree.parent(node), _BINDS) and not self._is_zipped(node)

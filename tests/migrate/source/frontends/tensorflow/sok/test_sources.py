@@ -139,6 +139,15 @@ WRITTEN = {
         "out = rows(item, a)\n",
         "    return grouped_embedding_lookup_sparse([(table, ids)], every_row=True)[0]\n",
     ),
+    "an attribute of an object that is not seen": (
+        "class M:\n    def __init__(self):\n        self.t = sok.DynamicVariable(8)\n\nopt = sok.SGD(lr=0.1)\n"
+        "def train(model):\n    g = tape.gradient(loss, [model.t])\n    opt.apply_gradients(zip(g, [model.t]))\n",
+        "    g = tape.gradient(loss, [model.t.variable])\n    opt.apply_gradients(zip(g, [model.t.variable]))\n",
+    ),
+    "beside variables of a layer": (
+        MADE + "g = tape.gradient(loss, [item, *layer.kernels])\n",
+        "g = tape.gradient(loss, [item.variable, *layer.kernels])\n",
+    ),
     "in pairs": (
         MADE + "opt = tf.keras.optimizers.SGD(0.1)\nopt.apply_gradients([(g, item)])\n",
         "opt = gradient_descent.create_hash_optimizer(learning_rate=0.1)\nopt.apply_gradients([(g, item.variable)])\n",
