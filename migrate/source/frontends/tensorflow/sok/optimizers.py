@@ -121,7 +121,7 @@ def read_optimizers(draft: Draft, tables: Tables, made: list[Made]) -> None:
         trained = _trained(draft, call)
         if last_name(call.func) != "compute_gradients" and any(tables.kind(one) is not None for one in trained):
             _updated(draft, tables, call, trained, kinds, done)
-        elif any(one in done for one in tables.makers(call.func.value) or ()):
+        elif any(value.node is one for value in tables.results(call.func.value) for one in done):
             _foreign(draft, tables, trained)
     for one in done:
         _followed(draft, tables, one)

@@ -225,6 +225,6 @@ class Tables:
         if self._is_followed(site, value) or any(node is site or self.tree.contains(site, node) for node in uses):
             return True
         if not isinstance(site, cst.Call):
-            return self.flow.hands_on(site)
+            return False
         names = {symbol_of(value) or "" for value in self.results(site.func)}
         return not any(name.startswith(("builtins.", "operator.", "copy.")) for name in names)
