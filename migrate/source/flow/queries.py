@@ -138,6 +138,10 @@ class ValueFlow:
                     pending.append(holder)
         return [one for one in found if isinstance(one, Holder) and one.kind != "module"]
 
+    def entries(self, value: Value) -> list[Value]:
+        """Return what is put into a list, a dict or an object."""
+        return list(dict.fromkeys(one for _, one in self.items(value)))
+
     def attributes(self, value: Value) -> set[str]:
         """Return the attributes of objects and classes of the program that may be `value`, or what holds it."""
         found = [pair for one in (value, *self.holders(value)) for pair in self._held_by.get(one, ())]
@@ -234,7 +238,7 @@ class ValueFlow:
         """Return what holds `value`, each with the key under which it does."""
         return self._held_by.get(value, [])
 
-    def entries(self, holder: Value) -> list[tuple[object, Value]]:
+    def items(self, holder: Value) -> list[tuple[object, Value]]:
         """Return what a holder may hold, with the keys."""
         return self._held_in.get(holder, [])
 

@@ -14,7 +14,7 @@ from migrate.source.flow.expressions import Expressions, expressions_in
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.kinds import is_statement
 from migrate.source.flow.program import Program
-from migrate.source.flow.values import ANY, Bound, Class, Computed, Holder, Symbol, Unknown, Value
+from migrate.source.flow.values import ANY, DECORATED, Bound, Class, Computed, Holder, Symbol, Unknown, Value
 from migrate.source.tree import Tree
 
 #: Decorators after which a name still means the function, or a class the class.
@@ -213,7 +213,7 @@ class Statements:
         def found(one: Value) -> None:
             if type(one).__name__ in {"Symbol", "Result", "Member", "Unknown"}:
                 self.graph.edge(before, after)
-                self.graph.watch(before, lambda value: self.calls.open(value, "its decorator may call it"))
+                self.graph.watch(before, lambda value: self.calls.open(value, DECORATED))
 
         self.graph.watch(decorator, found)
 

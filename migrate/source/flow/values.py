@@ -112,6 +112,10 @@ class Holder(Value):
     part: Hashable = None  #: tells several of one place apart
 
 
+#: Why a parameter may be anything, where no more is known than that a decorator from outside gets the function.
+DECORATED = "its decorator may call it"
+
+
 class Anything:
     """A key that is not known, which may be any."""
 

@@ -9,7 +9,7 @@ from migrate.source.tree import Tree
 #: Libraries that change nothing in the lists, dicts and objects that they are given.
 TAME = (
     "tensorflow", "tensorflow_core", "keras", "tf_keras", "numpy", "scipy", "pandas", "sklearn", "six", "absl", "tqdm",
-    "horovod",
+    "horovod", "sparse_operation_kit",
 )  # fmt: skip
 
 

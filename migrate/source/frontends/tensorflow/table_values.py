@@ -231,11 +231,11 @@ def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
     if not isinstance(holder.node, cst.BaseExpression) or not is_list(file, holder.node):
         return False
     flow = flow_of(file)
-    places = [key for key, value in flow.entries(holder) if value in found.values]
+    places = [key for key, value in flow.items(holder) if value in found.values]
     if not isinstance(holder.node, cst.BinaryOperation):
         return len(places) == 1
     sides = [one for side in (holder.node.left, holder.node.right) for one in flow.values(side)]
-    return sum(value in found.values for one in sides for _, value in flow.entries(one)) == 1
+    return sum(value in found.values for one in sides for _, value in flow.items(one)) == 1
 
 
 def _walked(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
@@ -323,7 +323,7 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
         return
     values, parted = flow.values(read), id(read) in partitions(file)
     if parted:
-        values = [value for one in values for _, value in flow.entries(one)]
+        values = [value for one in values for _, value in flow.items(one)]
     for value in values:
         if value in known.values or isinstance(value, Constant | Spoiled):
             continue  # who gets a list or an object is asked of that

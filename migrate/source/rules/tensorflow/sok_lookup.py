@@ -37,6 +37,6 @@ class SokLookup(Rule):
         Example(
             "a variable that may be another",
             HEAD + MADE + "if other:\n    item = tf.Variable(matrix)\nrows = sok.all2all_dense_embedding(item, ids)\n",
-            says="may be something else",
+            says="may be looked up where a variable of SOK is",
         ),
     )

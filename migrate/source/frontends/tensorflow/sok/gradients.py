@@ -1,19 +1,21 @@
-"""Gradients in a program for SOK: which names may hold them, and where those of static variables go."""
+"""Gradients in a program for SOK: what may hold them, and where those of static variables go."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import libcst as cst
-import libcst.matchers as m
 
+from migrate.source.flow import Member, Unknown
 from migrate.source.frontends.tensorflow.args import bind, literal
 from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.flows import flow_of
+from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.reached import reached
-from migrate.source.frontends.tensorflow.sok.flow import Flow
 from migrate.source.frontends.tensorflow.sok.made import Made
 from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP
+from migrate.source.frontends.tensorflow.sok.tables import Tables
 from migrate.source.frontends.tensorflow.sok.uses import is_update, taken_variables
 from migrate.source.frontends.tensorflow.values import builtin, is_target, local_names, scope_of_name
 from migrate.source.tree import Tree
@@ -22,72 +24,37 @@ from migrate.source.tree import Tree
 GIVES = {"gradient", "gradients", "compute_gradients"}
 
 
-def holds_gradients(tree: Tree, node: cst.CSTNode) -> bool:
-    """True for an expression that is made of gradients, as far as names tell; those may be IndexedSlices."""
-    return _mentions(node, _names(tree))
+def holds_gradients(file: File, node: cst.BaseExpression) -> bool:
+    """True for an expression that is made of gradients, as far as values tell; those may be IndexedSlices."""
+    return any(
+        isinstance(one, cst.Call) and last_name(one.func) in GIVES for one in reached(node, lambda one: _of(file, one))
+    )
 
 
-def _names(tree: Tree) -> set[str]:
-    """Return the names and attributes that may hold gradients, by whatever way they get there."""
-    if tree not in _KNOWN:
-        found: set[str] = set()
-        bindings = [*_bindings(tree)]
-        while new := {name for names, value in bindings if _mentions(value, found) for name in names} - found:
-            found |= new
-        _KNOWN[tree] = found
-    return _KNOWN[tree]
-
-
-_KNOWN: WeakKeyDictionary[Tree, set[str]] = WeakKeyDictionary()
-
-
-def _bindings(tree: Tree) -> list[tuple[set[str], cst.CSTNode]]:
-    """Return what is bound in a file: names, and what they are given, by lines, loops, calls and results."""
-    found: list[tuple[set[str], cst.CSTNode]] = []
-    kinds = m.Assign() | m.AnnAssign() | m.AugAssign() | m.NamedExpr() | m.For() | m.CompFor() | m.Return()
-    for node in m.findall(tree.module, kinds):
-        match node:
-            case cst.Assign():
-                found.append((_bound(*(one.target for one in node.targets)), node.value))
-            case cst.AnnAssign() if node.value is not None:
-                found.append((_bound(node.target), node.value))
-            case cst.AugAssign() | cst.NamedExpr():
-                found.append((_bound(node.target), node.value))
-            case cst.For() | cst.CompFor():
-                found.append((_bound(node.target), node.iter))
-            case cst.Return() if node.value is not None:
-                function = tree.enclosing(node, cst.FunctionDef)
-                found.append(({function.name.value} if function is not None else set(), node.value))
-    functions = [one for one in m.findall(tree.module, m.FunctionDef()) if isinstance(one, cst.FunctionDef)]
-    parameters = {one.name.value: {*_bound(one.params)} for one in functions}
-    for call in tree.calls:
-        names = set(parameters.get(last_name(call.func), ()))
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in {"append", "extend"}:
-            names |= _bound(call.func.value)
-        found += [(names, arg.value) for arg in call.args] if names else []
+def _of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return what an expression is made of: its parts, and what makes its values."""
+    flow, found = flow_of(file), [one for one in node.children if isinstance(one, cst.BaseExpression)]
+    found += [arg.value for arg in node.args] if isinstance(node, cst.Call) else []
+    for value in flow.values(node):
+        base = value.base if isinstance(value, Member) else value
+        found += [one for one in (value.node, base.node) if isinstance(one, cst.BaseExpression)]
+        for entry in flow.entries(value):
+            found += [entry.node] if isinstance(entry.node, cst.BaseExpression) else []
+    if any(isinstance(value, Unknown) for value in flow.values(node)):
+        found += _by_name(file.tree, node)
     return found
 
 
-def _bound(*targets: cst.CSTNode) -> set[str]:
-    """Return the names of targets, or of parameters."""
-    found: set[str] = set()
-    for target in targets:
-        if isinstance(target, cst.Attribute):
-            found.add(target.attr.value)
-        elif isinstance(target, cst.Subscript):
-            found |= _bound(target.value)
-        elif isinstance(target, cst.Parameters):
-            found |= {one.name.value for one in m.findall(target, m.Param()) if isinstance(one, cst.Param)}
-        elif isinstance(target, cst.Name):
-            found.add(target.value)
-        else:
-            found |= _bound(*(one for one in target.children if isinstance(one, cst.CSTNode)))
-    return found
-
-
-def _mentions(node: cst.CSTNode, names: set[str]) -> bool:
-    spelled = (one.value for one in m.findall(node, m.Name()) if isinstance(one, cst.Name))
-    return any(one in names or one in GIVES for one in spelled)
+def _by_name(tree: Tree, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield what is bound to what reads like an expression of which the values are not known, or returned for it."""
+    text, called = tree.source(node), last_name(node.func) if isinstance(node, cst.Call) else ""
+    for one in tree.nodes():
+        if isinstance(one, cst.Assign) and any(tree.source(target.target) == text for target in one.targets):
+            yield one.value
+        elif called and isinstance(one, cst.Return) and one.value is not None:
+            function = tree.enclosing(one, cst.FunctionDef)
+            if function is not None and function.name.value == called:
+                yield one.value
 
 
 def last_name(node: cst.BaseExpression) -> str:
@@ -95,7 +62,7 @@ def last_name(node: cst.BaseExpression) -> str:
     return node.attr.value if isinstance(node, cst.Attribute) else node.value if isinstance(node, cst.Name) else ""
 
 
-def read_gradients(draft: Draft, flow: Flow, made: list[Made]) -> None:
+def read_gradients(draft: Draft, tables: Tables, made: list[Made]) -> None:
     """Stop where gradients of static variables go anywhere but into an update.
 
     SOK gives one matrix of them, summed over all lookups, and a table the rows of each lookup for itself.
@@ -108,11 +75,11 @@ def read_gradients(draft: Draft, flow: Flow, made: list[Made]) -> None:
         if given is None or parameters[-1] not in given:
             continue
         sources = given[parameters[-1]].value
-        places = None
-        if isinstance(sources, cst.List | cst.Tuple) and flow.kind(sources) is None:
-            places = {at for at, one in enumerate(sources.elements) if flow.kind(one.value) is not None}
-        elif isinstance(sources, cst.List | cst.Tuple) or flow.kind(sources) is not None:
-            places = {*range(len(sources.elements))} if isinstance(sources, cst.List | cst.Tuple) else {-1}
+        places = {-1} if tables.kind(sources) is not None else None
+        if isinstance(sources, cst.List | cst.Tuple):
+            places = {at for at, one in enumerate(sources.elements) if tables.kind(one.value) is not None}
+            star = [at for at, one in enumerate(sources.elements) if isinstance(one, cst.StarredElement)]
+            places = {-1} if star and max(places, default=-1) >= star[0] else places  # what a star gives is not counted
         if places and (use := _other_use(draft, call, places)) is not None:
             around = draft.tree.parent(use)
             shown = " ".join(draft.tree.source(around if around is not None else use).split())[:60]

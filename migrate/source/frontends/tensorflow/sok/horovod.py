@@ -10,7 +10,6 @@ from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.placing import without_line
-from migrate.source.frontends.tensorflow.sok.flow import Flow
 from migrate.source.frontends.tensorflow.sok.gradients import holds_gradients
 from migrate.source.frontends.tensorflow.sok.spelling import builds_graph
 from migrate.source.frontends.tensorflow.sok.symbols import (
@@ -21,6 +20,7 @@ from migrate.source.frontends.tensorflow.sok.symbols import (
     sok_calls,
     spelled,
 )
+from migrate.source.frontends.tensorflow.sok.tables import Tables
 from migrate.source.frontends.tensorflow.values import single_value
 
 _OPERATIONS = {"Sum": "sum", "Average": "mean", "mpi_ops.Sum": "sum", "mpi_ops.Average": "mean"}
@@ -35,7 +35,7 @@ class Horovod:
     """What a file does with Horovod."""
 
     draft: Draft
-    flow: Flow
+    tables: Tables
     edits: list[Edit] = field(default_factory=list)
     left: list[cst.CSTNode] = field(default_factory=list)  #: what only Horovod does
     lines: list[cst.CSTNode] = field(default_factory=list)  #: statements that go
@@ -154,7 +154,7 @@ class Horovod:
             self.edits.append(Edit(*tree.span(around), text))
             return True
         text = f"{ranks}.current().all_reduce({tree.source(value)})"
-        if holds_gradients(tree, value):
+        if holds_gradients(self.draft.file, value):
             return False  # it may be IndexedSlices, which Horovod gathers
         mean = f"{text} / {ranks}.size()"
         alone = isinstance(around, cst.Assign | cst.AnnAssign | cst.Return | cst.Expr | cst.Arg)
@@ -187,7 +187,7 @@ class Horovod:
         for one, pair in zip(asked, names, strict=True):
             sources = pair["sources"].value if pair is not None else one
             plain = isinstance(sources, cst.Name | cst.Attribute)
-            if not plain or self.flow.kind(sources) is not None or self._is_nested(sources):
+            if not plain or self.tables.kind(sources) is not None or self._is_nested(sources):
                 return False
             listed, total, ranks = tree.source(sources), self.draft.local("total"), self.draft.function("ranks")
             pairs = f"zip({tree.source(one)}, {listed})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from migrate.report.model import Finding, State
 from migrate.source.frontends.tensorflow.drafts import Draft
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.sok.flow import Flow, Kind
 from migrate.source.frontends.tensorflow.sok.gradients import read_gradients
 from migrate.source.frontends.tensorflow.sok.horovod import Horovod
 from migrate.source.frontends.tensorflow.sok.lookups import read_lookups
@@ -21,6 +20,7 @@ from migrate.source.frontends.tensorflow.sok.symbols import (
     reads_sok,
     sok_calls,
 )
+from migrate.source.frontends.tensorflow.sok.tables import Tables
 from migrate.source.frontends.tensorflow.sok.uses import read_filters, read_uses
 from migrate.source.frontends.tensorflow.whole_files import WholeFile, Wording, judged
 
@@ -34,28 +34,26 @@ def sok_variables(file: File, assume: bool) -> WholeFile:
     if file.target.name != "runtime":
         return WholeFile(findings=_elsewhere(file))
     draft = Draft(file, HOMES)
-    made, flow = read_makers(draft), Flow(draft)
-    for one in made:
-        flow.add(one.call, Kind.TABLE)
-    read_filters(draft, flow)
-    flow.run()
-    read_lookups(draft, flow)
-    read_uses(draft, flow, made)
-    read_optimizers(draft, flow, made)
-    read_gradients(draft, flow, made)
-    _doubt_steps(draft, flow, made)
+    made = read_makers(draft)
+    tables = Tables(draft, [one.call for one in made])
+    read_filters(draft)
+    read_lookups(draft, tables)
+    read_uses(draft, tables, made)
+    read_optimizers(draft, tables, made)
+    read_gradients(draft, tables, made)
+    _doubt_steps(draft, tables, made)
     _doubt_variables(draft, made)
-    horovod = Horovod(draft, flow)
+    horovod = Horovod(draft, tables)
     horovod.read()
     read_program(draft, horovod)
     horovod.tell()
     return judged(draft, assume, WORDING)
 
 
-def _doubt_steps(draft: Draft, flow: Flow, made: list[Made]) -> None:
+def _doubt_steps(draft: Draft, tables: Tables, made: list[Made]) -> None:
     """Doubt tables that another file may train: a step that still asks SOK for its variables would pass them over."""
     imported = draft.tree.link is not None and draft.tree.link.imported()
-    if not made or not (flow.held or imported) or any(part.rule == OPTIMIZER for part in draft.parts):
+    if not made or not (tables.held or imported) or any(part.rule == OPTIMIZER for part in draft.parts):
         return
     told = "the files that train the tables of this one are converted as well"
     reason = "no optimizer of this file trains it, and one of SOK's would pass it over"

@@ -7,21 +7,22 @@ import re
 import libcst as cst
 
 from migrate.source.edits import Edit
+from migrate.source.flow import Holder
 from migrate.source.frontends.tensorflow.args import is_none, literal
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.placing import kept_comments
-from migrate.source.frontends.tensorflow.sok.flow import Flow, Kind
 from migrate.source.frontends.tensorflow.sok.initial import may_be_none
 from migrate.source.frontends.tensorflow.sok.made import Made
 from migrate.source.frontends.tensorflow.sok.spelling import tensorflow
 from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP, sok_calls
+from migrate.source.frontends.tensorflow.sok.tables import Kind, Tables
 from migrate.source.frontends.tensorflow.values import is_fixed, resolve
 
 _SPARSE = ("params", "sp_ids", "sp_weights", "combiners", "use_low_frequency_filter", "hotness")
 _DENSE = ("param", "indices")
 
 
-def read_lookups(draft: Draft, flow: Flow) -> None:
+def read_lookups(draft: Draft, tables: Tables) -> None:
     """Write the lookups of variables that are seen."""
     for call, name in sok_calls(draft.file):
         if name not in {"lookup_sparse", "all2all_dense_embedding"}:
@@ -31,8 +32,10 @@ def read_lookups(draft: Draft, flow: Flow) -> None:
         if given is None:
             continue
         params, ids = (given.get(one) for one in (_SPARSE if sparse else _DENSE)[:2])
-        kind = flow.kind(params.value) if params is not None else None
-        if params is None or ids is None or kind not in ({Kind.TABLE, Kind.TABLES} if sparse else {Kind.TABLE}):
+        kind = tables.kind(params.value) if params is not None else None
+        if params is not None and kind is Kind.MIXED:
+            _stop_at_others(draft, tables, params.value)
+        elif params is None or ids is None or kind not in ({Kind.TABLE, Kind.TABLES} if sparse else {Kind.TABLE}):
             shown = " ".join(draft.tree.source(params.value if params is not None else call).split())[:60]
             reason, action = "it is not known to be a variable of SOK that this file makes", "make it in this file"
             draft.stop(call, LOOKUP, f"`{shown}` is looked up", reason, action)
@@ -40,6 +43,15 @@ def read_lookups(draft: Draft, flow: Flow) -> None:
             _sparse(draft, call, given, kind is Kind.TABLE)
         else:
             _dense(draft, call, draft.tree.source(params.value), ids.value)
+
+
+def _stop_at_others(draft: Draft, tables: Tables, node: cst.BaseExpression) -> None:
+    """Stop where what is looked up may be something else than a variable of SOK, or holds something else."""
+    holds = any(isinstance(value, Holder) for value in tables.results(node))
+    other = next((one.node for one in tables.others(node) if isinstance(one.node, cst.BaseExpression)), node)
+    told = "stands beside variables of SOK and is none" if holds else "may be looked up where a variable of SOK is"
+    shown, reason = tree_source(draft, other)[:60], "what reads it reads a variable of SOK as well"
+    draft.stop(other, LOOKUP, f"`{shown}` {told}", reason, "give each a name and lookups of its own")
 
 
 def _sparse(draft: Draft, call: cst.Call, given: dict[str, cst.Arg], single: bool) -> None:

@@ -13,19 +13,13 @@ import libcst as cst
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
-from migrate.source.frontends.tensorflow.sok.flow import Flow
+from migrate.source.frontends.tensorflow.optimizer_values import means_the_same
 from migrate.source.frontends.tensorflow.sok.gradients import last_name
 from migrate.source.frontends.tensorflow.sok.made import Made
 from migrate.source.frontends.tensorflow.sok.symbols import OPTIMIZER, sok_calls, sok_name
+from migrate.source.frontends.tensorflow.sok.tables import Kind, Tables
 from migrate.source.frontends.tensorflow.sok.uses import is_pairs, is_update
-from migrate.source.frontends.tensorflow.values import (
-    is_fixed,
-    is_target,
-    local_names,
-    resolve,
-    scope_of_name,
-    single_value,
-)
+from migrate.source.frontends.tensorflow.values import is_fixed, is_target
 from migrate.targets.layout import keywords
 
 
@@ -105,68 +99,52 @@ _OWN = {
 _METHODS = {"apply_gradients", "compute_gradients", "minimize"}
 
 
-def read_optimizers(draft: Draft, flow: Flow, made: list[Made]) -> None:
+def read_optimizers(draft: Draft, tables: Tables, made: list[Made]) -> None:
     """Write SOK's optimizers, and those that are given nothing but variables of SOK."""
     kinds = {one.name == "DynamicVariable" for one in made}
     done: list[cst.Call] = []
     for call, name in sok_calls(draft.file):
         if name == "OptimizerWrapper":
             given = draft.arguments(call, ("optimizer",), OPTIMIZER)
-            inner = resolve(draft.tree, given["optimizer"].value) if given and "optimizer" in given else None
-            _write(draft, call, inner, kinds)
-            if given is not None and "optimizer" in given:
-                _alone(draft, given["optimizer"].value)
+            wrapped = given["optimizer"].value if given and "optimizer" in given else None
+            inner = tables.makers(wrapped) if wrapped is not None else None
+            _write(draft, call, inner[0] if inner and len(inner) == 1 else None, kinds)
+            if wrapped is not None:
+                _alone(draft, tables, wrapped)
             done.append(call)
         elif name in _OWN:
             _write(draft, call, call, kinds)
             done.append(call)
     for call in draft.tree.calls:
-        minimizes = isinstance(call.func, cst.Attribute) and call.func.attr.value == "minimize"
-        if (is_update(call) or minimizes) and _of_tables(draft, flow, call):
-            _updated(draft, flow, call, kinds, done)
-        elif is_update(call) or minimizes or last_name(call.func) == "compute_gradients":
-            _foreign(draft, flow, call, done)
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _METHODS:
+            continue
+        trained = _trained(draft, call)
+        if last_name(call.func) != "compute_gradients" and any(tables.kind(one) is not None for one in trained):
+            _updated(draft, tables, call, trained, kinds, done)
+        elif any(value.node is one for value in tables.results(call.func.value) for one in done):
+            _foreign(draft, tables, trained)
     for one in done:
-        _followed(draft, one)
+        _followed(draft, tables, one)
 
 
-def _alone(draft: Draft, node: cst.BaseExpression) -> None:
-    """Stop where the optimizer that is wrapped has a name by which more is done with it: its rate, other variables."""
-    tree = draft.tree
-    for _ in range(4):
-        if isinstance(node, cst.Name):
-            scope = scope_of_name(tree, node)
-            found: list[cst.BaseExpression] = [*(local_names(tree, node.value, scope) if scope is not None else ())]
-        elif isinstance(node, cst.Attribute):
-            found = [*tree.attributes.get(node.attr.value, ())]
-        else:
-            return
-        value = single_value(tree, node)
-        bound = any(is_target(tree, one) for one in found)
-        other = next((one for one in found if one is not node and not is_target(tree, one)), None if bound else node)
-        if other is not None:
-            around = tree.parent(other)
-            shown = " ".join(tree.source(around if around is not None else other).split())[:60]
+def _alone(draft: Draft, tables: Tables, node: cst.BaseExpression) -> None:
+    """Stop where more is done with the optimizer that is wrapped: with its rate, with other variables."""
+    for other in tables.uses_of(tables.results(node)):
+        if other is not node:
+            around = draft.tree.parent(other)
+            shown = " ".join(draft.tree.source(around if around is not None else other).split())[:60]
             reason = "the optimizer that trains tables is another object, which no longer follows it"
             action = "make an optimizer in `sok.OptimizerWrapper(...)` that nothing else uses"
             draft.stop(other, OPTIMIZER, f"`{shown}` uses the optimizer that is wrapped", reason, action)
-        if value is None:
-            return
-        node = value
 
 
-def _foreign(draft: Draft, flow: Flow, call: cst.Call, done: list[cst.Call]) -> None:
+def _foreign(draft: Draft, tables: Tables, trained: list[cst.BaseExpression]) -> None:
     """Stop where an optimizer of tables is given what is not known to be one: it would need its `variable`."""
-    maker = resolve(draft.tree, call.func.value) if isinstance(call.func, cst.Attribute) else None
-    trained = [one for one in _trained(draft, call) if flow.kind(one) is None]
-    if not any(maker is one for one in done):
-        return
-    for one in trained:
+    for one in [one for one in trained if tables.kind(one) is None][:1]:
         shown = " ".join(draft.tree.source(one).split())[:60]
         reason = "it is not known to be a variable of SOK that this file makes"
         action = "make it in this file, or take the variables apart by sok.filter_variables"
         draft.stop(one, OPTIMIZER, f"`{shown}` is trained by an optimizer of SOK", reason, action)
-        return
 
 
 def _trained(draft: Draft, call: cst.Call) -> list[cst.BaseExpression]:
@@ -187,12 +165,14 @@ def _trained(draft: Draft, call: cst.Call) -> list[cst.BaseExpression]:
     return [one.value for one in listed.elements] if isinstance(listed, cst.List | cst.Tuple) else [listed]
 
 
-def _of_tables(draft: Draft, flow: Flow, call: cst.Call) -> bool:
-    """True for an update or a step of variables of SOK."""
-    return any(flow.kind(one) is not None for one in _trained(draft, call))
-
-
-def _updated(draft: Draft, flow: Flow, call: cst.Call, kinds: set[bool], done: list[cst.Call]) -> None:
+def _updated(
+    draft: Draft,
+    tables: Tables,
+    call: cst.Call,
+    trained: list[cst.BaseExpression],
+    kinds: set[bool],
+    done: list[cst.Call],
+) -> None:
     """Take an argument of Keras' optimizers out of an update, and write a stock optimizer of tables."""
     tree = draft.tree
     for arg in call.args[1:]:
@@ -200,28 +180,26 @@ def _updated(draft: Draft, flow: Flow, call: cst.Call, kinds: set[bool], done: l
             before = call.args[next(at for at, one in enumerate(call.args) if one is arg) - 1]
             draft.edits.append(Edit(tree.outer_span(before.value)[1], tree.outer_span(arg.value)[1], ""))
     assert isinstance(call.func, cst.Attribute)
-    trained = _trained(draft, call)
-    if any(isinstance(one, cst.BinaryOperation) or flow.kind(one) is None for one in trained):
+    if any(tables.kind(one) in {None, Kind.MIXED} or tables.is_sum(one) for one in trained):
         reason, action = "tables have optimizers of their own", "update each list by an optimizer of its own"
         draft.stop(call, OPTIMIZER, "tables and other variables are updated together", reason, action)
         return
-    maker = resolve(tree, call.func.value)
-    if any(maker is one for one in done):
+    makers = tables.makers(call.func.value) or []
+    if makers and all(one in done for one in makers):
         return
-    name = draft.file.names.of(maker.func) if isinstance(maker, cst.Call) else None
-    if name not in _FORMS or not isinstance(maker, cst.Call):
+    if len(makers) != 1 or draft.file.names.of(makers[0].func) not in _FORMS:
         shown = " ".join(tree.source(call.func.value).split())[:60]
         reason, action = "which optimizer it is is not seen", "bind `sok.OptimizerWrapper(...)` to that name alone"
         draft.stop(call, OPTIMIZER, f"`{shown}` trains variables of SOK", reason, action)
         return
     for other in tree.calls:
-        used = isinstance(other.func, cst.Attribute) and resolve(tree, other.func.value) is maker
+        used = isinstance(other.func, cst.Attribute) and tables.makers(other.func.value) == makers
         if used and other is not call and not (is_update(other) and tree.source(other) == tree.source(call)):
             shown = " ".join(tree.source(other).split())[:60]
             reason = "it trains variables of SOK, for which the runtime has optimizers of their own"
             draft.stop(other, OPTIMIZER, f"`{shown}` uses the optimizer as well", reason, "make one for each")
-    _write(draft, maker, maker, kinds)
-    done.append(maker)
+    _write(draft, makers[0], makers[0], kinds)
+    done.append(makers[0])
 
 
 def _write(draft: Draft, call: cst.Call, inner: cst.BaseExpression | None, kinds: set[bool]) -> None:
@@ -285,28 +263,20 @@ def _is_off(arg: cst.Arg | None) -> bool:
 
 def _is_same(draft: Draft, node: cst.BaseExpression, where: cst.CSTNode) -> bool:
     """True for an expression that means the same where an optimizer is wrapped."""
-    if literal(node) is not ...:
+    if means_the_same(draft.file, node, where):
         return True
     here = draft.tree.enclosing(node, cst.FunctionDef) is draft.tree.enclosing(where, cst.FunctionDef)
     return here and is_fixed(draft.tree, node)
 
 
-def _followed(draft: Draft, call: cst.Call) -> None:
+def _followed(draft: Draft, tables: Tables, call: cst.Call) -> None:
     """Stop where an optimizer of tables is used otherwise than by its steps."""
     tree = draft.tree
-    around = tree.parent(call)
-    target = around.targets[0].target if isinstance(around, cst.Assign) and len(around.targets) == 1 else None
-    reads: list[cst.BaseExpression] = []
-    if isinstance(target, cst.Name) and (scope := scope_of_name(tree, target)) is not None:
-        reads = [*local_names(tree, target.value, scope)]
-    elif isinstance(target, cst.Attribute):
-        reads = [*tree.attributes.get(target.attr.value, ())]
-    elif not (isinstance(around, cst.Attribute) and around.attr.value in _METHODS):
-        reads = [call]
-    for read in reads:
-        parent = tree.parent(read)
-        if is_target(tree, read) or (isinstance(parent, cst.Attribute) and parent.attr.value in _METHODS):
-            continue
-        shown = " ".join(tree.source(parent or read).split())[:60]
-        reason = "only its steps are the same for tables"
-        draft.stop(read, OPTIMIZER, f"`{shown}` uses an optimizer of SOK's variables", reason, "call apply_gradients")
+    for use in tables.uses_of([value for value in tables.results(call) if value.node is call]):
+        around = tree.parent(use)
+        step = isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _METHODS
+        if not step or (around is not None and is_target(tree, around)):
+            shown = " ".join(tree.source(around if around is not None else use).split())[:60]
+            reason = "only its steps are the same for tables"
+            told = f"`{shown}` uses an optimizer of SOK's variables"
+            draft.stop(use, OPTIMIZER, told, reason, "call apply_gradients")

@@ -7,10 +7,9 @@ import libcst as cst
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.args import bind, is_none
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
-from migrate.source.frontends.tensorflow.sok.flow import Flow, Kind
 from migrate.source.frontends.tensorflow.sok.lookups import read_layer_call
 from migrate.source.frontends.tensorflow.sok.made import Made
-from migrate.source.frontends.tensorflow.sok.spelling import builds_graph, target_of
+from migrate.source.frontends.tensorflow.sok.spelling import builds_graph
 from migrate.source.frontends.tensorflow.sok.symbols import (
     FILTERS,
     LACKING,
@@ -20,6 +19,7 @@ from migrate.source.frontends.tensorflow.sok.symbols import (
     sok_calls,
     sok_name,
 )
+from migrate.source.frontends.tensorflow.sok.tables import Kind, Tables
 from migrate.source.frontends.tensorflow.values import builtin
 
 #: Methods that take variables, and the places of these among their arguments.
@@ -39,8 +39,8 @@ _INSTEAD = {
 _SUFFIX = ".variable"
 
 
-def read_filters(draft: Draft, flow: Flow) -> None:
-    """Write what takes SOK's variables apart, and follow the half that has them; to be asked before the flow is run."""
+def read_filters(draft: Draft) -> None:
+    """Write what takes SOK's variables apart."""
     for call, name in sok_calls(draft.file):
         if name not in FILTERS:
             continue
@@ -52,7 +52,6 @@ def read_filters(draft: Draft, flow: Flow) -> None:
             reason, action = "its two lists are followed by their names", "write `tables, others = ...`"
             draft.stop(call, LOOKUP, f"what `{name}` returns is not bound to two names", reason, action)
         else:
-            flow.bind(names[0], Kind.VARIABLES, given=True)
             _write_filter(draft, call, next(iter(given.values())).value, names)
 
 
@@ -87,69 +86,57 @@ def _write_filter(draft: Draft, call: cst.Call, listed: cst.BaseExpression, name
     draft.parts.append(Part(call, LOOKUP, "use", "variables", message, f"{function}(...)"))
 
 
-def read_uses(draft: Draft, flow: Flow, made: list[Made]) -> None:
+def read_uses(draft: Draft, tables: Tables, made: list[Made]) -> None:
     """Change what is done with variables of SOK, and stop where that is not understood."""
-    for node, kind in flow.uses:
-        if not _use(draft, flow, node, kind, made):
-            around = draft.tree.parent(node)
+    for node in tables.uses():
+        if not _use(draft, tables, node, made):
+            kind, around = tables.kind(node), draft.tree.parent(node)
             shown = " ".join(draft.tree.source(around if around is not None else node).split())[:60]
-            reason = f"what this does with {kind.value} is not understood"
+            reason = f"what this does with {kind.value if kind else 'what holds variables of SOK'} is not understood"
             asked = around.attr.value if isinstance(around, cst.Attribute) else ""
             action = _INSTEAD.get(asked, "look rows up by sok.lookup_sparse")
             draft.stop(node, LOOKUP, f"`{shown}` is not a lookup", reason, action)
-    if (flow.held or not made) and not builds_graph(draft.file):
+    if (tables.held or not made) and not builds_graph(draft.file):
         _listed_by_objects(draft)
     _without_list(draft)
 
 
-def _use(draft: Draft, flow: Flow, node: cst.BaseExpression, kind: Kind, made: list[Made]) -> bool:
+def _use(draft: Draft, tables: Tables, node: cst.BaseExpression, made: list[Made]) -> bool:
     """Change one use; False where it is not understood."""
-    tree = draft.tree
-    around = tree.parent(node)
-    if isinstance(around, cst.Call) and around.func is node and kind is Kind.TABLE:
-        read_layer_call(draft, around, [one for one in made if _is_of(draft, node, one)] or made)
+    tree, kind, arg = draft.tree, tables.kind(node), draft.tree.parent(node)
+    if isinstance(arg, cst.Call) and arg.func is node and kind is Kind.TABLE:
+        values = {id(value.node) for value in tables.results(node)}
+        read_layer_call(draft, arg, [one for one in made if id(one.call) in values])
         return True
-    if isinstance(around, cst.Element):  # `[tables, others]`
-        listed = tree.parent(around)
-        if isinstance(listed, cst.Tuple) and len(listed.elements) == 2 and listed.elements[1] is around:
-            outer = tree.parent(listed)
-            pairs = tree.parent(outer) if isinstance(outer, cst.Element) else None
-            taker = tree.parent(tree.parent(pairs) or pairs) if isinstance(pairs, cst.List) else None
-            if isinstance(taker, cst.Call) and is_update(taker):  # `[(gradient, table)]`
-                _as_variables(draft, node, kind)
-                return True
-        inner = isinstance(listed, cst.List | cst.Tuple) and listed.elements
-        arg = tree.parent(listed) if inner and listed is not None else None
-    else:
-        arg = around
+    if isinstance(arg, cst.Element) and kind is Kind.VARIABLES:  # `[tables, others]`
+        arg = tree.parent(tree.parent(arg) or arg)
     call = tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or not isinstance(arg, cst.Arg):
+    if not isinstance(call, cst.Call) or not isinstance(arg, cst.Arg) or arg.star:
         return False
-    if sok_name(tree, call.func) in {*LACKING, "lookup_sparse", "all2all_dense_embedding", "OptimizerScope"}:
+    if sok_name(tree, call.func) in {*LACKING, *FILTERS, "lookup_sparse", "all2all_dense_embedding", "OptimizerScope"}:
         return True  # those are read by themselves
-    if builtin(tree, call.func) == "len" or sok_name(tree, call.func) in FILTERS:
+    if builtin(tree, call.func) == "len":
         return True
     if horovod_name(tree, call.func):
         if kind is not Kind.VARIABLES:
             text = f"`{tree.source(call.func)}` is given variables of SOK"
             draft.stop(call, PROGRAM, text, "Horovod knows no tables", "leave them out")
         return True
-    if kind is not Kind.NAMED and _trains(draft, call, arg):  # gradients of a dict are a dict
-        _as_variables(draft, node, kind)
-        return True
-    return False
+    if is_update(call) and call.args[0] is arg and kind is not Kind.TABLE:
+        return _as_pairs(draft, tables, node)
+    return _trains(draft, call, arg) and _as_variables(draft, tables, node)
 
 
-def _is_of(draft: Draft, node: cst.BaseExpression, made: Made) -> bool:
-    """True for a layer that is bound to the name or the attribute at `node`."""
-    target = target_of(draft, made.call)
-    if not isinstance(target, cst.Name | cst.Attribute) or not isinstance(node, cst.Name | cst.Attribute):
-        return False
-    return _last(target) == _last(node)
-
-
-def _last(node: cst.Name | cst.Attribute) -> str:
-    return node.attr.value if isinstance(node, cst.Attribute) else node.value
+def _as_pairs(draft: Draft, tables: Tables, node: cst.BaseExpression) -> bool:
+    """Give an update the variables of tables beside their gradients."""
+    if isinstance(node, cst.Call) and builtin(draft.tree, node.func) == "zip" and is_pairs(node):
+        return _as_variables(draft, tables, node.args[1].value)
+    listed = [one.value for one in node.elements] if isinstance(node, cst.List | cst.Tuple) else []
+    pairs = [one.elements[1].value for one in listed if isinstance(one, cst.Tuple) and len(one.elements) == 2]
+    found = [one for one in pairs if tables.kind(one) is Kind.TABLE]
+    for one in found:
+        _as_variable(draft, one)
+    return bool(found) and len(pairs) == len(listed)
 
 
 def _trains(draft: Draft, call: cst.Call, arg: cst.Arg) -> bool:
@@ -184,21 +171,27 @@ def is_update(call: cst.Call) -> bool:
     return isinstance(call.func, cst.Attribute) and call.func.attr.value == "apply_gradients"
 
 
-def _as_variables(draft: Draft, node: cst.BaseExpression, kind: Kind) -> None:
-    """Give a step the variables of tables."""
-    if kind is Kind.VARIABLES:
-        return
-    tree = draft.tree
-    start, end = tree.outer_span(node)
+def _as_variables(draft: Draft, tables: Tables, node: cst.BaseExpression) -> bool:
+    """Give a step the variables of tables; False where it is not known which these are."""
+    tree, kind = draft.tree, tables.kind(node)
     if kind is Kind.TABLE:
         _as_variable(draft, node)
-    elif isinstance(node, cst.List | cst.Tuple) and all(isinstance(one, cst.Element) for one in node.elements):
+    elif isinstance(node, cst.List | cst.Tuple) and (kind is Kind.MIXED or not _has_stars(node)):
+        found = {tables.kind(one.value) for one in node.elements if not isinstance(one, cst.StarredElement)}
+        stars = [one.value for one in node.elements if isinstance(one, cst.StarredElement)]
         for element in node.elements:
-            _as_variable(draft, element.value)
-    else:
+            if tables.kind(element.value) in {Kind.TABLE, Kind.TABLES}:
+                _as_variables(draft, tables, element.value)
+        return found <= {Kind.TABLE, None} and {tables.kind(one) for one in stars} <= {Kind.TABLES, None}
+    elif kind is Kind.TABLES:
         one, text = draft.local("table"), tree.source(node)
         text = f"({text})" if isinstance(node, cst.IfExp) else text
-        draft.edits.append(Edit(start, end, f"[{one}.variable for {one} in {text}]"))
+        draft.edits.append(Edit(*tree.outer_span(node), f"[{one}.variable for {one} in {text}]"))
+    return kind in {Kind.TABLE, Kind.TABLES, Kind.VARIABLES}
+
+
+def _has_stars(node: cst.List | cst.Tuple) -> bool:
+    return any(isinstance(one, cst.StarredElement) for one in node.elements)
 
 
 def _as_variable(draft: Draft, node: cst.BaseExpression) -> None:

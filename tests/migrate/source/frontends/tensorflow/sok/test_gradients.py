@@ -31,6 +31,8 @@ STATIC = "item = sok.Variable(shape=[9, 4], initializer=tf.ones_initializer())\n
         ("g = tape.gradient(loss, item)\nprint(tf.convert_to_tensor(g))\n", "(g)"),
         ("g = tape.gradient(loss, [item])\nprint(g[0].shape)\n", "g[0].shape"),
         ("n = tf.linalg.global_norm(tape.gradient(loss, [item]))\n", "tape.gradient(loss, [item])"),
+        ("g = tape.gradient(loss, [*others, item])\nprint(g[5].shape)\n", "g[5].shape"),
+        ("g = tape.gradient(loss, [item, *others])\nprint(g[5].shape)\n", ""),
         ("g, h = tape.gradient(loss, [item, kernel])\nprint(h)\nopt.apply_gradients([(g, item)])\n", ""),
         ("g = tape.gradient(loss, [item, kernel])\nprint(g[1])\nopt.apply_gradients(zip(g[:1], [item]))\n", ""),
         ("opt.apply_gradients(zip(tape.gradient(loss, [item]), [item]))\n", ""),

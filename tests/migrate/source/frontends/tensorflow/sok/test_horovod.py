@@ -57,6 +57,12 @@ STAYS = {
     + "def step():\n    tape = hvd.DistributedGradientTape(tape)\n    grads = tape.gradient(loss, [item])\n",
     "a gradient, which may be IndexedSlices": "def step():\n    g, h = tape.gradient(loss, [table, kernel])\n"
     "    return each(g)\n\ndef each(one):\n    return hvd.allreduce(one)\n",
+    "gradients that a method of an object returns": "class A:\n    def g(self, tape, vs):\n"
+    "        return tape.gradient(loss, vs)\n\ndef step(a):\n    g, h = a.g(tape, vs)\n    return hvd.allreduce(g)\n",
+    "gradients in what is not seen": "def step(d, vs):\n    d['g'] = tape.gradient(loss, vs)\n"
+    "    return hvd.allreduce(d['g'])\n",
+    "gradients in a list": "def step(tape):\n    l = []\n    for v in vs:\n        l.append(tape.gradient(loss, v))\n"
+    "    return hvd.allreduce(l[0])\n",
     "a graph": "g = hvd.allreduce(g)\nsession = tf.compat.v1.Session()\n",
 }
 

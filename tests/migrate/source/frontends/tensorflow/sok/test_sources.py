@@ -130,6 +130,24 @@ WRITTEN = {
         "rows = [sparse_lookup(tables['b'], i), sparse_lookup(more.get('a'), i)]\n"
         "for name, one in tables.items():\n    rows.append(sparse_lookup(one, i))\n",
     ),
+    "beside something else in a dict": (
+        MADE + "d = {}\nd['a'] = item\nd['b'] = tf.Variable(m)\nr = sok.all2all_dense_embedding(d['a'], i)\n",
+        "r = sparse_lookup(d['a'], i)\n",
+    ),
+    "by a function that TensorFlow traces": (
+        MADE + "@tf.function(jit_compile=True)\ndef rows(table, ids):\n    return sok.lookup_sparse(table, ids)\n\n"
+        "out = rows(item, a)\n",
+        "    return grouped_embedding_lookup_sparse([(table, ids)], every_row=True)[0]\n",
+    ),
+    "an attribute of an object that is not seen": (
+        "class M:\n    def __init__(self):\n        self.t = sok.DynamicVariable(8)\n\nopt = sok.SGD(lr=0.1)\n"
+        "def train(model):\n    g = tape.gradient(loss, [model.t])\n    opt.apply_gradients(zip(g, [model.t]))\n",
+        "    g = tape.gradient(loss, [model.t.variable])\n    opt.apply_gradients(zip(g, [model.t.variable]))\n",
+    ),
+    "beside variables of a layer": (
+        MADE + "g = tape.gradient(loss, [item, *layer.kernels])\n",
+        "g = tape.gradient(loss, [item.variable, *layer.kernels])\n",
+    ),
     "in pairs": (
         MADE + "opt = tf.keras.optimizers.SGD(0.1)\nopt.apply_gradients([(g, item)])\n",
         "opt = gradient_descent.create_hash_optimizer(learning_rate=0.1)\nopt.apply_gradients([(g, item.variable)])\n",
@@ -148,6 +166,13 @@ WRITTEN = {
         "g = tape.gradient(loss, [item if new else other])\nh = tape.gradient(loss, more if new else rest)\n",
         "g = tape.gradient(loss, [(item if new else other).variable])\n"
         "h = tape.gradient(loss, [table.variable for table in (more if new else rest)])\n",
+    ),
+    "an optimizer in an object, by another name": (
+        MADE + "class T:\n    def __init__(self, opt):\n        self.opt = opt\n\n"
+        "inner = tf.optimizers.SGD(0.1)\nt = T(sok.OptimizerWrapper(inner))\nother = t.opt\n"
+        "other.apply_gradients(zip(tape.gradient(loss, [item]), [item]))\n",
+        "t = T(gradient_descent.create_hash_optimizer(learning_rate=0.1))\nother = t.opt\n"
+        "other.apply_gradients(zip(tape.gradient(loss, [item.variable]), [item.variable]))\n",
     ),
     "SOK's own optimizer": (
         MADE + "opt = sok.SGD(lr=0.1)\n",
@@ -201,7 +226,16 @@ KEPT = {
         "may train both kinds",
         "one optimizer for each",
     ),
-    "a name for two things": ("1\nif x:\n    item = tf.Variable(m)", "may be something else", "a name and lookups"),
+    "a name for two things": (
+        "1\nif x:\n    item = tf.Variable(m)\nr = sok.all2all_dense_embedding(item, i)",
+        "may be looked up where a variable of SOK is",
+        "a name and lookups",
+    ),
+    "a name for two things, used as a whole": (
+        "1\nif x:\n    item = tf.Variable(m)\nr = tf.nn.l2_loss(item)",
+        "with a variable of SOK and others is not understood",
+        "sok.lookup_sparse",
+    ),
     "a list of two kinds": ("sok.lookup_sparse([item, v], ids)", "stands beside variables of SOK", ""),
     "variables together": (
         "1\ntables, dense = sok.filter_variables([item, v])\no = sok.OptimizerWrapper(tf.optimizers.SGD())\n"
@@ -225,8 +259,8 @@ KEPT = {
         "each list by an optimizer",
     ),
     "something else in a dict": (
-        "1\nd = {}\nd['a'] = item\nd['b'] = tf.Variable(m)\nr = sok.all2all_dense_embedding(d['a'], i)",
-        "goes into a list or a dict of variables of SOK and is none",
+        "1\nd = {}\nd['a'] = item\nd['b'] = tf.Variable(m)\nr = sok.all2all_dense_embedding(d[k], i)",
+        "may be looked up where a variable of SOK is",
         "a name and lookups",
     ),
     "the rate of the optimizer that is wrapped": (
