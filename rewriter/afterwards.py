@@ -11,9 +11,9 @@ from rewriter import _tensorflow
 from rewriter.facts import Table
 from rewriter.graph import GraphView
 from rewriter.patterns.assignments import results_of
-from rewriter.patterns.branches import READS
-from rewriter.plan import Plan
-from rewriter.started import ASKS, started_parts
+from rewriter.patterns.branches import ASKS, READS
+from rewriter.planned import Plan
+from rewriter.started import started_parts
 from rewriter.trace import line_here
 from runtime.table import tables
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from rewriter.facts import Table, Update
 from rewriter.graph import GraphView, Tensor
+from rewriter.patterns.branches import ASKS
 from rewriter.planned import Plan
 from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
 from rewriter.savers import SaverPart
-from rewriter.started import ASKS
 
 __all__ = ["with_regions"]
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from rewriter import _tensorflow
 from rewriter.checks import RewriteError
-from rewriter.plan import ControlEdit, InputEdit
+from rewriter.planned import ControlEdit, InputEdit
 
 __all__ = ["edit_controls", "edit_input"]
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from rewriter.graph import uncollected
 from rewriter.moving import rewrite_and_view
 from rewriter.pipeline import PipelinePlan, move_ids
-from rewriter.plan import Plan
+from rewriter.planned import Plan
 from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.record import check_record_path, write_record

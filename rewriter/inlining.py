@@ -18,7 +18,8 @@ from rewriter.graph import GraphView, Tensor, Use
 from rewriter.inlined_bodies import build_call, can_be_built
 from rewriter.patterns.branches import carried_uses, source
 from rewriter.patterns.functions import inner_uses
-from rewriter.plan import ControlEdit, InputEdit, make_plan
+from rewriter.plan import make_plan
+from rewriter.planned import ControlEdit, InputEdit
 from rewriter.tables import LOOKUPS, VARIABLES
 
 __all__ = ["inline_calls", "unlocked_by_inlining"]

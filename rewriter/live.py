@@ -23,23 +23,22 @@ from rewriter.graph import Tensor
 from rewriter.live_branches import StandIn, carried_from, carried_parts
 from rewriter.live_parts import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.live_savers import build_saver, let_restore_stock
-from rewriter.patterns.branches import READS
-from rewriter.plan import ControlEdit, Plan
+from rewriter.moved import SCOPE
+from rewriter.patterns.branches import ASKS, READS
+from rewriter.planned import ControlEdit, Plan
 from rewriter.savers import SaverPart
-from rewriter.started import ASKS, started_parts
+from rewriter.started import started_parts
 from runtime import sparse_lookup
 from runtime.checkpoint.stock import StockVariable
 from runtime.optimizers.by_rule import record_updates, update_by_rule
 from runtime.table import Table as RuntimeTable
 from runtime.table import table_for_variable
 
-__all__ = ["MOVED", "SCOPE", "apply_plan"]
+__all__ = ["MOVED", "apply_plan"]
 
 _SLOTS = re.compile(r"(.+)/slots/(\d+(?:,\d+)*)")
 #: Optimizers, Savers and warm starts find here what they are about: also the tables that took the place of variables.
 _TRAINABLE = tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES
-#: Ops that a rewrite adds are below this scope.
-SCOPE = "recmigrate/"
 #: The names of the variables of a graph that became tables. No collection has them: it would be exported.
 MOVED: weakref.WeakKeyDictionary[tf.Graph, list[str]] = weakref.WeakKeyDictionary()
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from rewriter.graph import GraphView
-from rewriter.live import SCOPE
 from rewriter.patterns.partitioned import named
 
-__all__ = ["moved_before"]
+__all__ = ["SCOPE", "moved_before"]
+
+#: Ops that a rewrite adds are below this scope.
+SCOPE = "recmigrate/"
 
 
 def moved_before(view: GraphView) -> set[str]:

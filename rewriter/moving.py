@@ -18,7 +18,8 @@ from rewriter.inlining import inline_calls, unlocked_by_inlining
 from rewriter.live import MOVED, apply_plan
 from rewriter.moved import moved_before
 from rewriter.origins import with_sources
-from rewriter.plan import Plan, make_plan
+from rewriter.plan import make_plan
+from rewriter.planned import Plan
 from rewriter.trace import sources_of
 from runtime.table import tables as runtime_tables
 

@@ -19,13 +19,14 @@ from rewriter.checks_moved import check_readers
 from rewriter.contexts import forget_gone
 from rewriter.facts import Refusal, Table
 from rewriter.graph import GraphView
-from rewriter.live import SCOPE, apply_plan
-from rewriter.moved import moved_before
+from rewriter.live import apply_plan
+from rewriter.moved import SCOPE, moved_before
 from rewriter.named import named_ops
 from rewriter.offline_checks import check_import, check_result, view_of
 from rewriter.patch import names_without, patched
 from rewriter.patterns.branches import carried_uses
-from rewriter.plan import Plan, make_plan
+from rewriter.plan import make_plan
+from rewriter.planned import Plan
 from rewriter.prune import Pruned, prune, reads, touched
 from runtime import native
 

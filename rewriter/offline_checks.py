@@ -9,7 +9,8 @@ import tensorflow as tf
 from rewriter.checks import RewriteError, check_acyclic
 from rewriter.graph import GraphView
 from rewriter.named import named_ops
-from rewriter.plan import Plan, make_plan
+from rewriter.plan import make_plan
+from rewriter.planned import Plan
 from rewriter.prune import Pruned
 
 __all__ = ["check_import", "check_result", "view_of"]

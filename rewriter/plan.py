@@ -17,7 +17,7 @@ from rewriter.savers import SaverPart, find_savers
 from rewriter.started import asked, asked_in_place
 from rewriter.tables import find_tables
 
-__all__ = ["ControlEdit", "InputEdit", "Plan", "make_plan"]
+__all__ = ["make_plan"]
 
 
 def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()) -> Plan:

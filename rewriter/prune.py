@@ -14,9 +14,8 @@ import tensorflow as tf
 
 from rewriter.facts import Table
 from rewriter.graph import GraphView
-from rewriter.patterns.branches import carried_uses, carries
+from rewriter.patterns.branches import ASKS, carried_uses, carries
 from rewriter.savers import restored_by
-from rewriter.started import ASKS
 
 __all__ = ["Pruned", "prune", "reads", "touched"]
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from rewriter.facts import Refusal
 from rewriter.offline import Rewritten, judge_meta_graph, rewrite_meta_graph
-from rewriter.plan import Plan
+from rewriter.planned import Plan
 from rewriter.tables import VARIABLES
 
 __all__ = ["judge_meta_graphs", "rewrite_meta_graphs"]

@@ -9,13 +9,11 @@ import tensorflow as tf
 from rewriter._tensorflow import parts_of
 from rewriter.facts import Table
 from rewriter.graph import GraphView, Use
+from rewriter.patterns.branches import ASKS
 from rewriter.planned import ControlEdit, InputEdit
 from runtime.table import Table as RuntimeTable
 
-__all__ = ["ASKS", "asked", "asked_in_place", "started_parts"]
-
-#: Types of the ops that ask, of a resource and of a reference.
-ASKS = ("VarIsInitializedOp", "IsVariableInitialized")
+__all__ = ["asked", "asked_in_place", "started_parts"]
 
 
 def asked_in_place(view: GraphView, table: Table) -> Iterator[Use]:

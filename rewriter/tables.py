@@ -16,7 +16,7 @@ from rewriter.graph import GraphView, Tensor, Use
 from rewriter.matching import Mismatch
 from rewriter.patterns.assignments import sort_assignments
 from rewriter.patterns.attributes import strange_setting
-from rewriter.patterns.branches import CLOSED, carries, computed_from, source, waited_for
+from rewriter.patterns.branches import ASKS, CLOSED, carries, computed_from, source, waited_for
 from rewriter.patterns.composed import adam_update, descent_update
 from rewriter.patterns.functions import functions_of, why_not_entered
 from rewriter.patterns.fused import FUSED, fused_update
@@ -24,7 +24,6 @@ from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.savers import restored_by, why_not_saved
-from rewriter.started import ASKS
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 

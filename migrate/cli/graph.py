@@ -11,7 +11,7 @@ from migrate.cli.command_line import command_line
 from migrate.cli.reports import REPORT, check_reports
 
 if TYPE_CHECKING:
-    from rewriter.plan import Plan
+    from rewriter.planned import Plan
     from rewriter.proof.result import Proof
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rewriter.graph import GraphView, Use
 from rewriter.pipeline.facts import Inputs
 from rewriter.pipeline.iterators import MAKERS
-from rewriter.plan import ControlEdit, InputEdit
+from rewriter.planned import ControlEdit, InputEdit
 
 __all__ = ["Edits"]
 

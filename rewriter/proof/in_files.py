@@ -7,7 +7,7 @@ from typing import Any
 
 from rewriter.files import read_graphs
 from rewriter.graph import GraphView
-from rewriter.plan import Plan
+from rewriter.planned import Plan
 from rewriter.proof.proving import TOLERANCE, prove_graphs
 from rewriter.proof.reach import op_of
 from rewriter.proof.recording import Recording, Step

@@ -11,7 +11,7 @@ from rewriter.graph import GraphView
 from rewriter.moving import rewrite
 from rewriter.pipeline import PipelinePlan
 from rewriter.pipeline import move_ids as move_ids_of
-from rewriter.plan import Plan
+from rewriter.planned import Plan
 from rewriter.proof.blame import blame, describe
 from rewriter.proof.both import Both
 from rewriter.proof.comparing import Comparison

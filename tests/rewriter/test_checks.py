@@ -13,7 +13,8 @@ from rewriter.checks import RewriteError, check
 from rewriter.facts import StaticAnswer
 from rewriter.graph import GraphView, Use
 from rewriter.live import apply_plan
-from rewriter.plan import InputEdit, Plan, make_plan
+from rewriter.plan import make_plan
+from rewriter.planned import InputEdit, Plan
 from tests.support.rewriter.models import build
 
 v1 = tf.compat.v1

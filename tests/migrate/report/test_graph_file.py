@@ -13,7 +13,8 @@ from migrate.report.model import State
 from migrate.report.serialize import read_report
 from rewriter.files import read_graph
 from rewriter.graph import GraphView
-from rewriter.plan import Plan, make_plan
+from rewriter.plan import make_plan
+from rewriter.planned import Plan
 
 v1 = tf.compat.v1
 

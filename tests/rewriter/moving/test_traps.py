@@ -15,7 +15,8 @@ import tensorflow as tf
 from rewriter import GraphModifierHook, rewrite
 from rewriter.graph import GraphView, Use
 from rewriter.pipeline import PipelinePlan
-from rewriter.plan import Plan, make_plan
+from rewriter.plan import make_plan
+from rewriter.planned import Plan
 
 v1 = tf.compat.v1
 ROWS, DIM, STEPS = 40, 4, 12
