@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 from rewriter.facts import Table
 from rewriter.graph import GraphView
 from rewriter.patterns.assignments import results_of
@@ -31,7 +31,7 @@ def refuse_later_uses(graph: tf.Graph, before: GraphView, plan: Plan) -> Callabl
     known = dict(_dead.get(graph, {}))
     _dead[graph] = known | {op: (name, table.name) for table in plan.tables for op, name in _whole(before, table)}
     if not known:
-        _tensorflow.watch_inputs(graph, lambda kind, name, tensors: _seen(graph, kind, name, tensors))
+        _tf_private.watch_inputs(graph, lambda kind, name, tensors: _seen(graph, kind, name, tensors))
     return lambda: _dead.__setitem__(graph, known)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 from rewriter.checks import RewriteError
 from rewriter.graph import GraphView
 from rewriter.patterns.assignments import results_of
@@ -24,7 +24,7 @@ def collections_of(graph: tf.Graph) -> dict[str, list[Any]]:
 
 def stands_for(item: Any, variables: set[str]) -> bool:
     """Whether an item of a collection is one of these variables, or has one as a part."""
-    return any(part.op.name in variables for part in _tensorflow.parts_of(item))
+    return any(part.op.name in variables for part in _tf_private.parts_of(item))
 
 
 def check_collections(before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]], plan: Plan) -> None:

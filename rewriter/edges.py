@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 from rewriter.checks import RewriteError
 from rewriter.planned import ControlEdit, InputEdit
 
@@ -24,8 +24,8 @@ def edit_input(graph: tf.Graph, edit: InputEdit, new: tf.Tensor, undo: contextli
     old = op.inputs[edit.use.input]
     if new.dtype != old.dtype:
         raise RewriteError(f"`{op.name}` reads {old.dtype.name} and would read {new.dtype.name} at {edit.use.input}")
-    undo.callback(_tensorflow.update_input, op, edit.use.input, old)
-    _tensorflow.update_input(op, edit.use.input, new)
+    undo.callback(_tf_private.update_input, op, edit.use.input, old)
+    _tf_private.update_input(op, edit.use.input, new)
 
 
 def edit_controls(
@@ -43,5 +43,5 @@ def edit_controls(
         before = list(op.control_inputs)
         gone = {old for edit, _ in own for old in edit.old}
         kept = [one for one in before if one.name not in gone]
-        undo.callback(_tensorflow.replace_controls, op, before)
-        _tensorflow.replace_controls(op, list(dict.fromkeys([*kept, *(new for _, new in own)])))
+        undo.callback(_tf_private.replace_controls, op, before)
+        _tf_private.replace_controls(op, list(dict.fromkeys([*kept, *(new for _, new in own)])))

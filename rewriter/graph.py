@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import networkx as nx
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 
 __all__ = ["GraphView", "Tensor", "Use", "uncollected"]
 
@@ -102,14 +102,14 @@ class GraphView:
     def of(cls, graph: tf.Graph) -> GraphView:
         """Return the view of a live graph, static shapes included."""
         view = cls(graph.as_graph_def(add_shapes=True))
-        view.closed = _tensorflow.closed_loops(graph)
+        view.closed = _tf_private.closed_loops(graph)
         variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
         # That of a variable on references is the tensor of the op.
-        found = ((one.op.name, one.initializer) for item in variables for one in _tensorflow.parts_of(item))
+        found = ((one.op.name, one.initializer) for item in variables for one in _tf_private.parts_of(item))
         view.initializers = {name: getattr(op, "op", op).name for name, op in found if op is not None}
-        strategies = ((item, _tensorflow.strategy_of(item)) for item in variables)
+        strategies = ((item, _tf_private.strategy_of(item)) for item in variables)
         view.copied = {
-            part.op.name: found for item, found in strategies if found[1] > 1 for part in _tensorflow.parts_of(item)
+            part.op.name: found for item, found in strategies if found[1] > 1 for part in _tf_private.parts_of(item)
         }
         return view
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 from rewriter.graph import GraphView
 
 __all__ = ["build_call", "can_be_built"]
@@ -55,7 +55,7 @@ def build_call(view: GraphView, call: tf.Operation) -> list[tf.Tensor]:
     names, inputs, kind = _functions(view.nodes[call.name]), list(call.inputs), call.type
     bodies = _Bodies(view)
     with (
-        _tensorflow.control_flow_of(call),
+        _tf_private.control_flow_of(call),
         tf.control_dependencies(call.control_inputs),
         _v1_control_flow(),
         tf.name_scope(f"{call.name}/inlined/"),
@@ -102,7 +102,7 @@ class _Bodies:
     def build(self, name: str, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Build a body in the current context; outputs wait for all that the function does besides."""
         function = self._view.functions[name]
-        body, flat = _tensorflow.body_of(function)
+        body, flat = _tf_private.body_of(function)
         given = {one.name: tensor for one, tensor in zip(function.signature.input_arg, arguments, strict=True)}
         nodes = [node for node in body.node if node.name not in given]
         _leave_groups(nodes)

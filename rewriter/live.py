@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 from rewriter.checks_moved import collections_of, stands_for
 from rewriter.edges import edit_controls, edit_input
 from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
@@ -161,7 +161,7 @@ class _Parts:
         """Build what waits for `awaited`, as the ops `old` do; what takes their place takes it here, too."""
         before = dict.fromkeys(awaited)
         first = self._graph.version
-        with _tensorflow.waiting_for(list(before)):
+        with _tf_private.waiting_for(list(before)):
             yield
         if before:
             self._spans.append(([op.name for op in old], first, self._graph.version))
@@ -317,5 +317,5 @@ def _name_scope(name: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _branch(op: tf.Operation) -> Iterator[None]:
     """Build where `op` is: in the same branch of a v1 tf.cond."""
-    with _tensorflow.control_flow_of(op):
+    with _tf_private.control_flow_of(op):
         yield

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 from rewriter.facts import Table
 from rewriter.patterns.branches import ENTRIES, READS, SWITCHES
 
@@ -33,7 +33,7 @@ class StandIn:
         return self._carried[op.name][tensor.value_index]
 
     def _carry(self, op: tf.Operation) -> list[tf.Tensor]:
-        with _tensorflow.control_flow_of(op) as inside:
+        with _tf_private.control_flow_of(op) as inside:
             if inside:  # the context brings what comes from outside, as it brought the variable
                 return list(tf.identity(self._value).op.inputs[0].op.outputs)
             data = self.of(op.inputs[0])

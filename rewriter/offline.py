@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 from rewriter.checks import check
 from rewriter.checks_moved import check_readers
 from rewriter.contexts import forget_gone
@@ -195,7 +195,7 @@ def imported(meta: Any) -> Iterator[tf.Graph]:
             raise ValueError(
                 f"TensorFlow {tf.__version__} cannot import the graph: {reason}; take the TensorFlow that wrote it"
             ) from error
-        _tensorflow.number_functions_beyond(_numbers(meta.graph_def.library.function))
+        _tf_private.number_functions_beyond(_numbers(meta.graph_def.library.function))
         yield graph
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from rewriter._tensorflow import parts_of
+from rewriter._tf_private import parts_of
 from rewriter.facts import Table
 from rewriter.graph import GraphView, Use
 from rewriter.patterns.branches import ASKS

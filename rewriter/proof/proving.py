@@ -8,7 +8,6 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.graph import GraphView
-from rewriter.moving import rewrite
 from rewriter.pipeline import PipelinePlan
 from rewriter.pipeline import move_ids as move_ids_of
 from rewriter.planned import Plan
@@ -18,6 +17,7 @@ from rewriter.proof.comparing import Comparison
 from rewriter.proof.recording import Recording, Sources, Step, fed_values, fetch_names
 from rewriter.proof.replay import Side, reason_of
 from rewriter.proof.result import Proof
+from rewriter.rewrite_graph import rewrite
 from rewriter.trace import source_of
 
 __all__ = ["TOLERANCE", "prove", "prove_graphs", "record"]

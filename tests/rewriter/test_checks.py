@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from rewriter import _tensorflow, rewrite
+from rewriter import _tf_private, rewrite
 from rewriter.checks import RewriteError, check
 from rewriter.facts import StaticAnswer
 from rewriter.graph import GraphView, Use
@@ -31,7 +31,7 @@ def _applied(graph: tf.Graph) -> tuple[GraphView, Plan]:
 def test_an_edge_that_is_left_is_found(graph: tf.Graph) -> None:
     before, plan = _applied(graph)
     use = plan.inputs[-1].use
-    _tensorflow.update_input(
+    _tf_private.update_input(
         graph.get_operation_by_name(use.op), use.input, graph.get_tensor_by_name(plan.inputs[-1].old)
     )
     with pytest.raises(RewriteError, match=f"`{use.op}` still reads"):
@@ -41,7 +41,7 @@ def test_an_edge_that_is_left_is_found(graph: tf.Graph) -> None:
 def test_a_control_edge_that_is_left_is_found(graph: tf.Graph) -> None:
     before, plan = _applied(graph)
     wait = next(one for one in plan.controls if one.old)
-    _tensorflow.replace_controls(graph.get_operation_by_name(wait.op), [graph.get_operation_by_name(wait.old[0])])
+    _tf_private.replace_controls(graph.get_operation_by_name(wait.op), [graph.get_operation_by_name(wait.old[0])])
     with pytest.raises(RewriteError, match=f"`{wait.op}` still waits for"):
         check(before, GraphView.of(graph), plan)
 
@@ -49,7 +49,7 @@ def test_a_control_edge_that_is_left_is_found(graph: tf.Graph) -> None:
 def test_a_change_that_no_edit_asked_for_is_found(graph: tf.Graph) -> None:
     before, plan = _applied(graph)
     loss = graph.get_operation_by_name("Mean")
-    _tensorflow.replace_controls(loss, [graph.get_operation_by_name("ids")])
+    _tf_private.replace_controls(loss, [graph.get_operation_by_name("ids")])
     with pytest.raises(RewriteError, match="`Mean` changed, which no edit asked for"):
         check(before, GraphView.of(graph), plan)
 
@@ -59,7 +59,7 @@ def test_a_cycle_is_found(graph: tf.Graph) -> None:
     first = tf.identity(x, "first")
     second = tf.identity(first, "second")
     before = GraphView.of(graph)
-    _tensorflow.update_input(first.op, 0, second)
+    _tf_private.update_input(first.op, 0, second)
     edit = InputEdit(Use("first", 0), "x:0", "second")
     with pytest.raises(RewriteError, match="would depend on itself"):
         check(before, GraphView.of(graph), Plan((), (), (edit,), ()))
@@ -75,7 +75,7 @@ def test_a_while_loop_is_no_cycle(graph: tf.Graph) -> None:
         v1.enable_control_flow_v2()
     before = GraphView.of(graph)
     assert before.of_type("NextIteration")
-    _tensorflow.update_input(start.op, 0, other)
+    _tf_private.update_input(start.op, 0, other)
     check(before, GraphView.of(graph), Plan((), (), (InputEdit(Use("start", 0), "Const:0", "other"),), ()))
 
 
@@ -87,7 +87,7 @@ def test_a_rewrite_that_fails_is_taken_back(graph: tf.Graph, monkeypatch: pytest
     def fail(*_: Any) -> None:
         raise RewriteError("no")
 
-    monkeypatch.setattr("rewriter.moving.check", fail)
+    monkeypatch.setattr("rewriter.rewrite_graph.check", fail)
     with pytest.raises(RewriteError, match="no"):
         rewrite(graph)
     after = {node.name: node for node in graph.as_graph_def().node}

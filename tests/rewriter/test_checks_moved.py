@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from rewriter import _tensorflow, rewrite
+from rewriter import _tf_private, rewrite
 from rewriter.checks import RewriteError, check
 from rewriter.checks_moved import check_collections, check_readers, collections_of
 from rewriter.graph import GraphView
@@ -69,7 +69,7 @@ def test_another_input_of_an_edited_op_is_found(graph: tf.Graph) -> None:
     apply_plan(graph, plan)
     assert [edit.use.input for edit in plan.inputs if edit.use.op == "total"] == [0]
     check(before, GraphView.of(graph), plan)
-    _tensorflow.update_input(total.op, 1, tf.constant([2, 2]))
+    _tf_private.update_input(total.op, 1, tf.constant([2, 2]))
     with pytest.raises(RewriteError, match=r"`total` reads `Const.*` at 1, which no edit asked for"):
         check(before, GraphView.of(graph), plan)
 
@@ -79,7 +79,7 @@ def test_a_wait_that_is_lost_is_found(graph: tf.Graph) -> None:
     wait = next(one for one in plan.controls if set(before.controls(one.op)) - set(one.old))
     op = graph.get_operation_by_name(wait.op)
     lost = min(set(before.controls(wait.op)) - set(wait.old))
-    _tensorflow.replace_controls(op, [one for one in op.control_inputs if one.name != lost])
+    _tf_private.replace_controls(op, [one for one in op.control_inputs if one.name != lost])
     with pytest.raises(RewriteError, match=f"`{wait.op}` waits no more for `{lost}`"):
         check(before, GraphView.of(graph), plan)
 
@@ -107,7 +107,7 @@ def test_an_item_that_a_collection_lost_is_found(graph: tf.Graph, harm: Any) -> 
 def test_a_reader_that_does_not_say_that_the_variable_is_gone_is_found(graph: tf.Graph, use_resource: bool) -> None:
     before, plan, _ = _applied(graph, use_resource=use_resource)
     name = "model/user/Read/ReadVariableOp" if use_resource else "model/user"
-    _tensorflow.replace_controls(graph.get_operation_by_name(name), [])
+    _tf_private.replace_controls(graph.get_operation_by_name(name), [])
     with pytest.raises(RewriteError, match=f"`{name}` reads `model/user`, which has become a table, and does not say"):
         check_readers(before, GraphView.of(graph), plan)
 

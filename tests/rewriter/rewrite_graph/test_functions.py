@@ -233,7 +233,7 @@ def test_inlining_that_fails_a_check_is_taken_back(graph: tf.Graph, monkeypatch:
     def fail(*_: Any) -> None:
         raise RewriteError("no")
 
-    monkeypatch.setattr("rewriter.moving.check", fail)
+    monkeypatch.setattr("rewriter.rewrite_graph.check", fail)
     with pytest.raises(RewriteError, match="no"):
         rewrite(graph)
     after = {node.name: node for node in graph.as_graph_def().node}
