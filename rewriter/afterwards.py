@@ -9,12 +9,12 @@ import tensorflow as tf
 
 from rewriter import _tf_private
 from rewriter.facts import Table
-from rewriter.graph import GraphView
+from rewriter.graph.source_trace import line_here
+from rewriter.graph.view import GraphView
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import ASKS, READS
 from rewriter.planned import Plan
 from rewriter.started import started_parts
-from rewriter.trace import line_here
 from runtime.table import tables
 
 __all__ = ["refuse_later_uses"]

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.planned import ControlEdit, InputEdit
 
 __all__ = ["Edits", "RewriteError", "check", "check_acyclic"]

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from rewriter import _tf_private
 from rewriter.checks import RewriteError
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import readers
 from rewriter.planned import Plan

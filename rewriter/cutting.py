@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from rewriter.facts import Table, Update
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import ASKS
 from rewriter.planned import Plan
 from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Box, Region

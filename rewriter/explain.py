@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.plan import make_plan
 from rewriter.tables import VARIABLES
 

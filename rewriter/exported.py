@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.savers import restored_by
 from rewriter.tables import VARIABLES
 from runtime._estimator import extend_exports

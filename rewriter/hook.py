@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import uncollected
+from rewriter.graph.view import uncollected
 from rewriter.pipeline import PipelinePlan, move_ids
 from rewriter.planned import Plan
 from rewriter.proof import Proof

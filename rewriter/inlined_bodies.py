@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter import _tf_private
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 
 __all__ = ["build_call", "can_be_built"]
 

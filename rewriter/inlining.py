@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from rewriter.checks import check
 from rewriter.edges import edit_controls, edit_input
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.inlined_bodies import build_call, can_be_built
 from rewriter.patterns.branches import carried_uses, source
 from rewriter.patterns.functions import inner_uses

@@ -19,7 +19,7 @@ from rewriter import _tf_private
 from rewriter.checks_moved import collections_of, stands_for
 from rewriter.edges import edit_controls, edit_input
 from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
-from rewriter.graph import Tensor
+from rewriter.graph.view import Tensor
 from rewriter.live_branches import StandIn, carried_from, carried_parts
 from rewriter.live_parts import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.live_savers import build_saver, let_restore_stock

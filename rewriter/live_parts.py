@@ -8,7 +8,7 @@ from itertools import accumulate
 import tensorflow as tf
 
 from rewriter.facts import Assignment, Table, Update
-from rewriter.graph import Tensor
+from rewriter.graph.view import Tensor
 from runtime import native, sparse_lookup
 from runtime.table import Table as RuntimeTable
 

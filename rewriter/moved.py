@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.patterns.partitioned import named
 
 __all__ = ["SCOPE", "moved_before"]

@@ -7,8 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.checks import RewriteError, check_acyclic
-from rewriter.graph import GraphView
-from rewriter.named import named_ops
+from rewriter.graph.metagraph_names import named_ops
+from rewriter.graph.view import GraphView
 from rewriter.plan import make_plan
 from rewriter.planned import Plan
 from rewriter.prune import Pruned

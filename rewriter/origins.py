@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from rewriter.facts import Table
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.region import ADDED, Region
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from rewriter.contexts import CONTEXTS
-from rewriter.named import op_of, variable_in
+from rewriter.graph.control_flow import CONTEXTS
+from rewriter.graph.metagraph_names import op_of, variable_in
 
 __all__ = ["names_without", "patched"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rewriter.cutting import with_regions
 from rewriter.facts import Lookup, Table
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.origins import with_rules
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import is_reference, readers

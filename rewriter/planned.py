@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 
 from rewriter.facts import Refusal, Table
-from rewriter.graph import Use
+from rewriter.graph.view import Use
 from rewriter.origins import table_line
 from rewriter.region import Region
 from rewriter.savers import SaverPart

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.facts import Table
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.patterns.branches import ASKS, carried_uses, carries
 from rewriter.savers import restored_by
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import uncollected
+from rewriter.graph.view import uncollected
 from rewriter.pipeline.plan import PipelinePlan
 from rewriter.planned import Plan
 from rewriter.proof.result import Proof

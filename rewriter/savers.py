@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from rewriter.facts import Table
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph.view import GraphView, Tensor, Use
 
 __all__ = ["SavedTable", "SaverPart", "find_savers", "restored_by", "why_not_saved"]
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from rewriter._tf_private import parts_of
 from rewriter.facts import Table
-from rewriter.graph import GraphView, Use
+from rewriter.graph.view import GraphView, Use
 from rewriter.patterns.branches import ASKS
 from rewriter.planned import ControlEdit, InputEdit
 from runtime.table import Table as RuntimeTable

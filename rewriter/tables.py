@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from rewriter.facts import Lookup, Refusal, StaticAnswer, Summary, Table, Update
 from rewriter.flow import Pick, Picks
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.matching import Mismatch
 from rewriter.patterns.assignments import sort_assignments
 from rewriter.patterns.attributes import strange_setting

@@ -115,15 +115,15 @@ def _summary(plans: dict[str, Plan]) -> str:
 def _explanation(source: str, tensor: str) -> str:
     """Explain a tensor in the first graph that has it."""
     from rewriter.explain import explain
-    from rewriter.files import read_graphs
-    from rewriter.graph import GraphView
+    from rewriter.graph.files import read_graphs
+    from rewriter.graph.view import GraphView
 
     views = [GraphView(meta.graph_def) for meta in read_graphs(source).values()]
     return explain(next((view for view in views if tensor.partition(":")[0] in view), views[0]), tensor)
 
 
 def _judged(source: str, names: Any) -> dict[str, Plan]:
-    from rewriter.files import read_graphs
+    from rewriter.graph.files import read_graphs
     from rewriter.several import judge_meta_graphs
 
     return judge_meta_graphs(read_graphs(source), names)

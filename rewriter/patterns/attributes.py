@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewriter import _tf_private
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 
 __all__ = ["KEPT", "NO_EFFECT", "strange_setting"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rewriter.facts import Update
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.matching import Match, Mismatch, Node, match, node
 from rewriter.patterns.duplicates import before_summing
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rewriter.facts import Lookup, NewRows, Part, Table, Update
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.matching import Match, Mismatch, match, node
 from rewriter.patterns.branches import source
 

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter import _tf_private
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.pipeline.author import note_getter
 from rewriter.pipeline.computed import Computed
 from rewriter.pipeline.facts import Inputs

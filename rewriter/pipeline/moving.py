@@ -12,11 +12,11 @@ import tensorflow as tf
 from rewriter import _tf_private
 from rewriter.checks import RewriteError, check
 from rewriter.edges import edit_controls, edit_input
-from rewriter.graph import GraphView, Tensor, uncollected
+from rewriter.graph.source_trace import sources_of
+from rewriter.graph.view import GraphView, Tensor, uncollected
 from rewriter.pipeline.live import PipelineParts
 from rewriter.pipeline.lookups import lookups_of
 from rewriter.pipeline.plan import PipelinePlan, plan_pipeline
-from rewriter.trace import sources_of
 
 __all__ = ["move_ids"]
 

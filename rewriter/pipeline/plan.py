@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.pipeline.cones import CAPTURED, GETTERS, Cone, through_branches
 from rewriter.pipeline.edits import Edits
 from rewriter.pipeline.facts import IdsOf, Inputs, Staying

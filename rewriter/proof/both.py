@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewriter.facts import Table, Update
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.pipeline import PipelinePlan
 from rewriter.planned import Plan
 from rewriter.proof.datasets import elements

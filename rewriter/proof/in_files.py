@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rewriter.files import read_graphs
-from rewriter.graph import GraphView
+from rewriter.graph.files import read_graphs
+from rewriter.graph.view import GraphView
 from rewriter.planned import Plan
 from rewriter.proof.proving import TOLERANCE, prove_graphs
 from rewriter.proof.reach import op_of

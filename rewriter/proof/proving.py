@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView
+from rewriter.graph.source_trace import source_of
+from rewriter.graph.view import GraphView
 from rewriter.pipeline import PipelinePlan
 from rewriter.pipeline import move_ids as move_ids_of
 from rewriter.planned import Plan
@@ -18,7 +19,6 @@ from rewriter.proof.recording import Recording, Sources, Step, fed_values, fetch
 from rewriter.proof.replay import Side, reason_of
 from rewriter.proof.result import Proof
 from rewriter.rewrite_graph import rewrite
-from rewriter.trace import source_of
 
 __all__ = ["TOLERANCE", "prove", "prove_graphs", "record"]
 

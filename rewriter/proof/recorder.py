@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.checks import RewriteError
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.pipeline import PipelinePlan
 from rewriter.planned import Plan
 from rewriter.proof.both import LOOKUPS

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.proof.datasets import fillers
 from rewriter.proof.recording import Sources
 from rewriter.savers import restored_by

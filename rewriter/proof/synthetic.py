@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.planned import Plan
 from rewriter.proof.reach import behind, maybe_dead, needed
 from rewriter.proof.recording import GIVERS

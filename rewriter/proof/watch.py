@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.both import Both
 from rewriter.proof.reach import alive, behind, needed, tensor_of
 from rewriter.proof.recording import GIVERS, Step

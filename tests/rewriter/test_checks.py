@@ -11,7 +11,7 @@ import tensorflow as tf
 from rewriter import _tf_private, rewrite
 from rewriter.checks import RewriteError, check
 from rewriter.facts import StaticAnswer
-from rewriter.graph import GraphView, Use
+from rewriter.graph.view import GraphView, Use
 from rewriter.live import apply_plan
 from rewriter.plan import make_plan
 from rewriter.planned import InputEdit, Plan

@@ -10,7 +10,7 @@ import tensorflow as tf
 from rewriter import _tf_private, rewrite
 from rewriter.checks import RewriteError, check
 from rewriter.checks_moved import check_collections, check_readers, collections_of
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.live import apply_plan
 from rewriter.plan import make_plan
 from rewriter.planned import Plan

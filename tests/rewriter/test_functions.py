@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import rewrite
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.plan import make_plan
 
 v1 = tf.compat.v1

@@ -13,9 +13,9 @@ import tensorflow as tf
 from tensorflow.core.protobuf import control_flow_pb2
 
 from rewriter.checks import RewriteError
-from rewriter.contexts import forget_gone
-from rewriter.graph import GraphView
-from rewriter.named import variable_in
+from rewriter.graph.control_flow import forget_gone
+from rewriter.graph.metagraph_names import variable_in
+from rewriter.graph.view import GraphView
 from rewriter.offline import Rewritten, rewrite_graph_def, rewrite_meta_graph
 from tests.support import forking
 from tests.support.rewriter import offline_run

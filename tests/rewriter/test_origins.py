@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import rewrite
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.plan import make_plan
 from rewriter.planned import Plan
 from tests.support.paths import ROOT

@@ -12,7 +12,7 @@ from tensorflow.python.framework import op_def_registry
 from rewriter import rewrite
 from rewriter.flow import Picks
 from rewriter.flow.arguments import SHAPING, writes
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 
 v1 = tf.compat.v1
 ROWS, DIM = 20, 4

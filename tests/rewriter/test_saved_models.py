@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from rewriter.files import graphs_of, read_message
+from rewriter.graph.files import graphs_of, read_message
 from rewriter.saved_model import write_saved_model
 from rewriter.several import judge_meta_graphs, rewrite_meta_graphs
 from tests.support.rewriter.compare import head, variable

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from rewriter.files import read_graph, read_message
+from rewriter.graph.files import read_graph, read_message
 from tests.support.disk_moments import moments
 
 v1 = tf.compat.v1

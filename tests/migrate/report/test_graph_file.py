@@ -11,8 +11,8 @@ import tensorflow as tf
 from migrate.report.graph_file import write_reports
 from migrate.report.model import State
 from migrate.report.serialize import read_report
-from rewriter.files import read_graph
-from rewriter.graph import GraphView
+from rewriter.graph.files import read_graph
+from rewriter.graph.view import GraphView
 from rewriter.plan import make_plan
 from rewriter.planned import Plan
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from rewriter import rewrite
 from rewriter.explain import explain
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.offline import rewrite_meta_graph
 from rewriter.proof import prove
 from rewriter.region import REMOVED

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from rewriter import rewrite
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.patterns.attributes import KEPT, NO_EFFECT, strange_setting
 from rewriter.patterns.fused import FUSED
 from rewriter.plan import make_plan

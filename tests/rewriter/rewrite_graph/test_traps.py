@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
-from rewriter.graph import GraphView, Use
+from rewriter.graph.view import GraphView, Use
 from rewriter.pipeline import PipelinePlan
 from rewriter.plan import make_plan
 from rewriter.planned import Plan

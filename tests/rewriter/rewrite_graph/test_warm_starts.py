@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.plan import make_plan
 from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, variable
 

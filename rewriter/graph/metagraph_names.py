@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError, Message
 from tensorflow.core.framework import variable_pb2
 from tensorflow.core.protobuf import queue_runner_pb2, saver_pb2
 
-from rewriter.contexts import CONTEXTS
+from rewriter.graph.control_flow import CONTEXTS
 
 __all__ = ["named_ops", "op_of", "variable_in"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from rewriter.trace import source_of, sources_of
+from rewriter.graph.source_trace import source_of, sources_of
 from tests.support.paths import ROOT
 from tests.support.rewriter import traced as trace_models
 from tests.support.rewriter.traced import line_of
@@ -40,7 +40,7 @@ def test_an_update_has_the_line_that_minimizes(graph: tf.Graph) -> None:
     v1.train.AdagradOptimizer(0.1).minimize(loss, name="step")  # the step
     line = next(i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if text.endswith("# the step"))
     sources = sources_of(graph, ["plain/Adagrad", "step", "no such op"])
-    expected = f"tests/rewriter/test_trace.py:{line} in test_an_update_has_the_line_that_minimizes"
+    expected = f"tests/rewriter/graph/test_source_trace.py:{line} in test_an_update_has_the_line_that_minimizes"
     assert sources == {"plain/Adagrad": expected, "step": expected}
 
 
@@ -94,4 +94,6 @@ def test_code_made_of_text_counts_when_there_is_no_other(graph: tf.Graph) -> Non
     made["made"]("first")  # made here
     lines = Path(__file__).read_text().splitlines()
     line = next(number for number, text in enumerate(lines, 1) if text.endswith("# made here"))
-    assert str(source_of(graph.get_operation_by_name("first"))).startswith(f"tests/rewriter/test_trace.py:{line} in")
+    assert str(source_of(graph.get_operation_by_name("first"))).startswith(
+        f"tests/rewriter/graph/test_source_trace.py:{line} in"
+    )

@@ -26,7 +26,7 @@ _LIBRARIES = re.compile(
     r"|__autograph_generated_file"
     r"|^<(frozen |__array_function__)"
 )
-_HERE = Path(__file__).parents[1]
+_HERE = Path(__file__).parents[2]
 _FOLDERS = tuple(
     f"{folder.resolve()}/"
     for folder in (_HERE / "rewriter", _HERE / "runtime", _HERE / "migrate", Path(tf.__file__).parent)

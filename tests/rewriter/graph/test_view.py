@@ -6,7 +6,7 @@ import networkx as nx
 import pytest
 import tensorflow as tf
 
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph.view import GraphView, Tensor, Use
 
 
 def _square(graph: tf.Graph) -> GraphView:
