@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from rewriter.analysis.savers import SaverPart
 from rewriter.facts import Table, Update
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import ASKS
 from rewriter.planned import Plan
 from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
-from rewriter.savers import SaverPart
 
 __all__ = ["with_regions"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from rewriter.analysis.candidates import VARIABLES
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.plan import make_plan
-from rewriter.tables import VARIABLES
 
 __all__ = ["explain"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.analysis.candidates import LOOKUPS, VARIABLES
 from rewriter.checks import check
 from rewriter.edges import edit_controls, edit_input
 from rewriter.graph.view import GraphView, Tensor, Use
@@ -20,7 +21,6 @@ from rewriter.patterns.branches import carried_uses, source
 from rewriter.patterns.functions import inner_uses
 from rewriter.plan import make_plan
 from rewriter.planned import ControlEdit, InputEdit
-from rewriter.tables import LOOKUPS, VARIABLES
 
 __all__ = ["inline_calls", "unlocked_by_inlining"]
 

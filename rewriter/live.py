@@ -16,6 +16,8 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter import _tf_private
+from rewriter.analysis.already_moved import SCOPE
+from rewriter.analysis.savers import SaverPart
 from rewriter.checks_moved import collections_of, stands_for
 from rewriter.edges import edit_controls, edit_input
 from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
@@ -23,10 +25,8 @@ from rewriter.graph.view import Tensor
 from rewriter.live_branches import StandIn, carried_from, carried_parts
 from rewriter.live_parts import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.live_savers import build_saver, let_restore_stock
-from rewriter.moved import SCOPE
 from rewriter.patterns.branches import ASKS, READS
 from rewriter.planned import ControlEdit, Plan
-from rewriter.savers import SaverPart
 from rewriter.started import started_parts
 from runtime import sparse_lookup
 from runtime.checkpoint.stock import StockVariable

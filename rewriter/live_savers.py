@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
+from rewriter.analysis.savers import SavedTable, SaverPart
 from rewriter.facts import Table
 from rewriter.live_parts import row_keys
-from rewriter.savers import SavedTable, SaverPart
 from runtime.checkpoint.stock import StockVariable
 from runtime.presence import tables_in
 from runtime.table import Table as RuntimeTable

@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter import _tf_private
+from rewriter.analysis.already_moved import SCOPE, moved_before
 from rewriter.checks import check
 from rewriter.checks_moved import check_readers
 from rewriter.facts import Refusal, Table
@@ -21,7 +22,6 @@ from rewriter.graph.control_flow import forget_gone
 from rewriter.graph.metagraph_names import named_ops
 from rewriter.graph.view import GraphView
 from rewriter.live import apply_plan
-from rewriter.moved import SCOPE, moved_before
 from rewriter.offline_checks import check_import, check_result, view_of
 from rewriter.patch import names_without, patched
 from rewriter.patterns.branches import carried_uses

@@ -61,7 +61,7 @@ def check_import(meta: Any) -> None:
 
 
 def _tables(view: GraphView) -> list[str]:
-    from rewriter.moved import moved_before
+    from rewriter.analysis.already_moved import moved_before
 
     return [table.name for table in make_plan(view, moved=moved_before(view)).tables]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from rewriter.analysis.candidates import find_tables
+from rewriter.analysis.savers import SaverPart, find_savers
 from rewriter.cutting import with_regions
 from rewriter.facts import Lookup, Table
 from rewriter.graph.view import GraphView, Tensor, Use
@@ -13,9 +15,7 @@ from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import is_reference, readers
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.planned import ControlEdit, InputEdit, Plan
-from rewriter.savers import SaverPart, find_savers
 from rewriter.started import asked, asked_in_place
-from rewriter.tables import find_tables
 
 __all__ = ["make_plan"]
 

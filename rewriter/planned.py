@@ -6,11 +6,11 @@ import dataclasses
 import json
 from dataclasses import dataclass
 
+from rewriter.analysis.savers import SaverPart
 from rewriter.facts import Refusal, Table
 from rewriter.graph.view import Use
 from rewriter.origins import table_line
 from rewriter.region import Region
-from rewriter.savers import SaverPart
 
 __all__ = ["ControlEdit", "InputEdit", "Plan"]
 

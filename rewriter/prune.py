@@ -12,10 +12,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.analysis.savers import restored_by
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView
 from rewriter.patterns.branches import ASKS, carried_uses, carries
-from rewriter.savers import restored_by
 
 __all__ = ["Pruned", "prune", "reads", "touched"]
 

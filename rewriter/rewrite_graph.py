@@ -10,14 +10,14 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.afterwards import refuse_later_uses
+from rewriter.analysis.already_moved import moved_before
+from rewriter.analysis.exports import let_restore_whole, prepare_exports
 from rewriter.checks import check
 from rewriter.checks_moved import check_collections, check_readers, collections_of
-from rewriter.exported import let_restore_whole, prepare_exports
 from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, uncollected
 from rewriter.inlining import inline_calls, unlocked_by_inlining
 from rewriter.live import MOVED, apply_plan
-from rewriter.moved import moved_before
 from rewriter.origins import with_sources
 from rewriter.plan import make_plan
 from rewriter.planned import Plan

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from rewriter.analysis.candidates import VARIABLES
 from rewriter.facts import Refusal
 from rewriter.offline import Rewritten, judge_meta_graph, rewrite_meta_graph
 from rewriter.planned import Plan
-from rewriter.tables import VARIABLES
 
 __all__ = ["judge_meta_graphs", "rewrite_meta_graphs"]
 

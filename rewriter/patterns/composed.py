@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from rewriter.facts import Update
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.matching import Match, Mismatch, Node, match, node
 from rewriter.patterns.duplicates import before_summing
+from rewriter.patterns.matching import Match, Mismatch, Node, match, node
 
 __all__ = ["adam_update", "descent_update"]
 

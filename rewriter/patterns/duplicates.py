@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.matching import ANY, Mismatch, match, node
+from rewriter.patterns.matching import ANY, Mismatch, match, node
 
 UNIQUE = ("Unique", "UniqueV2")
 _SUMMED = node("UnsortedSegmentSum", "values", node("|".join(UNIQUE), label="unique"), ANY)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from rewriter.facts import NewRows
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.matching import Match, Mismatch, match, node
+from rewriter.patterns.matching import Match, Mismatch, match, node
 
 __all__ = ["new_rows"]
 

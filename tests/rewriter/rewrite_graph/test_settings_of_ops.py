@@ -10,11 +10,11 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from rewriter import rewrite
+from rewriter.analysis.candidates import LOOKUPS, VARIABLES
 from rewriter.graph.view import GraphView
 from rewriter.patterns.attributes import KEPT, NO_EFFECT, strange_setting
 from rewriter.patterns.fused import FUSED
 from rewriter.plan import make_plan
-from rewriter.tables import LOOKUPS, VARIABLES
 
 v1 = tf.compat.v1
 ROWS, DIM = 10, 4

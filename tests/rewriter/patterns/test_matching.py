@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.matching import ANY, Match, Mismatch, match, node
+from rewriter.patterns.matching import ANY, Match, Mismatch, match, node
 
 
 def _view(graph: tf.Graph) -> GraphView:

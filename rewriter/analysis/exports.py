@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.analysis.candidates import VARIABLES
+from rewriter.analysis.savers import restored_by
 from rewriter.graph.view import GraphView
-from rewriter.savers import restored_by
-from rewriter.tables import VARIABLES
 from runtime._estimator import extend_exports
 from runtime.whole_variables import restore_from_tables
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import tensorflow as tf
 
+from rewriter.analysis.savers import restored_by, why_not_saved
 from rewriter.facts import Lookup, Refusal, StaticAnswer, Summary, Table, Update
 from rewriter.flow import Pick, Picks
 from rewriter.graph.view import GraphView, Tensor, Use
-from rewriter.matching import Mismatch
 from rewriter.patterns.assignments import sort_assignments
 from rewriter.patterns.attributes import strange_setting
 from rewriter.patterns.branches import ASKS, CLOSED, carries, computed_from, source, waited_for
@@ -21,9 +21,9 @@ from rewriter.patterns.composed import adam_update, descent_update
 from rewriter.patterns.functions import functions_of, why_not_entered
 from rewriter.patterns.fused import FUSED, fused_update
 from rewriter.patterns.initial_values import new_rows
+from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS
-from rewriter.savers import restored_by, why_not_saved
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 
