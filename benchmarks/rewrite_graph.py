@@ -70,9 +70,9 @@ def measure(ops: int, tables: int) -> dict[str, float]:
     from rewriter.graph.view import GraphView, uncollected
     from rewriter.inlining import unlocked_by_inlining
     from rewriter.live import apply_plan
-    from rewriter.origins import with_sources
     from rewriter.pipeline import move_ids
-    from rewriter.plan import make_plan
+    from rewriter.plan.planner import make_plan
+    from rewriter.plan.provenance import with_sources
 
     graph = build(ops, tables)
     times: dict[str, float] = {}

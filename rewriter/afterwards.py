@@ -13,8 +13,8 @@ from rewriter.graph.source_trace import line_here
 from rewriter.graph.view import GraphView
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import ASKS, READS
-from rewriter.planned import Plan
-from rewriter.started import started_parts
+from rewriter.plan.initialized import started_parts
+from rewriter.plan.plan import Plan
 from runtime.table import tables
 
 __all__ = ["refuse_later_uses"]

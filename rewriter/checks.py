@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from rewriter.graph.view import GraphView, Tensor, Use
-from rewriter.planned import ControlEdit, InputEdit
+from rewriter.plan.plan import ControlEdit, InputEdit
 
 __all__ = ["Edits", "RewriteError", "check", "check_acyclic"]
 

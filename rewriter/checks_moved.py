@@ -12,7 +12,7 @@ from rewriter.checks import RewriteError
 from rewriter.graph.view import GraphView
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import readers
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
 
 __all__ = ["check_collections", "check_readers", "collections_of", "stands_for"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from rewriter.layout import BOX, Placed, place
-from rewriter.region import ADDED, KEPT, REMOVED, Box, Region
+from rewriter.plan.region import ADDED, KEPT, REMOVED, Box, Region
 
 __all__ = ["STYLE", "draw", "shortened"]
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from rewriter import _tf_private
 from rewriter.checks import RewriteError
-from rewriter.planned import ControlEdit, InputEdit
+from rewriter.plan.plan import ControlEdit, InputEdit
 
 __all__ = ["edit_controls", "edit_input"]
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from rewriter.graph.view import uncollected
 from rewriter.pipeline import PipelinePlan, move_ids
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.record import check_record_path, write_record

@@ -19,8 +19,8 @@ from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.inlined_bodies import build_call, can_be_built
 from rewriter.patterns.branches import carried_uses, source
 from rewriter.patterns.functions import inner_uses
-from rewriter.plan import make_plan
-from rewriter.planned import ControlEdit, InputEdit
+from rewriter.plan.plan import ControlEdit, InputEdit
+from rewriter.plan.planner import make_plan
 
 __all__ = ["inline_calls", "unlocked_by_inlining"]
 

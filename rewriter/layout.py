@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rewriter.region import Region
+from rewriter.plan.region import Region
 
 __all__ = ["BEND", "BOX", "GAP", "Placed", "place"]
 

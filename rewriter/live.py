@@ -26,8 +26,8 @@ from rewriter.live_branches import StandIn, carried_from, carried_parts
 from rewriter.live_parts import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.live_savers import build_saver, let_restore_stock
 from rewriter.patterns.branches import ASKS, READS
-from rewriter.planned import ControlEdit, Plan
-from rewriter.started import started_parts
+from rewriter.plan.initialized import started_parts
+from rewriter.plan.plan import ControlEdit, Plan
 from runtime import sparse_lookup
 from runtime.checkpoint.stock import StockVariable
 from runtime.optimizers.by_rule import record_updates, update_by_rule

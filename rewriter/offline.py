@@ -25,8 +25,8 @@ from rewriter.live import apply_plan
 from rewriter.offline_checks import check_import, check_result, view_of
 from rewriter.patch import names_without, patched
 from rewriter.patterns.branches import carried_uses
-from rewriter.plan import make_plan
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
 from rewriter.prune import Pruned, prune, reads, touched
 from runtime import native
 

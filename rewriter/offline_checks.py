@@ -9,8 +9,8 @@ import tensorflow as tf
 from rewriter.checks import RewriteError, check_acyclic
 from rewriter.graph.metagraph_names import named_ops
 from rewriter.graph.view import GraphView
-from rewriter.plan import make_plan
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
 from rewriter.prune import Pruned
 
 __all__ = ["check_import", "check_result", "view_of"]

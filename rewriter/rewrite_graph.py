@@ -18,9 +18,9 @@ from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, uncollected
 from rewriter.inlining import inline_calls, unlocked_by_inlining
 from rewriter.live import MOVED, apply_plan
-from rewriter.origins import with_sources
-from rewriter.plan import make_plan
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
+from rewriter.plan.provenance import with_sources
 from runtime.table import tables as runtime_tables
 
 __all__ = ["rewrite", "rewrite_and_view"]

@@ -11,7 +11,7 @@ from migrate.cli.command_line import command_line
 from migrate.cli.reports import REPORT, check_reports
 
 if TYPE_CHECKING:
-    from rewriter.planned import Plan
+    from rewriter.plan.plan import Plan
     from rewriter.proof.result import Proof
 
 
@@ -114,9 +114,9 @@ def _summary(plans: dict[str, Plan]) -> str:
 
 def _explanation(source: str, tensor: str) -> str:
     """Explain a tensor in the first graph that has it."""
-    from rewriter.explain import explain
     from rewriter.graph.files import read_graphs
     from rewriter.graph.view import GraphView
+    from rewriter.plan.explain import explain
 
     views = [GraphView(meta.graph_def) for meta in read_graphs(source).values()]
     return explain(next((view for view in views if tensor.partition(":")[0] in view), views[0]), tensor)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rewriter.graph.view import GraphView, Use
 from rewriter.pipeline.facts import Inputs
 from rewriter.pipeline.iterators import MAKERS
-from rewriter.planned import ControlEdit, InputEdit
+from rewriter.plan.plan import ControlEdit, InputEdit
 
 __all__ = ["Edits"]
 

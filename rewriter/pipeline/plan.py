@@ -15,7 +15,7 @@ from rewriter.pipeline.cones import CAPTURED, GETTERS, Cone, through_branches
 from rewriter.pipeline.edits import Edits
 from rewriter.pipeline.facts import IdsOf, Inputs, Staying
 from rewriter.pipeline.iterators import MAKERS, SAVERS, Family, families, one_shots
-from rewriter.planned import ControlEdit, InputEdit
+from rewriter.plan.plan import ControlEdit, InputEdit
 
 __all__ = ["SCOPE", "PipelinePlan", "plan_pipeline"]
 

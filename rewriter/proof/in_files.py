@@ -7,7 +7,7 @@ from typing import Any
 
 from rewriter.graph.files import read_graphs
 from rewriter.graph.view import GraphView
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof.proving import TOLERANCE, prove_graphs
 from rewriter.proof.reach import op_of
 from rewriter.proof.recording import Recording, Step

@@ -11,7 +11,7 @@ from rewriter.graph.source_trace import source_of
 from rewriter.graph.view import GraphView
 from rewriter.pipeline import PipelinePlan
 from rewriter.pipeline import move_ids as move_ids_of
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof.blame import blame, describe
 from rewriter.proof.both import Both
 from rewriter.proof.comparing import Comparison

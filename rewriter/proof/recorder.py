@@ -11,7 +11,7 @@ import tensorflow as tf
 from rewriter.checks import RewriteError
 from rewriter.graph.view import GraphView
 from rewriter.pipeline import PipelinePlan
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof.both import LOOKUPS
 from rewriter.proof.proving import prove_graphs
 from rewriter.proof.reach import needed, op_of

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from rewriter.graph.view import GraphView
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof.reach import behind, maybe_dead, needed
 from rewriter.proof.recording import GIVERS
 

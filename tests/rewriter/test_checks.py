@@ -13,8 +13,8 @@ from rewriter.checks import RewriteError, check
 from rewriter.facts import StaticAnswer
 from rewriter.graph.view import GraphView, Use
 from rewriter.live import apply_plan
-from rewriter.plan import make_plan
-from rewriter.planned import InputEdit, Plan
+from rewriter.plan.plan import InputEdit, Plan
+from rewriter.plan.planner import make_plan
 from tests.support.rewriter.models import build
 
 v1 = tf.compat.v1

@@ -12,8 +12,8 @@ from rewriter.checks import RewriteError, check
 from rewriter.checks_moved import check_collections, check_readers, collections_of
 from rewriter.graph.view import GraphView
 from rewriter.live import apply_plan
-from rewriter.plan import make_plan
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
 from tests.support.rewriter.models import build
 
 v1 = tf.compat.v1

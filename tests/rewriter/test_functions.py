@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from rewriter import rewrite
 from rewriter.graph.view import GraphView
-from rewriter.plan import make_plan
+from rewriter.plan.planner import make_plan
 
 v1 = tf.compat.v1
 both = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])

@@ -13,8 +13,8 @@ from migrate.report.model import State
 from migrate.report.serialize import read_report
 from rewriter.graph.files import read_graph
 from rewriter.graph.view import GraphView
-from rewriter.plan import make_plan
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
 
 v1 = tf.compat.v1
 

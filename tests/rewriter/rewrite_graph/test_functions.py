@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
 from rewriter.checks import RewriteError
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
 from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, variable
 
 v1 = tf.compat.v1

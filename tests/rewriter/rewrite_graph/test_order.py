@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import move_ids, rewrite
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
 from tests.support.rewriter.compare import DIM, ROWS, Inputs, loss_of, variable
 
 v1 = tf.compat.v1

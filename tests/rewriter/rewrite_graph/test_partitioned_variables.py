@@ -10,11 +10,11 @@ import pytest
 import tensorflow as tf
 
 from rewriter import rewrite
-from rewriter.explain import explain
 from rewriter.graph.view import GraphView
 from rewriter.offline import rewrite_meta_graph
+from rewriter.plan.explain import explain
+from rewriter.plan.region import REMOVED
 from rewriter.proof import prove
-from rewriter.region import REMOVED
 from tests.support.rewriter.compare import BATCH, DIM, Inputs, assert_same, head, loss_of
 from tests.support.rewriter.models import OPTIMIZERS
 

@@ -14,7 +14,7 @@ from rewriter.analysis.candidates import LOOKUPS, VARIABLES
 from rewriter.graph.view import GraphView
 from rewriter.patterns.attributes import KEPT, NO_EFFECT, strange_setting
 from rewriter.patterns.fused import FUSED
-from rewriter.plan import make_plan
+from rewriter.plan.planner import make_plan
 
 v1 = tf.compat.v1
 ROWS, DIM = 10, 4

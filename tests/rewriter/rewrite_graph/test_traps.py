@@ -15,8 +15,8 @@ import tensorflow as tf
 from rewriter import GraphModifierHook, rewrite
 from rewriter.graph.view import GraphView, Use
 from rewriter.pipeline import PipelinePlan
-from rewriter.plan import make_plan
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
 
 v1 = tf.compat.v1
 ROWS, DIM, STEPS = 40, 4, 12

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
 from rewriter.graph.view import GraphView
-from rewriter.plan import make_plan
+from rewriter.plan.planner import make_plan
 from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, variable
 
 v1 = tf.compat.v1

@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from rewriter import rewrite
-from rewriter.cutting import _BOXES
-from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Region
+from rewriter.plan.region import ADDED, KEPT, REMOVED, Arrow, Region
+from rewriter.plan.region_cut import _BOXES
 from tests.support.rewriter import traced as trace_models
 from tests.support.rewriter.models import build
 

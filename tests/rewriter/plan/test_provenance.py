@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from rewriter import rewrite
 from rewriter.graph.view import GraphView
-from rewriter.plan import make_plan
-from rewriter.planned import Plan
+from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
 from tests.support.paths import ROOT
 from tests.support.rewriter import traced as trace_models
 from tests.support.rewriter.traced import line_of

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView
 from rewriter.patterns.pooled import SEGMENTS
-from rewriter.region import ADDED, Region
+from rewriter.plan.region import ADDED, Region
 
 if TYPE_CHECKING:
-    from rewriter.planned import ControlEdit, InputEdit, Plan
+    from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 
 __all__ = ["table_line", "with_rules", "with_sources"]
 

@@ -10,7 +10,7 @@ from rewriter._tf_private import parts_of
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView, Use
 from rewriter.patterns.branches import ASKS
-from rewriter.planned import ControlEdit, InputEdit
+from rewriter.plan.plan import ControlEdit, InputEdit
 from runtime.table import Table as RuntimeTable
 
 __all__ = ["asked", "asked_in_place", "started_parts"]

@@ -10,8 +10,8 @@ from rewriter.analysis.savers import SaverPart
 from rewriter.facts import Table, Update
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import ASKS
-from rewriter.planned import Plan
-from rewriter.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
+from rewriter.plan.plan import Plan
+from rewriter.plan.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
 
 __all__ = ["with_regions"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewriter.analysis.candidates import VARIABLES
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.plan import make_plan
+from rewriter.plan.planner import make_plan
 
 __all__ = ["explain"]
 

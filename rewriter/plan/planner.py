@@ -7,15 +7,15 @@ from typing import Any
 
 from rewriter.analysis.candidates import find_tables
 from rewriter.analysis.savers import SaverPart, find_savers
-from rewriter.cutting import with_regions
 from rewriter.facts import Lookup, Table
 from rewriter.graph.view import GraphView, Tensor, Use
-from rewriter.origins import with_rules
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import is_reference, readers
 from rewriter.patterns.pooled import SEGMENTS
-from rewriter.planned import ControlEdit, InputEdit, Plan
-from rewriter.started import asked, asked_in_place
+from rewriter.plan.initialized import asked, asked_in_place
+from rewriter.plan.plan import ControlEdit, InputEdit, Plan
+from rewriter.plan.provenance import with_rules
+from rewriter.plan.region_cut import with_regions
 
 __all__ = ["make_plan"]
 
