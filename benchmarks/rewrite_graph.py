@@ -65,7 +65,7 @@ def timed(times: dict[str, float], name: str, body: Callable[[], Result]) -> Res
 
 def measure(ops: int, tables: int) -> dict[str, float]:
     """Return the seconds of each part of one rewrite, and the peak of memory in MiB."""
-    from rewriter.checks import check
+    from rewriter.checks.invariants import check
     from rewriter.graph.source_trace import sources_of
     from rewriter.graph.view import GraphView, uncollected
     from rewriter.inlining import unlocked_by_inlining

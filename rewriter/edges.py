@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import tensorflow as tf
 
 from rewriter import _tf_private
-from rewriter.checks import RewriteError
+from rewriter.checks.invariants import RewriteError
 from rewriter.plan.plan import ControlEdit, InputEdit
 
 __all__ = ["edit_controls", "edit_input"]

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.analysis.candidates import LOOKUPS, VARIABLES
-from rewriter.checks import check
+from rewriter.checks.invariants import check
 from rewriter.edges import edit_controls, edit_input
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.inlined_bodies import build_call, can_be_built

@@ -18,7 +18,7 @@ import tensorflow as tf
 from rewriter import _tf_private
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.analysis.savers import SaverPart
-from rewriter.checks_moved import collections_of, stands_for
+from rewriter.checks.moved_variables import collections_of, stands_for
 from rewriter.edges import edit_controls, edit_input
 from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
 from rewriter.graph.view import Tensor

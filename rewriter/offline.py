@@ -15,8 +15,8 @@ import tensorflow as tf
 
 from rewriter import _tf_private
 from rewriter.analysis.already_moved import SCOPE, moved_before
-from rewriter.checks import check
-from rewriter.checks_moved import check_readers
+from rewriter.checks.invariants import check
+from rewriter.checks.moved_variables import check_readers
 from rewriter.facts import Refusal, Table
 from rewriter.graph.control_flow import forget_gone
 from rewriter.graph.metagraph_names import named_ops

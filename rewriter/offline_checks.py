@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.checks import RewriteError, check_acyclic
+from rewriter.checks.invariants import RewriteError, check_acyclic
 from rewriter.graph.metagraph_names import named_ops
 from rewriter.graph.view import GraphView
 from rewriter.plan.plan import Plan

@@ -9,11 +9,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.afterwards import refuse_later_uses
 from rewriter.analysis.already_moved import moved_before
 from rewriter.analysis.exports import let_restore_whole, prepare_exports
-from rewriter.checks import check
-from rewriter.checks_moved import check_collections, check_readers, collections_of
+from rewriter.checks.invariants import check
+from rewriter.checks.late_use_guard import refuse_later_uses
+from rewriter.checks.moved_variables import check_collections, check_readers, collections_of
 from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, uncollected
 from rewriter.inlining import inline_calls, unlocked_by_inlining

@@ -51,7 +51,7 @@ def graph(
     read or DST not written.
     """
     from migrate.errors import MigrateError
-    from rewriter.checks import RewriteError
+    from rewriter.checks.invariants import RewriteError
 
     if tensor is not None and target is not None:
         raise MigrateError("--explain only tells; leave the second path out")

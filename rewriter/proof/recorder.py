@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.checks import RewriteError
+from rewriter.checks.invariants import RewriteError
 from rewriter.graph.view import GraphView
 from rewriter.pipeline import PipelinePlan
 from rewriter.plan.plan import Plan

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import control_flow_pb2
 
-from rewriter.checks import RewriteError
+from rewriter.checks.invariants import RewriteError
 from rewriter.graph.control_flow import forget_gone
 from rewriter.graph.metagraph_names import variable_in
 from rewriter.graph.view import GraphView

@@ -133,7 +133,7 @@ def test_explain_takes_no_second_path(files: Path) -> None:
 
 
 def test_a_check_that_fails_writes_nothing(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rewriter.checks import RewriteError
+    from rewriter.checks.invariants import RewriteError
 
     def fail(*_: Any) -> None:
         raise RewriteError("no")

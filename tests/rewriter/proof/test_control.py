@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, _tf_private, rewrite
-from rewriter.checks import RewriteError
+from rewriter.checks.invariants import RewriteError
 from rewriter.proof import Proof, prove_graphs, record
 from rewriter.proof.control import nudged
 from runtime import native

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
-from rewriter.checks import RewriteError
+from rewriter.checks.invariants import RewriteError
 from rewriter.graph.view import GraphView
 from rewriter.plan.plan import Plan
 from tests.support.rewriter.compare import BATCH, DIM, head, variable

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
-from rewriter.checks import RewriteError
+from rewriter.checks.invariants import RewriteError
 from rewriter.plan.plan import Plan
 from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, variable
 

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from rewriter import _tf_private, rewrite
-from rewriter.checks import RewriteError, check
-from rewriter.checks_moved import check_collections, check_readers, collections_of
+from rewriter.checks.invariants import RewriteError, check
+from rewriter.checks.moved_variables import check_collections, check_readers, collections_of
 from rewriter.graph.view import GraphView
 from rewriter.live import apply_plan
 from rewriter.plan.plan import Plan

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter import _tf_private
-from rewriter.checks import RewriteError
+from rewriter.checks.invariants import RewriteError
 from rewriter.graph.view import GraphView
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import readers

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import _tf_private, rewrite
-from rewriter.checks import RewriteError, check
+from rewriter.checks.invariants import RewriteError, check
 from rewriter.facts import StaticAnswer
 from rewriter.graph.view import GraphView, Use
 from rewriter.live import apply_plan
