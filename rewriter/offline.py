@@ -15,13 +15,13 @@ import tensorflow as tf
 
 from rewriter import _tf_private
 from rewriter.analysis.already_moved import SCOPE, moved_before
+from rewriter.apply.live import apply_plan
 from rewriter.checks.invariants import check
 from rewriter.checks.moved_variables import check_readers
 from rewriter.facts import Refusal, Table
 from rewriter.graph.control_flow import forget_gone
 from rewriter.graph.metagraph_names import named_ops
 from rewriter.graph.view import GraphView
-from rewriter.live import apply_plan
 from rewriter.offline_checks import check_import, check_result, view_of
 from rewriter.patch import names_without, patched
 from rewriter.patterns.branches import carried_uses

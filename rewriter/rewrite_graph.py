@@ -11,13 +11,13 @@ import tensorflow as tf
 
 from rewriter.analysis.already_moved import moved_before
 from rewriter.analysis.exports import let_restore_whole, prepare_exports
+from rewriter.apply.inlining import inline_calls, unlocked_by_inlining
+from rewriter.apply.live import MOVED, apply_plan
 from rewriter.checks.invariants import check
 from rewriter.checks.late_use_guard import refuse_later_uses
 from rewriter.checks.moved_variables import check_collections, check_readers, collections_of
 from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, uncollected
-from rewriter.inlining import inline_calls, unlocked_by_inlining
-from rewriter.live import MOVED, apply_plan
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources

@@ -10,8 +10,8 @@ from collections.abc import Collection
 import tensorflow as tf
 
 from rewriter import _tf_private
+from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.checks.invariants import RewriteError, check
-from rewriter.edges import edit_controls, edit_input
 from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, Tensor, uncollected
 from rewriter.pipeline.live import PipelineParts

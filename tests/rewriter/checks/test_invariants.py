@@ -9,10 +9,10 @@ import pytest
 import tensorflow as tf
 
 from rewriter import _tf_private, rewrite
+from rewriter.apply.live import apply_plan
 from rewriter.checks.invariants import RewriteError, check
 from rewriter.facts import StaticAnswer
 from rewriter.graph.view import GraphView, Use
-from rewriter.live import apply_plan
 from rewriter.plan.plan import InputEdit, Plan
 from rewriter.plan.planner import make_plan
 from tests.support.rewriter.models import build

@@ -8,10 +8,10 @@ import pytest
 import tensorflow as tf
 
 from rewriter import _tf_private, rewrite
+from rewriter.apply.live import apply_plan
 from rewriter.checks.invariants import RewriteError, check
 from rewriter.checks.moved_variables import check_collections, check_readers, collections_of
 from rewriter.graph.view import GraphView
-from rewriter.live import apply_plan
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from tests.support.rewriter.models import build

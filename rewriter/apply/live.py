@@ -18,13 +18,13 @@ import tensorflow as tf
 from rewriter import _tf_private
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.analysis.savers import SaverPart
+from rewriter.apply.branches import StandIn, carried_from, carried_parts
+from rewriter.apply.edges import edit_controls, edit_input
+from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
+from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.checks.moved_variables import collections_of, stands_for
-from rewriter.edges import edit_controls, edit_input
 from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
 from rewriter.graph.view import Tensor
-from rewriter.live_branches import StandIn, carried_from, carried_parts
-from rewriter.live_parts import all_rows, assign_rows, first_rows, gradient, start_slots, unread
-from rewriter.live_savers import build_saver, let_restore_stock
 from rewriter.patterns.branches import ASKS, READS
 from rewriter.plan.initialized import started_parts
 from rewriter.plan.plan import ControlEdit, Plan

@@ -13,10 +13,10 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.analysis.candidates import LOOKUPS, VARIABLES
+from rewriter.apply.edges import edit_controls, edit_input
+from rewriter.apply.inlined_bodies import build_call, can_be_built
 from rewriter.checks.invariants import check
-from rewriter.edges import edit_controls, edit_input
 from rewriter.graph.view import GraphView, Tensor, Use
-from rewriter.inlined_bodies import build_call, can_be_built
 from rewriter.patterns.branches import carried_uses, source
 from rewriter.patterns.functions import inner_uses
 from rewriter.plan.plan import ControlEdit, InputEdit

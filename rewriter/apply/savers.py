@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from rewriter.analysis.savers import SavedTable, SaverPart
+from rewriter.apply.partitions import row_keys
 from rewriter.facts import Table
-from rewriter.live_parts import row_keys
 from runtime.checkpoint.stock import StockVariable
 from runtime.presence import tables_in
 from runtime.table import Table as RuntimeTable
