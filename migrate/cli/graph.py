@@ -124,7 +124,7 @@ def _explanation(source: str, tensor: str) -> str:
 
 def _judged(source: str, names: Any) -> dict[str, Plan]:
     from rewriter.graph.files import read_graphs
-    from rewriter.several import judge_meta_graphs
+    from rewriter.offline.multi_graph import judge_meta_graphs
 
     return judge_meta_graphs(read_graphs(source), names)
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from rewriter import rewrite
 from rewriter.graph.view import GraphView
-from rewriter.offline import rewrite_meta_graph
+from rewriter.offline.rewriting import rewrite_meta_graph
 from rewriter.plan.explain import explain
 from rewriter.plan.region import REMOVED
 from rewriter.proof import prove

@@ -9,9 +9,9 @@ import tensorflow as tf
 from rewriter.checks.invariants import RewriteError, check_acyclic
 from rewriter.graph.metagraph_names import named_ops
 from rewriter.graph.view import GraphView
+from rewriter.offline.prune import Pruned
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
-from rewriter.prune import Pruned
 
 __all__ = ["check_import", "check_result", "view_of"]
 

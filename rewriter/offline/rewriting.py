@@ -22,12 +22,12 @@ from rewriter.facts import Refusal, Table
 from rewriter.graph.control_flow import forget_gone
 from rewriter.graph.metagraph_names import named_ops
 from rewriter.graph.view import GraphView
-from rewriter.offline_checks import check_import, check_result, view_of
-from rewriter.patch import names_without, patched
+from rewriter.offline.checks import check_import, check_result, view_of
+from rewriter.offline.metagraph_patch import names_without, patched
+from rewriter.offline.prune import Pruned, prune, reads, touched
 from rewriter.patterns.branches import carried_uses
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
-from rewriter.prune import Pruned, prune, reads, touched
 from runtime import native
 
 __all__ = ["Rewritten", "judge_meta_graph", "rewrite_graph_def", "rewrite_meta_graph"]

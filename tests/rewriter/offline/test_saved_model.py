@@ -13,8 +13,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from rewriter.graph.files import graphs_of, read_message
-from rewriter.saved_model import write_saved_model
-from rewriter.several import judge_meta_graphs, rewrite_meta_graphs
+from rewriter.offline.multi_graph import judge_meta_graphs, rewrite_meta_graphs
+from rewriter.offline.saved_model import write_saved_model
 from tests.support.rewriter.compare import head, variable
 
 v1 = tf.compat.v1

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from rewriter.analysis.candidates import VARIABLES
 from rewriter.facts import Refusal
-from rewriter.offline import Rewritten, judge_meta_graph, rewrite_meta_graph
+from rewriter.offline.rewriting import Rewritten, judge_meta_graph, rewrite_meta_graph
 from rewriter.plan.plan import Plan
 
 __all__ = ["judge_meta_graphs", "rewrite_meta_graphs"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.offline import Rewritten
+from rewriter.offline.rewriting import Rewritten
 from runtime import native
 
 __all__ = ["write_saved_model"]

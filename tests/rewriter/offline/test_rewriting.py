@@ -16,7 +16,7 @@ from rewriter.checks.invariants import RewriteError
 from rewriter.graph.control_flow import forget_gone
 from rewriter.graph.metagraph_names import variable_in
 from rewriter.graph.view import GraphView
-from rewriter.offline import Rewritten, rewrite_graph_def, rewrite_meta_graph
+from rewriter.offline.rewriting import Rewritten, rewrite_graph_def, rewrite_meta_graph
 from tests.support import forking
 from tests.support.rewriter import offline_run
 from tests.support.rewriter.compare import head, variable
@@ -335,9 +335,9 @@ def test_an_op_that_nobody_knows_is_named() -> None:
 
 @pytest.mark.parametrize("fault", ["dangling", "changed", "gone", "named"])
 def test_a_result_that_is_wrong_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rewriter import offline
+    from rewriter.offline import rewriting
 
-    right = offline.prune
+    right = rewriting.prune
 
     def wrong(graph: Any, *arguments: Any) -> Any:
         done = right(graph, *arguments)
@@ -355,6 +355,6 @@ def test_a_result_that_is_wrong_is_found(fault: str, monkeypatch: pytest.MonkeyP
             return type(done)(done.removed | {"labels"}, done.replaced, done.edited)
         return done
 
-    monkeypatch.setattr("rewriter.offline.prune", wrong)
+    monkeypatch.setattr("rewriter.offline.rewriting.prune", wrong)
     with pytest.raises(RewriteError):
         rewrite_meta_graph(_meta())
