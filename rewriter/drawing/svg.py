@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from rewriter.layout import BOX, Placed, place
+from rewriter.drawing.layout import BOX, Placed, place
 from rewriter.plan.region import ADDED, KEPT, REMOVED, Box, Region
 
 __all__ = ["STYLE", "draw", "shortened"]

@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from rewriter import rewrite
-from rewriter.drawing import _ROOM, draw, shortened
-from rewriter.layout import BOX, GAP, place
+from rewriter.drawing.layout import BOX, GAP, place
+from rewriter.drawing.svg import _ROOM, draw, shortened
 from rewriter.plan.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
 from tests.support.paths import ROOT
 from tests.support.rewriter import traced as trace_models
