@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tests.support.paths import ROOT
 
 TESTS = ROOT / "tests"
 PACKAGES = ("migrate", "rewriter", "runtime")
+#: Modules in one folder.
+MOST = 25
 #: Folders of tests whose subject is no folder and no module, and what it is.
 SEVERAL = {
     "runtime/lookups": "lookup.py and the modules beside it that look rows up: grouped, pooled, partitioned",
@@ -23,6 +26,15 @@ def test_each_folder_of_tests_has_its_subject() -> None:
     folders = {file.parent.relative_to(TESTS) for package in PACKAGES for file in (TESTS / package).rglob("test_*.py")}
     without = {str(folder) for folder in folders if not _is_there(ROOT / folder)}
     assert without == SEVERAL.keys(), f"tests without a folder or module of their name: {sorted(without)}"
+
+
+def test_no_folder_is_a_heap() -> None:
+    """What is more than this is several subjects, and needs rooms."""
+    counts = Counter(
+        file.parent.relative_to(ROOT) for package in ("rewriter",) for file in (ROOT / package).rglob("*.py")
+    )
+    heaps = {str(folder): count for folder, count in counts.items() if count > MOST}
+    assert not heaps, f"folders with more than {MOST} modules: {heaps}"
 
 
 def test_no_test_file_imports_another() -> None:
