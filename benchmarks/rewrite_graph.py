@@ -65,14 +65,14 @@ def timed(times: dict[str, float], name: str, body: Callable[[], Result]) -> Res
 
 def measure(ops: int, tables: int) -> dict[str, float]:
     """Return the seconds of each part of one rewrite, and the peak of memory in MiB."""
-    from rewriter.checks import check
-    from rewriter.graph import GraphView, uncollected
-    from rewriter.inlining import unlocked_by_inlining
-    from rewriter.live import apply_plan
-    from rewriter.origins import with_sources
+    from rewriter.apply.inlining import unlocked_by_inlining
+    from rewriter.apply.live import apply_plan
+    from rewriter.checks.invariants import check
+    from rewriter.graph.source_trace import sources_of
+    from rewriter.graph.view import GraphView, uncollected
     from rewriter.pipeline import move_ids
-    from rewriter.plan import make_plan
-    from rewriter.trace import sources_of
+    from rewriter.plan.planner import make_plan
+    from rewriter.plan.provenance import with_sources
 
     graph = build(ops, tables)
     times: dict[str, float] = {}

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rewriter.hook import GraphModifierHook, modify_graph_and_start_emb_cache
-    from rewriter.moving import rewrite
     from rewriter.pipeline import get_initializer, get_target_batch, move_ids
     from rewriter.proof import prove
-    from rewriter.slicers import LookupSubgraphSlicerHook, OrphanLookupKeySlicerHook
+    from rewriter.rewrite_graph import rewrite
+    from rewriter.slicer_hooks import LookupSubgraphSlicerHook, OrphanLookupKeySlicerHook
 
 __all__ = [
     "GraphModifierHook",
@@ -30,14 +30,14 @@ __all__ = [
 #: The module that each of these comes from.
 _HOMES = {
     "GraphModifierHook": "rewriter.hook",
-    "LookupSubgraphSlicerHook": "rewriter.slicers",
-    "OrphanLookupKeySlicerHook": "rewriter.slicers",
+    "LookupSubgraphSlicerHook": "rewriter.slicer_hooks",
+    "OrphanLookupKeySlicerHook": "rewriter.slicer_hooks",
     "get_initializer": "rewriter.pipeline",
     "get_target_batch": "rewriter.pipeline",
     "modify_graph_and_start_emb_cache": "rewriter.hook",
     "move_ids": "rewriter.pipeline",
     "prove": "rewriter.proof",
-    "rewrite": "rewriter.moving",
+    "rewrite": "rewriter.rewrite_graph",
 }
 
 

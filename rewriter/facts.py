@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rewriter.graph import Tensor
+from rewriter.graph.view import Tensor
 
 __all__ = ["Assignment", "Lookup", "NewRows", "Part", "Refusal", "StaticAnswer", "Summary", "Table", "Update"]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import uncollected
-from rewriter.moving import rewrite_and_view
+from rewriter.graph.view import uncollected
 from rewriter.pipeline import PipelinePlan, move_ids
-from rewriter.plan import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.record import check_record_path, write_record
+from rewriter.rewrite_graph import rewrite_and_view
 
 __all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache"]
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import uncollected
+from rewriter.graph.view import uncollected
 from rewriter.pipeline.plan import PipelinePlan
-from rewriter.plan import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof.result import Proof
 
 __all__ = ["RECORD", "check_record_path", "proof_data", "record", "write_record"]

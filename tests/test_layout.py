@@ -15,6 +15,11 @@ TESTS = ROOT / "tests"
 PACKAGES = ("migrate", "rewriter", "runtime")
 #: Modules in one folder.
 MOST = 25
+#: Folders of tests whose subject is no folder and no module, and what it is.
+SEVERAL = {
+    "runtime/lookups": "lookup.py and the modules beside it that look rows up: grouped, pooled, partitioned",
+    "runtime/tables": "table.py and the modules beside it of what a table does by itself: admission, eviction, tiers",
+}
 
 
 def test_each_folder_of_tests_has_its_subject() -> None:
@@ -26,6 +31,15 @@ def test_each_folder_of_tests_has_its_subject() -> None:
 def test_no_folder_of_the_runtime_is_a_heap() -> None:
     """What is more than this is several subjects, and needs rooms."""
     counts = Counter(file.parent.relative_to(ROOT) for file in (ROOT / "runtime").rglob("*.py"))
+    heaps = {str(folder): count for folder, count in counts.items() if count > MOST}
+    assert not heaps, f"folders with more than {MOST} modules: {heaps}"
+
+
+def test_no_folder_is_a_heap() -> None:
+    """What is more than this is several subjects, and needs rooms."""
+    counts = Counter(
+        file.parent.relative_to(ROOT) for package in ("rewriter",) for file in (ROOT / package).rglob("*.py")
+    )
     heaps = {str(folder): count for folder, count in counts.items() if count > MOST}
     assert not heaps, f"folders with more than {MOST} modules: {heaps}"
 

@@ -11,7 +11,7 @@ from migrate.cli.command_line import command_line
 from migrate.cli.reports import REPORT, check_reports
 
 if TYPE_CHECKING:
-    from rewriter.plan import Plan
+    from rewriter.plan.plan import Plan
     from rewriter.proof.result import Proof
 
 
@@ -51,7 +51,7 @@ def graph(
     read or DST not written.
     """
     from migrate.errors import MigrateError
-    from rewriter.checks import RewriteError
+    from rewriter.checks.invariants import RewriteError
 
     if tensor is not None and target is not None:
         raise MigrateError("--explain only tells; leave the second path out")
@@ -114,17 +114,17 @@ def _summary(plans: dict[str, Plan]) -> str:
 
 def _explanation(source: str, tensor: str) -> str:
     """Explain a tensor in the first graph that has it."""
-    from rewriter.explain import explain
-    from rewriter.files import read_graphs
-    from rewriter.graph import GraphView
+    from rewriter.graph.files import read_graphs
+    from rewriter.graph.view import GraphView
+    from rewriter.plan.explain import explain
 
     views = [GraphView(meta.graph_def) for meta in read_graphs(source).values()]
     return explain(next((view for view in views if tensor.partition(":")[0] in view), views[0]), tensor)
 
 
 def _judged(source: str, names: Any) -> dict[str, Plan]:
-    from rewriter.files import read_graphs
-    from rewriter.several import judge_meta_graphs
+    from rewriter.graph.files import read_graphs
+    from rewriter.offline.multi_graph import judge_meta_graphs
 
     return judge_meta_graphs(read_graphs(source), names)
 

@@ -11,7 +11,7 @@ from migrate.graph.directories import check_replaceable, new_directory
 from migrate.source.writing import OutputDirectory, check_writable
 
 if TYPE_CHECKING:
-    from rewriter.offline import Rewritten
+    from rewriter.offline.rewriting import Rewritten
 
 __all__ = ["Done", "check_target", "rewrite_file"]
 
@@ -62,8 +62,8 @@ def rewrite_file(source: Path, target: Path, tables: Any, force: bool = False) -
         MigrateError: `target` is of another kind than `source`, is `source`, is in the way, or cannot be written.
         ValueError, RewriteError: see `rewriter.offline.rewrite_meta_graph`; nothing is written then.
     """
-    from rewriter.files import read_message, to_bytes
-    from rewriter.offline import rewrite_graph_def, rewrite_meta_graph
+    from rewriter.graph.files import read_message, to_bytes
+    from rewriter.offline.rewriting import rewrite_graph_def, rewrite_meta_graph
 
     message = read_message(source)
     kind = type(message).__name__
@@ -85,7 +85,7 @@ def check_target(source: Path, kind: str, target: Path, force: bool = False) -> 
     Raises:
         MigrateError: it may not or cannot.
     """
-    from rewriter.files import kind_of
+    from rewriter.graph.files import kind_of
 
     if source.exists() and target.exists() and source.samefile(target):
         raise MigrateError(f"{target}: is the source itself; name another file")
@@ -102,9 +102,9 @@ def check_target(source: Path, kind: str, target: Path, force: bool = False) -> 
 
 
 def _rewrite_saved_model(model: Any, folder: Path, target: Path, tables: Any) -> Done:
-    from rewriter.files import graphs_of
-    from rewriter.saved_model import write_saved_model
-    from rewriter.several import rewrite_meta_graphs
+    from rewriter.graph.files import graphs_of
+    from rewriter.offline.multi_graph import rewrite_meta_graphs
+    from rewriter.offline.saved_model import write_saved_model
 
     done = rewrite_meta_graphs(graphs_of(model), tables)
     if not any(one.plan.tables for one in done.values()):

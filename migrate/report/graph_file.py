@@ -15,7 +15,7 @@ from migrate.report.merge import merge
 from migrate.report.model import InputFile, Location, Report, Stage, Verification
 
 if TYPE_CHECKING:
-    from rewriter.plan import Plan
+    from rewriter.plan.plan import Plan
     from rewriter.proof.result import Proof
 
 __all__ = ["write_reports"]

@@ -26,7 +26,7 @@ from migrate.report.model import (
     with_ids,
 )
 from migrate.report.summary import plural
-from rewriter.region import Region
+from rewriter.plan.region import Region
 
 RECORD = "recmigrate-graph"
 _SOURCE = re.compile(r"(?P<path>.*):(?P<line>\d+)(?: in (?P<scope>.*))?", re.DOTALL)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from rewriter.region import Region
+from rewriter.plan.region import Region
 
 #: The rule of findings on a graph's tables, which another command can move than those in source.
 GRAPH_RULE = "graph-table"

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 
 __all__ = ["picks_by", "writes"]
 
@@ -25,7 +25,7 @@ SHAPING = frozenset(
 
 def picks_by(node: Any, number: int) -> bool:
     """Whether an input of an op is integers that pick parts of its other inputs; so does one that nobody knows."""
-    arguments = _tensorflow.arguments_of(node)
+    arguments = _tf_private.arguments_of(node)
     if arguments is None or number >= len(arguments):
         return True
     name, kind = arguments[number]
@@ -34,4 +34,4 @@ def picks_by(node: Any, number: int) -> bool:
 
 def writes(node: Any) -> bool:
     """Whether an op changes a variable in its place: it gives the variable again, or nothing."""
-    return _tensorflow.writes_in_place(node)
+    return _tf_private.writes_in_place(node)

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph.view import GraphView, Tensor, Use
 
 __all__ = ["CALLS", "LOOPS", "Body", "body_of_function", "body_of_graph", "called", "gives_results", "is_condition"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from rewriter.flow.bodies import Body
-from rewriter.graph import Tensor
+from rewriter.graph.view import Tensor
 
 __all__ = ["is_one_hot"]
 

@@ -19,7 +19,7 @@ from rewriter.flow.arguments import picks_by, writes
 from rewriter.flow.bodies import LOOPS, Body, body_of_function, body_of_graph, called, gives_results
 from rewriter.flow.one_hot import is_one_hot
 from rewriter.flow.varying import SHAPES, Varying, VaryingIn
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph.view import GraphView, Tensor, Use
 
 __all__ = ["PICKS", "Pick", "Picks"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.flow.bodies import CALLS, LOOPS, Body, called, is_condition
-from rewriter.graph import Tensor
+from rewriter.graph.view import Tensor
 
 __all__ = ["GIVERS", "SHAPES", "Varying", "VaryingIn"]
 

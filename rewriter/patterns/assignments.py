@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rewriter.facts import Assignment, Table
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 
 __all__ = ["Assigned", "results_of", "sort_assignments"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rewriter import _tensorflow
-from rewriter.graph import GraphView
+from rewriter import _tf_private
+from rewriter.graph.view import GraphView
 
 __all__ = ["KEPT", "NO_EFFECT", "strange_setting"]
 
@@ -35,7 +35,7 @@ def strange_setting(view: GraphView, op: str) -> str:
 
     Names with an underscore before them (`_class`, `_XlaCompile`, `_output_shapes`) tell where and how to run it.
     """
-    for name, value, usual in _tensorflow.settings_of(view.nodes[op]):
+    for name, value, usual in _tf_private.settings_of(view.nodes[op]):
         if name not in KEPT and name not in NO_EFFECT and value != usual:
             return f"{name}={value}"
     return ""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rewriter.graph import GraphView, Tensor, Use
+from rewriter.graph.view import GraphView, Tensor, Use
 
 __all__ = [
+    "ASKS",
     "CLOSED",
     "ENTRIES",
     "READS",
@@ -26,6 +27,8 @@ __all__ = [
 READS = ("ReadVariableOp", "Identity", "RefIdentity")
 SWITCHES = ("Switch", "RefSwitch")
 ENTRIES = ("Enter", "RefEnter")
+#: Who asks whether a variable is initialized: of a resource, and of a reference.
+ASKS = ("VarIsInitializedOp", "IsVariableInitialized")
 #: The remedy where TensorFlow does not know a loop as one.
 CLOSED = "import the graph with tf.compat.v1.train.import_meta_graph, which knows its loops, or call the model's code"
 #: What needs no value of a resource variable, or sets it.

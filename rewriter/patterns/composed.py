@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rewriter.facts import Update
-from rewriter.graph import GraphView, Tensor
-from rewriter.matching import Match, Mismatch, Node, match, node
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.duplicates import before_summing
+from rewriter.patterns.matching import Match, Mismatch, Node, match, node
 
 __all__ = ["adam_update", "descent_update"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rewriter.graph import GraphView, Tensor
-from rewriter.matching import ANY, Mismatch, match, node
+from rewriter.graph.view import GraphView, Tensor
+from rewriter.patterns.matching import ANY, Mismatch, match, node
 
 UNIQUE = ("Unique", "UniqueV2")
 _SUMMED = node("UnsortedSegmentSum", "values", node("|".join(UNIQUE), label="unique"), ANY)

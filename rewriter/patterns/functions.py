@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rewriter.graph import GraphView, Use
+from rewriter.graph.view import GraphView, Use
 from rewriter.patterns.branches import READS
 
 __all__ = ["InnerUse", "functions_of", "inner_uses", "why_not_entered"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rewriter.facts import Refusal, Update
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.duplicates import UNIQUE, before_summing
 
 __all__ = ["FUSED", "fused_update"]

@@ -8,8 +8,8 @@ from dataclasses import replace
 import tensorflow as tf
 
 from rewriter.facts import NewRows
-from rewriter.graph import GraphView, Tensor
-from rewriter.matching import Match, Mismatch, match, node
+from rewriter.graph.view import GraphView, Tensor
+from rewriter.patterns.matching import Match, Mismatch, match, node
 
 __all__ = ["new_rows"]
 

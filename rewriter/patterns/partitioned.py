@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rewriter.facts import Lookup, NewRows, Part, Table, Update
-from rewriter.graph import GraphView, Tensor
-from rewriter.matching import Match, Mismatch, match, node
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import source
+from rewriter.patterns.matching import Match, Mismatch, match, node
 
 __all__ = ["Stitch", "find_stitches", "join_parts", "named"]
 

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 from rewriter.pipeline.cones import GETTERS
 from rewriter.pipeline.iterators import MAKERS
 from rewriter.pipeline.lookups import readings
@@ -72,8 +72,8 @@ def get_target_batch(is_train: bool, graph: tf.Graph | None = None) -> Any:
     while getter in moved:
         getter, iterator = moved[getter]
     flat = op.outputs[: len(graph.get_operation_by_name(getter).outputs)]
-    spec = _tensorflow.element_spec(graph, iterator)
-    return tuple(flat) if spec is None else _tensorflow.element_of_tensors(spec, flat)
+    spec = _tf_private.element_spec(graph, iterator)
+    return tuple(flat) if spec is None else _tf_private.element_of_tensors(spec, flat)
 
 
 def _getters(graph: tf.Graph, is_train: bool) -> list[str]:

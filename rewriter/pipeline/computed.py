@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.pipeline.cones import CAPTURED, GETTERS
 from rewriter.pipeline.facts import Inputs
 from rewriter.pipeline.iterators import Element

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 
 __all__ = ["ENTRANCES", "GETTERS", "Cone", "Origin", "through_branches"]
 

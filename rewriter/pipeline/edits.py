@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from rewriter.graph import GraphView, Use
+from rewriter.graph.view import GraphView, Use
 from rewriter.pipeline.facts import Inputs
 from rewriter.pipeline.iterators import MAKERS
-from rewriter.plan import ControlEdit, InputEdit
+from rewriter.plan.plan import ControlEdit, InputEdit
 
 __all__ = ["Edits"]
 

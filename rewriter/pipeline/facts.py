@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rewriter.graph import Tensor
+from rewriter.graph.view import Tensor
 
 __all__ = ["IdsOf", "Inputs", "Staying"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 
 __all__ = ["MAKERS", "SAVERS", "Element", "Family", "element_of", "families", "one_shots"]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
-from rewriter.graph import GraphView
+from rewriter import _tf_private
+from rewriter.graph.view import GraphView
 from rewriter.pipeline.author import note_getter
 from rewriter.pipeline.computed import Computed
 from rewriter.pipeline.facts import Inputs
@@ -87,7 +87,7 @@ class PipelineParts:
         """Read the extended element, and echo what the getter read of it before."""
         old = self._graph.get_operation_by_name(getter)
         source = self._parts[f"{old.inputs[0].op.name}/iterator"]
-        with _tensorflow.control_flow_of(old), tf.device(old.device):
+        with _tf_private.control_flow_of(old), tf.device(old.device):
             with tf.control_dependencies(old.control_inputs):
                 outputs = tf.raw_ops.IteratorGetNext(
                     iterator=source, output_types=extended.types, output_shapes=extended.shapes

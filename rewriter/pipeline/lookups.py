@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 from rewriter.pipeline.cones import ENTRANCES
 from rewriter.pipeline.facts import IdsOf, Staying
 from runtime import ranks
@@ -60,15 +60,15 @@ def lookups_of(graph: tf.Graph) -> tuple[list[IdsOf], list[Staying]]:
 
 def _keys(table: Table, op: tf.Operation) -> Iterator[int]:
     """Yield the numbers of the inputs of `op` that are ids of this table; a grouped lookup has those of several."""
-    handles = _tensorflow.inputs_called(op, "handle") or _tensorflow.inputs_called(op, "handles")
-    for handle, keys in zip(handles, _tensorflow.inputs_called(op, "keys"), strict=True):
+    handles = _tf_private.inputs_called(op, "handle") or _tf_private.inputs_called(op, "handles")
+    for handle, keys in zip(handles, _tf_private.inputs_called(op, "keys"), strict=True):
         if _is(op.inputs[handle], table.handle):
             yield keys
 
 
 def _is(tensor: tf.Tensor, outside: tf.Tensor) -> bool:
     """Whether a tensor, which may stand in functions and branches, is one of the graph outside of them."""
-    found = _tensorflow.captured_from(tensor, outside.graph)
+    found = _tf_private.captured_from(tensor, outside.graph)
     while found is not None and found.op.type in ENTRANCES:
         found = found.op.inputs[0]
     return found is outside
@@ -82,9 +82,9 @@ def _seen_outside(graph: tf.Graph, table: Table, op: tf.Operation, number: int) 
     tiered = table.instance if table.tiered else ""
     if op.graph is graph:
         return IdsOf(table.table_name, op.name, number, inserts, tiered)
-    outside = _tensorflow.captured_from(tensor, graph)
+    outside = _tf_private.captured_from(tensor, graph)
     for user in outside.consumers() if outside is not None else ():
-        if _tensorflow.calls(user, op.graph):
+        if _tf_private.calls(user, op.graph):
             place = next(i for i, one in enumerate(user.inputs) if one is outside)
             return IdsOf(table.table_name, user.name, place, inserts, tiered)
     return IdsOf(table.table_name, f"{op.graph.name}/{op.name}", -1)

@@ -9,14 +9,14 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
-from rewriter.checks import RewriteError, check
-from rewriter.edges import edit_controls, edit_input
-from rewriter.graph import GraphView, Tensor, uncollected
+from rewriter import _tf_private
+from rewriter.apply.edges import edit_controls, edit_input
+from rewriter.checks.invariants import RewriteError, check
+from rewriter.graph.source_trace import sources_of
+from rewriter.graph.view import GraphView, Tensor, uncollected
 from rewriter.pipeline.live import PipelineParts
 from rewriter.pipeline.lookups import lookups_of
 from rewriter.pipeline.plan import PipelinePlan, plan_pipeline
-from rewriter.trace import sources_of
 
 __all__ = ["move_ids"]
 
@@ -58,8 +58,8 @@ def move_ids(
     plan = plan_pipeline(
         before,
         lookups,
-        lambda op: _tensorflow.stateful_types(graph.get_operation_by_name(op)),
-        lambda op: _tensorflow.in_control_flow(graph.get_operation_by_name(op)),
+        lambda op: _tf_private.stateful_types(graph.get_operation_by_name(op)),
+        lambda op: _tf_private.in_control_flow(graph.get_operation_by_name(op)),
         lambda tensor: _carried(graph, tensor),
         staying,
         op_types,
@@ -90,7 +90,7 @@ def _apply(graph: tf.Graph, view: GraphView, plan: PipelinePlan) -> contextlib.E
     undo = contextlib.ExitStack()
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
         parts = PipelineParts(graph, view, plan)
-        _tensorflow.replace_iterators(graph, parts.iterators, undo)
+        _tf_private.replace_iterators(graph, parts.iterators, undo)
         for edit in plan.inputs:
             edit_input(graph, edit, parts.tensor(edit.by), undo)
         edit_controls(graph, ((wait, parts.op(wait.by)) for wait in plan.controls), undo)

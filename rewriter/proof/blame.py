@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewriter.facts import Update
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.again import Found
 from rewriter.proof.both import Both, MovedTable, MovedUpdate
 from rewriter.proof.datasets import GETTERS

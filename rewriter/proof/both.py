@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from rewriter.facts import Table, Update
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.pipeline import PipelinePlan
-from rewriter.plan import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof.datasets import elements
 from rewriter.proof.reach import maybe_dead, tensor_of
 from rewriter.proof.replay import Side

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.pipeline import PipelinePlan
 
 __all__ = ["GETTERS", "elements", "fillers"]

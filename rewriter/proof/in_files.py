@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rewriter.files import read_graphs
-from rewriter.graph import GraphView
-from rewriter.plan import Plan
+from rewriter.graph.files import read_graphs
+from rewriter.graph.view import GraphView
+from rewriter.offline.multi_graph import rewrite_meta_graphs
+from rewriter.plan.plan import Plan
 from rewriter.proof.proving import TOLERANCE, prove_graphs
 from rewriter.proof.reach import op_of
 from rewriter.proof.recording import Recording, Step
 from rewriter.proof.result import Proof
 from rewriter.proof.synthetic import ends, synthetic_feeds
-from rewriter.several import rewrite_meta_graphs
 
 __all__ = ["prove_file", "prove_meta_graph"]
 

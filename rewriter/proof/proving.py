@@ -7,18 +7,18 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView
-from rewriter.moving import rewrite
+from rewriter.graph.source_trace import source_of
+from rewriter.graph.view import GraphView
 from rewriter.pipeline import PipelinePlan
 from rewriter.pipeline import move_ids as move_ids_of
-from rewriter.plan import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof.blame import blame, describe
 from rewriter.proof.both import Both
 from rewriter.proof.comparing import Comparison
 from rewriter.proof.recording import Recording, Sources, Step, fed_values, fetch_names
 from rewriter.proof.replay import Side, reason_of
 from rewriter.proof.result import Proof
-from rewriter.trace import source_of
+from rewriter.rewrite_graph import rewrite
 
 __all__ = ["TOLERANCE", "prove", "prove_graphs", "record"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable
 
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 
 __all__ = ["alive", "behind", "maybe_dead", "needed", "op_of", "tensor_of"]
 

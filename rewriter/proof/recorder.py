@@ -8,10 +8,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.checks import RewriteError
-from rewriter.graph import GraphView
+from rewriter.checks.invariants import RewriteError
+from rewriter.graph.view import GraphView
 from rewriter.pipeline import PipelinePlan
-from rewriter.plan import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof.both import LOOKUPS
 from rewriter.proof.proving import prove_graphs
 from rewriter.proof.reach import needed, op_of

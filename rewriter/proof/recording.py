@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from rewriter.flow.varying import GIVERS
-from rewriter.graph import GraphView, Tensor
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.reach import maybe_dead, needed, op_of
 
 __all__ = ["GIVERS", "Recording", "Sources", "Step", "fed_values", "fetch_names"]

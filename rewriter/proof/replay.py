@@ -10,11 +10,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView
+from rewriter.analysis.candidates import VARIABLES
+from rewriter.analysis.savers import restored_by
+from rewriter.graph.view import GraphView
 from rewriter.proof.datasets import fillers
 from rewriter.proof.recording import Sources
-from rewriter.savers import restored_by
-from rewriter.tables import VARIABLES
 from runtime import native
 
 __all__ = ["Side", "reason_of"]

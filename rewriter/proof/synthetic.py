@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from rewriter.graph import GraphView
-from rewriter.plan import Plan
+from rewriter.graph.view import GraphView
+from rewriter.plan.plan import Plan
 from rewriter.proof.reach import behind, maybe_dead, needed
 from rewriter.proof.recording import GIVERS
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from rewriter.graph import GraphView, Tensor
+from rewriter.analysis.candidates import VARIABLES
+from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.both import Both
 from rewriter.proof.reach import alive, behind, needed, tensor_of
 from rewriter.proof.recording import GIVERS, Step
-from rewriter.tables import VARIABLES
 
 __all__ = ["Pair", "Watch", "Watched", "no_array", "writers", "written"]
 

@@ -1,4 +1,4 @@
-"""Fails loudly when a TensorFlow lacks the private names, or the behaviour, that rewriter/_tensorflow.py relies on."""
+"""Fails loudly when a TensorFlow lacks the private names, or the behaviour, that rewriter/_tf_private.py relies on."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import contextlib
 
 import tensorflow as tf
 
-from rewriter import _tensorflow
+from rewriter import _tf_private
 
 
 def test_an_input_of_a_live_graph_can_be_moved(graph: tf.Graph) -> None:
     x, y = tf.constant(1.0), tf.constant(2.0)
     total = tf.add(x, x)
-    _tensorflow.update_input(total.op, 1, y)
+    _tf_private.update_input(total.op, 1, y)
     with tf.compat.v1.Session() as session:
         assert session.run(total) == 3.0
 
@@ -21,14 +21,14 @@ def test_control_edges_can_be_replaced(graph: tf.Graph) -> None:
     first, second = tf.no_op(), tf.no_op()
     with tf.control_dependencies([first]):
         last = tf.no_op()
-    _tensorflow.replace_controls(last, [second])
+    _tf_private.replace_controls(last, [second])
     assert last.control_inputs == [second]
 
 
 def test_ops_can_wait_for_others_and_leave_them_as_they_are(graph: tf.Graph) -> None:
     first = tf.no_op()
     before = first.node_def
-    with _tensorflow.waiting_for([first]):
+    with _tf_private.waiting_for([first]):
         last = tf.no_op()
     assert last.control_inputs == [first] and first.node_def == before
 
@@ -45,7 +45,7 @@ def test_ops_can_be_built_beside_one_in_a_branch(graph: tf.Graph) -> None:
         tf.cond(tf.compat.v1.placeholder(tf.bool, []), branch, lambda: 0.0)
     finally:
         tf.compat.v1.enable_control_flow_v2()
-    with _tensorflow.control_flow_of(inside[0].op):
+    with _tf_private.control_flow_of(inside[0].op):
         beside = tf.identity(2.0)
     assert beside.op._get_control_flow_context() is inside[0].op._get_control_flow_context() is not None
 
@@ -62,23 +62,23 @@ def test_functions_tell_what_they_capture_and_who_calls_them(graph: tf.Graph) ->
     called = tf.function(branch)()
     tf.gradients([chosen, called], given)
     for one in inside:
-        assert _tensorflow.captured_from(one.op.inputs[0], graph) is given
-        assert _tensorflow.captured_from(one, graph) is None
-        callers = [op for op in given.consumers() if _tensorflow.calls(op, one.graph)]
+        assert _tf_private.captured_from(one.op.inputs[0], graph) is given
+        assert _tf_private.captured_from(one, graph) is None
+        callers = [op for op in given.consumers() if _tf_private.calls(op, one.graph)]
         assert [op.type for op in callers] in (["If"], ["StatelessIf"], ["PartitionedCall"])
 
 
 def test_a_function_has_a_body(graph: tf.Graph) -> None:
     tf.function(lambda x: tf.tanh(x) + 1.0)(tf.constant(1.0))
     function = graph.as_graph_def().library.function[0]
-    body, names = _tensorflow.body_of(function)
+    body, names = _tf_private.body_of(function)
     assert {"Tanh", "Placeholder"} <= {node.op for node in body.node}
     (result,) = function.ret.values()
     assert names[result].partition(":")[0] in {node.name for node in body.node}
 
 
 def test_functions_of_branches_can_be_numbered_beyond_others(graph: tf.Graph) -> None:
-    _tensorflow.number_functions_beyond(5000)
+    _tf_private.number_functions_beyond(5000)
     tf.cond(tf.compat.v1.placeholder(tf.bool, []), lambda: 1.0, lambda: 2.0)
     names = [one.signature.name for one in graph.as_graph_def().library.function]
     assert names
@@ -89,11 +89,11 @@ def test_iterators_leave_the_structure_of_their_elements(graph: tf.Graph) -> Non
     data = tf.data.Dataset.range(4).map(lambda one: {"dense": one, "sparse": tf.sparse.from_dense([one])})
     iterator = tf.compat.v1.data.make_initializable_iterator(data)
     getter = iterator.get_next()["dense"].op
-    spec = _tensorflow.element_spec(graph, getter.inputs[0].op.name)
+    spec = _tf_private.element_spec(graph, getter.inputs[0].op.name)
     assert spec == iterator.element_spec
-    element = _tensorflow.element_of_tensors(spec, getter.outputs)
+    element = _tf_private.element_of_tensors(spec, getter.outputs)
     assert isinstance(element["sparse"], tf.SparseTensor) and element["dense"].op is getter
-    assert _tensorflow.element_spec(graph, "other") is None
+    assert _tf_private.element_spec(graph, "other") is None
 
 
 def test_hooks_find_iterators_in_a_collection(graph: tf.Graph) -> None:
@@ -101,7 +101,7 @@ def test_hooks_find_iterators_in_a_collection(graph: tf.Graph) -> None:
     old, new, other = (one.get_next().op.inputs[0] for one in (first, second, first))
     assert graph.get_collection("iterators") == [old, new] == [other, new]
     with contextlib.ExitStack() as undo:
-        _tensorflow.replace_iterators(graph, {old.op.name: new}, undo)
+        _tf_private.replace_iterators(graph, {old.op.name: new}, undo)
         assert graph.get_collection("iterators") == [new, new]
     assert graph.get_collection("iterators") == [old, new]
 
@@ -109,7 +109,7 @@ def test_hooks_find_iterators_in_a_collection(graph: tf.Graph) -> None:
 def test_python_tells_of_an_op_before_it_builds_it(graph: tf.Graph) -> None:
     seen: list[tuple[str, str, list[tf.Tensor]]] = []
     x = tf.constant(1.0)
-    _tensorflow.watch_inputs(graph, lambda kind, name, inputs: seen.append((kind, name, list(inputs))))
+    _tf_private.watch_inputs(graph, lambda kind, name, inputs: seen.append((kind, name, list(inputs))))
     tf.tanh(x, name="outer")
     tf.cond(x > 0.0, lambda: tf.square(x), lambda: 0.0, name="chosen")
     assert seen[0][:2] == ("Tanh", "outer") and seen[0][2][0] is x
@@ -119,5 +119,5 @@ def test_python_tells_of_an_op_before_it_builds_it(graph: tf.Graph) -> None:
 def test_a_partitioned_variable_is_its_parts(graph: tf.Graph) -> None:
     one = tf.compat.v1.get_variable("one", [4])
     several = tf.compat.v1.get_variable("several", [4], partitioner=tf.compat.v1.fixed_size_partitioner(2))
-    assert _tensorflow.parts_of(one) == [one] and _tensorflow.parts_of("other") == []
-    assert [part.op.name for part in _tensorflow.parts_of(several)] == ["several/part_0", "several/part_1"]
+    assert _tf_private.parts_of(one) == [one] and _tf_private.parts_of("other") == []
+    assert [part.op.name for part in _tf_private.parts_of(several)] == ["several/part_0", "several/part_1"]

@@ -76,7 +76,7 @@ PARTS = {
                 "--hypothesis-profile=long",
                 "tests/migrate/source/test_fuzz.py",
                 "tests/migrate/source/frontends/paddle/test_random_trees.py",
-                "tests/rewriter/moving/test_random_graphs.py",
+                "tests/rewriter/rewrite_graph/test_random_graphs.py",
                 "tests/property",
             )
         ],

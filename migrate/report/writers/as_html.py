@@ -16,8 +16,8 @@ from migrate.report.files_view import FileView, per_file
 from migrate.report.model import Comparison, Report, TableRecord
 from migrate.report.serialize import to_json
 from migrate.report.visible import one_line, visible
-from rewriter.drawing import STYLE, draw
-from rewriter.region import Region
+from rewriter.drawing.svg import STYLE, draw
+from rewriter.plan.region import Region
 
 _OPEN_UP_TO = 120  #: findings; a longer report opens with its files folded
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)")

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from rewriter.explain import explain
-from rewriter.files import read_graph
-from rewriter.graph import GraphView
+from rewriter.graph.files import read_graph
+from rewriter.graph.view import GraphView
+from rewriter.plan.explain import explain
 
 v1 = tf.compat.v1
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from rewriter import offline
+from rewriter.offline import rewriting
 
 v1 = tf.compat.v1
 
@@ -53,7 +53,7 @@ def test_json_is_the_plan_alone(file: Path) -> None:
 
 
 def test_a_graph_that_differs_is_not_written(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stock = offline.rewrite_meta_graph
+    stock = rewriting.rewrite_meta_graph
 
     def broken(*given: Any) -> Any:
         done = stock(*given)
@@ -61,7 +61,7 @@ def test_a_graph_that_differs_is_not_written(file: Path, monkeypatch: pytest.Mon
         update.attr["starts"].list.f[0] = 0.5
         return done
 
-    monkeypatch.setattr("rewriter.several.rewrite_meta_graph", broken)
+    monkeypatch.setattr("rewriter.offline.multi_graph.rewrite_meta_graph", broken)
     code, output, _ = _run(file, file.with_name("new.meta"), "--verify", "3")
     assert code == 1
     assert output.startswith("the rewritten graph DIFFERS over 1 steps")

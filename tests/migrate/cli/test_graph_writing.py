@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from rewriter.files import read_graph, read_message
+from rewriter.graph.files import read_graph, read_message
 from tests.support.disk_moments import moments
 
 v1 = tf.compat.v1
@@ -133,12 +133,12 @@ def test_explain_takes_no_second_path(files: Path) -> None:
 
 
 def test_a_check_that_fails_writes_nothing(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rewriter.checks import RewriteError
+    from rewriter.checks.invariants import RewriteError
 
     def fail(*_: Any) -> None:
         raise RewriteError("no")
 
-    monkeypatch.setattr("rewriter.offline.check_result", fail)
+    monkeypatch.setattr("rewriter.offline.rewriting.check_result", fail)
     with pytest.raises(MigrateError, match="no"):
         _run(files / "model.meta", files / "new.meta")
     assert not (files / "new.meta").exists()

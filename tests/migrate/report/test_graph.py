@@ -19,7 +19,7 @@ from migrate.report import serialize, writers
 from migrate.report.graph_record import plan_report, read_record
 from migrate.report.model import GRAPH_RULE, Applicability, InputFile, Report, State
 from rewriter import rewrite
-from rewriter.plan import Plan
+from rewriter.plan.plan import Plan
 from rewriter.proof.result import Compared, Difference, Proof
 from rewriter.record import record
 

@@ -11,9 +11,10 @@ import tensorflow as tf
 from migrate.report.graph_file import write_reports
 from migrate.report.model import State
 from migrate.report.serialize import read_report
-from rewriter.files import read_graph
-from rewriter.graph import GraphView
-from rewriter.plan import Plan, make_plan
+from rewriter.graph.files import read_graph
+from rewriter.graph.view import GraphView
+from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
 
 v1 = tf.compat.v1
 

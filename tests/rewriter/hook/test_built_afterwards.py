@@ -80,7 +80,7 @@ def test_a_rewrite_that_is_taken_back_refuses_nothing(graph: tf.Graph, monkeypat
         raise RuntimeError("as if a check had failed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("rewriter.moving.check_collections", fail)
+        patched.setattr("rewriter.rewrite_graph.check_collections", fail)
         with pytest.raises(RuntimeError, match="as if"):
             rewrite(graph)
     USES["lookup"](user, ids)

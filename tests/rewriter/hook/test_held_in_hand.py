@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import rewrite
-from rewriter.offline import rewrite_meta_graph
+from rewriter.offline.rewriting import rewrite_meta_graph
 from runtime import native
 
 v1 = tf.compat.v1

@@ -12,7 +12,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from rewriter import GraphModifierHook, move_ids, rewrite
-from rewriter.checks import RewriteError
+from rewriter.checks.invariants import RewriteError
 from rewriter.pipeline import PipelinePlan
 
 v1 = tf.compat.v1

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import GraphModifierHook, _tensorflow, rewrite
-from rewriter.checks import RewriteError
+from rewriter import GraphModifierHook, _tf_private, rewrite
+from rewriter.checks.invariants import RewriteError
 from rewriter.proof import Proof, prove_graphs, record
 from rewriter.proof.control import nudged
 from runtime import native
@@ -83,7 +83,7 @@ def _dropped(graph: tf.Graph) -> None:
     update = op_of_table(graph, "user", "RecApply")
     for op in graph.get_operations():
         if update in op.control_inputs:
-            _tensorflow.replace_controls(op, [one for one in op.control_inputs if one is not update])
+            _tf_private.replace_controls(op, [one for one in op.control_inputs if one is not update])
 
 
 def _other_rows(graph: tf.Graph) -> None:
@@ -105,7 +105,7 @@ def _stray_row(graph: tf.Graph) -> None:
     with tf.control_dependencies([update]):
         other = native.ops().rec_table_upsert(update.inputs[0], tf.constant([49], tf.int64), tf.ones([1, DIM]))
     train = graph.get_operation_by_name("Adam/update")
-    _tensorflow.replace_controls(train, [*train.control_inputs, other])
+    _tf_private.replace_controls(train, [*train.control_inputs, other])
 
 
 FAULTS = {

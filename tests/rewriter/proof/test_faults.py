@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from rewriter import _tensorflow, move_ids, rewrite
+from rewriter import _tf_private, move_ids, rewrite
 from rewriter.proof import Difference, prove_graphs, record
 from runtime import native
 from tests.support.rewriter.faults import DIM, STEPS, line, op_of_table, proof_of, read
@@ -61,8 +61,8 @@ def test_two_tables_that_are_swapped() -> None:
     def break_it(graph: tf.Graph) -> None:
         one, two = (op_of_table(graph, table, "RecLookupOrInsert") for table in ("user", "item"))
         handles = one.inputs[0], two.inputs[0]
-        _tensorflow.update_input(one, 0, handles[1])
-        _tensorflow.update_input(two, 0, handles[0])
+        _tf_private.update_input(one, 0, handles[1])
+        _tf_private.update_input(two, 0, handles[0])
 
     found = _difference(break_it)
     _is(found, "rows looked up", 1, "of_users:0", "user", line("users"))
@@ -84,7 +84,7 @@ def test_an_update_that_is_dropped() -> None:
         update = op_of_table(graph, "item", "RecApply")
         for op in graph.get_operations():
             if update in op.control_inputs:
-                _tensorflow.replace_controls(op, [one for one in op.control_inputs if one is not update])
+                _tf_private.replace_controls(op, [one for one in op.control_inputs if one is not update])
 
     found = _difference(break_it)
     _is(found, "touched rows", 1, "Adagrad/update_item/ResourceSparseApplyAdagrad:0", "item", line("train"))
@@ -112,7 +112,7 @@ def test_an_update_of_the_dense_part_that_is_dropped() -> None:
 
     def break_it(graph: tf.Graph) -> None:
         train = graph.get_operation_by_name("Adagrad/update")
-        _tensorflow.replace_controls(train, [one for one in train.control_inputs if one.name != apply])
+        _tf_private.replace_controls(train, [one for one in train.control_inputs if one.name != apply])
 
     found = _difference(break_it)
     assert found.kind == "dense variables"
@@ -136,7 +136,7 @@ def test_a_row_that_nobody_looks_up_and_a_step_changes() -> None:
         with tf.control_dependencies([update]):
             other = native.ops().rec_table_upsert(update.inputs[0], tf.constant([39], tf.int64), tf.ones([1, DIM]))
         train = graph.get_operation_by_name("Adagrad/update")
-        _tensorflow.replace_controls(train, [*train.control_inputs, other])
+        _tf_private.replace_controls(train, [*train.control_inputs, other])
 
     found = _difference(break_it)
     assert (found.kind, found.step, found.table) == ("all rows at the end", STEPS, "user")

@@ -11,9 +11,9 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
-from rewriter.checks import RewriteError
-from rewriter.graph import GraphView
-from rewriter.plan import Plan
+from rewriter.checks.invariants import RewriteError
+from rewriter.graph.view import GraphView
+from rewriter.plan.plan import Plan
 from tests.support.rewriter.compare import BATCH, DIM, head, variable
 from tests.support.rewriter.faults import op_of_table, read
 from tests.support.rewriter.models import batches, build

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import prove
-from rewriter.graph import GraphView
+from rewriter.graph.view import GraphView
 from rewriter.proof import Proof, recording
 from rewriter.proof.measure import gap, where
 from rewriter.proof.reach import maybe_dead

@@ -11,7 +11,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from rewriter import GraphModifierHook
-from rewriter.plan import Plan
+from rewriter.plan.plan import Plan
 
 v1 = tf.compat.v1
 ROWS, DIM, BATCH, STEPS = 60, 4, 16, 50

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from rewriter import _tensorflow, rewrite
+from rewriter import _tf_private, rewrite
 from rewriter.proof import Proof, prove_graphs, record
 
 v1 = tf.compat.v1
@@ -66,7 +66,7 @@ def op_of_table(graph: tf.Graph, table: str, kind: str) -> tf.Operation:
 
 def read(op: tf.Operation, number: int, make: Callable[[tf.Tensor], tf.Tensor]) -> None:
     """Let an input of an op read what `make` makes of it."""
-    _tensorflow.update_input(op, number, make(op.inputs[number]))
+    _tf_private.update_input(op, number, make(op.inputs[number]))
 
 
 def line(marker: str) -> str:

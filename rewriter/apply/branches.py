@@ -1,0 +1,59 @@
+"""Sends what stands in for a variable into the branches and loops of a live graph that the variable went into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter import _tf_private
+from rewriter.facts import Table
+from rewriter.patterns.branches import ENTRIES, READS, SWITCHES
+
+__all__ = ["StandIn", "carried_from", "carried_parts"]
+
+
+class StandIn:
+    """A constant on the ways of a variable: dead in the branches, and once in the loops, where the variable is."""
+
+    def __init__(self, value: tf.Tensor) -> None:
+        """Take the constant, made outside of all control flow."""
+        self._value = value
+        self._carried: dict[str, Any] = {}
+
+    def of(self, tensor: tf.Tensor) -> tf.Tensor:
+        """Return what stands at the place of a tensor that carries the variable."""
+        op = tensor.op
+        if op.type in READS:
+            return self.of(op.inputs[0])
+        if op.type not in (*SWITCHES, *ENTRIES):
+            return self._value
+        if op.name not in self._carried:
+            self._carried[op.name] = self._carry(op)
+        return self._carried[op.name][tensor.value_index]
+
+    def _carry(self, op: tf.Operation) -> list[tf.Tensor]:
+        with _tf_private.control_flow_of(op) as inside:
+            if inside:  # the context brings what comes from outside, as it brought the variable
+                return list(tf.identity(self._value).op.inputs[0].op.outputs)
+            data = self.of(op.inputs[0])
+            if op.type in SWITCHES:
+                return list(tf.raw_ops.Switch(data=data, pred=op.inputs[1]))
+            settings = {name: op.get_attr(name) for name in ("frame_name", "is_constant", "parallel_iterations")}
+            return [tf.raw_ops.Enter(data=data, **settings)]
+
+
+def carried_from(tensor: tf.Tensor) -> tf.Operation:
+    """Return the op of what was carried to a tensor: the variable, where it is one."""
+    while tensor.op.type in (*READS, *SWITCHES, *ENTRIES):
+        tensor = tensor.op.inputs[0]
+    return tensor.op
+
+
+def carried_parts(graph: tf.Graph, table: Table) -> dict[str, tf.Tensor]:
+    """Return what to wait for instead of the carriers of a table, by the names that the plan calls them."""
+    if not table.carriers:
+        return {}
+    stand_in = StandIn(tf.constant(True))
+    carriers = ((op, graph.get_operation_by_name(op).outputs[0]) for op in table.carriers)
+    return {f"{table.name}/carried/{op}": stand_in.of(tensor) for op, tensor in carriers}

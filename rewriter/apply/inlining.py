@@ -1,0 +1,135 @@
+"""Puts bodies of functions that look variables up in the place of their calls, for then the lookups can move.
+
+Branches and loops of v2 control flow become those of v1, as TensorFlow itself lowers them in every session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.analysis.candidates import LOOKUPS, VARIABLES
+from rewriter.apply.edges import edit_controls, edit_input
+from rewriter.apply.inlined_bodies import build_call, can_be_built
+from rewriter.checks.invariants import check
+from rewriter.graph.view import GraphView, Tensor, Use
+from rewriter.patterns.branches import carried_uses, source
+from rewriter.patterns.functions import inner_uses
+from rewriter.plan.plan import ControlEdit, InputEdit
+from rewriter.plan.planner import make_plan
+
+__all__ = ["inline_calls", "unlocked_by_inlining"]
+
+#: A function may call itself; no model's calls are nested deeper.
+_DEEPEST = 10
+
+
+@dataclass(frozen=True)
+class _Inlining:
+    """The edits that let everybody read what stands in a call's place."""
+
+    inputs: tuple[InputEdit, ...]
+    controls: tuple[ControlEdit, ...]
+
+
+def unlocked_by_inlining(view: GraphView, tables: Any, moved: Collection[str]) -> tuple[list[str], GraphView]:
+    """Return the variables that move if calls that look them up are inlined, and the view of a graph in which they are.
+
+    Nothing is changed: it is tried on a copy, which is made only where functions look variables up.
+    """
+    wanted = view.of_type(*VARIABLES) if tables == "auto" else list(tables)
+    inside = [name for name in wanted if name in view and name not in moved and _calls(view, [name])]
+    if not inside:
+        return [], view
+    with tf.Graph().as_default() as copy:
+        tf.import_graph_def(view.definition, name="")
+    after, _, _ = inline_calls(copy, GraphView.of(copy), inside)
+    moving = {table.name for table in make_plan(after, tables, moved).tables}
+    unlocked = [name for name in inside if name in moving]
+    return unlocked, after if unlocked else view
+
+
+def inline_calls(
+    graph: tf.Graph, view: GraphView, variables: Collection[str]
+) -> tuple[GraphView, tuple[tuple[str, str], ...], Callable[[], None]]:
+    """Inline the calls whose functions look these variables up.
+
+    Returns:
+        The new view, pairs of an output of a call and the tensor in its place, and what takes all edges back.
+
+    Raises:
+        RewriteError: the graph would not be what it was; it is as it was before.
+    """
+    placed: list[tuple[str, str]] = []
+    with contextlib.ExitStack() as undo:
+        for _ in range(_DEEPEST):
+            calls = _calls(view, variables)
+            if not calls:
+                break
+            for call in calls:
+                before, (edits, outputs) = view, _inline(graph, view, call, undo)
+                placed += [(f"{call}:{number}", output.name) for number, output in enumerate(outputs)]
+                view = GraphView.of(graph)
+                check(before, view, edits)
+        return view, tuple(placed), undo.pop_all().close
+
+
+def _calls(view: GraphView, variables: Collection[str]) -> list[str]:
+    """Return the calls that can be inlined whose functions look one of the variables up."""
+    found: dict[str, None] = {}
+    for variable in variables:
+        for use in carried_uses(view, variable):
+            inner = inner_uses(view, use)
+            if any(one.type in LOOKUPS and one.input == 0 for one in inner) and can_be_built(view, use.op):
+                found[use.op] = None
+    return list(found)
+
+
+def _inline(
+    graph: tf.Graph, view: GraphView, name: str, undo: contextlib.ExitStack
+) -> tuple[_Inlining, list[tf.Tensor]]:
+    call = graph.get_operation_by_name(name)
+    with graph.as_default(), tf.control_dependencies(None), tf.device(None), tf.device(call.device or None):
+        built = build_call(view, call)
+        outputs = built[: len(call.outputs)]
+        parts: dict[str, Any] = {f"{name}/{number}": output for number, output in enumerate(outputs)}
+        with tf.name_scope(f"{name}/inlined/"):
+            with tf.control_dependencies(built):
+                parts[f"{name}/done"] = tf.no_op("done")
+            gone = _gone(name, outputs)
+            parts[f"{name}/gone"] = gone
+            given = _variables_given(view, name)
+            with tf.control_dependencies([gone]):
+                for number in given:
+                    tensor = call.inputs[number]
+                    parts[f"{name}/gone/{number}"] = tf.compat.v1.placeholder(tensor.dtype, tensor.shape)
+    edits = _edits(view, name, len(outputs), given)
+    for edit in edits.inputs:
+        edit_input(graph, edit, parts[edit.by], undo)
+    edit_controls(graph, ((wait, parts[wait.by]) for wait in edits.controls), undo)
+    return edits, outputs
+
+
+def _edits(view: GraphView, name: str, outputs: int, given: Sequence[int]) -> _Inlining:
+    tensors = [Tensor(name, number) for number in range(outputs)]
+    inputs = [InputEdit(use, str(tensor), f"{name}/{tensor.output}") for tensor in tensors for use in view.uses(tensor)]
+    inputs += [InputEdit(Use(name, i), str(view.inputs(name)[i]), f"{name}/gone/{i}", same_shape=False) for i in given]
+    controls = [ControlEdit(op, (name,), f"{name}/done") for op in dict.fromkeys(view.waiting(name))]
+    return _Inlining(tuple(inputs), (*controls, ControlEdit(name, (), f"{name}/gone")))
+
+
+def _variables_given(view: GraphView, name: str) -> list[int]:
+    """Return the inputs of a call that are variables, or reads of them: the old call must not keep them."""
+    inputs = enumerate(view.inputs(name))
+    return [number for number, tensor in inputs if view.type(source(view, tensor).op) in VARIABLES]
+
+
+def _gone(name: str, outputs: Sequence[tf.Tensor]) -> tf.Operation:
+    """Fail, in whoever fetches the call itself, with what to fetch instead."""
+    names = ", ".join(f"`{output.name}`" for output in outputs)
+    text = f"`{name}` is given a variable that has become a table: fetch {names}, or name what it gives by tf.identity"
+    return tf.raw_ops.Assert(condition=tf.constant(False), data=[text], name="gone")

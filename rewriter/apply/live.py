@@ -1,0 +1,321 @@
+"""Applies a plan to a live tf.Graph before its first session: adds tables, lookups and updates, then moves the edges.
+
+Nothing can be taken out of a tf.Graph: what is replaced stays in it and is run by nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter import _tf_private
+from rewriter.analysis.already_moved import SCOPE
+from rewriter.analysis.savers import SaverPart
+from rewriter.apply.branches import StandIn, carried_from, carried_parts
+from rewriter.apply.edges import edit_controls, edit_input
+from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
+from rewriter.apply.savers import build_saver, let_restore_stock
+from rewriter.checks.moved_variables import collections_of, stands_for
+from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
+from rewriter.graph.view import Tensor
+from rewriter.patterns.branches import ASKS, READS
+from rewriter.plan.initialized import started_parts
+from rewriter.plan.plan import ControlEdit, Plan
+from runtime import sparse_lookup
+from runtime.checkpoint.stock_variable import StockVariable
+from runtime.optimizers.by_rule import record_updates, update_by_rule
+from runtime.table.table import Table as RuntimeTable
+from runtime.table.table import table_for_variable
+
+__all__ = ["MOVED", "apply_plan"]
+
+_SLOTS = re.compile(r"(.+)/slots/(\d+(?:,\d+)*)")
+#: Optimizers, Savers and warm starts find here what they are about: also the tables that took the place of variables.
+_TRAINABLE = tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES
+#: The names of the variables of a graph that became tables. No collection has them: it would be exported.
+MOVED: weakref.WeakKeyDictionary[tf.Graph, list[str]] = weakref.WeakKeyDictionary()
+
+
+def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) -> Callable[[], None]:
+    """Carry the plan out; return what takes all edges and collections back to where they were.
+
+    `made` is given the names, in the graph, of the tensors and ops that the parts are.
+
+    Raises:
+        RuntimeError: the graph is finalized: a session has started.
+        RewriteError: a part has another type than the tensor that it stands for; all is taken back.
+    """
+    if graph.finalized:
+        raise RuntimeError(
+            "the graph is finalized: rewrite it before the session starts (GraphModifierHook does it in `begin`)"
+        )
+    undo = contextlib.ExitStack()
+    with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
+        undo.callback(_restore_collections, graph, collections_of(graph))
+        asked = [edit.by for edit in plan.inputs] + [edit.by for edit in plan.controls]
+        parts = _Parts(graph, asked)
+        parts.add(plan.tables)
+        _edit(graph, plan, parts, undo)
+        if made is not None:
+            made |= {part: parts.found(part).name for part in parts.names}
+        moved = [name for table in plan.tables for name in table.variables]
+        stand_ins = [parts.anchor(table.name) for table in plan.tables if _is_trainable(graph, table)]
+        _leave_collections(graph, set(moved))
+        graph.get_collection_ref(_TRAINABLE).extend(stand_ins)
+        undo.callback(MOVED.__setitem__, graph, MOVED.get(graph, []))
+        MOVED[graph] = [*MOVED.get(graph, []), *moved]
+        return undo.pop_all().close
+
+
+def _edit(graph: tf.Graph, plan: Plan, parts: _Parts, undo: contextlib.ExitStack) -> None:
+    """Move the edges of tables, then build Savers anew, which save what is now there, and move theirs."""
+    first = set(parts.names)
+    for saving in (False, True):
+        if saving:
+            parts.add_savers(plan.savers)
+        for edit in plan.inputs:
+            if (edit.by not in first) == saving:
+                edit_input(graph, edit, parts.tensor(edit.by), undo)
+        waits = [wait for wait in plan.controls if (wait.by not in first) == saving]
+        edit_controls(graph, ((wait, parts.op(wait.by)) for wait in [*waits, *parts.waiting(waits)]), undo)
+
+
+class _Parts:
+    """The ops that a plan's tables need, made in the graph, by the names that the plan calls them."""
+
+    def __init__(self, graph: tf.Graph, awaited: Iterable[str]) -> None:
+        """Take the graph, and the names of the parts that ops read or wait for; some are made only if one does."""
+        self._graph = graph
+        self._awaited = set(awaited)
+        self._slots: dict[str, dict[str, list[int]]] = {}  # by table, by part: the numbers of the slots
+        for part in self._awaited:
+            if found := _SLOTS.fullmatch(part):
+                self._slots.setdefault(found[1], {})[part] = [int(one) for one in found[2].split(",")]
+        self._parts: dict[str, Any] = {}
+        self._waits: dict[str, list[str]] = {}  # by op of the graph: lookups made that wait for what it waits for
+        self._spans: list[tuple[list[str], int, int]] = []  # such ops, and the numbers of what was made then
+        self._made: dict[str, RuntimeTable] = {}
+        self._stocks: dict[str, StockVariable] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The parts that are there."""
+        return list(self._parts)
+
+    def add_savers(self, savers: Iterable[SaverPart]) -> None:
+        """Build the Savers' ops that tables are in."""
+        with _name_scope(f"{SCOPE}savers/"):
+            for saver in savers:
+                self._parts |= build_saver(self._graph, saver, self._made, self._stocks)
+
+    def found(self, part: str) -> Any:
+        """Return the tensor or op that a part is."""
+        return self._parts[part]
+
+    def anchor(self, table: str) -> tf.Variable:
+        """Return the variable that stands for a table."""
+        return self._made[table].variable
+
+    def tensor(self, part: str) -> tf.Tensor:
+        """Return a part that gives a value."""
+        return self._parts[part]
+
+    def op(self, part: str) -> tf.Operation:
+        """Return the op of a part."""
+        found = self._parts[part]
+        return found.op if isinstance(found, tf.Tensor) else found
+
+    def waiting(self, waits: Iterable[ControlEdit]) -> Iterator[ControlEdit]:
+        """Yield the edits of ops for the lookups made that stand for them, and still wait for what is replaced."""
+        by_op: dict[str, list[ControlEdit]] = {}
+        for wait in waits:
+            if wait.op in self._waits:
+                by_op.setdefault(wait.op, []).append(wait)
+        for op, own in by_op.items():
+            for name in self._waits[op]:
+                before = {one.name for one in self._graph.get_operation_by_name(name).control_inputs}
+                yield from (replace(wait, op=name) for wait in own if not before.isdisjoint(wait.old))
+
+    @contextlib.contextmanager
+    def _waiting(self, lookup: Lookup) -> Iterator[None]:
+        """Build what waits for all that a lookup, and the read of the variable for it, wait for."""
+        old = [self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers)]
+        for op in tuple(old):
+            # A gather on a ref variable leaves it to its axis, which is made with it, to wait.
+            old += [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
+            while op.inputs and op.inputs[0].op.type in READS:
+                op = op.inputs[0].op
+                old.append(op)
+        with self._waiting_as(old, [one for op in old for one in op.control_inputs]):
+            yield
+
+    @contextlib.contextmanager
+    def _waiting_as(self, old: Iterable[tf.Operation], awaited: Iterable[tf.Operation]) -> Iterator[None]:
+        """Build what waits for `awaited`, as the ops `old` do; what takes their place takes it here, too."""
+        before = dict.fromkeys(awaited)
+        first = self._graph.version
+        with _tf_private.waiting_for(list(before)):
+            yield
+        if before:
+            self._spans.append(([op.name for op in old], first, self._graph.version))
+
+    def add(self, tables: Sequence[Table]) -> None:
+        """Make the tables with their lookups, then updates, which wait for the lookups of their step, then the rest."""
+        updates = []
+        for table in tables:
+            self._add_table(table)
+            with _name_scope(f"{SCOPE}{table.name}/"):
+                for i, lookup in enumerate(table.lookups):
+                    self._add_lookup(table, f"{table.name}/lookup/{i}", lookup)
+                for i, update in enumerate(table.updates):
+                    made = self._made[table.name]
+                    self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
+                    updates.append((self._parts[f"{table.name}/update/{i}"], made))
+        record_updates(updates)
+        ops = self._graph.get_operations()  # once, for it copies them all
+        for names, first, last in self._spans:
+            waiting = [op.name for op in ops[first:last] if op.control_inputs]
+            for name in names:
+                self._waits.setdefault(name, []).extend(waiting)
+        for table in tables:
+            with _name_scope(f"{SCOPE}{table.name}/"):
+                self._add_rest(table)
+
+    def _add_table(self, table: Table) -> None:
+        made = table_for_variable(
+            table.name,
+            table.rows,
+            table.dim,
+            SCOPE,
+            lambda: first_rows(table, self._take),
+            _initializer(table.new_rows),
+        )
+        self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
+        self._parts[f"{table.name}/initializer"] = made.variable.initializer
+        self._parts[f"{table.name}/gone"] = _gone(table.name)
+
+    def _add_lookup(self, table: Table, part: str, lookup: Lookup) -> None:
+        """Look the ids up; what else is made is for who fetches the old op itself."""
+        ids, old = self._take(lookup.ids), self._graph.get_operation_by_name(lookup.op)
+        with _branch(old), self._waiting(lookup):
+            rows = sparse_lookup(self._made[table.name], ids, is_train=lookup.trains, modify_graph=True)
+            self._parts[part] = rows
+            gathers = (self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers))
+            if any(op.type == "ResourceGather" for op in gathers):
+                self._parts[part + "/moved"] = _moved_away(lookup.op, rows)
+            if old.type != "ResourceGather":
+                self._parts[part + "/rows"] = _of_any_number(tf.reshape(rows, [-1, table.dim]))
+                self._parts[part + "/numbers"] = _numbers(lookup, ids)
+
+    def _add_rest(self, table: Table) -> None:
+        made = self._made[table.name]
+        for part, numbers in self._slots.get(table.name, {}).items():
+            self._parts[part] = start_slots(made, {one: table.updates[0].starts[one] for one in numbers})
+        asked = any(part.startswith(f"{table.name}/started/{ASKS[1]}") for part in self._awaited)
+        self._parts |= started_parts(table.name, made, asked)
+        for answer in table.answers:
+            self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(answer)
+        self._parts |= carried_parts(self._graph, table)
+        # After the updates, which would wait for it in every step.
+        for summary in table.summaries:
+            with _branch(self._graph.get_operation_by_name(summary.op)):
+                self._parts[f"{table.name}/summary/{summary.op}"] = all_rows(made, table, summary.part)
+        for number, piece in enumerate(table.pieces):
+            if f"{table.name}/assigned/{number}" in self._awaited:
+                self._parts[f"{table.name}/assigned/{number}"] = unread(piece.rows, table.dim)
+        for assignment in table.assigned:
+            part = f"{table.name}/assign/{assignment.op}"
+            with _branch(self._graph.get_operation_by_name(assignment.op)):
+                self._parts[part] = assign_rows(made, table, assignment, self._take)
+
+    def _update(self, made: RuntimeTable, table: Table, update: Update) -> tf.Operation:
+        hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]
+        old = [self._graph.get_operation_by_name(name) for name in update.ops]
+        # A step waits for reads and decays of its own slots, which nobody runs any more.
+        gone = {*update.ops, *table.variables}
+        own = (one for op in old for one in op.control_inputs if one.name not in gone)
+        awaited = [one for one in own if not any(carried_from(given).name in gone for given in one.inputs)]
+        with _branch(old[0]), self._waiting_as(old, awaited):
+            return update_by_rule(made, gradient(table, update, self._take), update.rule, hyper, update.starts)
+
+    def _answer(self, answer: StaticAnswer) -> tf.Tensor:
+        kept = self._graph.get_operation_by_name(answer.op)
+        known = {"shape": answer.shape, "size": math.prod(answer.shape), "rank": len(answer.shape), "set": True}
+        return StandIn(tf.constant(known[answer.kind], kept.outputs[0].dtype)).of(kept.inputs[0])
+
+    def _take(self, tensor: Tensor) -> tf.Tensor:
+        return self._graph.get_tensor_by_name(str(tensor))
+
+
+def _initializer(rows: NewRows) -> Any:
+    """Return the runtime's initializer of new rows: a row is a function of the table's seed and the key."""
+    initializers = tf.compat.v1
+    if rows.kind == "constant":
+        return initializers.constant_initializer(rows.a)
+    kinds = {
+        "normal": initializers.random_normal_initializer,
+        "truncated_normal": initializers.truncated_normal_initializer,
+        "uniform": initializers.random_uniform_initializer,
+    }
+    return kinds[rows.kind](rows.a, rows.b, seed=rows.seed)
+
+
+def _numbers(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
+    """Count the ids, in their shape, for who picks their rows one after another; a stitch takes int32."""
+    if lookup.gathers:
+        return tf.compat.v1.placeholder_with_default(tf.range(tf.size(ids)), [None])
+    return tf.reshape(tf.range(tf.size(ids, ids.dtype)), tf.shape(ids))
+
+
+def _of_any_number(rows: tf.Tensor) -> tf.Tensor:
+    """Forget how many rows there are: TensorFlow gives an edge to another tensor only if their static shapes agree."""
+    return tf.compat.v1.placeholder_with_default(rows, [None, *rows.shape[1:]])
+
+
+def _gone(table: str) -> tf.Operation:
+    """Fail, in whoever runs an op that reads the variable itself, with what to do instead."""
+    text = f"the variable `{table}` has become a table: fetch what is computed from its lookups, or runtime's snapshot"
+    with _name_scope(f"{SCOPE}{table}/"):
+        return tf.raw_ops.Assert(condition=tf.constant(False), data=[text], name="gone")
+
+
+def _moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
+    """Fail, in whoever fetches a gather that cannot be made to read the table, with what to fetch instead."""
+    text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
+    return tf.raw_ops.Assert(condition=tf.constant(False), data=[text])
+
+
+def _is_trainable(graph: tf.Graph, table: Table) -> bool:
+    return any(stands_for(item, set(table.variables)) for item in graph.get_collection(_TRAINABLE))
+
+
+def _leave_collections(graph: tf.Graph, names: set[str]) -> None:
+    """Take variables out of all collections: nobody initializes, saves or trains them any more."""
+    for name in graph.collections:
+        held = graph.get_collection_ref(name)
+        held[:] = [item for item in held if not stands_for(item, names)]
+
+
+def _restore_collections(graph: tf.Graph, before: dict[str, list[Any]]) -> None:
+    for name in graph.collections:
+        graph.get_collection_ref(name)[:] = before.get(name, [])
+
+
+@contextlib.contextmanager
+def _name_scope(name: str) -> Iterator[None]:
+    with tf.name_scope(name):
+        yield
+
+
+@contextlib.contextmanager
+def _branch(op: tf.Operation) -> Iterator[None]:
+    """Build where `op` is: in the same branch of a v1 tf.cond."""
+    with _tf_private.control_flow_of(op):
+        yield

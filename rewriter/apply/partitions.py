@@ -1,0 +1,80 @@
+"""The parts of a partitioned variable in a live graph: their rows and gradients, by the ids that all parts share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+
+import tensorflow as tf
+
+from rewriter.facts import Assignment, Table, Update
+from rewriter.graph.view import Tensor
+from runtime import native, sparse_lookup
+from runtime.table.table import Table as RuntimeTable
+
+__all__ = ["all_rows", "assign_rows", "first_rows", "gradient", "row_keys", "start_slots", "unread"]
+
+Take = Callable[[Tensor], tf.Tensor]
+
+
+def first_rows(table: Table, take: Take) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the keys [rows] and values [rows, dim] that the variable starts with."""
+    values = [take(part.initial) for part in table.pieces]
+    return row_keys(table), values[0] if len(values) == 1 else tf.concat(values, 0)
+
+
+def row_keys(table: Table) -> tf.Tensor:
+    """Return the ids of the rows of the whole variable, which has its parts one below the other."""
+    if table.strategy != "mod":
+        return tf.range(table.rows, dtype=tf.int64)
+    parts = enumerate(table.pieces)
+    return tf.concat([_keys(table, number, tf.range(part.rows, dtype=tf.int64)) for number, part in parts], 0)
+
+
+def all_rows(made: RuntimeTable, table: Table, part: int) -> tf.Tensor:
+    """Return the rows of the variable, or of a part of it, as they are."""
+    rows = table.pieces[part].rows
+    return sparse_lookup(made, _keys(table, part, tf.range(rows, dtype=tf.int64)), is_train=False)
+
+
+def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: Take) -> tf.Operation:
+    """Set all rows of the variable, or of a part of it, when what the old op waited for is done."""
+    value = take(assignment.value)
+    old = value.graph.get_operation_by_name(assignment.op)
+    initializers = {part.initializer for part in table.pieces}
+    waits = [made.variable.initializer if op.name in initializers else op for op in old.control_inputs]
+    with tf.control_dependencies(waits):
+        keys = _keys(table, assignment.part, tf.range(table.pieces[assignment.part].rows, dtype=tf.int64))
+        return made.variable.set_rows(keys, value)
+
+
+def start_slots(made: RuntimeTable, starts: Mapping[int, float]) -> tf.Operation:
+    """Let slots, by their numbers in a row, be what they started with, in rows that keep their values."""
+    with tf.device("/device:CPU:0"):
+        keys, values, slots, meta = native.ops().rec_table_snapshot(made.created)
+        number = tf.range(tf.shape(slots)[1]) // made.dim
+        for one, start in starts.items():
+            slots = tf.where(tf.equal(number, one), tf.constant(start), slots)
+        return native.ops().rec_table_merge(made.created, keys, values, slots, meta)
+
+
+def unread(rows: int, dim: int) -> tf.Tensor:
+    """Return a ref variable for assignments that give their value still; it takes memory when one is run."""
+    return tf.raw_ops.VariableV2(shape=[rows, dim], dtype=tf.float32)
+
+
+def gradient(table: Table, update: Update, take: Take) -> tf.IndexedSlices:
+    """Return the gradient of an update by id: that of the whole lookup, or of all parts behind one another."""
+    if not update.pieces:
+        return tf.IndexedSlices(take(update.values), take(update.indices))
+    values = [take(values) for values, _ in update.pieces]
+    keys = [_keys(table, number, take(rows)) for number, (_, rows) in enumerate(update.pieces)]
+    return tf.IndexedSlices(tf.concat(values, 0), tf.concat(keys, 0))
+
+
+def _keys(table: Table, number: int, rows: tf.Tensor) -> tf.Tensor:
+    """Return the ids of rows of one part."""
+    rows = tf.cast(rows, tf.int64)
+    if table.strategy == "mod":
+        return rows * len(table.pieces) + number
+    return rows + [0, *accumulate(part.rows for part in table.pieces)][number]

@@ -1,0 +1,93 @@
+"""Builds a SaveV2 or RestoreV2 of a live graph anew, with tables in the place of their variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+from rewriter.analysis.savers import SavedTable, SaverPart
+from rewriter.apply.partitions import row_keys
+from rewriter.facts import Table
+from runtime.checkpoint.stock import StockVariable
+from runtime.presence import tables_in
+from runtime.table import Table as RuntimeTable
+
+__all__ = ["build_saver", "let_restore_stock"]
+
+
+def let_restore_stock(made: RuntimeTable, table: Table) -> StockVariable:
+    """Let Savers built from now on read what the variable left in a checkpoint, too."""
+    stock = _stock(made, table)
+    names, slots = _names(table)
+    made.variable.reader = lambda prefix, there: stock.read(prefix, there, names, slots if stock.optimizer else ())
+    return stock
+
+
+def build_saver(
+    graph: tf.Graph, saver: SaverPart, tables: Mapping[str, RuntimeTable], stocks: Mapping[str, StockVariable]
+) -> dict[str, tf.Tensor | tf.Operation]:
+    """Return the new parts, by the names that the plan calls them."""
+    old = graph.get_operation_by_name(saver.op)
+    with tf.device(old.device), tf.control_dependencies(old.control_inputs):
+        if saver.restores:
+            return _restore(old, saver, tables, stocks)
+        return {f"saver/{saver.op}": _save(old, saver, tables)}
+
+
+def _save(old: tf.Operation, saver: SaverPart, tables: Mapping[str, RuntimeTable]) -> tf.Operation:
+    entries = [(name, cut, old.inputs[3 + number]) for number, name, cut in saver.kept]
+    for saved in saver.tables:
+        parts = tables[saved.table].variable.saved(_own_name(saved))
+        entries += [(name, "", tensor) for name, tensor in parts.items()]
+    names, cuts, tensors = (list(column) for column in zip(*entries, strict=True))
+    return tf.raw_ops.SaveV2(prefix=old.inputs[0], tensor_names=names, shape_and_slices=cuts, tensors=tensors)
+
+
+def _restore(
+    old: tf.Operation,
+    saver: SaverPart,
+    tables: Mapping[str, RuntimeTable],
+    stocks: Mapping[str, StockVariable],
+) -> dict[str, tf.Tensor | tf.Operation]:
+    types = old.get_attr("dtypes")
+    parts: dict[str, tf.Tensor | tf.Operation] = {}
+    if saver.kept:
+        names, cuts, kinds = zip(*((name, cut, types[number]) for number, name, cut in saver.kept), strict=True)
+        restored = tf.raw_ops.RestoreV2(
+            prefix=old.inputs[0], tensor_names=list(names), shape_and_slices=list(cuts), dtypes=list(kinds)
+        )
+        parts |= {f"saver/{saver.op}/{number}": one for (number, _, _), one in zip(saver.kept, restored, strict=True)}
+    there = tables_in(old.inputs[0], [_own_name(saved) for saved in saver.tables])
+    # Who waits for the old op waits for the files to be read.
+    parts[f"saver/{saver.op}"] = restored[0].op if saver.kept else there[0].op
+    for saved, is_table in zip(saver.tables, there, strict=True):
+        stock = stocks[saved.table]
+        # Slots of a Saver that leaves some out start afresh.
+        slots = saved.slots if len(saved.slots) == len(stock.starts) else ()
+        tensors = stock.read(old.inputs[0], is_table, saved.pieces, slots)
+        parts[f"{saved.table}/restore/{saver.op}"] = tables[saved.table].variable.restore(tensors, None)
+    return parts
+
+
+def _own_name(saved: SavedTable) -> str:
+    """The name of the variable itself in the checkpoint, or of its first part."""
+    return saved.pieces[0]
+
+
+def _names(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the names of the variable's parts in stock's checkpoint, and of each slot's.
+
+    The parts that a partitioner made are one tensor there, under the name of the whole.
+    """
+    first = table.pieces[0]
+    if first.name != table.name:
+        return (table.name,), tuple((f"{table.name}/{slot[len(first.name) + 1 :]}",) for slot in first.slots)
+    return tuple(part.name for part in table.pieces), tuple(zip(*(part.slots for part in table.pieces), strict=True))
+
+
+def _stock(made: RuntimeTable, table: Table) -> StockVariable:
+    """Say what trains the table, unless several do: then nobody knows what its slots are."""
+    updates = {(update.rule, update.slots, update.starts) for update in table.updates}
+    rule, _, starts = next(iter(updates)) if len(updates) == 1 else (None, (), ())
+    return StockVariable(made, table.rows, rule, starts, lambda: row_keys(table))

@@ -1,0 +1,71 @@
+"""Refuses ops that are built on a variable after it became a table: they would use what nobody sets or reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from weakref import WeakKeyDictionary
+
+import tensorflow as tf
+
+from rewriter import _tf_private
+from rewriter.facts import Table
+from rewriter.graph.source_trace import line_here
+from rewriter.graph.view import GraphView
+from rewriter.patterns.assignments import results_of
+from rewriter.patterns.branches import ASKS, READS
+from rewriter.plan.initialized import started_parts
+from rewriter.plan.plan import Plan
+from runtime.table import tables
+
+__all__ = ["refuse_later_uses"]
+
+#: By graph: the ops that give a moved variable whole, with its name and that of its table.
+_dead: WeakKeyDictionary[tf.Graph, dict[str, tuple[str, str]]] = WeakKeyDictionary()
+
+
+def refuse_later_uses(graph: tf.Graph, before: GraphView, plan: Plan) -> Callable[[], None]:
+    """Let Python build no more ops in a live graph that use a variable of the plan's tables; return what ends it.
+
+    The op that would be built raises a ValueError, in the author's line.
+    """
+    known = dict(_dead.get(graph, {}))
+    _dead[graph] = known | {op: (name, table.name) for table in plan.tables for op, name in _whole(before, table)}
+    if not known:
+        _tf_private.watch_inputs(graph, lambda kind, name, tensors: _seen(graph, kind, name, tensors))
+    return lambda: _dead.__setitem__(graph, known)
+
+
+def _whole(view: GraphView, table: Table) -> Iterator[tuple[str, str]]:
+    """Yield the variables and their reads, but for those that give the author of an assignment what was assigned."""
+    valid = set(results_of(view, table))
+    for name in table.variables:
+        yield name, name
+        reads = (use.op for use in view.users(name) if use.input == 0 and view.type(use.op) in READS)
+        yield from ((op, name) for op in reads if op not in valid)
+
+
+def _seen(
+    graph: tf.Graph, kind: str, name: str, tensors: list[tf.Tensor]
+) -> tuple[list[tf.Tensor], list[tf.Operation]] | None:
+    """Refuse an op that uses a moved variable; let one that asks whether it is initialized ask the table."""
+    dead = _dead.get(graph, {})
+    used = next((tensor for tensor in tensors if tensor.op.name in dead), None)
+    if used is None:
+        return None
+    variable, table = dead[used.op.name]
+    if kind in ASKS:
+        return _started(graph, kind, table)
+    line = line_here()
+    raise ValueError(
+        f"`{name}` ({kind}){f', built at {line},' if line else ''} uses the variable `{variable}`, "
+        "which became a table when the graph was rewritten: build it before rewriter.rewrite(), or before the "
+        "session whose GraphModifierHook rewrites the graph"
+    )
+
+
+def _started(graph: tf.Graph, kind: str, table: str) -> tuple[list[tf.Tensor], list[tf.Operation]]:
+    made = next(one for one in tables(graph) if one.table_name == table)
+    with tf.control_dependencies(None), tf.device(None):
+        parts = started_parts(table, made, reference=kind == ASKS[1])
+    part = f"{table}/started/{kind}"
+    return [parts[part]], [parts[one] for one in (f"{part}/known",) if one in parts]

@@ -1,0 +1,289 @@
+"""A read-only view of a GraphDef: nodes, data and control edges, and who consumes what, indexed once."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import operator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import networkx as nx
+import tensorflow as tf
+
+from rewriter import _tf_private
+
+__all__ = ["GraphView", "Tensor", "Use", "uncollected"]
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "Mul": operator.mul,
+    "Add": operator.add,
+    "AddV2": operator.add,
+    "Sub": operator.sub,
+    "FloorDiv": lambda one, other: one // other if other else None,
+    "FloorMod": lambda one, other: one % other if other else None,
+}
+
+
+#: An op with so many users (what a Saver restores has as many as there are variables) is searched once.
+_MANY = 16
+
+
+class Tensor(NamedTuple):
+    """An output of an op, by the op's name."""
+
+    op: str
+    output: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.op}:{self.output}"
+
+
+class Use(NamedTuple):
+    """A data input of an op that reads a tensor."""
+
+    op: str
+    input: int
+
+
+class GraphView:
+    """What a GraphDef says, by name; nothing here changes it. Memory and time grow with nodes and edges."""
+
+    def __init__(self, definition: Any) -> None:
+        """Index `definition`, a GraphDef.
+
+        Raises:
+            ValueError: two nodes of one name, or an input that no node gives.
+        """
+        #: The entries of loops in which nothing can be built; known of a live graph.
+        self.closed: frozenset[str] = frozenset()
+        #: Where the graph is live, the op that initializes each variable.
+        self.initializers: dict[str, str] = {}
+        #: Where the graph is live, the strategy and how many replicas it has, by the variables that it copies to each.
+        self.copied: dict[str, tuple[str, int]] = {}
+        with uncollected():
+            self._build(definition)
+
+    def _build(self, definition: Any) -> None:
+        self.definition = definition
+        self.nodes: dict[str, Any] = {node.name: node for node in definition.node}
+        if len(self.nodes) != len(definition.node):
+            raise ValueError("the graph has two nodes of one name: it was not exported by TensorFlow")
+        self._inputs: dict[str, tuple[Tensor, ...]] = {}
+        self._controls: dict[str, tuple[str, ...]] = {}
+        self._users: dict[str, list[Use]] = {name: [] for name in self.nodes}
+        self._by_output: dict[str, dict[Tensor, list[Use]]] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._waiting: dict[str, list[str]] = {name: [] for name in self.nodes}
+        for node in definition.node:
+            self._index(node)
+
+    def _index(self, node: Any) -> None:
+        data, controls = [], []
+        for text in node.input:
+            if text.startswith("^"):
+                controls.append(text[1:])
+            else:
+                op, _, output = text.partition(":")
+                data.append(Tensor(op, int(output or 0)))
+        self._inputs[node.name], self._controls[node.name] = tuple(data), tuple(controls)
+        try:
+            for number, tensor in enumerate(data):
+                self._users[tensor.op].append(Use(node.name, number))
+            for op in controls:
+                self._waiting[op].append(node.name)
+        except KeyError as error:
+            raise ValueError(f"`{node.name}` reads `{error.args[0]}`, which the graph does not have") from None
+
+    @classmethod
+    def of(cls, graph: tf.Graph) -> GraphView:
+        """Return the view of a live graph, static shapes included."""
+        view = cls(graph.as_graph_def(add_shapes=True))
+        view.closed = _tf_private.closed_loops(graph)
+        variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+        # That of a variable on references is the tensor of the op.
+        found = ((one.op.name, one.initializer) for item in variables for one in _tf_private.parts_of(item))
+        view.initializers = {name: getattr(op, "op", op).name for name, op in found if op is not None}
+        strategies = ((item, _tf_private.strategy_of(item)) for item in variables)
+        view.copied = {
+            part.op.name: found for item, found in strategies if found[1] > 1 for part in _tf_private.parts_of(item)
+        }
+        return view
+
+    def __contains__(self, op: str) -> bool:
+        return op in self.nodes
+
+    def type(self, op: str) -> str:
+        """Return the type of an op, such as `MatMul`."""
+        return str(self.nodes[op].op)
+
+    def of_type(self, *types: str) -> list[str]:
+        """Return the ops of these types, in the graph's order."""
+        return [name for kind in types for name in self._by_type.get(kind, [])]
+
+    @functools.cached_property
+    def _by_type(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name, node in self.nodes.items():
+            found.setdefault(node.op, []).append(name)
+        return found
+
+    def inputs(self, op: str) -> tuple[Tensor, ...]:
+        """Return the tensors that `op` reads, in order."""
+        return self._inputs[op]
+
+    def controls(self, op: str) -> tuple[str, ...]:
+        """Return the ops that `op` waits for by control edges."""
+        return self._controls[op]
+
+    def uses(self, tensor: Tensor) -> Sequence[Use]:
+        """Return every data input that reads `tensor`; an op that reads it twice comes twice."""
+        users = self._users[tensor.op]
+        if len(users) < _MANY:
+            return [use for use in users if self._inputs[use.op][use.input] == tensor]
+        if tensor.op not in self._by_output:
+            found = self._by_output.setdefault(tensor.op, {})
+            for use in users:
+                found.setdefault(self._inputs[use.op][use.input], []).append(use)
+        return self._by_output[tensor.op].get(tensor, [])
+
+    def users(self, op: str) -> Sequence[Use]:
+        """Return every data input that reads any output of `op`."""
+        return self._users[op]
+
+    def waiting(self, op: str) -> Sequence[str]:
+        """Return the ops that wait for `op` by a control edge."""
+        return self._waiting[op]
+
+    def attribute(self, op: str, name: str) -> Any:
+        """Return an attribute as protobuf's AttrValue; an empty one when the node does not have it."""
+        return self.nodes[op].attr[name] if name in self.nodes[op].attr else tf.compat.v1.AttrValue()
+
+    def shape(self, tensor: Tensor) -> tf.TensorShape:
+        """Return the static shape, unknown when the graph was exported without shapes."""
+        shapes = self.attribute(tensor.op, "_output_shapes").list.shape
+        return tf.TensorShape(shapes[tensor.output]) if tensor.output < len(shapes) else tf.TensorShape(None)
+
+    def texts(self, op: str) -> Sequence[str] | None:
+        """Return the strings that a Const holds, read once: a Saver's has all names; None for an op of another type."""
+        if self.type(op) != "Const":
+            return None
+        if op not in self._texts:
+            values: Any = tf.make_ndarray(self.nodes[op].attr["value"].tensor)
+            self._texts[op] = [text.decode() for text in values.ravel()]
+        return self._texts[op]
+
+    def number(self, tensor: Tensor) -> Any:
+        """Return the number that all elements of a tensor are, found without evaluating it; None where there is none.
+
+        It sees Const, Fill, Identity and arithmetic, which is what initializers, axes and settings are made of.
+        """
+        kind, inputs = self.type(tensor.op), self.inputs(tensor.op)
+        if kind == "Const":
+            return _one_number(self.nodes[tensor.op].attr["value"].tensor)
+        if kind in ("Identity", "StopGradient"):
+            return self.number(inputs[0])
+        if kind == "Fill":
+            return self.number(inputs[1])
+        if kind not in _ARITHMETIC:
+            return None
+        one, other = (self.number(given) for given in inputs)
+        return None if one is None or other is None else _ARITHMETIC[kind](one, other)
+
+    def ancestors(
+        self, tensors: Iterable[Tensor], stop: Callable[[str], bool] = lambda _: False, controls: bool = False
+    ) -> list[str]:
+        """Return the ops that the tensors are computed from, nearest first, not looking behind ops where `stop`.
+
+        Those that they wait for count with `controls`.
+        """
+        found: dict[str, None] = {}
+        pending = deque(tensor.op for tensor in tensors)
+        while pending:
+            op = pending.popleft()
+            if op in found:
+                continue
+            found[op] = None
+            if not stop(op):
+                pending.extend(tensor.op for tensor in self._inputs[op])
+                pending.extend(self._controls[op] if controls else ())
+        return list(found)
+
+    def descendants(self, ops: Iterable[str], stop: Callable[[str], bool] = lambda _: False) -> list[str]:
+        """Return `ops` and what depends on them by data or control edges, nearest first, not looking behind `stop`."""
+        found: dict[str, None] = {}
+        pending = deque(ops)
+        while pending:
+            op = pending.popleft()
+            if op in found:
+                continue
+            found[op] = None
+            if not stop(op):
+                pending.extend(use.op for use in self.users(op))
+                pending.extend(self._waiting[op])
+        return list(found)
+
+    def path(self, start: str, end: str) -> list[str]:
+        """Return the ops of a shortest way along data edges from `start` to `end`; empty when there is none."""
+        before: dict[str, str] = {start: start}
+        pending = deque([start])
+        while pending and end not in before:
+            op = pending.popleft()
+            for use in self.users(op):
+                if use.op not in before:
+                    before[use.op] = op
+                    pending.append(use.op)
+        return list(_walk_back(before, start, end))[::-1] if end in before else []
+
+    @functools.cached_property
+    def network(self) -> nx.MultiDiGraph:
+        """The graph as networkx has it: an edge for each data input (`output`, `input`) and control (`control`)."""
+        network = nx.MultiDiGraph()
+        network.add_nodes_from((name, {"type": node.op}) for name, node in self.nodes.items())
+        for op, inputs in self._inputs.items():
+            network.add_edges_from((t.op, op, {"output": t.output, "input": i}) for i, t in enumerate(inputs))
+            network.add_edges_from((before, op, {"control": True}) for before in self._controls[op])
+        return nx.freeze(network)
+
+    @functools.cached_property
+    def functions(self) -> dict[str, Any]:
+        """The FunctionDefs of the graph's library, by name."""
+        return {one.signature.name: one for one in self.definition.library.function}
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep Python from looking for garbage: it would search all of a large graph again for every few objects made."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _one_number(constant: Any) -> Any:
+    """Return the number that a TensorProto repeats: one value may stand for all, and is not spread out then."""
+    single = type(constant)()
+    single.CopyFrom(constant)
+    if not constant.tensor_content:
+        single.tensor_shape.CopyFrom(tf.TensorShape([_given(constant)]).as_proto())
+    values = tf.make_ndarray(single)
+    return values.flat[0] if values.size and bool((values == values.flat[0]).all()) else None
+
+
+def _given(constant: Any) -> int:
+    """Count the values that a TensorProto spells out, in whichever of its lists they are; none of them is one zero."""
+    return max(1, *(len(value) for field, value in constant.ListFields() if field.name.endswith("_val")), 1)
+
+
+def _walk_back(before: dict[str, str], start: str, end: str) -> Iterator[str]:
+    op = end
+    while op != start:
+        yield op
+        op = before[op]
+    yield start

@@ -1,0 +1,74 @@
+"""The graphs of a file, by their tags: they share a checkpoint, so a variable moves in all that have it, or in none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from rewriter.analysis.candidates import VARIABLES
+from rewriter.facts import Refusal
+from rewriter.offline.rewriting import Rewritten, judge_meta_graph, rewrite_meta_graph
+from rewriter.plan.plan import Plan
+
+__all__ = ["judge_meta_graphs", "rewrite_meta_graphs"]
+
+Judged = TypeVar("Judged", Plan, Rewritten)
+
+
+def judge_meta_graphs(graphs: Mapping[str, Any], tables: Any = "auto") -> dict[str, Plan]:
+    """Plan what `rewrite_meta_graphs` does; TensorFlow need not be able to import the graphs.
+
+    Raises:
+        ValueError: `tables` names what is a variable in no graph.
+    """
+    return _together(graphs, tables, judge_meta_graph)
+
+
+def rewrite_meta_graphs(graphs: Mapping[str, Any], tables: Any = "auto") -> dict[str, Rewritten]:
+    """Rewrite MetaGraphDefs, which are not changed.
+
+    Raises:
+        ValueError: `tables` names what is a variable in no graph; or see `rewrite_meta_graph`.
+        RewriteError: see `rewrite_meta_graph`.
+    """
+    return _together(graphs, tables, rewrite_meta_graph)
+
+
+def _together(
+    graphs: Mapping[str, Any], tables: Any, judge: Callable[[Any, Any, Mapping[str, Refusal]], Judged]
+) -> dict[str, Judged]:
+    variables = {tags: _variables(meta) for tags, meta in graphs.items()}
+    wanted = {tags: _wanted(tables, there, len(graphs)) for tags, there in variables.items()}
+    unknown = [] if tables == "auto" else sorted(set(tables) - set().union(*variables.values()))
+    if unknown and len(graphs) > 1:
+        raise ValueError(f"no graph has a variable `{unknown[0]}`: give names of variables whose rows they look up")
+    stay: dict[str, Refusal] = {}
+    while True:
+        done = {tags: judge(meta, wanted[tags], stay) for tags, meta in graphs.items()}
+        uneven = _uneven({tags: one if isinstance(one, Plan) else one.plan for tags, one in done.items()}, variables)
+        if not uneven:
+            return done
+        stay |= uneven
+
+
+def _variables(meta: Any) -> set[str]:
+    return {node.name for node in meta.graph_def.node if node.op in VARIABLES}
+
+
+def _wanted(tables: Any, there: set[str], graphs: int) -> Any:
+    """Return those of the named tables that a graph has; one graph alone must have all."""
+    return tables if tables == "auto" or graphs == 1 else [name for name in tables if name in there]
+
+
+def _uneven(plans: Mapping[str, Plan], variables: Mapping[str, set[str]]) -> dict[str, Refusal]:
+    """Refuse tables of which a variable stays in another graph."""
+    found = {}
+    for plan in plans.values():
+        for table in plan.tables:
+            for tags, there in variables.items():
+                gone = {name for one in plans[tags].tables for name in one.variables}
+                left = [name for name in table.variables if name in there - gone]
+                if left:
+                    reason = f"`{left[0]}` stays in the graph tagged `{tags}`, which reads the same checkpoint"
+                    found[table.name] = Refusal(table.name, reason)
+    return found

@@ -1,0 +1,104 @@
+"""Writes SavedModels of TensorFlow 1 whose graphs were rewritten, with the checkpoint that they share."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.offline.rewriting import Rewritten
+from runtime import native
+
+__all__ = ["write_saved_model"]
+
+v1 = tf.compat.v1
+_VARIABLES = Path("variables", "variables")
+#: What is written anew, or tells of the source only.
+_NOT_COPIED = ("saved_model.pb", "saved_model.pbtxt", "variables", "fingerprint.pb", ".recmigrate.json")
+
+
+def write_saved_model(model: Any, done: Mapping[str, Rewritten], source: Path, target: Path) -> None:
+    """Write a SavedModel with rewritten graphs to the directory `target`, which must be empty.
+
+    The checkpoint is read as the rewritten graphs read that of the source, and written as they write theirs.
+
+    Raises:
+        ValueError: the source has no checkpoint, or a damaged one.
+    """
+    checkpoint = source / _VARIABLES
+    if not Path(f"{checkpoint}.index").is_file():
+        table = next(table.name for one in done.values() for table in one.plan.tables)
+        raise ValueError(
+            f"{source} has no {_VARIABLES}.index, so that nobody knows the rows of `{table}`: export it again with its "
+            "variables"
+        )
+    result = type(model)()
+    result.CopyFrom(model)
+    for meta, one in zip(result.meta_graphs, done.values(), strict=True):
+        meta.CopyFrom(one.content)
+    (target / "saved_model.pb").write_bytes(result.SerializeToString(deterministic=True))
+    _write_checkpoint([one for one in done.values() if one.plan.tables], checkpoint, target / _VARIABLES)
+    for path in source.iterdir():
+        if path.name not in _NOT_COPIED:
+            (shutil.copytree if path.is_dir() else shutil.copy2)(path, target / path.name)
+
+
+def _gone(done: Rewritten) -> set[str]:
+    return {name for table in done.plan.tables for name in table.variables}
+
+
+def _write_checkpoint(graphs: Sequence[Rewritten], source: Path, target: Path) -> None:
+    """Let each graph restore and save, the one with the most slots first; join what they saved and what none has."""
+    target.parent.mkdir()
+    parts: dict[Path, list[str]] = {}
+    known: set[str] = set()
+    for number, one in enumerate(sorted(graphs, key=lambda one: -len(_gone(one)))):
+        part = target.with_name(f"part{number}")
+        _save_again(one.content, source, part)
+        parts[part] = [name for name, _ in tf.train.list_variables(str(part)) if name not in known]
+        known |= set(parts[part])
+    gone = set().union(*(_saved_names(one) for one in graphs))
+    parts[source] = [name for name, _ in tf.train.list_variables(str(source)) if name not in known | gone]
+    _join({path: names for path, names in parts.items() if names}, target)
+    for path in target.parent.glob("part*"):
+        path.unlink()
+
+
+def _saved_names(done: Rewritten) -> set[str]:
+    """Return the names in the checkpoint of what moved."""
+    return {name for part in done.plan.savers for saved in part.tables for name in saved.names}
+
+
+def _save_again(meta: Any, source: Path, target: Path) -> None:
+    native.ops()
+    options = v1.ConfigProto(allow_soft_placement=True, device_count={"GPU": 0})
+    with tf.Graph().as_default() as graph, v1.Session(graph=graph, config=options) as session:
+        saver = v1.train.import_meta_graph(meta)
+        try:
+            saver.restore(session, str(source))
+        except (tf.errors.OpError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise ValueError(f"the variables in {source.parent} cannot be read: {reason}; export them again") from error
+        saver.save(session, str(target), write_meta_graph=False, write_state=False)
+
+
+def _join(parts: Mapping[Path, list[str]], target: Path) -> None:
+    """Write the named tensors of several checkpoints as one."""
+    names, tensors = [], []
+    with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
+        for path, some in parts.items():
+            types = tf.train.load_checkpoint(str(path)).get_variable_to_dtype_map()
+            tensors += tf.raw_ops.RestoreV2(
+                prefix=str(path),
+                tensor_names=some,
+                shape_and_slices=[""] * len(some),
+                dtypes=[types[one] for one in some],
+            )
+            names += some
+        save = tf.raw_ops.SaveV2(
+            prefix=str(target), tensor_names=names, shape_and_slices=[""] * len(names), tensors=tensors
+        )
+        session.run(save)

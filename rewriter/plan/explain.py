@@ -1,0 +1,34 @@
+"""What the rewriter makes of one tensor: the table whose rows it is or changes, or what stopped the match."""
+
+from __future__ import annotations
+
+from rewriter.analysis.candidates import VARIABLES
+from rewriter.graph.view import GraphView, Tensor
+from rewriter.plan.planner import make_plan
+
+__all__ = ["explain"]
+
+
+def explain(view: GraphView, name: str) -> str:
+    """Return what becomes of the variable that a tensor (`ops/name:0` or the op's name) is nearest to, and why.
+
+    Raises:
+        ValueError: the graph has no such tensor.
+    """
+    op = name.partition(":")[0]
+    if op not in view:
+        raise ValueError(f"the graph has no tensor `{name}`: give the name of an op or of one of its outputs")
+    variable = nearest_variable(view, op)
+    if variable is None:
+        return f"`{name}` is computed from no variable: there is nothing to move"
+    way = " → ".join(view.path(variable, op))
+    plan = make_plan(view, [variable])
+    verdict = plan.summary()
+    return f"`{name}` comes from the variable `{variable}` ({way}).\n{verdict}" if way else verdict
+
+
+def nearest_variable(view: GraphView, op: str) -> str | None:
+    """Return the variable that the fewest ops lie between and `op`, itself when it is one."""
+    types = set(VARIABLES)
+    found = view.ancestors([Tensor(op)], stop=lambda one: view.type(one) in types)
+    return next((one for one in found if view.type(one) in types), None)

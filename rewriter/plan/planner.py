@@ -1,0 +1,169 @@
+"""Makes the plan: judges the variables of a graph, and lists the edits that move those that become tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from rewriter.analysis.candidates import find_tables
+from rewriter.analysis.savers import SaverPart, find_savers
+from rewriter.facts import Lookup, Table
+from rewriter.graph.view import GraphView, Tensor, Use
+from rewriter.patterns.assignments import results_of
+from rewriter.patterns.branches import is_reference, readers
+from rewriter.patterns.pooled import SEGMENTS
+from rewriter.plan.initialized import asked, asked_in_place
+from rewriter.plan.plan import ControlEdit, InputEdit, Plan
+from rewriter.plan.provenance import with_rules
+from rewriter.plan.region_cut import with_regions
+
+__all__ = ["make_plan"]
+
+
+def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()) -> Plan:
+    """Judge the variables of a graph (`tables`: "auto" for all that are looked up, or names) and list the edits.
+
+    Those of `moved` became tables before: what is left of them in the graph is run by nobody.
+
+    Raises:
+        ValueError: a name that is no variable of the graph.
+    """
+    found, refusals = find_tables(view, None if tables == "auto" else list(tables), moved)
+    inputs = [edit for table in found for edit in _inputs(view, table)]
+    controls = [edit for table in found for edit in _controls(view, table)]
+    savers = find_savers(view, found)
+    inputs += [edit for saver in savers for edit in _saver_inputs(view, saver)]
+    controls += [edit for saver in savers for edit in _saver_controls(view, saver)]
+    plan = Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls), savers)
+    return with_regions(view, with_rules(view, plan))
+
+
+def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
+    parts = list(_replaced(view, table).items())
+    direct = {use.op for use in asked_in_place(view, table)}
+    answers = (one for one in table.answers if one.op not in direct)
+    parts += [(answer.op, f"{table.name}/{answer.kind}/{answer.op}") for answer in answers]
+    edits = [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
+    edits += [*_set_elsewhere(view, table), *asked(view, table)[0]]
+    for one in table.summaries:
+        old = str(view.inputs(one.op)[one.input])
+        edits.append(InputEdit(Use(one.op, one.input), old, f"{table.name}/summary/{one.op}"))
+    return edits + [edit for i, lookup in enumerate(table.lookups) for edit in _fetches(view, table, i, lookup)]
+
+
+def _set_elsewhere(view: GraphView, table: Table) -> list[InputEdit]:
+    """Let initializers of, and assignments to, a ref variable, which fails whoever takes it, set one nobody reads."""
+    sets = [(one.op, one.part) for one in table.assigned]
+    sets += [(part.initializer, number) for number, part in enumerate(table.pieces)]
+    return [
+        InputEdit(Use(op, 0), str(view.inputs(op)[0]), f"{table.name}/assigned/{part}")
+        for op, part in dict.fromkeys(sets)
+        if is_reference(view, table.pieces[part].name)
+    ]
+
+
+def _replaced(view: GraphView, table: Table) -> dict[str, str]:
+    """Return the lookups that parts replace; a pooled one stays, and reads the rows that its lookup found."""
+    lookups = enumerate(table.lookups)
+    return {one.op: f"{table.name}/lookup/{i}" for i, one in lookups if view.type(one.op) not in SEGMENTS}
+
+
+def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list[InputEdit]:
+    """Let the gather itself, which the author may fetch, pick one after another of the rows that the lookup found.
+
+    So do the segments of a pooled lookup, which pool on. A ResourceGather takes no rows: it will say what to fetch
+    instead (embedding_lookup has an Identity behind it).
+    """
+    if view.type(lookup.op) == "ResourceGather":
+        return []
+    parts = [f"{table.name}/lookup/{number}/{part}" for part in ("rows", "numbers")]
+    inputs = view.inputs(lookup.op)
+    if lookup.gathers:
+        # Every part's rows become all rows, at the places of all.
+        parts = [part for part in reversed(parts) for _ in lookup.gathers]
+    return [
+        InputEdit(Use(lookup.op, i), str(inputs[i]), part, same_shape=lookup.gathers == () and i != 0)
+        for i, part in enumerate(parts)
+    ]
+
+
+def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
+    replaced = _replaced(view, table)
+    replaced |= {op: f"{table.name}/lookup/{i}" for i, lookup in enumerate(table.lookups) for op in lookup.gathers}
+    replaced |= {op: f"{table.name}/update/{i}" for i, update in enumerate(table.updates) for op in update.ops}
+    replaced |= {op: f"{table.name}/carried/{op}" for op in table.carriers}
+    starts = _slot_initializers(view, table)
+    own = dict.fromkeys(part.initializer for part in table.pieces)
+    replaced |= dict.fromkeys((*own, *starts), f"{table.name}/initializer")
+    inside = {op for update in table.updates for op in update.ops}
+    starting = {waiting for op in own for waiting in view.waiting(op)}
+    waits: dict[tuple[str, str], list[str]] = {}
+    for op, part in replaced.items():
+        for waiting in view.waiting(op):
+            # What starts slots alone anew must not take the trained rows with it.
+            alone = op in starts and waiting not in starting
+            if waiting not in inside and not alone:
+                waits.setdefault((waiting, part), []).append(op)
+    waits |= _slots_alone(view, table, starts, starting)
+    edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
+    edits += asked(view, table)[1]
+    # Who runs the initializer itself, [variable.initializer for ...], starts the table, too.
+    edits += [ControlEdit(op, (), f"{table.name}/initializer") for op in own]
+    gathers = {op: i for i, lookup in enumerate(table.lookups) for op in (lookup.op, *lookup.gathers)}
+    resources = {op: i for op, i in gathers.items() if view.type(op) == "ResourceGather"}
+    edits += [ControlEdit(op, (), f"{table.name}/lookup/{i}/moved") for op, i in resources.items()]
+    edits += [ControlEdit(one.op, (), f"{table.name}/assign/{one.op}") for one in table.assigned]
+    known = {*resources, *results_of(view, table)}
+    left = dict.fromkeys(op for variable in table.variables for op in readers(view, variable) if op not in known)
+    return edits + [ControlEdit(op, (), f"{table.name}/gone") for op in left]
+
+
+def _slots_alone(
+    view: GraphView, table: Table, starts: Sequence[str], starting: set[str]
+) -> dict[tuple[str, str], list[str]]:
+    """Return what only starts slots anew, such as `variables_initializer(optimizer.variables())`, by op and part.
+
+    The part is called by the numbers of those slots. `starting` waits for the variable's own initializer; what is
+    inside of another group may start the variable as well.
+    """
+    waits: dict[tuple[str, str], list[str]] = {}
+    started = {op: view.inputs(op)[0].op for op in starts}
+    for waiting in dict.fromkeys(one for op in starts for one in view.waiting(op)):
+        before = [op for op in starts if waiting in view.waiting(op)]
+        group = {started[op] for op in before}
+        numbers = [number for number, slot in enumerate(table.slots_by_number) if group.issuperset(slot)]
+        apart = view.type(waiting) == "NoOp" and not view.waiting(waiting) and waiting not in starting
+        if apart and numbers:
+            chosen = {name for number in numbers for name in table.slots_by_number[number]}
+            part = f"{table.name}/slots/{','.join(map(str, numbers))}"
+            waits[waiting, part] = [op for op in before if started[op] in chosen]
+    return waits
+
+
+def _slot_initializers(view: GraphView, table: Table) -> list[str]:
+    """Return what starts the slots with a number; init ops of the variable wait for the table alone."""
+    uses = [use for slot in table.slots for use in view.users(slot) if use.input == 0]
+    assigned = [use.op for use in uses if view.type(use.op) in ("AssignVariableOp", "Assign")]
+    return [op for op in assigned if view.number(view.inputs(op)[1]) is not None]
+
+
+def _saver_inputs(view: GraphView, saver: SaverPart) -> list[InputEdit]:
+    """List who reads what a RestoreV2 restores beside tables."""
+    return [
+        InputEdit(use, str(Tensor(saver.op, number)), f"saver/{saver.op}/{number}")
+        for number, _, _ in saver.kept
+        for use in (view.uses(Tensor(saver.op, number)) if saver.restores else ())
+    ]
+
+
+def _saver_controls(view: GraphView, saver: SaverPart) -> list[ControlEdit]:
+    replaced = {saver.op: f"saver/{saver.op}"}
+    replaced |= {
+        op: f"{saved.table}/restore/{saver.op}" for saved in saver.tables for op in saved.assignments if saver.restores
+    }
+    waits: dict[tuple[str, str], list[str]] = {}
+    for op, part in replaced.items():
+        for waiting in view.waiting(op):
+            if waiting not in replaced:
+                waits.setdefault((waiting, part), []).append(op)
+    return [ControlEdit(op, tuple(old), part) for (op, part), old in waits.items()]

@@ -1,0 +1,151 @@
+"""Where a plan's edits come from: the rule and the table that ask for each, and the user's line that built the op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from rewriter.facts import Table
+from rewriter.graph.view import GraphView
+from rewriter.patterns.pooled import SEGMENTS
+from rewriter.plan.region import ADDED, Region
+
+if TYPE_CHECKING:
+    from rewriter.plan.plan import ControlEdit, InputEdit, Plan
+
+__all__ = ["table_line", "with_rules", "with_sources"]
+
+Edit = TypeVar("Edit", "InputEdit", "ControlEdit")
+#: Returns the lines of those of the ops that have one.
+Sources = Callable[[Iterable[str]], Mapping[str, str]]
+
+
+def with_rules(view: GraphView, plan: Plan) -> Plan:
+    """Return the plan with the rule of every lookup, the rule and the table of every edit, and shapes of what stays."""
+    tables = tuple(_with_rules(view, table) for table in plan.tables)
+    refusals = tuple(replace(one, shape=one.shape or _shape(view, one.table)) for one in plan.refusals)
+    plan = replace(plan, tables=tables, refusals=refusals)
+    origins = _origins(plan)
+    names = {table.name for table in tables}
+
+    def told(edit: Edit) -> Edit:
+        rule, table = _origin(edit.by, origins, names)
+        return replace(edit, rule=rule, table=table)
+
+    return replace(plan, inputs=tuple(map(told, plan.inputs)), controls=tuple(map(told, plan.controls)))
+
+
+def with_sources(plan: Plan, sources: Sources) -> Plan:
+    """Return the plan with the user's lines in it; `sources` is asked once, for all ops that the plan speaks of."""
+    found = sources(_ops(plan))
+
+    def line(*ops: str) -> str:
+        return next((found[op] for op in ops if op in found), "")
+
+    return replace(
+        plan,
+        tables=tuple(_with_sources(table, line) for table in plan.tables),
+        refusals=tuple(
+            replace(one, source=line(*reversed(one.path), one.table), built=line(one.table)) for one in plan.refusals
+        ),
+        inputs=tuple(replace(edit, source=line(edit.use.op)) for edit in plan.inputs),
+        controls=tuple(replace(edit, source=line(edit.op)) for edit in plan.controls),
+        regions=tuple(_region_with_sources(region, line) for region in plan.regions),
+    )
+
+
+def table_line(table: Table) -> str:
+    """Return what becomes of a table, in a line."""
+    count = len(table.lookups)
+    lookups = f"{count} lookup{'' if count == 1 else 's'}{_places(one.source for one in table.lookups)}"
+    rules = dict.fromkeys(update.rule for update in table.updates)
+    updates = ", ".join(
+        rule + _places(update.source for update in table.updates if update.rule == rule) for rule in rules
+    )
+    parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
+    note = f" by itself ({table.note})" if table.note else ""
+    assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
+    return (
+        f"`{table.name}` [{table.rows}, {table.dim}] becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
+        f"; new ids start as {table.new_rows}{assumed}"
+    )
+
+
+def _places(sources: Iterable[str], most: int = 4) -> str:
+    places = list(dict.fromkeys(source.partition(" in ")[0] for source in sources if source))
+    shown = ", ".join(places[:most]) + (", …" if len(places) > most else "")
+    return f" ({shown})" if places else ""
+
+
+def _with_rules(view: GraphView, table: Table) -> Table:
+    kinds = ("pooled lookup" if view.type(lookup.op) in SEGMENTS else "lookup" for lookup in table.lookups)
+    return replace(
+        table, lookups=tuple(replace(lookup, rule=kind) for lookup, kind in zip(table.lookups, kinds, strict=True))
+    )
+
+
+def _shape(view: GraphView, variable: str) -> tuple[int, ...]:
+    """Return a variable's shape, -1 for what is not known; empty when nothing is."""
+    return tuple(int(one.size) for one in view.attribute(variable, "shape").shape.dim)
+
+
+def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
+    """Return rule and table by the part that an edit brings in."""
+    found: dict[str, tuple[str, str]] = {}
+    for table in plan.tables:
+        found[f"{table.name}/initializer"] = "initializer", table.name
+        for i, lookup in enumerate(table.lookups):
+            found[f"{table.name}/lookup/{i}"] = lookup.rule, table.name
+        for i, update in enumerate(table.updates):
+            found[f"{table.name}/update/{i}"] = f"update by {update.rule}", table.name
+        for summary in table.summaries:
+            found[f"{table.name}/summary/{summary.op}"] = "summary", table.name
+        for assignment in table.assigned:
+            found[f"{table.name}/assign/{assignment.op}"] = "assignment", table.name
+        for answer in table.answers:
+            found[f"{table.name}/{answer.kind}/{answer.op}"] = "answer", table.name
+    for saver in plan.savers:
+        found[f"saver/{saver.op}"] = "saver", ", ".join(saved.table for saved in saver.tables)
+        for saved in saver.tables:
+            found[f"{saved.table}/restore/{saver.op}"] = "saver", saved.table
+    return found
+
+
+def _origin(part: str, origins: Mapping[str, tuple[str, str]], names: Collection[str]) -> tuple[str, str]:
+    """Find the part, or what it is a piece of (`user/lookup/0/rows`); else read the part's name."""
+    pieces = [part]
+    while pieces[-1]:
+        if pieces[-1] in origins:
+            return origins[pieces[-1]]
+        pieces.append(pieces[-1].rpartition("/")[0])
+    table = next((piece for piece in pieces[1:] if piece in names), "")
+    return part.removeprefix(f"{table}/").partition("/")[0], table
+
+
+def _ops(plan: Plan) -> Iterable[str]:
+    for table in plan.tables:
+        yield table.pieces[0].name
+        yield from (lookup.op for lookup in table.lookups)
+        yield from (answer.op for answer in table.answers)
+        yield from (update.ops[0] for update in table.updates)
+    for refusal in plan.refusals:
+        yield from (refusal.table, *refusal.path)
+    yield from (edit.use.op for edit in plan.inputs)
+    yield from (edit.op for edit in plan.controls)
+    yield from (box.ops[0] for region in plan.regions for box in region.boxes if box.state != ADDED)
+
+
+def _with_sources(table: Table, line: Callable[..., str]) -> Table:
+    return replace(
+        table,
+        source=line(table.pieces[0].name),
+        lookups=tuple(replace(one, source=line(one.op)) for one in table.lookups),
+        updates=tuple(replace(one, source=line(one.ops[0])) for one in table.updates),
+        answers=tuple(replace(one, source=line(one.op)) for one in table.answers),
+    )
+
+
+def _region_with_sources(region: Region, line: Callable[..., str]) -> Region:
+    boxes = (box if box.state == ADDED else replace(box, source=line(box.ops[0])) for box in region.boxes)
+    return replace(region, boxes=tuple(boxes))

@@ -1,0 +1,89 @@
+"""`rewrite`: judge a live graph, plan, apply, check; or only plan."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.analysis.already_moved import moved_before
+from rewriter.analysis.exports import let_restore_whole, prepare_exports
+from rewriter.apply.inlining import inline_calls, unlocked_by_inlining
+from rewriter.apply.live import MOVED, apply_plan
+from rewriter.checks.invariants import check
+from rewriter.checks.late_use_guard import refuse_later_uses
+from rewriter.checks.moved_variables import check_collections, check_readers, collections_of
+from rewriter.graph.source_trace import sources_of
+from rewriter.graph.view import GraphView, uncollected
+from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
+from rewriter.plan.provenance import with_sources
+from runtime.table import tables as runtime_tables
+
+__all__ = ["rewrite", "rewrite_and_view"]
+
+
+def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool = False) -> Plan:
+    """Let tables of the runtime take the place of variables of `graph` (default: the current one) that are looked up.
+
+    Args:
+        graph: a v1 graph before its first session.
+        tables: "auto" for every variable that is only looked up and updated by rows, or a list of variables' names.
+        dry_run: plan, and change nothing.
+
+    Returns:
+        The plan, with what moved, and what did not and why.
+
+    Raises:
+        ValueError: `tables` names what is no variable.
+        RuntimeError: the graph is finalized.
+        RewriteError: the rewritten graph would be wrong; it is as it was before.
+    """
+    return rewrite_and_view(graph or tf.compat.v1.get_default_graph(), tables, dry_run)[0]
+
+
+@uncollected()
+def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = False) -> tuple[Plan, GraphView]:
+    """Do what `rewrite` does; return the view of the graph as it then is, too."""
+    before = GraphView.of(graph)
+    tables_there = (table.table_name for table in runtime_tables(graph))
+    known = {*MOVED.get(graph, ()), *tables_there, *moved_before(before)}
+    unlocked, inlined = unlocked_by_inlining(before, tables, known)
+    with contextlib.ExitStack() as undo:
+        view, placed = before, tuple[tuple[str, str], ...]()
+        if unlocked and not dry_run:
+            _require_open(graph)
+            view, placed, taken_back = inline_calls(graph, before, unlocked)
+            undo.callback(taken_back)
+        plan = dataclasses.replace(make_plan(inlined if dry_run else view, tables, known), inlined=placed)
+        plan = with_sources(plan, functools.partial(sources_of, graph))
+        if not dry_run and plan.tables:
+            view = _apply(graph, view, plan, undo)
+        if not dry_run:
+            let_restore_whole(graph, view, MOVED.get(graph, ()))
+            prepare_exports(rewrite)
+        undo.pop_all()
+    return plan, view
+
+
+def _apply(graph: tf.Graph, before: GraphView, plan: Plan, undo: contextlib.ExitStack) -> GraphView:
+    """Carry the plan out and check it; return the view of the graph as it then is."""
+    _require_open(graph)
+    held = collections_of(graph)
+    undo.callback(apply_plan(graph, plan))
+    after = GraphView.of(graph)
+    check(before, after, plan)
+    check_readers(before, after, plan)
+    check_collections(held, collections_of(graph), plan)
+    undo.callback(refuse_later_uses(graph, before, plan))
+    return after
+
+
+def _require_open(graph: tf.Graph) -> None:
+    if graph.finalized:
+        raise RuntimeError(
+            "the graph is finalized: rewrite it before the session starts (GraphModifierHook does it in `begin`)"
+        )

@@ -1,0 +1,64 @@
+"""GraphView: what it indexes, and what it tells without evaluating."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+import tensorflow as tf
+
+from rewriter.graph.view import GraphView, Tensor, Use
+
+
+def _square(graph: tf.Graph) -> GraphView:
+    x = tf.compat.v1.placeholder(tf.float32, [2, 3], "x")
+    with tf.control_dependencies([tf.no_op("before")]):
+        tf.multiply(x, x, name="square")
+    return GraphView.of(graph)
+
+
+def test_an_op_that_reads_a_tensor_twice_is_two_uses(graph: tf.Graph) -> None:
+    view = _square(graph)
+    assert view.uses(Tensor("x")) == [Use("square", 0), Use("square", 1)]
+    assert view.inputs("square") == (Tensor("x"), Tensor("x"))
+    assert (view.controls("square"), view.waiting("before")) == (("before",), ["square"])
+    assert view.shape(Tensor("square")).as_list() == [2, 3]
+
+
+def test_the_network_has_every_edge_and_cannot_be_changed(graph: tf.Graph) -> None:
+    network = _square(graph).network
+    assert network.number_of_edges("x", "square") == 2
+    assert [edge["input"] for edge in network["x"]["square"].values()] == [0, 1]
+    assert network["before"]["square"][0] == {"control": True}
+    assert network.nodes["square"]["type"] == "Mul"
+    with pytest.raises(nx.NetworkXError):
+        network.add_edge("square", "x")
+
+
+def test_a_deep_diamond_is_walked_once(graph: tf.Graph) -> None:
+    value = tf.compat.v1.placeholder(tf.float32, [], "x")
+    for _ in range(3000):
+        value = tf.add(value, value)
+    view = GraphView.of(graph)
+    assert len(view.ancestors([Tensor(value.op.name)])) == 3001
+    assert len(view.path("x", value.op.name)) == 3001
+    assert view.path(value.op.name, "x") == []
+
+
+def test_numbers_are_found_without_spreading_them_out(graph: tf.Graph) -> None:
+    large = tf.fill([1 << 30, 1 << 30], 0.1, name="large")
+    tf.multiply(tf.ones([3]), 0.1, name="product")
+    tf.constant([1.0, 2.0], name="mixed")
+    tf.zeros([5000], name="zeros")
+    view = GraphView.of(graph)
+    assert view.number(Tensor(large.op.name)) == pytest.approx(0.1)
+    assert view.number(Tensor("product")) == pytest.approx(0.1)
+    assert view.number(Tensor("zeros")) == 0
+    assert view.number(Tensor("mixed")) is None
+
+
+def test_an_input_that_no_node_gives_is_refused(graph: tf.Graph) -> None:
+    _square(graph)
+    definition = graph.as_graph_def()
+    del definition.node[0]
+    with pytest.raises(ValueError, match="`square` reads `x`, which the graph does not have"):
+        GraphView(definition)

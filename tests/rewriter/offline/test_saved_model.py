@@ -1,0 +1,173 @@
+"""SavedModels of TensorFlow 1, rewritten: signatures give what they gave, and the checkpoint holds the tables."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from rewriter.graph.files import graphs_of, read_message
+from rewriter.offline.multi_graph import judge_meta_graphs, rewrite_meta_graphs
+from rewriter.offline.saved_model import write_saved_model
+from tests.support.rewriter.compare import head, variable
+
+v1 = tf.compat.v1
+_IDS = np.array([[3, 0, 59], [7, 7, 1]])
+
+
+def _model(use_resource: bool = True) -> tuple[Any, Any, Any]:
+    """Return ids, scores and the hidden layer."""
+    v1.set_random_seed(3)
+    ids = v1.placeholder(tf.int64, [None, 3], "ids")
+    hidden = tf.reshape(v1.nn.embedding_lookup(variable("user", use_resource), ids), [-1, 12])
+    return ids, tf.reduce_sum(tf.tanh(hidden), 1, name="scores"), hidden
+
+
+def _train(session: Any, hidden: Any, ids: Any, optimizer: Any) -> Any:
+    loss, step = head(hidden, tf.ones([2, 1]), optimizer)
+    v1.add_to_collection("train", step)
+    v1.add_to_collection("train", loss)
+    session.run(v1.global_variables_initializer())
+    for _ in range(5):
+        session.run(step, {ids: _IDS})
+
+
+def _export(path: Path, optimizer: Callable[[], Any] | None = None, use_resource: bool = True, whole: str = "") -> Path:
+    """Export a graph tagged `serve`, and with an optimizer another, tagged `train`; `whole` names one to spoil."""
+    builder = v1.saved_model.Builder(str(path / "source"))
+    tags = ["train", "serve"] if optimizer else ["serve"]
+    for number, tag in enumerate(tags):
+        with tf.Graph().as_default(), v1.Session() as session:
+            words = path / "words.txt"
+            words.write_text("a\nb\n")
+            ids, scores, hidden = _model(use_resource)
+            asset = tf.constant(str(words), name="asset")
+            v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, asset)
+            text = tf.io.read_file(asset, name="text")
+            if whole == tag:
+                tf.nn.l2_loss(next(one for one in v1.global_variables() if one.op.name == "user"))
+            if optimizer and tag == "train":
+                _train(session, hidden, ids, optimizer())
+            else:
+                session.run(v1.global_variables_initializer())
+            signature = v1.saved_model.predict_signature_def({"ids": ids}, {"scores": scores, "text": text})
+            settings: dict[str, Any] = {
+                "signature_def_map": {"serving_default": signature},
+                "main_op": v1.tables_initializer(),
+                "assets_collection": [asset],
+            }
+            if number == 0:
+                builder.add_meta_graph_and_variables(session, [tag], **settings)
+            else:
+                builder.add_meta_graph([tag], **settings)
+    builder.save()
+    return path / "source"
+
+
+def _rewrite(source: Path, tables: Any = "auto") -> Path:
+    model = read_message(source)
+    target = source.with_name("target")
+    target.mkdir()
+    write_saved_model(model, rewrite_meta_graphs(graphs_of(model), tables), source, target)
+    return target
+
+
+def _signature(path: Path, tag: str = "serve", steps: int = 0) -> tuple[NDArray[np.float32], bytes, list[float]]:
+    """Return what the signature gives, its text, and the losses of further steps."""
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        meta = v1.saved_model.load(session, [tag], str(path))
+        signature = meta.signature_def["serving_default"]
+        outputs = {key: info.name for key, info in signature.outputs.items()}
+        given = {signature.inputs["ids"].name: _IDS}
+        found: Mapping[str, Any] = session.run(outputs, given)
+        losses = [session.run(graph.get_collection("train"), given)[1] for _ in range(steps)]
+    return found["scores"], found["text"], losses
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_a_signature_gives_what_it_gave_without_the_source(use_resource: bool, tmp_path: Path) -> None:
+    source = _export(tmp_path, use_resource=use_resource)
+    before = _signature(source)
+    target = _rewrite(source)
+    shutil.rmtree(source)
+    after = _signature(target)
+    np.testing.assert_array_equal(after[0], before[0])
+    assert after[1] == b"a\nb\n"
+    names = dict(tf.train.list_variables(str(target / "variables" / "variables")))
+    assert names["user"] == []
+    assert names["user-values"] == [60, 4]
+    assert sorted(path.name for path in target.iterdir()) == ["assets", "saved_model.pb", "variables"]
+    assert sorted(path.suffix for path in (target / "variables").iterdir()) == [".data-00000-of-00001", ".index"]
+
+
+@pytest.mark.parametrize(
+    "optimizer", [lambda: v1.train.AdamOptimizer(0.01), lambda: v1.train.AdagradOptimizer(0.1)], ids=["adam", "adagrad"]
+)
+@pytest.mark.one_case
+def test_two_graphs_share_a_table_and_the_one_that_trains_goes_on(optimizer: Any, tmp_path: Path) -> None:
+    source = _export(tmp_path, optimizer)
+    train, serve = _signature(source, "train", 20), _signature(source)
+    target = _rewrite(source)
+    moved, served = _signature(target, "train", 20), _signature(target)
+    np.testing.assert_array_equal(moved[0], train[0])
+    np.testing.assert_array_equal(served[0], serve[0])
+    np.testing.assert_array_equal(serve[0], train[0])
+    assert moved[2] == pytest.approx(train[2], rel=1e-5)
+    names = dict(tf.train.list_variables(str(target / "variables" / "variables")))
+    assert names["user-slots"][1] in (4, 8)
+    assert not [name for name in names if name.startswith("user/")]
+    assert not any(plan.tables for plan in judge_meta_graphs(graphs_of(read_message(target))).values())
+
+
+def test_what_stays_in_one_graph_stays_in_all(tmp_path: Path) -> None:
+    source = _export(tmp_path, lambda: v1.train.AdagradOptimizer(0.1), whole="serve")
+    graphs = graphs_of(read_message(source))
+    done = rewrite_meta_graphs(graphs)
+    reasons = {tags: [str(one) for one in plan.plan.refusals] for tags, plan in done.items()}
+    assert "`user` stays in the graph tagged `serve`, which reads the same checkpoint" in reasons["train"][0]
+    assert "L2Loss" in reasons["serve"][0]
+    assert not any(one.plan.tables for one in done.values())
+    assert {tags: [str(one) for one in plan.refusals] for tags, plan in judge_meta_graphs(graphs).items()} == reasons
+
+
+def test_a_name_that_no_graph_has_is_refused(tmp_path: Path) -> None:
+    graphs = graphs_of(read_message(_export(tmp_path, lambda: v1.train.AdagradOptimizer(0.1))))
+    with pytest.raises(ValueError, match="no graph has a variable `usr`"):
+        judge_meta_graphs(graphs, ["usr"])
+
+
+def test_a_signature_that_gives_the_variable_keeps_it(tmp_path: Path) -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        ids, scores, _ = _model()
+        (table,) = v1.global_variables()
+        session.run(table.initializer)
+        outputs = {"scores": scores, "all": tf.identity(table)}
+        v1.saved_model.simple_save(session, str(tmp_path / "source"), {"ids": ids}, outputs)
+    (plan,) = judge_meta_graphs(graphs_of(read_message(tmp_path / "source"))).values()
+    (refusal,) = plan.refusals
+    assert "the signature `serving_default` gives it whole, by `Identity" in str(refusal)
+
+
+def test_a_saved_model_without_variables_is_refused(tmp_path: Path) -> None:
+    source = _export(tmp_path)
+    shutil.rmtree(source / "variables")
+    with pytest.raises(ValueError, match=r"has no variables/variables\.index, so that nobody knows the rows of `user`"):
+        _rewrite(source)
+
+
+def test_one_of_tensorflow_2_is_refused(tmp_path: Path) -> None:
+    module = tf.Module()
+    with tf.init_scope():
+        module.table = tf.Variable(tf.ones([4, 2]))
+        module.look = tf.function(
+            lambda ids: tf.gather(module.table, ids), input_signature=[tf.TensorSpec([None], tf.int64)]
+        )
+        tf.saved_model.save(module, str(tmp_path / "source"))
+    with pytest.raises(ValueError, match=r"is a SavedModel of TensorFlow 2, whose lookups are in functions"):
+        read_message(tmp_path / "source")

@@ -1,0 +1,76 @@
+"""Every edit of a plan knows its rule, its table and the user's line; a summary and a refusal show the lines."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import tensorflow as tf
+
+from rewriter import rewrite
+from rewriter.graph.view import GraphView
+from rewriter.plan.plan import Plan
+from rewriter.plan.planner import make_plan
+from tests.support.paths import ROOT
+from tests.support.rewriter import traced as trace_models
+from tests.support.rewriter.traced import line_of
+
+v1 = tf.compat.v1
+FILE = "tests/support/rewriter/traced.py"
+
+
+@pytest.fixture(autouse=True)
+def _above_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def judged(graph: tf.Graph) -> Plan:
+    """Return the plan for a model with a table of each kind and one that stays."""
+    trace_models.whole_model()
+    return rewrite(graph, dry_run=True)
+
+
+def test_every_edit_has_rule_table_and_source(graph: tf.Graph) -> None:
+    plan = judged(graph)
+    for edit in (*plan.inputs, *plan.controls):
+        assert edit.rule and edit.table and edit.source.startswith(f"{FILE}:"), edit
+    rules = {edit.rule for edit in (*plan.inputs, *plan.controls)}
+    kinds = {"lookup", "pooled lookup", "update by adam", "initializer", "assigned", "saver", "started", "gone"}
+    assert rules == kinds
+    assert {edit.table for edit in plan.controls if edit.rule == "saver"} == {"user, item", "item", "user"}
+
+
+def test_lookups_updates_and_variables_have_the_lines_that_built_them(graph: tf.Graph) -> None:
+    user, item = judged(graph).tables
+    assert (user.name, item.name) == ("user", "item")
+    step = f"{FILE}:{line_of('minimized')} in whole_model"
+    assert user.source == f"{FILE}:{line_of('user')} in whole_model"
+    assert [one.source for one in user.lookups] == [f"{FILE}:{line_of('looked up')} in whole_model"]
+    assert [(one.rule, one.source) for one in item.lookups] == [
+        ("pooled lookup", f"{FILE}:{line_of('pooled')} in whole_model")
+    ]
+    assert {one.source for table in (item, user) for one in table.updates} == {step}
+
+
+def test_the_summary_shows_lines(graph: tf.Graph) -> None:
+    lines = judged(graph).summary().splitlines()
+    looked_up, minimized = (f"{FILE}:{line_of(mark)}" for mark in ("looked up", "minimized"))
+    assert lines[0].startswith(f"`user` [20, 4] becomes a table: 1 lookup ({looked_up}), adam ({minimized}); new ids")
+    assert lines[2].startswith("`whole` stays a variable: MatMul `matmul` uses it whole (whole → ")
+    assert lines[2].endswith(f"), built at {FILE}:{line_of('whole use')} in whole_model")
+
+
+def test_json_holds_it_all(graph: tf.Graph) -> None:
+    plan = judged(graph)
+    data = json.loads(plan.to_json())
+    assert [edit["rule"] for edit in data["inputs"]] == [edit.rule for edit in plan.inputs]
+    assert [edit["source"] for edit in data["controls"]] == [edit.source for edit in plan.controls]
+    assert data["refusals"][0]["source"] == plan.refusals[0].source != ""
+    assert data["refusals"][0]["built"] == f"{FILE}:{line_of('whole')} in whole_model"
+
+
+def test_a_graph_without_lines_has_rules_all_the_same(graph: tf.Graph) -> None:
+    trace_models.whole_model()
+    plan = make_plan(GraphView.of(graph))
+    assert all(edit.rule and edit.table and not edit.source for edit in (*plan.inputs, *plan.controls))
+    assert "1 lookup, adam; new ids" in plan.summary()

@@ -1,0 +1,255 @@
+"""Lookups in functions and v2 control flow move: the calls are inlined first, and losses are those of stock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rewriter import GraphModifierHook, rewrite
+from rewriter.checks.invariants import RewriteError
+from rewriter.plan.plan import Plan
+from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, variable
+
+v1 = tf.compat.v1
+both = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+
+
+def _lookup(table: Any, ids: Any) -> Any:
+    return v1.nn.embedding_lookup(table, ids)
+
+
+def _zeros(ids: Any) -> Any:
+    return tf.zeros([tf.shape(ids)[0], 3, DIM])
+
+
+def _in_branches(table: Any, ids: Any, labels: Any) -> Any:
+    return v1.cond(tf.reduce_sum(labels) > 0, lambda: _lookup(table, ids), lambda: 2 * _lookup(table, ids // 2))
+
+
+def _in_one_branch(table: Any, ids: Any, labels: Any) -> Any:
+    return v1.cond(tf.reduce_sum(labels) > 0, lambda: _zeros(ids) + 1, lambda: tf.tanh(_lookup(table, ids)))
+
+
+def _in_nested_branches(table: Any, ids: Any, labels: Any) -> Any:
+    return v1.cond(tf.reduce_sum(labels) > 2, lambda: _lookup(table, ids), lambda: _in_branches(table, ids, labels))
+
+
+def _in_a_case(table: Any, ids: Any, labels: Any) -> Any:
+    index = tf.cast(tf.reduce_sum(labels), tf.int32)
+    return tf.switch_case(index, [lambda i=i: (i + 1.0) * _lookup(table, ids // (i + 1)) for i in range(3)])
+
+
+def _in_a_function(table: Any, ids: Any, labels: Any) -> Any:
+    return tf.function(lambda ids: tf.tanh(_lookup(table, ids)))(ids)
+
+
+def _in_a_function_in_a_function(table: Any, ids: Any, labels: Any) -> Any:
+    return tf.function(lambda ids: 2 * _in_a_function(table, ids, labels))(ids)
+
+
+def _in_a_branch_of_a_function(table: Any, ids: Any, labels: Any) -> Any:
+    return tf.function(lambda ids, labels: _in_branches(table, ids, labels))(ids, labels)
+
+
+TRAINED = [
+    _in_branches, _in_one_branch, _in_nested_branches, _in_a_case, _in_a_function, _in_a_function_in_a_function,
+    _in_a_branch_of_a_function,
+]  # fmt: skip
+
+
+@both
+@pytest.mark.parametrize("form", TRAINED, ids=lambda form: form.__name__)
+@pytest.mark.parametrize("rule", [v1.train.AdagradOptimizer, v1.train.AdamOptimizer], ids=["adagrad", "adam"])
+@pytest.mark.one_case
+def test_functions_that_look_up_train(form: Callable[..., Any], rule: Any, use_resource: bool) -> None:
+    def build(features: Any, labels: Any) -> Any:
+        rows = form(variable(use_resource=use_resource), features["ids"], labels)
+        return head(tf.reshape(rows, [-1, 3 * DIM]), labels, rule(0.05))
+
+    assert_same(build, "user")
+
+
+def _in_a_loop(table: Any, ids: Any, labels: Any) -> Any:
+    def body(i: Any, total: Any) -> Any:
+        return i + 1, total + _lookup(table, ids // tf.cast(i + 1, tf.int64))
+
+    return tf.while_loop(lambda i, _: i < 3, body, [tf.constant(0), _zeros(ids)])[1]
+
+
+def _in_map_fn(table: Any, ids: Any, labels: Any) -> Any:
+    return tf.map_fn(lambda one: _lookup(table, one), ids, fn_output_signature=tf.float32)
+
+
+def _in_a_branch_in_a_loop(table: Any, ids: Any, labels: Any) -> Any:
+    def body(i: Any, total: Any) -> Any:
+        return i + 1, total + v1.cond(i > 1, lambda: _lookup(table, ids), lambda: _lookup(table, ids // 2))
+
+    return tf.while_loop(lambda i, _: i < 3, body, [tf.constant(0), _zeros(ids)])[1]
+
+
+def _in_a_loop_in_a_branch(table: Any, ids: Any, labels: Any) -> Any:
+    return v1.cond(tf.reduce_sum(labels) > 0, lambda: _in_a_loop(table, ids, labels), lambda: _lookup(table, ids))
+
+
+@pytest.mark.parametrize(
+    "form", [_in_branches, _in_a_function, _in_a_branch_of_a_function], ids=lambda one: one.__name__
+)
+@pytest.mark.one_case
+def test_what_functions_look_up_is_proved(form: Callable[..., Any]) -> None:
+    with tf.Graph().as_default():
+        inputs = Inputs.make()
+        rows = form(variable(), inputs.features["ids"], inputs.labels)
+        fetches = [rows, *head(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels, v1.train.AdagradOptimizer(0.05))]
+        hook = GraphModifierHook(verify=3)
+        with v1.train.MonitoredSession(hooks=[hook]) as session:
+            for feed in inputs.feeds(4):
+                session.run(fetches[1:], feed)
+    assert hook.proof is not None
+    assert hook.proof.ok
+    kinds = {compared.kind: compared.items for compared in hook.proof.compared}
+    assert {"losses", "updated ids", "gradients of rows", "all rows at the end"} <= set(kinds), kinds
+
+
+LOOPS = [_in_a_loop, _in_map_fn, _in_a_branch_in_a_loop, _in_a_loop_in_a_branch]
+
+
+def _read(form: Callable[..., Any], moved: bool, use_resource: bool) -> tuple[Any, Plan | None]:
+    """Return what a model that is not trained computes, of several feeds."""
+    with tf.Graph().as_default() as graph:
+        v1.set_random_seed(4)
+        ids, labels = v1.placeholder(tf.int64, [None, 3]), v1.placeholder(tf.float32, [None, 1])
+        rows = tf.identity(form(variable(use_resource=use_resource), ids, labels))
+        start = v1.global_variables_initializer()
+        plan = rewrite(graph) if moved else None
+        random, found = np.random.default_rng(0), []
+        with v1.Session() as session:
+            session.run(start)
+            for _ in range(6):
+                feed = {ids: random.integers(0, ROWS, [8, 3]), labels: random.normal(size=[8, 1])}
+                found.append(session.run(rows, feed))
+    return np.array(found), plan
+
+
+@both
+@pytest.mark.parametrize("form", [*TRAINED, *LOOPS], ids=lambda form: form.__name__)
+def test_functions_that_look_up_read(form: Callable[..., Any], use_resource: bool) -> None:
+    stock, _ = _read(form, False, use_resource)
+    moved, plan = _read(form, True, use_resource)
+    assert plan is not None
+    assert [table.name for table in plan.tables] == ["user"], plan.summary()
+    np.testing.assert_array_equal(stock, moved)
+
+
+@both
+@pytest.mark.parametrize("form", LOOPS, ids=lambda form: form.__name__)
+@pytest.mark.one_case
+def test_training_through_loops_gives_a_dense_gradient_and_says_what_to_do(
+    form: Callable[..., Any], use_resource: bool
+) -> None:
+    def build(features: Any, labels: Any) -> Any:
+        rows = form(variable(use_resource=use_resource), features["ids"], labels)
+        return head(tf.reshape(rows, [-1, 3 * DIM]), labels, v1.train.AdagradOptimizer(0.05))
+
+    plan = assert_same(build)
+    assert "tf.compat.v1.disable_control_flow_v2() before the graph is built" in plan.summary()
+
+
+def _with_a_function(graph: tf.Graph, **settings: Any) -> tuple[Any, Any, Any]:
+    ids = v1.placeholder(tf.int64, [None, 3], "ids")
+    call = tf.function(lambda ids: _lookup(table, ids), **settings)
+    table = variable()
+    return ids, table, call(ids)
+
+
+def test_a_dry_run_says_what_inlining_would_move_and_changes_nothing(graph: tf.Graph) -> None:
+    _with_a_function(graph)
+    before = graph.as_graph_def()
+    plan = rewrite(graph, dry_run=True)
+    assert [table.name for table in plan.tables] == ["user"]
+    assert graph.as_graph_def() == before
+
+
+def test_nothing_is_inlined_for_a_variable_that_stays(graph: tf.Graph) -> None:
+    _, table, rows = _with_a_function(graph)
+    tf.matmul(rows[:, 0], table, transpose_b=True, name="scores")
+    before = graph.as_graph_def()
+    (refusal,) = rewrite(graph).refusals
+    assert "scores" in refusal.path or "gives it to the function" in refusal.reason
+    assert graph.as_graph_def() == before
+
+
+def test_what_xla_compiles_stays(graph: tf.Graph) -> None:
+    _with_a_function(graph, jit_compile=True)
+    (refusal,) = rewrite(graph).refusals
+    assert "looks it up, and nothing moves in it: look it up outside of the tf.function" in refusal.reason
+
+
+def test_an_old_call_says_what_to_fetch(graph: tf.Graph) -> None:
+    ids, _, rows = _with_a_function(graph)
+    named = tf.identity(rows)
+    rewrite(graph)
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        assert session.run(named, {ids: [[1, 2, 3]]}).shape == (1, 3, DIM)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="is given a variable that has become a table: fetch `"
+        ):
+            session.run(rows, {ids: [[1, 2, 3]]})
+
+
+def test_what_a_function_does_besides_is_done(graph: tf.Graph) -> None:
+    table, seen = variable(), v1.get_variable("seen", [], initializer=v1.zeros_initializer(), use_resource=True)
+    more = v1.get_variable("more", [], initializer=v1.zeros_initializer(), use_resource=True)
+
+    @tf.function
+    def count(ids: Any) -> Any:
+        seen.assign_add(1.0)
+        rows = _lookup(table, ids)
+        seen.assign_add(1.0)
+        return rows
+
+    with tf.control_dependencies([more.assign_add(1.0)]):
+        rows = count(tf.constant([1, 2]))
+    with tf.control_dependencies([rows]):
+        after = tf.identity(seen.read_value())
+    total = tf.reduce_sum(rows)
+    assert rewrite(graph).tables
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        session.run(total)
+        assert session.run([seen, more]) == [2, 1]
+        assert session.run(after) == 4
+        assert session.run([seen, more]) == [4, 2]
+
+
+def test_inlining_that_fails_a_check_is_taken_back(graph: tf.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    _with_a_function(graph)
+    before = {node.name: node for node in graph.as_graph_def().node}
+
+    def fail(*_: Any) -> None:
+        raise RewriteError("no")
+
+    monkeypatch.setattr("rewriter.rewrite_graph.check", fail)
+    with pytest.raises(RewriteError, match="no"):
+        rewrite(graph)
+    after = {node.name: node for node in graph.as_graph_def().node}
+    assert all(after[name] == node for name, node in before.items())
+
+
+def test_functions_and_v1_control_flow_in_one_graph(graph: tf.Graph) -> None:
+    table, ids = variable(), v1.placeholder(tf.int64, [None, 3])
+    rows = _in_a_function(table, ids, None)
+    v1.disable_control_flow_v2()
+    try:
+        rows += v1.cond(tf.size(ids) > 3, lambda: _lookup(table, ids), lambda: _zeros(ids))
+    finally:
+        v1.enable_control_flow_v2()
+    total = tf.reduce_sum(rows)
+    assert rewrite(graph).tables
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        assert np.isfinite(session.run(total, {ids: [[1, 2, 3], [4, 5, 6]]}))

@@ -1,0 +1,204 @@
+"""What a lookup waits for, what starts a table, and what it takes for several updates to be those of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rewriter import move_ids, rewrite
+from rewriter.plan.plan import Plan
+from tests.support.rewriter.compare import DIM, ROWS, Inputs, loss_of, variable
+
+v1 = tf.compat.v1
+
+Built = tuple[Any, Any]
+
+
+def _both(build: Callable[[Any, Any], Built], steps: int = 20) -> tuple[list[Any], list[Any], Plan]:
+    """Return what `build`'s first tensors are in each step, without and with the rewrite."""
+    found: list[list[Any]] = []
+    for moved in (False, True):
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            v1.set_random_seed(3)
+            inputs = Inputs.make()
+            fetches, step = build(inputs.features["ids"], inputs.labels)
+            plan = rewrite(graph, dry_run=not moved)
+            session.run(v1.global_variables_initializer())
+            found.append([session.run([fetches, step], feed)[0] for feed in inputs.feeds(steps)])
+    return found[0], found[1], plan
+
+
+def _assert_close(stock: list[Any], moved: list[Any]) -> None:
+    for one, other in zip(stock, moved, strict=True):
+        for value, same in zip(one, other, strict=True):
+            np.testing.assert_allclose(same, value, rtol=2e-5, atol=1e-6)
+
+
+def _rows(of: Any, ids: Any) -> Any:
+    return tf.reshape(v1.nn.embedding_lookup(of, ids), [-1, 3 * DIM])
+
+
+@pytest.mark.parametrize("use_resource", [True, False])
+@pytest.mark.parametrize("optimizer", ["Adagrad", "Adam", "GradientDescent"])
+def test_a_lookup_after_the_update_reads_the_new_rows(use_resource: bool, optimizer: str) -> None:
+    def build(ids: Any, labels: Any) -> Built:
+        user = variable(use_resource=use_resource)
+        before = _rows(user, ids)
+        loss = loss_of(before, labels)
+        step = getattr(v1.train, f"{optimizer}Optimizer")(0.1).minimize(loss)
+        with tf.control_dependencies([step]):
+            after = _rows(user, ids)
+            return [loss, after, after - before], tf.identity(_rows(user, (ids + 1) % ROWS))
+
+    stock, moved, plan = _both(build)
+    assert [table.name for table in plan.tables] == ["user"]
+    assert min(np.abs(values[2]).max() for values in stock) > 1e-3
+    _assert_close(stock, moved)
+
+
+def test_a_lookup_waits_for_the_update_of_another_table() -> None:
+    def build(ids: Any, labels: Any) -> Built:
+        user, item = variable(), variable("item")
+        count = v1.get_variable("count", [], initializer=v1.zeros_initializer())
+        loss = loss_of(_rows(user, ids), labels)
+        step = v1.train.AdagradOptimizer(0.1).minimize(loss)
+        with tf.control_dependencies([step, v1.assign_add(count, 1.0)]):
+            rows = _rows(item, ids)
+        total = tf.reduce_mean(tf.square(tf.reduce_sum(rows + _rows(user, ids), 1, keepdims=True) - labels))
+        return [loss, total], v1.train.AdamOptimizer(0.1).minimize(total, var_list=[item])
+
+    stock, moved, plan = _both(build)
+    assert sorted(table.name for table in plan.tables) == ["item", "user"]
+    _assert_close([values[:1] for values in stock], [values[:1] for values in moved])
+
+
+@pytest.mark.parametrize("use_resource", [True, False])
+@pytest.mark.parametrize("waits", ["lookup", "read"])
+def test_a_lookup_waits_for_checks(waits: str, use_resource: bool) -> None:
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        ids, user = v1.placeholder(tf.int64, [None]), variable(use_resource=use_resource)
+        with tf.control_dependencies([v1.assert_less(ids, tf.constant(5, tf.int64))]):
+            rows = tf.gather(user, ids) if waits == "lookup" else user.read_value()
+        if waits == "read":  # of the variable, of which rows are taken later
+            rows = tf.gather(rows, ids)
+        read = rows * 2.0  # nothing but the lookup itself waits: tf.nn.embedding_lookup has an Identity that would
+        assert not read.op.control_inputs
+        assert rewrite(graph).tables
+        session.run(v1.global_variables_initializer())
+        session.run(read, {ids: [1, 2, 4]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="x < y"):
+            session.run(read, {ids: [1, 2, 9]})
+
+
+def test_two_optimizers_of_one_variable_keep_it() -> None:
+    def build(ids: Any, labels: Any) -> Built:
+        user = variable()
+        loss = loss_of(_rows(user, ids), labels)
+        first = v1.train.AdagradOptimizer(0.1).minimize(loss)
+        with tf.control_dependencies([first]):
+            other = tf.reduce_mean(tf.square(_rows(user, ids)))
+        return [loss], v1.train.AdagradOptimizer(0.5, 0.5).minimize(other, var_list=[user])
+
+    stock, moved, plan = _both(build)
+    assert not plan.tables and "two optimizers train it" in plan.refusals[0].reason
+    _assert_close(stock, moved)
+
+
+def test_one_optimizer_may_train_it_twice() -> None:
+    def build(ids: Any, labels: Any) -> Built:
+        user, optimizer = variable(), v1.train.AdagradOptimizer(0.05)
+        loss = loss_of(_rows(user, ids), labels)
+        first = optimizer.minimize(loss)
+        with tf.control_dependencies([first]):
+            other = tf.reduce_mean(tf.square(_rows(user, ids) - 1.0))
+        return [loss, other], optimizer.minimize(other)
+
+    stock, moved, plan = _both(build)
+    assert [table.name for table in plan.tables] == ["user"]
+    _assert_close(stock, moved)
+
+
+def test_the_initializer_of_the_variable_starts_the_table() -> None:
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        inputs = Inputs.make()
+        loss = loss_of(_rows(variable(), inputs.features["ids"]), inputs.labels)
+        step = v1.train.AdagradOptimizer(0.1).minimize(loss)
+        starts = [one.initializer for one in v1.global_variables()]
+        assert rewrite(graph).tables
+        session.run(starts)
+        for feed in inputs.feeds(2):
+            session.run(step, feed)
+
+
+@pytest.mark.parametrize("weighted", ["scalar first", "weights by row"])
+def test_a_scatter_that_is_no_descent_keeps_the_variable(weighted: str) -> None:
+    def build(ids: Any, labels: Any) -> Built:
+        centers = variable("centers")
+        rows = v1.nn.embedding_lookup(centers, ids[:, 0])
+        change = 0.5 * (rows - labels) if weighted == "scalar first" else (rows - labels) * (0.1 * labels * labels)
+        return [rows], v1.scatter_sub(centers, ids[:, 0], change).op
+
+    with tf.Graph().as_default() as graph:
+        inputs = Inputs.make()
+        build(inputs.features["ids"], inputs.labels)
+        plan = rewrite(graph)
+    assert not plan.tables and "no update of a known optimizer" in plan.refusals[0].reason
+
+
+def test_a_step_that_gets_ids_twice_keeps_the_variable() -> None:
+    def build(ids: Any, labels: Any) -> Built:
+        user = variable()
+        slot = v1.get_variable("slot", user.shape, initializer=v1.constant_initializer(0.1), use_resource=True)
+        rows = tf.identity(tf.gather(user, ids[:, 0]))
+        loss = loss_of(rows, labels)
+        (gradient,) = tf.gradients(loss, [rows])
+        step = tf.raw_ops.ResourceSparseApplyAdagrad(
+            var=user.handle, accum=slot.handle, lr=0.1, grad=gradient, indices=ids[:, 0]
+        )
+        return [loss], step
+
+    stock, moved, plan = _both(build)
+    assert not plan.tables and "may get an id twice" in plan.refusals[0].reason
+    _assert_close(stock, moved)
+
+
+def test_a_plain_session_refuses_feeds_that_nobody_would_read() -> None:
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        element = v1.data.make_one_shot_iterator(tf.data.Dataset.range(9).batch(3)).get_next()
+        ids = element * 7 % ROWS
+        rows = v1.nn.embedding_lookup(variable(), ids)
+        rewrite(graph)
+        assert move_ids(graph).moved
+        session.run(v1.global_variables_initializer())
+        for fed in (element, ids):
+            with pytest.raises(ValueError, match="may not be fed"):
+                session.run(rows, {fed: [1, 2, 3]})
+        assert session.run([element, rows])[0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_an_update_waits_for_what_its_op_alone_waited_for(use_resource: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        table = v1.get_variable("user", [9, 2], use_resource=use_resource)
+        slot = v1.get_variable("ones", [9, 2], initializer=v1.ones_initializer(), use_resource=use_resource)
+        count = v1.get_variable("count", [], initializer=v1.zeros_initializer(), use_resource=True)
+        rows = v1.nn.embedding_lookup(table, [1, 2, 1])
+        (gradient,) = tf.gradients(tf.reduce_sum(rows**2), [table])
+        ids, places = tf.unique(gradient.indices)
+        summed, rate = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(ids)), tf.constant(0.1)
+        with tf.control_dependencies([v1.assign_add(count, 1.0)]):
+            given = {"lr": rate, "grad": summed, "indices": ids}
+            if use_resource:
+                step = tf.raw_ops.ResourceSparseApplyAdagrad(var=table.handle, accum=slot.handle, **given)
+            else:
+                step = tf.raw_ops.SparseApplyAdagrad(var=table._ref(), accum=slot._ref(), **given)
+        train = tf.group(step)
+        assert [one.name for one in rewrite(graph).tables] == ["user"]
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            session.run(train)
+            assert session.run(count) == 1.0

@@ -1,0 +1,199 @@
+"""Variables that start from a checkpoint, from an array, or are set by the author: tables start with the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rewriter import GraphModifierHook, rewrite
+from rewriter.graph.view import GraphView
+from rewriter.plan.planner import make_plan
+from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, variable
+
+v1 = tf.compat.v1
+MATRIX = np.random.default_rng(1).normal(size=(ROWS, DIM)).astype(np.float32)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    """A checkpoint with the variable `old`."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        old = v1.get_variable("old", initializer=MATRIX)
+        session.run(old.initializer)
+        return str(v1.train.Saver([old]).save(session, str(tmp_path / "pretrained")))
+
+
+def _flat(rows: Any) -> Any:
+    return tf.reshape(rows, [-1, 3 * DIM])
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("parts", [0, 1, 3], ids=["whole", "one part", "three parts"])
+@pytest.mark.one_case
+def test_init_from_checkpoint_starts_a_table(parts: int, use_resource: bool, checkpoint: str) -> None:
+    def build(features: Any, labels: Any) -> Any:
+        partitioner = v1.fixed_size_partitioner(parts) if parts else None
+        table = variable(use_resource=use_resource, partitioner=partitioner)
+        v1.train.init_from_checkpoint(checkpoint, {"old": "user"})
+        rows = v1.nn.embedding_lookup(table, features["ids"], "mod")
+        return head(_flat(rows), labels, v1.train.AdamOptimizer(0.01))
+
+    plan = assert_same(build, "user")
+    assert str(plan.tables[0].new_rows) == "normal(0, 0.3)", "new rows start as without the checkpoint"
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("twice", [False, True])
+def test_the_rows_are_those_of_the_checkpoint(
+    use_resource: bool, twice: bool, graph: tf.Graph, checkpoint: str
+) -> None:
+    ids = v1.placeholder(tf.int64, [None])
+    rows = v1.nn.embedding_lookup(variable(use_resource=use_resource), ids)
+    for _ in range(1 + twice):
+        v1.train.init_from_checkpoint(checkpoint, {"old": "user"})
+    file = make_plan(GraphView(graph.as_graph_def()))
+    plan = rewrite(graph)
+    assert file.tables[0].initializer == plan.tables[0].initializer != "user/Assign"
+    assert len(plan.tables[0].assigned) == 1 + twice, "the initializers that were replaced are ops like others"
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        np.testing.assert_array_equal(session.run(rows, {ids: np.arange(ROWS)}), MATRIX)
+
+
+def _model(features: Any, labels: Any, mode: str) -> Any:
+    v1.set_random_seed(3)
+    rows = v1.nn.embedding_lookup(variable("old"), features["ids"])
+    loss, step = head(_flat(rows), labels, v1.train.AdagradOptimizer(0.1))
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
+
+
+def _data() -> Any:
+    random = np.random.default_rng(3)
+    ids, labels = random.integers(0, ROWS, (160, 3)), random.normal(size=(160, 1)).astype(np.float32)
+    return tf.data.Dataset.from_tensor_slices(({"ids": ids}, labels)).batch(16)
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+def test_an_estimator_warm_starts_a_table_from_a_stock_checkpoint(checkpoint: str, tmp_path: Path) -> None:
+    found = {}
+    for moved in (False, True):
+        settings = tf.estimator.WarmStartSettings(checkpoint, vars_to_warm_start="old")
+        estimator = tf.estimator.Estimator(_model, str(tmp_path / str(moved)), warm_start_from=settings)
+        hook = GraphModifierHook()
+        estimator.train(_data, hooks=[hook] if moved else [], steps=1)
+        assert not moved or (hook.plan is not None and len(hook.plan.tables) == 1)
+        found[moved] = estimator.evaluate(_data, hooks=[GraphModifierHook()] if moved else [])["loss"]
+    assert found[True] == pytest.approx(found[False], rel=1e-5)
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+@pytest.mark.parametrize("named", [".*", ["old", "head"], [".*"]], ids=["pattern", "names", "patterns"])
+@pytest.mark.one_case
+def test_a_table_of_model_fn_warm_starts_however_it_is_named(named: Any, tmp_path: Path) -> None:
+    def model(features: Any, labels: Any, mode: str) -> Any:
+        spec = _model(features, labels, mode)
+        rewrite()
+        return spec
+
+    first = tf.estimator.Estimator(model, str(tmp_path / "first"))
+    first.train(_data, steps=8)
+    settings = tf.estimator.WarmStartSettings(str(tmp_path / "first"), vars_to_warm_start=named)
+    second = tf.estimator.Estimator(model, str(tmp_path / "second"), warm_start_from=settings)
+    assert second.evaluate(_data)["loss"] == pytest.approx(first.evaluate(_data)["loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_an_array_is_the_initial_value(use_resource: bool) -> None:
+    def build(features: Any, labels: Any) -> Any:
+        table = v1.get_variable("user", initializer=MATRIX, use_resource=use_resource)
+        return head(_flat(v1.nn.embedding_lookup(table, features["ids"])), labels, v1.train.AdagradOptimizer(0.1))
+
+    (table,) = assert_same(build, "user").tables
+    assert "an array of given rows" in table.new_rows.assumption
+
+
+def _set_by_author(moved: bool, how: str, use_resource: bool, parts: int = 0) -> Any:
+    """Return rows before and after training, and what the op that sets the rows gives."""
+    with tf.Graph().as_default() as graph:
+        v1.set_random_seed(3)
+        inputs = Inputs.make()
+        table = variable(use_resource=use_resource, partitioner=v1.fixed_size_partitioner(parts) if parts else None)
+        rows = v1.nn.embedding_lookup(table, inputs.features["ids"], "mod")
+        _, step = head(_flat(rows), inputs.labels, v1.train.AdamOptimizer(0.01))
+        given = v1.placeholder(tf.float32, [ROWS, DIM], "pretrained")
+        feed = {given: MATRIX}
+        if how == "at start":
+            with tf.control_dependencies([one.initializer for one in v1.global_variables()]):
+                setting, feed = v1.assign(table, tf.constant(MATRIX)), {}
+        else:
+            setting = table.assign(given) if parts or how == "method" else v1.assign(table, given)
+        if moved:
+            (found,) = rewrite(graph).tables
+            assert len(found.assigned) == max(1, parts)
+        with v1.Session() as session:
+            if how != "at start":
+                session.run(v1.global_variables_initializer())
+            result = session.run(setting, feed)
+            feeds = list(inputs.feeds(12))
+            everything = {**feeds[0], inputs.features["ids"]: np.arange(ROWS).reshape(-1, 3)}
+            found_rows = [session.run(rows, everything)]
+            for one in feeds[:10]:
+                session.run(step, one)
+            if how == "method":
+                session.run(setting, feed)
+                session.run(step, feeds[10])
+            found_rows.append(session.run(rows, everything))
+        return result, *found_rows
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("how", ["method", "function", "at start"])
+def test_rows_that_the_author_sets_are_set_in_the_table(how: str, use_resource: bool) -> None:
+    stock, moved = (_set_by_author(moved, how, use_resource) for moved in (False, True))
+    np.testing.assert_array_equal(moved[1].reshape(ROWS, DIM), MATRIX)
+    for one, other in zip(stock, moved, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_rows_of_parts_that_the_author_sets(use_resource: bool) -> None:
+    stock, moved = (_set_by_author(moved, "method", use_resource, 3) for moved in (False, True))
+    for one, other in zip(stock[1:], moved[1:], strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
+
+
+def test_a_scaffold_sets_rows_once_by_its_init_fn() -> None:
+    found = {}
+    for moved in (False, True):
+        with tf.Graph().as_default():
+            v1.set_random_seed(3)
+            inputs = Inputs.make()
+            table = variable()
+            loss, step = head(
+                _flat(v1.nn.embedding_lookup(table, inputs.features["ids"])),
+                inputs.labels,
+                v1.train.AdagradOptimizer(0.1),
+            )
+            given = v1.placeholder(tf.float32, [ROWS, DIM])
+            setting = table.assign(given)
+            scaffold = v1.train.Scaffold(
+                init_fn=lambda _, session, setting=setting, given=given: session.run(setting.op, {given: MATRIX})
+            )
+            hook = GraphModifierHook()
+            creator = v1.train.ChiefSessionCreator(scaffold)
+            with v1.train.MonitoredSession(creator, hooks=[hook] if moved else []) as session:
+                found[moved] = [session.run([loss, step], feed)[0] for feed in inputs.feeds(10)]
+            assert not moved or (hook.plan is not None and len(hook.plan.tables) == 1)
+    assert found[True] == pytest.approx(found[False], rel=1e-5)
+
+
+def test_rows_set_from_the_variable_itself_are_a_reason(graph: tf.Graph) -> None:
+    table = variable()
+    v1.nn.embedding_lookup(table, [1])
+    v1.assign(table, tf.nn.l2_normalize(table, 1))
+    (refusal,) = rewrite(graph).refusals
+    assert "uses it whole" in str(refusal)
