@@ -11,8 +11,8 @@ import tensorflow as tf
 from rewriter.analysis.candidates import VARIABLES
 from rewriter.analysis.savers import restored_by
 from rewriter.graph.view import GraphView
-from runtime._estimator import extend_exports
-from runtime.whole_variables import restore_from_tables
+from runtime._tf_private_estimator import extend_exports
+from runtime.checkpoint.variables_from_tables import restore_from_tables
 
 __all__ = ["let_restore_whole", "prepare_exports"]
 

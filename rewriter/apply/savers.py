@@ -9,9 +9,9 @@ import tensorflow as tf
 from rewriter.analysis.savers import SavedTable, SaverPart
 from rewriter.apply.partitions import row_keys
 from rewriter.facts import Table
-from runtime.checkpoint.stock import StockVariable
-from runtime.presence import tables_in
-from runtime.table import Table as RuntimeTable
+from runtime.checkpoint.presence import tables_in
+from runtime.checkpoint.stock_variable import StockVariable
+from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["build_saver", "let_restore_stock"]
 

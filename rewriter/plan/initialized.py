@@ -11,7 +11,7 @@ from rewriter.facts import Table
 from rewriter.graph.view import GraphView, Use
 from rewriter.patterns.branches import ASKS
 from rewriter.plan.plan import ControlEdit, InputEdit
-from runtime.table import Table as RuntimeTable
+from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["asked", "asked_in_place", "started_parts"]
 
