@@ -28,7 +28,11 @@ class NotNone:
     binding: Binding
 
 
-Environment = dict[str, frozenset[Binding | NotNone]]
+#: So many assignments of a name are told apart where it is used; of more, none is.
+TOLD_APART = 64
+#: What reaches a name: its assignments; None for more than are told apart.
+Reaching = frozenset[Binding | NotNone] | None
+Environment = dict[str, Reaching]
 _DECLARING = {cst.Global, cst.Nonlocal}
 #: What binds a name, and what has names of its own.
 _BINDING = {
@@ -44,16 +48,22 @@ _KEEP = {
     "InteractiveSession", "lock", "MonitoredSession", "MonitoredTrainingSession", "name_scope", "nullcontext", "open",
     "scope", "Session", "sess", "session", "variable_scope",
 }  # fmt: skip
+_NOTHING: Reaching = frozenset()
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 
 def owners(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
     """Return the scopes that bind `name` where `node` stands; none for a name of Python, or one that nothing binds."""
     scope = tree.scope(node)
-    if scope is None or name not in scope:
+    if scope is None:
         return []
-    found = {id(one.scope): one.scope for one in scope[name] if isinstance(one, Assignment)}
-    return list(found.values())
+    key = ("owners of a name", id(scope), name)
+    if key not in tree.answers:  # a name may have thousands of assignments
+        found = (
+            {id(one.scope): one.scope for one in scope[name] if isinstance(one, Assignment)} if name in scope else {}
+        )
+        tree.answers[key] = tuple(found.values())
+    return list(tree.answers[key])
 
 
 def scopes_read(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
@@ -95,7 +105,7 @@ class Definitions:
         self.tree = tree
         self._opened = {id(scope) for scope in opened}
         self._afar = afar
-        self.reaching: dict[cst.Name, frozenset[Binding | NotNone]] = {}
+        self.reaching: dict[cst.Name, Reaching] = {}
         self.ending: set[cst.FunctionDef] = set()  #: functions whose end may be reached, which then give None
         self._owners: dict[tuple[int, str], list[Scope]] = {}
         self._shared = set(self._declared())
@@ -154,8 +164,8 @@ class Definitions:
     def _define(self, environment: Environment, node: Binding, weakly: bool = False) -> None:
         name = node.value if isinstance(node, cst.Name) else bound_name(node)
         if self._owns(name, node):
-            before = environment.get(name, frozenset()) if weakly else frozenset()
-            environment[name] = before | {node}
+            before = environment.get(name, _NOTHING) if weakly else _NOTHING
+            environment[name] = _either(before, frozenset((node,)))
 
     def _expressions(self, environment: Environment, *nodes: cst.CSTNode | None) -> None:
         """Note what each name reads, and what `:=` binds; functions inside are walked by themselves."""
@@ -166,7 +176,7 @@ class Definitions:
             if kind is cst.Name:
                 name = cast(cst.Name, node)
                 if self._owns(name.value, name):
-                    self.reaching[name] = environment.get(name.value, frozenset())
+                    self.reaching[name] = environment.get(name.value, _NOTHING)
             elif kind is cst.Attribute or kind is cst.Arg:
                 pending.append(cast(cst.Arg, node).value)
             elif is_literal(kind) or is_layout(kind):
@@ -422,7 +432,8 @@ def _narrowed(environment: Environment, test: cst.BaseExpression, holds: bool) -
     found, told = dict(environment), none_where(test)
     if told is not None and told[1] is holds and told[0].value in found:
         bindings = found[told[0].value]
-        found[told[0].value] = frozenset(one if isinstance(one, NotNone) else NotNone(one) for one in bindings)
+        if bindings is not None:
+            found[told[0].value] = frozenset(one if isinstance(one, NotNone) else NotNone(one) for one in bindings)
     return found
 
 
@@ -433,8 +444,18 @@ def _merged(first: Environment | None, second: Environment | None) -> Environmen
         return first
     found = dict(first)
     for name, given in second.items():
-        found[name] = found[name] | given if name in found else given
+        before = found.get(name, _NOTHING)
+        if before is not given:
+            found[name] = _either(before, given)
     return found
+
+
+def _either(first: Reaching, second: Reaching) -> Reaching:
+    """Return what reaches a name on two ways."""
+    if first is None or second is None:
+        return None
+    both = first | second
+    return both if len(both) <= TOLD_APART else None
 
 
 _STATEMENTS: Mapping[type, Callable[..., Environment | None]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import libcst as cst
 
@@ -304,8 +303,7 @@ def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
             cls = around
             break
     if len(arguments) == 2:
-        for one in arguments:
-            calls.graph.watch(one.variable, lambda value: _above(calls, arguments, out))
+        _above(calls, arguments[0].variable, arguments[1].variable, out)
         return
     if function is None or cls is None:
         calls.graph.put(out, program.unknown(site, "it is not known above which class `super` looks"))
@@ -319,14 +317,26 @@ def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
         )
 
 
-def _above(calls: Calls, arguments: Arguments, out: Variable) -> None:
-    """`super(C, self)`."""
-    for cls in list(arguments[0].variable.values):
-        for value in list(arguments[1].variable.values):
-            if isinstance(cls, Class):
-                calls.graph.put(out, calls.program.made(("above", cls, value), partial(Above, cls.node, cls, value)))
-            else:
-                calls.graph.put(out, calls.program.unknown(cls.node, "it is not known above which class `super` looks"))
+def _above(calls: Calls, classes: Variable, receivers: Variable, out: Variable) -> None:
+    """`super(C, self)`: each class with each object, as they become known, while more are told apart."""
+
+    def pair(cls: Value, receiver: Value) -> None:
+        if not isinstance(cls, Class):
+            calls.graph.put(out, calls.program.unknown(cls.node, "it is not known above which class `super` looks"))
+        elif not calls.graph.is_full(out):
+            made = calls.program.made(("above", cls, receiver), lambda: Above(cls.node, cls, receiver))
+            calls.graph.put(out, made)
+
+    def class_found(cls: Value) -> None:
+        for receiver in list(receivers.values):
+            pair(cls, receiver)
+
+    def receiver_found(receiver: Value) -> None:
+        for cls in list(classes.values):
+            pair(cls, receiver)
+
+    calls.graph.watch(classes, class_found)
+    calls.graph.watch(receivers, receiver_found)
 
 
 def _partial(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:

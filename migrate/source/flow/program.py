@@ -34,8 +34,6 @@ from migrate.source.flow.values import (
 )
 from migrate.source.tree import Tree
 
-#: So many assignments of a name are told apart where it is used.
-_TOLD_APART = 64
 #: Gives the file and the name there that a qualified name means in a file; None for a name from outside.
 Outside = Callable[[Tree, str], tuple[Tree, str] | None]
 
@@ -223,7 +221,7 @@ class Program:
         """Return the variables that a use of a name may read; none for names of Python and outside."""
         tree = self.home(node)
         reaching = self.definitions[id(tree.module)].reaching.get(node)
-        if reaching is not None and len(reaching) <= _TOLD_APART:
+        if reaching is not None:
             return [self._not_none(one) if isinstance(one, NotNone) else self.definition(one) for one in reaching]
         found = [self.name(scope, node.value) for scope in scopes_read(tree, node.value, node)]
         return found + [self.named(key) for key in [("loose", id(tree.module), node.value)] if key in self._names]
