@@ -106,6 +106,7 @@ class Definitions:
         self._opened = {id(scope) for scope in opened}
         self._afar = afar
         self.reaching: dict[cst.Name, Reaching] = {}
+        self.hidden: set[str] = set()  #: names of the module that a star import may bind to something else
         self.ending: set[cst.FunctionDef] = set()  #: functions whose end may be reached, which then give None
         self._owners: dict[tuple[int, str], list[Scope]] = {}
         self._shared = set(self._declared())
@@ -244,9 +245,22 @@ class Definitions:
         return environment
 
     def _imported(self, node: cst.Import | cst.ImportFrom, environment: Environment) -> Environment:
-        for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
+        if isinstance(node.names, cst.ImportStar):
+            self._starred(node, environment)
+            return environment
+        for alias in node.names:
             self._define(environment, alias)
         return environment
+
+    def _starred(self, node: cst.CSTNode, environment: Environment) -> None:
+        """Let a star import of code that is not seen bind what statements have bound; imports are taken to agree."""
+        link = self.tree.link
+        if link is not None and not link.hides(self.tree.source(node)):
+            return
+        for name, given in environment.items():
+            if given is None or not all(isinstance(one, cst.ImportAlias) for one in given):
+                self.hidden.add(name)
+                environment[name] = None
 
     def _defined(self, node: cst.FunctionDef | cst.ClassDef, environment: Environment) -> Environment:
         self._expressions(environment, *node.decorators)

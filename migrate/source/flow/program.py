@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from pathlib import PurePath
 
 import libcst as cst
 from libcst.metadata import ClassScope, Scope
@@ -17,7 +18,7 @@ from migrate.source.flow.definitions import (
     scopes_read,
 )
 from migrate.source.flow.graph import Graph, Variable
-from migrate.source.flow.reflection import opened, reflects, set_from_afar
+from migrate.source.flow.reflection import finds_all, opened, reflects, set_from_afar, set_in_modules
 from migrate.source.flow.values import (
     ANY,
     Class,
@@ -26,6 +27,7 @@ from migrate.source.flow.values import (
     Function,
     Holder,
     Pattern,
+    Result,
     Symbol,
     Unknown,
     Value,
@@ -44,7 +46,7 @@ class Program:
     def __init__(self, trees: Sequence[Tree], outside: Outside, passes: dict[str, int], tame: frozenset[str]) -> None:
         """Take the files of one program, what their imports mean, and what is known of libraries."""
         self.trees = list(trees)
-        self.outside = outside
+        self._outside = outside
         self.passes = passes  #: outside functions that return an argument, with its number
         self.tame = tame  #: libraries that change nothing in what they are given
         self.drop: Callable[[Value], None] = lambda value: None  #: takes what too many values crowd out
@@ -53,7 +55,9 @@ class Program:
         self.homes = {id(tree.module): tree for tree in trees}
         self.reflecting = reflects(trees)
         afar = set_from_afar(trees)
-        scopes = {id(tree.module): opened(tree, self.reflecting) for tree in trees}
+        self._exposed = finds_all(trees)  #: code may get every object, and change it
+        named = {found[0] for tree in trees for name in set_in_modules(tree) if (found := self.outside(tree, name))}
+        scopes = {id(tree.module): opened(tree, self.reflecting, self._exposed or tree in named) for tree in trees}
         self.definitions = {id(tree.module): Definitions(tree, scopes[id(tree.module)], afar) for tree in trees}
         self.pending: list[cst.BaseExpression] = []
         self.moves: set[cst.CSTNode] = set()  #: expressions whose value goes on to where it is followed
@@ -82,6 +86,8 @@ class Program:
                 for name in {one.name for one in scope.assignments}:
                     reason = "code that is not seen may change the names of this file"
                     self.graph.put(self.name(scope, name), self.unknown(None, reason))
+            for name in self.definitions[id(tree.module)].hidden:
+                self.graph.put(self.module_name(tree, name), self.unknown(None, "a star import may bind its name anew"))
         self.deleted = set(self._deleted())  #: attributes that are deleted somewhere; ANY when any may be
 
     def _deleted(self) -> Iterable[object]:
@@ -92,6 +98,14 @@ class Program:
             for name, nodes in tree.attributes.items():
                 if any(_is_deleted(tree, node) for node in nodes):
                     yield name
+
+    def outside(self, tree: Tree, name: str) -> tuple[Tree, str] | None:
+        """Return the file, and the name there, that a qualified name means; a file without a project imports itself."""
+        found = self._outside(tree, name)
+        if found is not None or tree.link is not None:
+            return found
+        module, _, rest = name.lstrip(".").partition(".")
+        return (tree, rest) if module in {PurePath(tree.path).stem, "__main__"} else None
 
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file in which `node` stands."""
@@ -128,9 +142,12 @@ class Program:
 
     def made(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the value of that key, made once."""
-        if key not in self._values:
-            self._values[key] = make()
-        return self._values[key]
+        found = self._values.get(key)
+        if found is None:
+            found = self._values[key] = make()
+            if self._exposed and isinstance(found, Result) and found.node is not None:
+                self.escaped.setdefault(found, [found.node])
+        return found
 
     def symbol(self, name: str) -> Value:
         """Return the value of a name from outside."""
@@ -165,6 +182,9 @@ class Program:
         """Return the holder that is made at `node`; `part` tells several of one place apart."""
         found = self.made(("holder", node, kind, part), lambda: Holder(node, kind, cls, part=part))
         assert isinstance(found, Holder)
+        if self._exposed:
+            self.escaped.setdefault(found, [node])
+            self.graph.put(self.written(found, ANY), self.unknown(None, "code may get every object and change it"))
         return found
 
     # Names
