@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.flow.calls import READING
+from migrate.source.flow.escapes import READING
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.reflection import is_target
 from migrate.source.flow.values import Holder, Unknown, Value

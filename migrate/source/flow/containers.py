@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from migrate.source.flow.calls import Arguments, Calls, Given
+from migrate.source.flow.arguments import Arguments, Given
+from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import with_key
 from migrate.source.flow.values import ANY, Computed, Holder, Member, Value

@@ -7,28 +7,17 @@ Loops are walked once: what is assigned anywhere in one may reach its beginning.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import cast
 
 import libcst as cst
-from libcst.metadata import Assignment, ClassScope, Scope
+from libcst.metadata import Scope
 
+from migrate.source.flow.bindings import Binding, bound, bound_name, captured, names_in, owners, parameters_of
 from migrate.source.flow.kinds import is_layout, is_literal
+from migrate.source.flow.reaching import NOTHING, Environment, Reaching, either, merged, narrowed
 from migrate.source.syntax import children
 from migrate.source.tree import Tree
 
-#: What binds a name: the name itself, or the alias of an import.
-Binding = cst.Name | cst.ImportAlias
-
-
-@dataclass(frozen=True)
-class NotNone:
-    """An assignment where a condition has shown that what it gave is not None."""
-
-    binding: Binding
-
-
-Environment = dict[str, frozenset[Binding | NotNone]]
 _DECLARING = {cst.Global, cst.Nonlocal}
 #: What binds a name, and what has names of its own.
 _BINDING = {
@@ -47,43 +36,6 @@ _KEEP = {
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 
-def owners(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
-    """Return the scopes that bind `name` where `node` stands; none for a name of Python, or one that nothing binds."""
-    scope = tree.scope(node)
-    if scope is None or name not in scope:
-        return []
-    found = {id(one.scope): one.scope for one in scope[name] if isinstance(one, Assignment)}
-    return list(found.values())
-
-
-def scopes_read(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
-    """Return the scopes in which a use of `name` may find it: the body of a class may not have bound it yet."""
-    found = owners(tree, name, node)
-    scope = tree.scope(node)
-    if isinstance(scope, ClassScope) and any(one is scope for one in found) and name in scope.parent:
-        found += [one.scope for one in scope.parent[name] if isinstance(one, Assignment)]
-    return found
-
-
-def names_in(target: cst.CSTNode) -> Iterator[cst.Name]:
-    """Yield the names that a target binds, those in tuples included."""
-    pending = [target]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, cst.Name):
-            yield node
-        elif isinstance(node, cst.Tuple | cst.List):
-            pending += [element.value for element in node.elements]
-
-
-def bound_name(alias: cst.ImportAlias) -> str:
-    """Return the name that an import binds."""
-    given: cst.BaseExpression = alias.asname.name if alias.asname is not None else alias.name  # type: ignore[assignment]
-    while isinstance(given, cst.Attribute):
-        given = given.value
-    return given.value if isinstance(given, cst.Name) else ""
-
-
 class Definitions:
     """The assignments that reach each use of a name, for the uses in the scope that owns the name."""
 
@@ -95,7 +47,8 @@ class Definitions:
         self.tree = tree
         self._opened = {id(scope) for scope in opened}
         self._afar = afar
-        self.reaching: dict[cst.Name, frozenset[Binding | NotNone]] = {}
+        self.reaching: dict[cst.Name, Reaching] = {}
+        self.hidden: set[str] = set()  #: names of the module that a star import may bind to something else
         self.ending: set[cst.FunctionDef] = set()  #: functions whose end may be reached, which then give None
         self._owners: dict[tuple[int, str], list[Scope]] = {}
         self._shared = set(self._declared())
@@ -114,7 +67,7 @@ class Definitions:
     def _declared(self) -> Iterator[tuple[int, str]]:
         """Yield the names that a function binds for another scope, and those that patterns bind."""
         for node in self.tree.nodes():
-            if type(node) in _CAPTURES and (name := _captured(node)) is not None:
+            if type(node) in _CAPTURES and (name := captured(node)) is not None:
                 around: cst.CSTNode | None = node
                 while around is not None and self.tree.scope(around) is None:
                     around = self.tree.parent(around)
@@ -154,8 +107,8 @@ class Definitions:
     def _define(self, environment: Environment, node: Binding, weakly: bool = False) -> None:
         name = node.value if isinstance(node, cst.Name) else bound_name(node)
         if self._owns(name, node):
-            before = environment.get(name, frozenset()) if weakly else frozenset()
-            environment[name] = before | {node}
+            before = environment.get(name, NOTHING) if weakly else NOTHING
+            environment[name] = either(before, frozenset((node,)))
 
     def _expressions(self, environment: Environment, *nodes: cst.CSTNode | None) -> None:
         """Note what each name reads, and what `:=` binds; functions inside are walked by themselves."""
@@ -166,7 +119,7 @@ class Definitions:
             if kind is cst.Name:
                 name = cast(cst.Name, node)
                 if self._owns(name.value, name):
-                    self.reaching[name] = environment.get(name.value, frozenset())
+                    self.reaching[name] = environment.get(name.value, NOTHING)
             elif kind is cst.Attribute or kind is cst.Arg:
                 pending.append(cast(cst.Arg, node).value)
             elif is_literal(kind) or is_layout(kind):
@@ -234,9 +187,22 @@ class Definitions:
         return environment
 
     def _imported(self, node: cst.Import | cst.ImportFrom, environment: Environment) -> Environment:
-        for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
+        if isinstance(node.names, cst.ImportStar):
+            self._starred(node, environment)
+            return environment
+        for alias in node.names:
             self._define(environment, alias)
         return environment
+
+    def _starred(self, node: cst.CSTNode, environment: Environment) -> None:
+        """Let a star import of code that is not seen bind what statements have bound; imports are taken to agree."""
+        link = self.tree.link
+        if link is not None and not link.hides(self.tree.source(node)):
+            return
+        for name, given in environment.items():
+            if given is None or not all(isinstance(one, cst.ImportAlias) for one in given):
+                self.hidden.add(name)
+                environment[name] = None
 
     def _defined(self, node: cst.FunctionDef | cst.ClassDef, environment: Environment) -> Environment:
         self._expressions(environment, *node.decorators)
@@ -249,14 +215,14 @@ class Definitions:
 
     def _if(self, node: cst.If, environment: Environment) -> Environment | None:
         self._expressions(environment, node.test)
-        taken = self._block(_body(node.body), _narrowed(environment, node.test, True))
-        otherwise = _narrowed(environment, node.test, False)
+        taken = self._block(_body(node.body), narrowed(environment, node.test, True))
+        otherwise = narrowed(environment, node.test, False)
         other: Environment | None = otherwise
         if isinstance(node.orelse, cst.If):
             other = self._if(node.orelse, otherwise)
         elif node.orelse is not None:
             other = self._block(_body(node.orelse.body), otherwise)
-        return _merged(taken, other)
+        return merged(taken, other)
 
     def _loop(self, node: cst.For | cst.While, environment: Environment) -> Environment:
         if isinstance(node, cst.For):
@@ -268,9 +234,9 @@ class Definitions:
         else:
             self._expressions(environment, node.test)
         end = self._block(_body(node.body), environment)
-        after = _merged(end, head) or head
+        after = merged(end, head) or head
         if node.orelse is not None:
-            after = _merged(self._block(_body(node.orelse.body), dict(after)), after) or after
+            after = merged(self._block(_body(node.orelse.body), dict(after)), after) or after
         return after
 
     def _try(self, node: cst.Try | cst.TryStar, environment: Environment) -> Environment | None:
@@ -288,10 +254,10 @@ class Definitions:
             ends.append(self._block(_body(handler.body), caught))
         after: Environment | None = None
         for one in ends:
-            after = _merged(after, one)
+            after = merged(after, one)
         if node.finalbody is None:
             return after
-        whole = _merged(after, broken) or broken
+        whole = merged(after, broken) or broken
         for handler in node.handlers:
             self._add_all(whole, handler)
         last = self._block(_body(node.finalbody.body), whole)
@@ -307,7 +273,7 @@ class Definitions:
         if all(_last_name(item.item) in _KEEP for item in node.items):
             return end
         self._add_all(before, node)  # it may end an exception
-        return _merged(end, before)
+        return merged(end, before)
 
     def _match(self, node: cst.Match, environment: Environment) -> Environment | None:
         self._expressions(environment, node.subject)
@@ -315,7 +281,7 @@ class Definitions:
         for case in node.cases:
             inside = dict(environment)
             self._expressions(inside, case.guard)
-            after = _merged(after, self._block(_body(case.body), inside))
+            after = merged(after, self._block(_body(case.body), inside))
         return after
 
     def _deleted(self, node: cst.Del, environment: Environment) -> Environment:
@@ -330,51 +296,10 @@ class Definitions:
             one = pending.pop()
             kind = type(one)
             if kind in _BINDING:
-                for name in _bound(one):
+                for name in bound(one):
                     self._define(environment, name, weakly=True)
             if kind not in _OWN and not is_layout(kind) and not is_literal(kind):
                 pending += children(one)
-
-
-def _captured(node: cst.CSTNode) -> str | None:
-    """Return the name that a part of a pattern binds."""
-    name = node.rest if isinstance(node, cst.MatchMapping) else node.name  # type: ignore[attr-defined]
-    return name.value if isinstance(name, cst.Name) else None
-
-
-def _bound(node: cst.CSTNode) -> Iterator[Binding]:
-    """Yield what one node binds by itself."""
-    if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.For | cst.NamedExpr):
-        yield from names_in(node.target)
-    elif isinstance(node, cst.AsName):
-        yield from names_in(node.name)
-    elif isinstance(node, cst.ImportAlias):
-        yield node
-    elif isinstance(node, cst.FunctionDef | cst.ClassDef):
-        yield node.name
-
-
-def certain_names(body: Iterable[cst.CSTNode]) -> set[str]:
-    """Return the names that statements bind whichever branches are taken."""
-    found: set[str] = set()
-    for node in body:
-        if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
-            found |= certain_names(node.body)
-        elif isinstance(node, cst.FunctionDef | cst.ClassDef):
-            found.add(node.name.value)
-        elif isinstance(node, cst.Assign):
-            found.update(name.value for one in node.targets for name in names_in(one.target))
-        elif isinstance(node, cst.AnnAssign) and node.value is not None:
-            found.update(name.value for name in names_in(node.target))
-        elif isinstance(node, cst.Import | cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
-            found.update(bound_name(alias) for alias in node.names)
-    return found
-
-
-def parameters_of(params: cst.Parameters) -> list[cst.Param]:
-    """Return all parameters, those with stars last."""
-    stars = [one for one in (params.star_arg, params.star_kwarg) if isinstance(one, cst.Param)]
-    return [*params.posonly_params, *params.params, *params.kwonly_params, *stars]
 
 
 def _last_name(node: cst.BaseExpression) -> str:
@@ -395,46 +320,6 @@ def _in_order(node: cst.CSTNode) -> list[cst.CSTNode]:
         parts += [loop.iter, *loop.ifs]
         loop = loop.inner_for_in
     return [*parts, *([node.key, node.value] if isinstance(node, cst.DictComp) else [node.elt])]  # type: ignore[attr-defined]
-
-
-def none_where(test: cst.BaseExpression) -> tuple[cst.Name, bool] | None:
-    """Return the name of which a condition tells that it is not None, and whether where it holds or where it does not.
-
-    Such are `x is None`, `x is not None`, `x` and `not x`.
-    """
-    where = True
-    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        test, where = test.expression, not where
-    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        compared = test.comparisons[0]
-        if not isinstance(compared.comparator, cst.Name) or compared.comparator.value != "None":
-            return None
-        if isinstance(compared.operator, cst.Is):
-            where = not where
-        elif not isinstance(compared.operator, cst.IsNot):
-            return None
-        test = test.left
-    return (test, where) if isinstance(test, cst.Name) else None
-
-
-def _narrowed(environment: Environment, test: cst.BaseExpression, holds: bool) -> Environment:
-    """Return what reaches the branch in which a condition holds, or does not."""
-    found, told = dict(environment), none_where(test)
-    if told is not None and told[1] is holds and told[0].value in found:
-        bindings = found[told[0].value]
-        found[told[0].value] = frozenset(one if isinstance(one, NotNone) else NotNone(one) for one in bindings)
-    return found
-
-
-def _merged(first: Environment | None, second: Environment | None) -> Environment | None:
-    if first is None or second is None:
-        return first if second is None else second
-    if first is second:
-        return first
-    found = dict(first)
-    for name, given in second.items():
-        found[name] = found[name] | given if name in found else given
-    return found
 
 
 _STATEMENTS: Mapping[type, Callable[..., Environment | None]] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from migrate.source.flow.attributes import OF_CLASS, PROPERTY, STATIC, decorators
-from migrate.source.flow.calls import literal_name
+from migrate.source.flow.objects import literal_name
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import Bound, Function, Holder, Member, Value, is_none
 

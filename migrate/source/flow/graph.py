@@ -15,7 +15,7 @@ from migrate.source.flow.values import Value
 class Variable:
     """Holds what an expression, a name or an attribute may be; `values` keeps where each value came from first."""
 
-    __slots__ = ("node", "receivers", "values", "watchers")
+    __slots__ = ("fresh", "node", "receivers", "values", "watchers")
 
     def __init__(self, node: cst.CSTNode | None = None) -> None:
         """Make an empty one; `node` is the place in the source that it stands for, if there is one."""
@@ -23,6 +23,7 @@ class Variable:
         self.values: dict[Value, Variable | None] = {}
         self.receivers: dict[Variable, None] = {}
         self.watchers: list[Callable[[Value], None]] = []
+        self.fresh: list[Value] = []  #: those of the values that `solve` has not carried on yet
 
 
 #: So many values a variable has at most; of more, it is enough to know that it may be anything.
@@ -39,19 +40,21 @@ class Graph:
         self._anything = anything
         self._drop = drop
         self._dropped: set[Value] = set()
-        self._pending: list[tuple[Variable, Value]] = []
-        self._waiting: set[tuple[Variable, Value]] = set()  #: the same, to ask
+        self._pending: list[Variable] = []  #: those with fresh values
         self._late: list[tuple[Callable[[Value], None], Value]] = []
 
     def put(self, variable: Variable, value: Value, source: Variable | None = None) -> None:
         """Add a value."""
-        if value not in variable.values:
-            if len(variable.values) >= MOST and value is not self._anything:
+        values = variable.values
+        if value not in values:
+            if len(values) >= MOST and value is not self._anything:
                 self._leave_out(variable, value)
                 return
-            variable.values[value] = source
-            self._pending.append((variable, value))
-            self._waiting.add((variable, value))
+            values[value] = source
+            fresh = variable.fresh
+            if not fresh:
+                self._pending.append(variable)
+            fresh.append(value)
 
     def _leave_out(self, variable: Variable, value: Value) -> None:
         self.put(variable, self._anything)
@@ -59,12 +62,17 @@ class Graph:
             self._dropped.add(value)
             self._late.append((self._drop, value))
 
+    def is_full(self, variable: Variable) -> bool:
+        """True for a variable that has as many values as are told apart, and may be anything."""
+        return len(variable.values) > MOST
+
     def edge(self, source: Variable, target: Variable) -> None:
         """Let all that `source` may be be in `target` as well."""
         if source is not target and target not in source.receivers:
             source.receivers[target] = None
             for value in list(source.values):
-                self.put(target, value, source)
+                if value not in target.values:
+                    self.put(target, value, source)
 
     def pass_on(self, source: Variable, target: Variable, accepts: Callable[[Value], bool]) -> None:
         """Let those values of `source` be in `target` that are accepted."""
@@ -73,21 +81,24 @@ class Graph:
     def watch(self, variable: Variable, act: Callable[[Value], None]) -> None:
         """Let `solve` call `act` with each value that the variable has or gets, once."""
         variable.watchers.append(act)
-        arrived = [value for value in variable.values if (variable, value) not in self._waiting]
-        self._late += [(act, value) for value in arrived]
+        if variable.values:
+            fresh = set(variable.fresh)
+            self._late += [(act, value) for value in variable.values if value not in fresh]
 
     def solve(self) -> None:
-        """Carry values along edges until all are where they belong."""
+        """Carry values along edges until all are where they belong, those of one variable at once."""
         while self._pending or self._late:
             if self._late:
                 act, value = self._late.pop()
                 act(value)
                 continue
-            variable, value = item = self._pending.pop()
-            self._waiting.discard(item)
+            variable = self._pending.pop()
+            carried, variable.fresh = variable.fresh[::-1], []
             for target in list(variable.receivers):
-                if value not in target.values:
-                    self.put(target, value, variable)
-            if variable.watchers:
-                for act in list(variable.watchers):
+                arrived = target.values
+                for value in carried:
+                    if value not in arrived:
+                        self.put(target, value, variable)
+            for act in list(variable.watchers):
+                for value in carried:
                     act(value)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 import libcst as cst
 
-from migrate.source.flow.calls import Arguments, Calls, Given
-from migrate.source.flow.containers import merge, method, move, new_holder, only, ordered_by
+from migrate.source.flow.arguments import Arguments, Given
+from migrate.source.flow.calls import Calls
+from migrate.source.flow.containers import merge, method, move, new_holder
 from migrate.source.flow.graph import Variable
+from migrate.source.flow.iteration import ITERATING, Read
 from migrate.source.flow.keys import literal
 from migrate.source.flow.values import (
     ANY,
     Above,
     Class,
-    Computed,
-    From,
     Function,
     Holder,
     Member,
@@ -25,9 +22,6 @@ from migrate.source.flow.values import (
     Symbol,
     Value,
 )
-
-#: One call: who connects calls, its arguments, where it stands, and where its result goes.
-Read = Callable[[Calls, Arguments, cst.CSTNode, Variable], None]
 
 #: Functions that only look at what they are given.
 LOOKS = {
@@ -75,135 +69,6 @@ def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNod
     move(calls, arguments)
     read(calls, arguments, site, out)
     return True
-
-
-def _list(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`list(x)` and `tuple(x)`: in order."""
-    made = new_holder(calls, site, "list", out)
-    for one in arguments[:1]:
-        items = calls.items(one.variable, one.node or site)
-
-        def found(value: Value, items: Variable = items, one: Given = one) -> None:
-            if isinstance(value, Holder) and value.kind in {"list", "record"}:
-                calls.copy(only(calls, value), made)
-            else:
-                calls.graph.edge(items, calls.program.written(made, ANY))
-
-        calls.graph.watch(one.variable, found)
-
-
-def _shuffled(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`sorted(x)`, `set(x)` and the like: in any order."""
-    made = new_holder(calls, site, "list", out)
-    for one in arguments[:1]:
-        items = calls.items(one.variable, one.node or site)
-        calls.graph.edge(items, calls.program.written(made, ANY))
-        ordered_by(calls, arguments, items, site)
-
-
-def _iter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`iter(x)`, or `iter(f, end)`, which calls `f`."""
-    if len(arguments) < 2:
-        _shuffled(calls, arguments, site, out)
-        return
-    made = new_holder(calls, site, "list", out)
-    calls.call(arguments[0].variable, (), site, calls.program.written(made, ANY))
-
-
-def _chain(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = new_holder(calls, site, "list", out)
-    for one in arguments:
-        items = calls.items(one.variable, one.node or site)
-        if one.star:
-            items = calls.items(items, one.node or site)
-        calls.graph.edge(items, calls.program.written(made, ANY))
-
-
-def _sum(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`sum(x, start)`: a number, or a list of what is in lists."""
-    made = new_holder(calls, site, "list", out)
-    calls.graph.put(out, calls.program.made(("sum", site), lambda: Computed(site)))
-    for position, one in enumerate(arguments):
-        items = calls.items(one.variable, one.node or site)
-        if position == 0:
-            calls.graph.watch(items, lambda value: calls.reach(value, site))
-            items = calls.items(items, one.node or site)
-        calls.graph.edge(items, calls.program.written(made, ANY))
-
-
-def _next(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    calls.graph.edge(calls.items(arguments[0].variable, arguments[0].node or site), out)
-    for one in arguments[1:]:
-        calls.graph.edge(one.variable, out)
-
-
-def _enumerate(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made, pair = new_holder(calls, site, "list", out), calls.program.holder(site, "list", "pair")
-    calls.graph.put(calls.program.written(made, ANY), pair)
-    calls.graph.put(calls.program.written(pair, 0), calls.program.made(("number", site), lambda: Computed(site)))
-    items = calls.items(arguments[0].variable, arguments[0].node or site)
-    calls.graph.edge(items, calls.program.written(pair, 1))
-
-
-def _zip(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    if len(arguments) == 1 and arguments[0].star:
-        _transposed(calls, arguments[0], site, out)
-        return
-    made, pair = new_holder(calls, site, "list", out), calls.program.holder(site, "list", "pair")
-    calls.graph.put(calls.program.written(made, ANY), pair)
-    starred = any(one.star for one in arguments)
-    for position, one in enumerate(arguments):
-        items = calls.items(one.variable, one.node or site)
-        if one.star:
-            items = calls.items(items, one.node or site)
-        calls.graph.edge(items, calls.program.written(pair, ANY if starred else position))
-
-
-def _transposed(calls: Calls, one: Given, site: cst.CSTNode, out: Variable) -> None:
-    """`zip(*rows)`: the first and the second column, and all behind."""
-    made, items = new_holder(calls, site, "list", out), calls.items(one.variable, one.node or site)
-    for key in (0, 1, From(2)):
-        column = calls.program.holder(site, "list", ("column", key))
-        calls.graph.put(calls.program.written(made, key), column)
-        entry = key if isinstance(key, int) else ANY
-        calls.item(items, entry, calls.program.written(column, ANY), site)
-
-
-def _map(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = new_holder(calls, site, "list", out)
-    given = [Given(calls.items(one.variable, one.node or site)) for one in arguments[1:]]
-    calls.call(arguments[0].variable, given, site, calls.program.written(made, ANY))
-
-
-def _filter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = new_holder(calls, site, "list", out)
-    for one in arguments[1:2]:
-        items = calls.items(one.variable, one.node or site)
-        calls.graph.edge(items, calls.program.written(made, ANY))
-        calls.call(arguments[0].variable, [Given(items)], site, Variable())
-
-
-def _reduce(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    items = calls.items(arguments[1].variable, site) if len(arguments) > 1 else Variable()
-    so_far = calls.program.named(("reduced", site))
-    for one in (items, *(given.variable for given in arguments[2:])):
-        calls.graph.edge(one, so_far)
-    calls.call(arguments[0].variable, [Given(so_far), Given(items)], site, so_far)
-    calls.graph.edge(so_far, out)
-
-
-def _any_of(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`max` and `min`: one of what they are given, or of its entries."""
-    plain = [one for one in arguments if not one.keyword]
-    for one in plain:
-        if len(plain) > 1 and not one.star:
-            calls.graph.edge(one.variable, out)
-        else:
-            calls.graph.edge(calls.items(one.variable, one.node or site), out)
-    ordered_by(calls, arguments, out, site)
-    for one in arguments:
-        if one.keyword == "default":
-            calls.graph.edge(one.variable, out)
 
 
 def _type(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -305,8 +170,7 @@ def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
             cls = around
             break
     if len(arguments) == 2:
-        for one in arguments:
-            calls.graph.watch(one.variable, lambda value: _above(calls, arguments, out))
+        _above(calls, arguments[0].variable, arguments[1].variable, out)
         return
     if function is None or cls is None:
         calls.graph.put(out, program.unknown(site, "it is not known above which class `super` looks"))
@@ -320,14 +184,26 @@ def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
         )
 
 
-def _above(calls: Calls, arguments: Arguments, out: Variable) -> None:
-    """`super(C, self)`."""
-    for cls in list(arguments[0].variable.values):
-        for value in list(arguments[1].variable.values):
-            if isinstance(cls, Class):
-                calls.graph.put(out, calls.program.made(("above", cls, value), partial(Above, cls.node, cls, value)))
-            else:
-                calls.graph.put(out, calls.program.unknown(cls.node, "it is not known above which class `super` looks"))
+def _above(calls: Calls, classes: Variable, receivers: Variable, out: Variable) -> None:
+    """`super(C, self)`: each class with each object, as they become known, while more are told apart."""
+
+    def pair(cls: Value, receiver: Value) -> None:
+        if not isinstance(cls, Class):
+            calls.graph.put(out, calls.program.unknown(cls.node, "it is not known above which class `super` looks"))
+        elif not calls.graph.is_full(out):
+            made = calls.program.made(("above", cls, receiver), lambda: Above(cls.node, cls, receiver))
+            calls.graph.put(out, made)
+
+    def class_found(cls: Value) -> None:
+        for receiver in list(receivers.values):
+            pair(cls, receiver)
+
+    def receiver_found(receiver: Value) -> None:
+        for cls in list(classes.values):
+            pair(cls, receiver)
+
+    calls.graph.watch(classes, class_found)
+    calls.graph.watch(receivers, receiver_found)
 
 
 def _partial(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -415,40 +291,23 @@ _NEED_ONE = {
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Read] = {
+    **ITERATING,
     "argparse.Namespace": _namespace,
     "asyncio.run": _first,
     "builtins.dict": _dict,
-    "builtins.enumerate": _enumerate,
-    "builtins.filter": _filter,
-    "builtins.frozenset": _shuffled,
     "builtins.getattr": _getattr,
-    "builtins.iter": _iter,
-    "builtins.list": _list,
-    "builtins.map": _map,
-    "builtins.max": _any_of,
-    "builtins.min": _any_of,
-    "builtins.next": _next,
-    "builtins.reversed": _shuffled,
-    "builtins.set": _shuffled,
     "builtins.setattr": _setattr,
-    "builtins.sorted": _shuffled,
-    "builtins.sum": _sum,
     "builtins.super": _super,
-    "builtins.tuple": _list,
     "builtins.type": _type,
     "builtins.vars": _vars,
-    "builtins.zip": _zip,
     "collections.OrderedDict": _dict,
     "collections.defaultdict": _default_dict,
-    "collections.deque": _list,
     "collections.namedtuple": _namedtuple,
     "contextlib.nullcontext": _context,
     "copy.copy": _copied_object,
     "dataclasses.field": _nothing,
     "dataclasses.replace": _replaced,
     "functools.partial": _partial,
-    "functools.reduce": _reduce,
-    "itertools.chain": _chain,
     "six.iteritems": _view("items"),
     "six.itervalues": _view("values"),
     "six.iterkeys": _view("keys"),

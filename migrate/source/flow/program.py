@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from pathlib import PurePath
 
 import libcst as cst
 from libcst.metadata import ClassScope, Scope
 
-from migrate.source.flow.definitions import (
-    Binding,
-    Definitions,
-    NotNone,
-    bound_name,
-    certain_names,
-    owners,
-    scopes_read,
-)
+from migrate.source.flow.bindings import Binding, bound_name, certain_names, owners, scopes_read
+from migrate.source.flow.definitions import Definitions
 from migrate.source.flow.graph import Graph, Variable
-from migrate.source.flow.reflection import opened, reflects, set_from_afar
+from migrate.source.flow.reaching import NotNone
+from migrate.source.flow.reflection import finds_all, opened, reflects, set_from_afar, set_in_modules
 from migrate.source.flow.values import (
     ANY,
     Class,
@@ -26,6 +21,7 @@ from migrate.source.flow.values import (
     Function,
     Holder,
     Pattern,
+    Result,
     Symbol,
     Unknown,
     Value,
@@ -37,8 +33,6 @@ from migrate.source.tree import Tree
 #: What may be anything because code that is not seen may reach it.
 RENAMED = "code that is not seen may change the names of this file"
 REPLACED = "code that is not seen may put something else there"
-#: So many assignments of a name are told apart where it is used.
-_TOLD_APART = 64
 #: Gives the file and the name there that a qualified name means in a file; None for a name from outside.
 Outside = Callable[[Tree, str], tuple[Tree, str] | None]
 
@@ -49,7 +43,7 @@ class Program:
     def __init__(self, trees: Sequence[Tree], outside: Outside, passes: dict[str, int], tame: frozenset[str]) -> None:
         """Take the files of one program, what their imports mean, and what is known of libraries."""
         self.trees = list(trees)
-        self.outside = outside
+        self._outside = outside
         self.passes = passes  #: outside functions that return an argument, with its number
         self.tame = tame  #: libraries that change nothing in what they are given
         self.drop: Callable[[Value], None] = lambda value: None  #: takes what too many values crowd out
@@ -58,7 +52,9 @@ class Program:
         self.homes = {id(tree.module): tree for tree in trees}
         self.reflecting = reflects(trees)
         afar = set_from_afar(trees)
-        scopes = {id(tree.module): opened(tree, self.reflecting) for tree in trees}
+        self._exposed = finds_all(trees)  #: code may get every object, and change it
+        named = {found[0] for tree in trees for name in set_in_modules(tree) if (found := self.outside(tree, name))}
+        scopes = {id(tree.module): opened(tree, self.reflecting, self._exposed or tree in named) for tree in trees}
         self.definitions = {id(tree.module): Definitions(tree, scopes[id(tree.module)], afar) for tree in trees}
         self.pending: list[cst.BaseExpression] = []
         self.moves: set[cst.CSTNode] = set()  #: expressions whose value goes on to where it is followed
@@ -86,6 +82,8 @@ class Program:
             for scope in scopes[id(tree.module)]:
                 for name in {one.name for one in scope.assignments}:
                     self.graph.put(self.name(scope, name), self.unknown(None, RENAMED))
+            for name in self.definitions[id(tree.module)].hidden:
+                self.graph.put(self.module_name(tree, name), self.unknown(None, "a star import may bind its name anew"))
         self.deleted = set(self._deleted())  #: attributes that are deleted somewhere; ANY when any may be
 
     def _deleted(self) -> Iterable[object]:
@@ -96,6 +94,14 @@ class Program:
             for name, nodes in tree.attributes.items():
                 if any(_is_deleted(tree, node) for node in nodes):
                     yield name
+
+    def outside(self, tree: Tree, name: str) -> tuple[Tree, str] | None:
+        """Return the file, and the name there, that a qualified name means; a file without a project imports itself."""
+        found = self._outside(tree, name)
+        if found is not None or tree.link is not None:
+            return found
+        module, _, rest = name.lstrip(".").partition(".")
+        return (tree, rest) if module in {PurePath(tree.path).stem, "__main__"} else None
 
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file in which `node` stands."""
@@ -132,9 +138,12 @@ class Program:
 
     def made(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the value of that key, made once."""
-        if key not in self._values:
-            self._values[key] = make()
-        return self._values[key]
+        found = self._values.get(key)
+        if found is None:
+            found = self._values[key] = make()
+            if self._exposed and isinstance(found, Result) and found.node is not None:
+                self.escaped.setdefault(found, [found.node])
+        return found
 
     def symbol(self, name: str) -> Value:
         """Return the value of a name from outside."""
@@ -169,6 +178,9 @@ class Program:
         """Return the holder that is made at `node`; `part` tells several of one place apart."""
         found = self.made(("holder", node, kind, part), lambda: Holder(node, kind, cls, part=part))
         assert isinstance(found, Holder)
+        if self._exposed:
+            self.escaped.setdefault(found, [node])
+            self.graph.put(self.written(found, ANY), self.unknown(None, "code may get every object and change it"))
         return found
 
     # Names
@@ -225,7 +237,7 @@ class Program:
         """Return the variables that a use of a name may read; none for names of Python and outside."""
         tree = self.home(node)
         reaching = self.definitions[id(tree.module)].reaching.get(node)
-        if reaching is not None and len(reaching) <= _TOLD_APART:
+        if reaching is not None:
             return [self._not_none(one) if isinstance(one, NotNone) else self.definition(one) for one in reaching]
         found = [self.name(scope, node.value) for scope in scopes_read(tree, node.value, node)]
         return found + [self.named(key) for key in [("loose", id(tree.module), node.value)] if key in self._names]

@@ -11,6 +11,7 @@ from typing import cast
 import libcst as cst
 
 from migrate.source.flow.calls import Calls
+from migrate.source.flow.collecting import no_collections
 from migrate.source.flow.expressions import Expressions
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.library import changes, external
@@ -23,6 +24,7 @@ from migrate.source.tree import Tree
 class ValueFlow:
     """The analysis of the files of one program."""
 
+    @no_collections()
     def __init__(
         self,
         trees: Sequence[Tree],

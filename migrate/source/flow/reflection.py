@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
-from libcst.metadata import Scope
+from libcst.metadata import QualifiedNameSource, Scope
 
 from migrate.source.tree import Tree
 
 #: Functions that run a text, but `eval`, which binds no name; words by which a program gets a module without naming it.
 _RUNS = ("exec", "execfile")
 _REFLECTS = ("modules", "import_module", "__import__")
+#: Words by which a program gets every object that there is.
+_ALL_OBJECTS = ("get_objects", "get_referrers", "get_referents")
 _SPACES = ("globals", "locals", "vars")
 #: Methods of a dict that change nothing.
 _LOOKS = {"get", "items", "keys", "values", "copy", "__contains__"}
@@ -22,9 +24,29 @@ def reflects(trees: Sequence[Tree]) -> bool:
     return any(word in tree.names or word in tree.attributes for tree in trees for word in _REFLECTS)
 
 
-def opened(tree: Tree, reflecting: bool) -> list[Scope]:
-    """Return the scopes of which any name may be changed by code that is not seen."""
+def finds_all(trees: Sequence[Tree]) -> bool:
+    """True where a file may get every object, as `gc.get_objects()` gives them."""
+    return any(word in tree.names or word in tree.attributes for tree in trees for word in _ALL_OBJECTS)
+
+
+def set_in_modules(tree: Tree) -> Iterator[str]:
+    """Yield the qualified names of imported modules of which `setattr` sets a name that is not written out."""
+    for call in tree.calls:
+        if not isinstance(call.func, cst.Name) or call.func.value != "setattr" or len(call.args) != 3:
+            continue
+        target, scope = call.args[0].value, tree.scope(call)
+        if isinstance(call.args[1].value, cst.SimpleString) or scope is None:
+            continue
+        for name in scope.get_qualified_names_for(target):
+            if name.source is QualifiedNameSource.IMPORT:
+                yield name.name
+
+
+def opened(tree: Tree, reflecting: bool, everything: bool = False) -> list[Scope]:
+    """Return the scopes of which any name may be changed by code that is not seen; with `everything`, the module's."""
     found: list[Scope] = []
+    if everything and tree.module.body and (first := tree.scope(tree.module.body[0])) is not None:
+        found.append(first.globals)
     for word in _RUNS:
         for node in tree.names.get(word, ()):
             if (scope := tree.scope(node)) is not None:

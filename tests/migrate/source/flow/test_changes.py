@@ -52,6 +52,11 @@ CHANGED = {
     "defaults": "def f(x=a):\n    return x\nf.__defaults__ = (b,)\nsee(f())\n",
     "code": "def f():\n    return a\nf.__code__ = (lambda: b).__code__\nsee(f())\n",
     "a thread": 'def f(d):\n    d["k"] = b\nd = {"k": a}\nthreading.Thread(target=f, args=(d,)).start()\nsee(d["k"])\n',
+    "every object": "import gc\nl = [a]\nfor o in gc.get_objects():\n    if o == [a]: o[0] = b\nsee(l[0])\n",
+    "a star": "x = a\nfrom elsewhere import *\nsee(x)\n",
+    "itself": "import program\nx = a\nprogram.x = b\nsee(x)\n",
+    "the program that runs": "import __main__\nx = a\n__main__.x = b\nsee(x)\n",
+    "a computed name": "import program\nx = a\nsetattr(program, 'xy'[:1], b)\nsee(x)\n",
     "suppressed": "x = a\nwith contextlib.suppress(Exception):\n    x = b\n    x.y\n    x = a\nsee(x)\n",
 }
 
@@ -59,6 +64,15 @@ CHANGED = {
 @pytest.mark.parametrize("text", CHANGED.values(), ids=CHANGED)
 def test_what_is_changed_unseen_is_not_taken_for_known(text: str) -> None:
     assert may_be(text) & {"2", "anything"}
+
+
+def test_what_gets_every_object_lets_all_escape() -> None:
+    flow, call = told("import gc\ngc.get_objects()\nsee(a)\n")
+    assert all(flow.escapes(value) for value in flow.values(call.args[0].value))
+
+
+def test_a_star_import_is_taken_to_agree_with_imports_and_to_leave_what_comes_later() -> None:
+    assert may_be("import maker\nfrom elsewhere import *\nx = maker.make(1)\nsee(x)\n") == {"1"}
 
 
 #: Programs, with all that `see` may get.

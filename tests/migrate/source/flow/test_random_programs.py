@@ -154,6 +154,15 @@ LARGE: dict[str, Callable[[int], str]] = {
         "class C0:\n    def f(self): return g()\n"
         + "".join(f"class C{i}(C{i - 1}):\n    def m{i}(self): return self.f()\n" for i in range(1, 3 * n))
     ),
+    "conditions in a row": lambda n: "a = g(0)\n" + "if x: a = g(a)\n" * (20 * n) + "print(a)\n",
+    "registered heirs that call their base": lambda n: (
+        "def r(c): return c\nclass B:\n    def __init__(self, **k):\n"
+        "        for i, j in k.items(): setattr(self, i, j)\n"
+        + "".join(
+            f"@r\nclass C{i}(B):\n    def __init__(self, **k): super(C{i}, self).__init__(**k)\nx{i} = C{i}(y={i})\n"
+            for i in range(n)
+        )
+    ),
     "names that change places": lambda n: (
         "".join(f"a{i} = g({i})\n" for i in range(10 * n))
         + "def f():\n"

@@ -1,0 +1,96 @@
+"""What binds names: in which scopes, by which nodes, and in any case or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+from libcst.metadata import Assignment, ClassScope, Scope
+
+from migrate.source.tree import Tree
+
+#: What binds a name: the name itself, or the alias of an import.
+Binding = cst.Name | cst.ImportAlias
+
+
+def owners(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
+    """Return the scopes that bind `name` where `node` stands; none for a name of Python, or one that nothing binds."""
+    scope = tree.scope(node)
+    if scope is None:
+        return []
+    key = ("owners of a name", id(scope), name)
+    if key not in tree.answers:  # a name may have thousands of assignments
+        found = (
+            {id(one.scope): one.scope for one in scope[name] if isinstance(one, Assignment)} if name in scope else {}
+        )
+        tree.answers[key] = tuple(found.values())
+    return list(tree.answers[key])
+
+
+def scopes_read(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
+    """Return the scopes in which a use of `name` may find it: the body of a class may not have bound it yet."""
+    found = owners(tree, name, node)
+    scope = tree.scope(node)
+    if isinstance(scope, ClassScope) and any(one is scope for one in found) and name in scope.parent:
+        found += [one.scope for one in scope.parent[name] if isinstance(one, Assignment)]
+    return found
+
+
+def names_in(target: cst.CSTNode) -> Iterator[cst.Name]:
+    """Yield the names that a target binds, those in tuples included."""
+    pending = [target]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, cst.Name):
+            yield node
+        elif isinstance(node, cst.Tuple | cst.List):
+            pending += [element.value for element in node.elements]
+
+
+def bound_name(alias: cst.ImportAlias) -> str:
+    """Return the name that an import binds."""
+    given: cst.BaseExpression = alias.asname.name if alias.asname is not None else alias.name  # type: ignore[assignment]
+    while isinstance(given, cst.Attribute):
+        given = given.value
+    return given.value if isinstance(given, cst.Name) else ""
+
+
+def captured(node: cst.CSTNode) -> str | None:
+    """Return the name that a part of a pattern binds."""
+    name = node.rest if isinstance(node, cst.MatchMapping) else node.name  # type: ignore[attr-defined]
+    return name.value if isinstance(name, cst.Name) else None
+
+
+def bound(node: cst.CSTNode) -> Iterator[Binding]:
+    """Yield what one node binds by itself."""
+    if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.For | cst.NamedExpr):
+        yield from names_in(node.target)
+    elif isinstance(node, cst.AsName):
+        yield from names_in(node.name)
+    elif isinstance(node, cst.ImportAlias):
+        yield node
+    elif isinstance(node, cst.FunctionDef | cst.ClassDef):
+        yield node.name
+
+
+def certain_names(body: Iterable[cst.CSTNode]) -> set[str]:
+    """Return the names that statements bind whichever branches are taken."""
+    found: set[str] = set()
+    for node in body:
+        if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+            found |= certain_names(node.body)
+        elif isinstance(node, cst.FunctionDef | cst.ClassDef):
+            found.add(node.name.value)
+        elif isinstance(node, cst.Assign):
+            found.update(name.value for one in node.targets for name in names_in(one.target))
+        elif isinstance(node, cst.AnnAssign) and node.value is not None:
+            found.update(name.value for name in names_in(node.target))
+        elif isinstance(node, cst.Import | cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+            found.update(bound_name(alias) for alias in node.names)
+    return found
+
+
+def parameters_of(params: cst.Parameters) -> list[cst.Param]:
+    """Return all parameters, those with stars last."""
+    stars = [one for one in (params.star_arg, params.star_kwarg) if isinstance(one, cst.Param)]
+    return [*params.posonly_params, *params.params, *params.kwonly_params, *stars]

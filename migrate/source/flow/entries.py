@@ -1,0 +1,124 @@
+"""Entries of lists, dicts and objects: what is put under a key, and what is found there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from migrate.source.flow.arguments import Arguments, Given
+from migrate.source.flow.attributes import Attributes
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.program import Program
+from migrate.source.flow.values import (
+    ANY,
+    Computed,
+    Holder,
+    Member,
+    Unknown,
+    Value,
+)
+
+
+class Entries:
+    """Reads and writes entries; `call` runs the methods that do so in the program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.graph = program.graph
+        self.attributes = Attributes(program, self.run)
+
+    def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Let `out` be all that a call may return."""
+        raise NotImplementedError
+
+    def run(self, callee: Variable, arguments: Sequence[Variable], site: cst.CSTNode, out: Variable) -> None:
+        """Call with arguments that no expression gives."""
+        self.call(callee, [Given(one) for one in arguments], site, out)
+
+    def items(self, variable: Variable, node: cst.CSTNode) -> Variable:
+        """Return the variable of what a loop over `variable` gives."""
+        self.program.opened.setdefault(variable, node)
+        out = self.program.named(("items", id(variable)), node)
+        if ("items", id(variable)) not in self.program.asked:
+            self.program.asked.add(("items", id(variable)))
+            self.graph.watch(variable, lambda value: self._item(value, ANY, out, node, loops=True))
+        return out
+
+    def item(self, variable: Variable, key: object, out: Variable, node: cst.CSTNode | None) -> None:
+        """Let `out` be all that may stand under a key."""
+        self.program.opened.setdefault(variable, node)
+        self.graph.watch(variable, lambda value: self._item(value, key, out, node))
+
+    def _item(self, value: Value, key: object, out: Variable, node: cst.CSTNode | None, loops: bool = False) -> None:
+        program = self.program
+        if isinstance(value, Holder) and value.kind == "dict" and loops:
+            self.graph.put(out, program.made(("keys", node), lambda: Computed(node)))
+            self.graph.edge(program.named(("keys of", id(value))), out)
+        elif isinstance(value, Holder) and value.cls is not None and value.kind == "object":
+            self._by_method(value, out, node, loops or isinstance(key, int))
+        elif isinstance(value, Holder):
+            self.graph.edge(program.read(value, key), out)
+        elif isinstance(value, Unknown) or _is_deep(value):
+            self.graph.put(out, value)
+        else:
+            self.graph.put(out, program.made(("item", node, value, str(key)), lambda: Member(node, value, "[]", key)))
+
+    def _by_method(self, value: Holder, out: Variable, node: cst.CSTNode | None, loops: bool) -> None:
+        """Read an entry of an object of the program, which has a method for it; `vars(x)` has none."""
+        program = self.program
+        assert value.cls is not None
+        site = node or cst.Name("_")
+        self.graph.edge(program.read(value, ANY), out)
+        unknown = program.unknown(site, "an own method gives its entries")
+        for name in ("__getitem__", *(("__next__", "__anext__") if loops else ())):
+            self.call(self.attributes.special(value, name), [Given(program.named(("key", site)))], site, out)
+        for name in ("__iter__", "__aiter__", "__reversed__") if loops else ():
+            result = program.named(("entries of", id(value), name, site))
+            self.run(self.attributes.special(value, name), (), site, result)
+            self.graph.edge(self.items(result, site), out)
+            self.graph.watch(result, lambda one: self.graph.put(out, unknown) if not isinstance(one, Holder) else None)
+
+    def put(self, variable: Variable, key: object, value: Variable, source: cst.CSTNode | None) -> None:
+        """Put all that `value` may be under a key of `variable`."""
+        self.graph.watch(variable, lambda holder: self._put(holder, key, value, source))
+
+    def _put(self, holder: Value, key: object, value: Variable, source: cst.CSTNode | None) -> None:
+        if isinstance(holder, Holder):
+            self.graph.edge(value, self.program.written(holder, key))
+            if holder.kind == "object" and holder.cls is not None:
+                site = source or cst.Name("_")
+                given = (self.program.named(("key", site)), value)
+                self.run(self.attributes.special(holder, "__setitem__"), given, site, Variable())
+        elif source is not None:
+            self.program.given.add(source)
+
+    def shift(self, value: Value) -> None:
+        """Let entries of a list change places, as those behind one that is deleted do."""
+        if isinstance(value, Holder) and value.kind == "list":
+            self.graph.edge(self.program.read(value, ANY), self.program.written(value, ANY))
+
+    def copy(self, variable: Variable, target: Value, keep: bool = True) -> None:
+        """Put all that `variable` holds into `target`, under the same keys, or under any."""
+        self.program.opened.setdefault(variable, target.node)
+        self.graph.watch(variable, lambda value: self._copy(value, target, keep))
+
+    def _copy(self, value: Value, target: Value, keep: bool) -> None:
+        program = self.program
+        if not isinstance(value, Holder):
+            node = value.node
+            if not isinstance(value, Computed):
+                item = program.made(("copied", value), lambda: Member(node, value, "[]"))
+                self.graph.put(program.written(target, ANY), item)
+            return
+        if value.kind == "object" and value.cls is not None:
+            self.graph.put(program.written(target, ANY), program.unknown(value.node, "an own method gives its entries"))
+        if not keep or value is target:
+            self.graph.edge(program.read(value, ANY), program.written(target, ANY))
+            return
+        program.on_keys(value, lambda key: self.graph.edge(program.written(value, key), program.written(target, key)))
+
+
+def _is_deep(value: Value) -> bool:
+    """True for an entry of an entry of what outside code made: what is in it is no more known."""
+    return isinstance(value, Member) and isinstance(value.base, Member) and value.name == "[]"

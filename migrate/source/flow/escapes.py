@@ -1,0 +1,223 @@
+"""What code that is not seen gets: it may call it with anything, and change what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import libcst as cst
+
+from migrate.source.flow.arguments import Arguments, Given
+from migrate.source.flow.attributes import OF_CLASS, STATIC, decorators
+from migrate.source.flow.bindings import parameters_of
+from migrate.source.flow.entries import Entries
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.program import REPLACED, Program
+from migrate.source.flow.values import (
+    ANY,
+    Bound,
+    Class,
+    Computed,
+    Constant,
+    Function,
+    Holder,
+    Member,
+    Partial,
+    Result,
+    Spoiled,
+    Symbol,
+    Unknown,
+    Value,
+)
+
+#: Those of them that code that is not seen runs, when it gets an object.
+_RUN_OUTSIDE = ("__call__", "__enter__", "__exit__", "__getitem__", "__iter__", "__next__", "__setitem__")
+#: Methods of lists, dicts, sets and tuples that only read, beside those that are followed.
+READING = {
+    "__contains__", "__getitem__", "__iter__", "__len__", "difference", "elements", "fromkeys", "intersection",
+    "isdisjoint", "issubset", "issuperset", "most_common", "move_to_end", "symmetric_difference", "has_key",
+}  # fmt: skip
+
+
+class Escapes(Entries):
+    """Hands values to code that is not seen."""
+
+    def __init__(self, program: Program, changes: Callable[[str], bool]) -> None:
+        """Take what tells which functions of tame libraries change what they are given nevertheless."""
+        super().__init__(program)
+        self.changes = changes
+        program.drop = self._drop
+        self._partials: dict[Value, tuple[Variable, Arguments]] = {}
+
+    def open(self, value: Value, reason: str) -> None:
+        """Let code that is not seen call what a value is, with anything."""
+        if isinstance(value, Bound):
+            self._open(value.function, reason, value.receiver)
+        elif isinstance(value, Function):
+            self._open(value, reason, None)
+        elif isinstance(value, Partial) and value in self._partials and self._is_new("opened", value):
+            callee, first = self._partials[value]
+            self.call(callee, first, value.node or cst.Name("_"), Variable())
+            self.graph.watch(callee, lambda one: self.open(one, reason))
+        elif isinstance(value, Holder) and value.kind in {"list", "dict"} and self._is_new("opened", value):
+            self.graph.watch(self.program.read(value, ANY), lambda one: self.open(one, reason))
+        elif isinstance(value, Holder) and value.cls is not None and self._is_new("opened", value):
+            self.program.handed[value] = None
+            for name in _RUN_OUTSIDE:
+                self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
+
+    def _open(self, function: Function, reason: str, receiver: Value | None) -> None:
+        key = ("open", id(function), id(receiver))
+        if key in self.program.asked:
+            return
+        self.program.asked.add(key)
+        function.open = True
+        node = function.node
+        assert isinstance(node, cst.FunctionDef | cst.Lambda)
+        names = parameters_of(node.params)
+        cls = self._class_of(node)
+        if receiver is not None and names:
+            self.graph.put(self.program.definition(names[0].name), receiver)
+            names = names[1:]
+        elif cls is not None and names:
+            self.graph.edge(self.instances(cls), self.program.definition(names[0].name))
+            names = names[1:]
+        for one in names:
+            self.graph.put(self.program.definition(one.name), self.program.unknown(one, reason))
+
+    def _class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """Return the class of which a function is a method that gets an object."""
+        block = self.program.home(node).parent(node)
+        cls = self.program.home(node).parent(block) if block is not None else None
+        if not isinstance(cls, cst.ClassDef) or not isinstance(node, cst.FunctionDef):
+            return None
+        return None if {*decorators(node)} & {*STATIC, *OF_CLASS} else cls
+
+    def instances(self, cls: cst.ClassDef) -> Variable:
+        """Return the variable of the objects of a class that are made in the program, those of its heirs included."""
+        return self.program.named(("instances", cls))
+
+    def _is_instance(self, made: Value, cls: Class) -> None:
+        """Note an object as one of its class and of the bases of that."""
+        assert isinstance(cls.node, cst.ClassDef)
+        variable = self.instances(cls.node)
+        if made in variable.values:
+            return
+        self.graph.put(variable, made)
+        for base in cls.node.bases:
+            self.graph.watch(
+                self.program.moved(base.value),
+                lambda one: self._is_instance(made, one) if isinstance(one, Class) else None,
+            )
+
+    def open_object(self, cls: cst.ClassDef) -> None:
+        """Let code that is not seen make an object of a class."""
+        value = self.program.cls(cls)
+        made = self.program.holder(cls, "object", "open", value)
+        self._is_instance(made, value)
+        constructor = self.program.named(("constructor", id(made)))
+        self.attributes.member(value, "__init__", constructor, made, cls)
+        self.graph.watch(constructor, self._receive)
+
+    def _receive(self, method: Value) -> None:
+        """Let the first parameter of a method be its object; the others are what calls give that are seen."""
+        if isinstance(method, Bound):
+            node = method.function.node
+            assert isinstance(node, cst.FunctionDef | cst.Lambda)
+            for first in [*node.params.posonly_params, *node.params.params][:1]:
+                self.graph.put(self.program.definition(first.name), method.receiver)
+
+    def leave(self, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Take a call of code that is not seen: functions that it is given may be called, with anything."""
+        if isinstance(callee, Spoiled):
+            self.graph.put(out, callee)  # what the program put there is called beside it
+            return
+        self.program.left.setdefault(callee, {})[site] = None
+        self.hand(arguments, site)
+        if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
+            self.spoil(callee.base, site)
+        if self._is_tame(callee):
+            self._share(arguments, site)
+        else:
+            for one in arguments:
+                if self._is_new("spoils", one.variable):
+                    self.graph.watch(one.variable, lambda value: self.spoil(value, site))
+        if isinstance(callee, Unknown):
+            self.graph.put(out, self.program.unknown(site, callee.reason))
+        else:
+            known = None if isinstance(callee, Member) else callee
+            result = self.program.made(("result", site, known), lambda: Result(site, callee))
+            self.graph.put(out, result)
+
+    def _share(self, arguments: Arguments, site: cst.CSTNode) -> None:
+        """Let a function that is handed to a library change what is handed to it as well, as a thread's does."""
+
+        def found(value: Value, function: Given) -> None:
+            of_list = isinstance(value, Member) and isinstance(value.base, Holder)
+            if of_list and isinstance(value, Member):
+                self.spoil(value.base, site)
+            if of_list or isinstance(value, Function | Bound | Partial):
+                for one in arguments:
+                    if one is not function:
+                        self.graph.watch(one.variable, lambda other: self.spoil(other, site))
+
+        for one in arguments if len(arguments) > 1 else ():
+            self.graph.watch(one.variable, partial(found, function=one))
+
+    def reach(self, value: Value, site: cst.CSTNode) -> None:
+        """Note that code that is not seen gets a value at a place where no expression gives it."""
+        if not isinstance(value, Holder | Class | Function | Constant | Symbol):
+            self.program.escaped.setdefault(value, []).append(site)
+
+    def hand(self, arguments: Arguments, site: cst.CSTNode) -> None:
+        """Note that code that is not seen gets these."""
+        reason = "code that is not seen may call it"
+        for one in arguments:
+            if one.node is not None:
+                self.program.given.add(one.node)
+            else:
+                self.graph.watch(one.variable, lambda value: self.reach(value, site))
+            if self._is_new("handed", one.variable):
+                self.graph.watch(one.variable, lambda value: self.open(value, reason))
+
+    def _is_tame(self, callee: Value) -> bool:
+        """True for code of libraries that change nothing in the lists and objects that they are given."""
+        value = callee
+        while isinstance(value, Member | Result):
+            value = value.base if isinstance(value, Member) else value.callee
+        if isinstance(value, Symbol):
+            return value.name.split(".")[0] in self.program.tame and not self.changes(value.name)
+        if isinstance(value, Holder) and value.kind != "object":
+            self.spoil(value, callee.node or cst.Name("_"))
+        return isinstance(value, Constant | Computed | Holder)
+
+    def _drop(self, value: Value) -> None:
+        """Take a value that is not followed any further: anyone may call it, change it and use it."""
+        self.open(value, "it is one of too many values to be followed")
+        self.spoil(value, value.node or cst.Name("_"))
+
+    def _is_new(self, what: str, of: Value | Variable) -> bool:
+        """True when that is asked for the first time of a value or a variable: containers may hold themselves."""
+        key = (what, of)
+        new = key not in self.program.asked
+        self.program.asked.add(key)
+        return new
+
+    def spoil(self, value: Value, site: cst.CSTNode) -> None:
+        """Let anything be in what code that is not seen may change; what is in it already is in that code's hands."""
+        if not self._is_new("spoiled", value):
+            return
+        if isinstance(value, Holder):
+            unknown = self._spoiled(site)
+            self.graph.put(self.program.written(value, ANY), unknown)
+            self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))
+        elif isinstance(value, Bound):
+            self.spoil(value.receiver, site)
+        elif isinstance(value, Class):
+            unknown = self._spoiled(site)
+            self.graph.put(self.program.written(value, ANY), unknown)
+        else:
+            self.program.escaped.setdefault(value, []).append(site)
+
+    def _spoiled(self, site: cst.CSTNode) -> Value:
+        return self.program.made(("spoiled", site), lambda: Spoiled(site, REPLACED))

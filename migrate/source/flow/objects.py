@@ -1,0 +1,232 @@
+"""Objects of classes of the program: what a call of a class makes, fills and runs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import libcst as cst
+
+from migrate.source.flow.arguments import Arguments
+from migrate.source.flow.attributes import decorators
+from migrate.source.flow.escapes import Escapes
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.values import (
+    ANY,
+    Bound,
+    Class,
+    Function,
+    Holder,
+    Symbol,
+    Value,
+)
+
+DATACLASS = {"dataclass", "dataclasses.dataclass"}
+#: Methods that are run where they are used; the other ones with two underscores may run at any time.
+FOLLOWED = {
+    "__aenter__", "__aexit__", "__aiter__", "__anext__", "__call__", "__enter__", "__exit__", "__getitem__", "__init__",
+    "__init_subclass__", "__iter__", "__new__", "__next__", "__post_init__", "__set__", "__set_name__", "__setattr__",
+    "__setitem__",
+}  # fmt: skip
+#: Classes of Python that keep what they are given.
+_CONTAINERS = {"list", "dict", "tuple", "set", "UserDict", "UserList", "OrderedDict", "defaultdict", "deque", "Thread"}
+
+
+class Objects(Escapes):
+    """Makes objects."""
+
+    def enter(
+        self,
+        function: Function,
+        arguments: Arguments,
+        site: cst.CSTNode,
+        out: Variable,
+        receiver: Value | None = None,
+    ) -> None:
+        """Give parameters what they get, and `out` what comes back."""
+        raise NotImplementedError
+
+    def _construct(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        program = self.program
+        assert isinstance(cls.node, cst.ClassDef)
+        if any(literal_name(base.value) == "NamedTuple" for base in cls.node.bases):
+            self._record(tuple(_fields(cls.node)), arguments, site, out, cls)
+            return
+        made = program.holder(site, "object", cls.node, cls)
+        self.graph.put(out, made)
+        self._is_instance(made, cls)
+        program.entered.setdefault(cls.node, set()).add(site)
+        if self._is_new("constructed", made):
+            self._open_specials(cls, made)
+        for base in self.attributes.bases(cls):
+            self.graph.watch(base, lambda one: self._foreign(one, made, arguments, site))
+        constructor = program.named(("constructor", id(made)))
+        self.attributes.member(cls, "__init__", constructor, made, site)
+        self._fill_dataclass(cls, made, arguments)
+        self.call(constructor, arguments, site, Variable())
+        other = program.named(("made by", id(made)))
+        self.attributes.member(cls, "__new__", other, made, site)
+        self.graph.watch(other, lambda value: self._made_otherwise(value, cls, arguments, site, out))
+
+    def _foreign(self, base: Value, made: Holder, arguments: Arguments, site: cst.CSTNode) -> None:
+        """Let a list or dict that a class inherits from hold what its object is given."""
+        if isinstance(base, Symbol) and base.name.rpartition(".")[2] in _CONTAINERS:
+            self.graph.put(self.program.written(made, ANY), self.program.unknown(site, "its base keeps its entries"))
+            for one in arguments:
+                self.graph.watch(one.variable, lambda value: self.spoil(value, site))
+
+    def _made_otherwise(
+        self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable
+    ) -> None:
+        """Run `__new__`: what it gives takes the place of the object."""
+        function = method.function if isinstance(method, Bound) else method
+        if isinstance(function, Function):
+            self.graph.put(out, self.program.unknown(site, "`__new__` decides what is made"))
+            self.enter(function, arguments, site, out, cls)
+
+    def _by_metaclass(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Run the `__call__` of a metaclass, which a call of the class is."""
+        assert isinstance(cls.node, cst.ClassDef)
+        given = [one.value for one in cls.node.keywords if one.keyword and one.keyword.value == "metaclass"]
+        for one in given:
+            method = self.program.named(("called class", id(cls), site))
+
+            def found(meta: Value, method: Variable = method) -> None:
+                if isinstance(meta, Class):
+                    self.attributes.member(meta, "__call__", method, cls, site)
+
+            self.graph.watch(self.program.moved(one), found)
+            self.graph.watch(method, lambda value: self._called(value, cls, arguments, site, out))
+
+    def _called(self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        function = method.function if isinstance(method, Bound) else method
+        if isinstance(function, Function):
+            self.enter(function, arguments, site, out, cls)
+
+    def _fill_dataclass(self, cls: Class, made: Holder, arguments: Arguments, filled: bool = False) -> None:
+        """Put arguments into the fields of a dataclass, those of its bases among them."""
+        node = cls.node
+        assert isinstance(node, cst.ClassDef)
+        if ("filled", made, cls) in self.program.asked:
+            return
+        self.program.asked.add(("filled", made, cls))
+        if set(decorators(node)) & DATACLASS:
+            if not filled:
+                self._fill(made, self._all_fields(node) or (), arguments)
+            filled = True
+            self._defaults(made, node)
+            after = self.attributes.special(made, "__post_init__")
+            self.call(after, (), node, Variable())
+            if any("InitVar" in dotted_names(one.annotation.annotation) for one in _annotated(node)):
+                self.graph.watch(after, lambda one: self.open(one, "it gets the fields that are only for it"))
+        for base in self.attributes.bases(cls):
+            self.graph.watch(
+                base, lambda one: self._fill_dataclass(one, made, arguments, filled) if isinstance(one, Class) else None
+            )
+
+    def _all_fields(self, node: cst.ClassDef, depth: int = 0) -> tuple[str, ...] | None:
+        """Return the fields in the order of the arguments; None where it is not plain to see."""
+        found: list[str] = []
+        for base in node.bases:
+            above = self.program.home(node).named(base.value)
+            if literal_name(base.value) in {"object", "ABC"}:
+                continue
+            fields = self._all_fields(above, depth + 1) if isinstance(above, cst.ClassDef) and depth < 9 else None
+            if fields is None or len(node.bases) > 1:
+                return None
+            found += fields
+        words = {word for one in _annotated(node) for word in dotted_names(one)} | {
+            word for one in node.decorators for word in dotted_names(one)
+        }
+        if words & {"kw_only", "KW_ONLY", "init", "ClassVar"}:
+            return None
+        own = _fields(node) if set(decorators(node)) & DATACLASS else []
+        return tuple(dict.fromkeys([*found, *own]))
+
+    def _open_specials(self, cls: Class, made: Holder) -> None:
+        """Let Python run the methods of an object that operators and functions of its own call."""
+        assert isinstance(cls.node, cst.ClassDef)
+        if ("specials", made, cls) in self.program.asked:
+            return
+        self.program.asked.add(("specials", made, cls))
+        for statement in cls.node.body.body:
+            name = statement.name.value if isinstance(statement, cst.FunctionDef) else ""
+            if name.startswith("__") and name.endswith("__") and name not in FOLLOWED:
+                reason = "an operator or a function of Python may call it"
+                self.graph.watch(self.attributes.special(made, name), partial(self.open, reason=reason))
+        for base in self.attributes.bases(cls):
+            self.graph.watch(base, lambda one: self._open_specials(one, made) if isinstance(one, Class) else None)
+
+    def _record(
+        self, names: tuple[str, ...], arguments: Arguments, site: cst.CSTNode, out: Variable, cls: Class | None = None
+    ) -> None:
+        made = self.program.holder(site, "record", names, cls)
+        made.names = names
+        self.graph.put(out, made)
+        self._fill(made, names, arguments)
+        if cls is not None:
+            self._defaults(made, cls.node)  # type: ignore[arg-type]
+
+    def _fill(self, made: Holder, names: tuple[str, ...], arguments: Arguments) -> None:
+        """Put arguments into the fields of a record."""
+        program = self.program
+        for position, given in enumerate(arguments):
+            if given.node is not None:
+                program.moves.add(given.node)
+            if given.star == "**":
+                self.copy(given.variable, made)
+            elif given.star:
+                items = self.items(given.variable, given.node or cst.Name("_"))
+                self.graph.edge(items, program.written(made, ANY))
+            else:
+                name = given.keyword or (names[position] if position < len(names) else "")
+                self.graph.edge(given.variable, program.written(made, name or ANY))
+                if made.kind == "record" and name in names:
+                    self.graph.edge(given.variable, program.written(made, names.index(name)))
+
+    def _defaults(self, made: Holder, cls: cst.ClassDef) -> None:
+        for statement in _annotated(cls):
+            value = statement.value
+            if value is None or not isinstance(statement.target, cst.Name):
+                continue
+            written = self.program.written(made, statement.target.value)
+            given = _of_field(value)
+            if given is None:
+                self.graph.edge(self.program.moved(value), written)
+            elif "default_factory" in given:
+                self.call(self.program.moved(given["default_factory"]), (), value, written)
+            elif "default" in given:
+                self.graph.edge(self.program.moved(given["default"]), written)
+
+
+def literal_name(node: cst.BaseExpression) -> str:
+    """Return the last name of a dotted name."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _annotated(cls: cst.ClassDef) -> list[cst.AnnAssign]:
+    lines = [one.body for one in cls.body.body if isinstance(one, cst.SimpleStatementLine)]
+    return [one for line in lines for one in line if isinstance(one, cst.AnnAssign)]
+
+
+def _fields(cls: cst.ClassDef) -> list[str]:
+    return [one.target.value for one in _annotated(cls) if isinstance(one.target, cst.Name)]
+
+
+def _of_field(value: cst.BaseExpression) -> dict[str, cst.BaseExpression] | None:
+    """Return the arguments of `dataclasses.field`; None for another default."""
+    if not isinstance(value, cst.Call) or literal_name(value.func) != "field":
+        return None
+    return {arg.keyword.value: arg.value for arg in value.args if arg.keyword is not None}
+
+
+def dotted_names(node: cst.CSTNode) -> set[str]:
+    """Return all names inside a node."""
+    found, pending = set(), [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, cst.Name):
+            found.add(one.value)
+        pending += one.children
+    return found

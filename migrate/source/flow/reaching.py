@@ -1,0 +1,75 @@
+"""Which assignments reach a place: joined where ways meet, narrowed where a condition tells of None."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from migrate.source.flow.bindings import Binding
+
+
+@dataclass(frozen=True)
+class NotNone:
+    """An assignment where a condition has shown that what it gave is not None."""
+
+    binding: Binding
+
+
+#: So many assignments of a name are told apart where it is used; of more, none is.
+TOLD_APART = 64
+#: What reaches a name: its assignments; None for more than are told apart.
+Reaching = frozenset[Binding | NotNone] | None
+Environment = dict[str, Reaching]
+NOTHING: Reaching = frozenset()
+
+
+def none_where(test: cst.BaseExpression) -> tuple[cst.Name, bool] | None:
+    """Return the name of which a condition tells that it is not None, and whether where it holds or where it does not.
+
+    Such are `x is None`, `x is not None`, `x` and `not x`.
+    """
+    where = True
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, where = test.expression, not where
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        compared = test.comparisons[0]
+        if not isinstance(compared.comparator, cst.Name) or compared.comparator.value != "None":
+            return None
+        if isinstance(compared.operator, cst.Is):
+            where = not where
+        elif not isinstance(compared.operator, cst.IsNot):
+            return None
+        test = test.left
+    return (test, where) if isinstance(test, cst.Name) else None
+
+
+def narrowed(environment: Environment, test: cst.BaseExpression, holds: bool) -> Environment:
+    """Return what reaches the branch in which a condition holds, or does not."""
+    found, told = dict(environment), none_where(test)
+    if told is not None and told[1] is holds and told[0].value in found:
+        bindings = found[told[0].value]
+        if bindings is not None:
+            found[told[0].value] = frozenset(one if isinstance(one, NotNone) else NotNone(one) for one in bindings)
+    return found
+
+
+def merged(first: Environment | None, second: Environment | None) -> Environment | None:
+    if first is None or second is None:
+        return first if second is None else second
+    if first is second:
+        return first
+    found = dict(first)
+    for name, given in second.items():
+        before = found.get(name, NOTHING)
+        if before is not given:
+            found[name] = either(before, given)
+    return found
+
+
+def either(first: Reaching, second: Reaching) -> Reaching:
+    """Return what reaches a name on two ways."""
+    if first is None or second is None:
+        return None
+    both = first | second
+    return both if len(both) <= TOLD_APART else None
