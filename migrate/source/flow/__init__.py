@@ -11,6 +11,7 @@ from migrate.source.flow.order import Order, frame_of, loops_around, outer_loop
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import (
     DECORATED,
+    Above,
     Bound,
     Class,
     Computed,
@@ -27,7 +28,7 @@ from migrate.source.flow.values import (
 )
 
 __all__ = [
-    "DECORATED", "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result", "Spoiled",
-    "Symbol", "Unknown", "Value", "ValueFlow", "as_written", "frame_of", "given", "is_from_unseen", "is_none",
-    "is_unchanged", "keeps_entries", "loops_around", "only_reads", "only_reads_entries", "outer_loop", "stores",
+    "DECORATED", "Above", "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result",
+    "Spoiled", "Symbol", "Unknown", "Value", "ValueFlow", "as_written", "frame_of", "given", "is_from_unseen",
+    "is_none", "is_unchanged", "keeps_entries", "loops_around", "only_reads", "only_reads_entries", "outer_loop", "stores",
 ]  # fmt: skip

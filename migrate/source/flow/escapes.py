@@ -134,6 +134,8 @@ class Escapes(Entries):
             return
         self.program.left.setdefault(callee, {})[site] = None
         self.hand(arguments, site)
+        if isinstance(callee, Result) and isinstance(callee.callee, Symbol) and callee.callee.name == "builtins.eval":
+            self._open_named(site)
         if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
             self.spoil(callee.base, site)
         if self._is_tame(callee):
@@ -148,6 +150,12 @@ class Escapes(Entries):
             known = None if isinstance(callee, Member) else callee
             result = self.program.made(("result", site, known), lambda: Result(site, callee))
             self.graph.put(out, result)
+
+    def _open_named(self, site: cst.CSTNode) -> None:
+        """Let a text that is evaluated name any function of its file."""
+        for line in self.program.home(site).module.body:
+            if isinstance(line, cst.FunctionDef):
+                self.open(self.program.function(line), "a text that is evaluated may name it")
 
     def _share(self, arguments: Arguments, site: cst.CSTNode) -> None:
         """Let a function that is handed to a library change what is handed to it as well, as a thread's does."""

@@ -9,8 +9,9 @@ from functools import partial
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.frontends.tensorflow.called import callee, overridden, owner_of
+from migrate.source.flow import Bound, Function
 from migrate.source.frontends.tensorflow.callers import last_name
+from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import ancestors, foreign_bases
 from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
@@ -55,8 +56,7 @@ class Builder:
 
 def builder_of(file: File, call: cst.Call) -> Builder | None:
     """Return the builder that `call` runs; None when it is none, or may do more than make an optimizer."""
-    found = callee(file, call)
-    functions = [found] if found is not None else [one for one in overridden(file, call) if not _only_raises(one)]
+    functions = [one for one in _run_by(file, call) if not _only_raises(one)]
     if not functions or not all(is_repeatable(arg.value) for arg in call.args) or not reads_plainly(file, call):
         return None
     if f"sparse_{functions[0].name.value}" in file.tree.identifiers():
@@ -67,6 +67,25 @@ def builder_of(file: File, call: cst.Call) -> Builder | None:
     if not all(made) or not values or not _is_named(file, functions[0], call):
         return None
     return Builder(tuple(functions), call, tuple(_said(file, functions)), tuple(values), tuple(above.values()))
+
+
+def _run_by(file: File, call: cst.Call) -> list[cst.FunctionDef]:
+    """Return the functions of which a call runs one, in the order of the source; nothing when it may run others."""
+    flow = flow_of(file)
+    if not all(isinstance(one, Function | Bound) for one in flow.values(call.func)):
+        return []
+    found = [one for one in flow.run_by(call) if isinstance(one, cst.FunctionDef)]
+    for one in found:  # a base's method of the same name, which another one asks, has a twin as well
+        for inner in m.findall(one.body, m.Call()):
+            if isinstance(inner, cst.Call) and _of_base(one, inner) is not None:
+                new = [function for function in flow.run_by(inner) if isinstance(function, cst.FunctionDef)]
+                found += [function for function in new if function not in found]
+    return sorted(found, key=lambda one: (flow.home(one).path, file.tree.span(one)[0]))
+
+
+def _owner_of(file: File, function: cst.FunctionDef) -> cst.CSTNode | None:
+    """Return the class or function that a function is defined in; None for one of the module."""
+    return next((a for a in file.tree.ancestors(function) if isinstance(a, cst.ClassDef | cst.FunctionDef)), None)
 
 
 def _made(file: File, function: cst.FunctionDef) -> list[cst.BaseExpression]:
@@ -87,11 +106,11 @@ def _above(
     file: File, function: cst.FunctionDef, functions: Sequence[cst.FunctionDef]
 ) -> Iterator[tuple[int, cst.Attribute]]:
     """Yield each `super().build()` that a method returns and one of `functions` answers, by the call's id."""
-    owner = owner_of(file, function)
+    owner = _owner_of(file, function)
     if not isinstance(owner, cst.ClassDef) or foreign_bases(file, owner):
         return
     bases = [cls for cls in ancestors(file, owner) if cls is not owner]
-    if any(owner_of(file, one) is cls for one in functions for cls in bases):
+    if any(_owner_of(file, one) is cls for one in functions for cls in bases):
         for given in m.findall(function.body, m.Return()):
             for value in _returned(file, given) if isinstance(given, cst.Return) else ():
                 if (func := _of_base(function, value)) is not None:
@@ -177,7 +196,7 @@ def _is_named(file: File, function: cst.FunctionDef, call: cst.Call) -> bool:
     """True when the twin can be called where the builder is: beside it, by its module, or imported from there."""
     own = file.tree.module_of(function) is file.tree.module_of(call)
     if isinstance(call.func, cst.Attribute):
-        module = isinstance(call.func.value, cst.Name) and not isinstance(owner_of(file, function), cst.ClassDef)
+        module = isinstance(call.func.value, cst.Name) and not isinstance(_owner_of(file, function), cst.ClassDef)
         names = file.part(call).tree.linked_names(call.func.value)[0] if module else frozenset([""])
         given = isinstance(call.func.value, cst.Name) and len(names) == 1
         return given and (not module or _rest(file, call, function, *names) == "")

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.called import calls_of, parameters
+from migrate.source.flow import Unknown
+from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.callers import opens_scopes
 from migrate.source.frontends.tensorflow.facts import Stop, Table
+from migrate.source.frontends.tensorflow.flows import flow_of, sources
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.passing import given_for
 from migrate.source.frontends.tensorflow.reuse import pattern
 from migrate.source.frontends.tensorflow.scoped import plain, table_name, walked
 from migrate.source.frontends.tensorflow.values import is_target, local_names, scope_of_name
@@ -110,9 +111,10 @@ def _values(file: File, name: cst.Name) -> Sequence[cst.BaseExpression]:
         return [cst.SimpleString(repr(text)) for text in texts]
     if len(bound) != 1 or function is None:
         return ()
-    taken, known = file.tree.parent(bound[0]), parameters(file, function)
-    calls = calls_of(file, function) if any(taken is one for one in known) else None
-    return (given_for(known, taken, calls) or ()) if calls and isinstance(taken, cst.Param) else ()
+    values = flow_of(file).values(name) if isinstance(file.tree.parent(bound[0]), cst.Param) else []
+    if any(isinstance(value, Unknown) for value in values):
+        return ()
+    return [one for one in sources(file, name) if one is not name and literal(one) is not None] if values else ()
 
 
 def _opens_name_scopes(file: File) -> bool:

@@ -10,10 +10,10 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.args import bind, dropped, is_none, number
 from migrate.source.frontends.tensorflow.builders import Builder, builder_of
-from migrate.source.frontends.tensorflow.called import callee, overridden
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.classes import chosen_classes
 from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import methods, relatives
 from migrate.source.frontends.tensorflow.optimizer_values import maker_of
@@ -280,7 +280,7 @@ def _unknown(file: File, node: cst.BaseExpression) -> tuple[str, str]:
     if isinstance(node, cst.IfExp):
         reason = f"it is chosen inside an expression, and {_unwritable(file, node)}"
         return reason, "choose it by `if` and `else`, on lines of their own"
-    if isinstance(node, cst.Call) and (callee(file, node) is not None or overridden(file, node)):
+    if isinstance(node, cst.Call) and flow_of(file).run_by(node):
         reason = "what makes it does more than that, or cannot be called a second time for the tables"
         return reason, "make a stock optimizer where the model is trained, or in a function that does nothing else"
     if isinstance(node, cst.Subscript):

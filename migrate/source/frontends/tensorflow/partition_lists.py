@@ -4,31 +4,50 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrate.source.flow import Holder, Symbol, Value, ValueFlow
 from migrate.source.frontends.tensorflow.answers import once
-from migrate.source.frontends.tensorflow.containers import is_dict, is_room
-from migrate.source.frontends.tensorflow.copied import is_list_of, made_of
 from migrate.source.frontends.tensorflow.kinds import File
 
 #: Functions whose table may be a list of partitions.
 LOOKUPS = {"nn.embedding_lookup"}
+#: Functions of Python that make lists.
+_MAKERS = {"builtins.list", "builtins.sorted"}
 
 
 def looks_up_partitions(file: File, node: cst.BaseExpression) -> bool:
-    """True for a list of variables, named or made of other collections, that is the table of a lookup."""
+    """True for a list of variables that is the table of a lookup, but for one that is written there."""
     arg = file.tree.parent(node)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) and not arg.star else None
-    named = isinstance(node, cst.Name | cst.Attribute) or made_of(file, node) is not None
-    if not named or not isinstance(call, cst.Call) or file.names.of(call.func) not in LOOKUPS:
+    written = isinstance(node, cst.List) and all(isinstance(one, cst.Element) for one in node.elements)
+    if written or not isinstance(call, cst.Call) or file.names.of(call.func) not in LOOKUPS:
         return False
     keyword = arg.keyword.value if isinstance(arg, cst.Arg) and arg.keyword is not None else ""
     return keyword == "params" or (call.args[0] is arg and not keyword)
 
 
-def is_list(file: File, node: cst.BaseExpression) -> bool:
-    """True for what makes a list: of a tuple TensorFlow makes one tensor."""
-    made = isinstance(node, cst.Call) and not is_dict(node)
-    listed = made or isinstance(node, cst.List | cst.ListComp) or is_room(node)
-    return is_list_of(file, node) if made_of(file, node) is not None else listed
+def is_list(flow: ValueFlow, value: Value) -> bool:
+    """True for a list: of a tuple TensorFlow makes one tensor."""
+    pending, seen = [value], set[Value]()
+    while pending:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        node = one.node
+        if not isinstance(one, Holder) or one.kind != "list":
+            return False
+        if isinstance(node, cst.BinaryOperation):
+            sides = [*flow.values(node.left), *flow.values(node.right)]
+            pending += [held for held in sides if isinstance(held, Holder)]
+        elif isinstance(node, cst.Subscript):
+            pending += flow.values(node.value)
+        elif isinstance(node, cst.Call):
+            made = flow.values(node.func)
+            if not made or not all(isinstance(name, Symbol) and name.name in _MAKERS for name in made):
+                return False
+        elif not isinstance(node, cst.List | cst.ListComp):
+            return False
+    return True
 
 
 def is_partitions(file: File, node: cst.BaseExpression) -> bool:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.called import calls_of
 from migrate.source.frontends.tensorflow.containers import entry_key
 from migrate.source.frontends.tensorflow.facts import Lookup, Table
+from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.surround import hooked, iterators, main_block
 from migrate.source.frontends.tensorflow.table_values import others, table_values
@@ -124,5 +124,5 @@ def _once(file: File, node: cst.CSTNode, home: cst.FunctionDef | None, depth: in
         return False
     if function is home:
         return True
-    calls = calls_of(file, function) if function is not None and home is None else None
-    return calls is not None and len(calls) == 1 and _once(file, calls[0], home, depth - 1)
+    calls = flow_of(file).calls(function) if function is not None and home is None else None
+    return calls is not None and len(calls) == 1 and _once(file, next(iter(calls)), home, depth - 1)

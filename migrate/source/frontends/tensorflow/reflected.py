@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import libcst as cst
 from libcst.metadata import QualifiedNameSource
 
+from migrate.source.flow import Above, Holder, Member, Result, Symbol, Unknown, Value
 from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.called import argument_of, calls_of, parameters
 from migrate.source.frontends.tensorflow.callers import last_name
+from migrate.source.frontends.tensorflow.flows import flow_of, root_of, sources
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.objects import class_named, relatives
-from migrate.source.frontends.tensorflow.possible import possible
-from migrate.source.frontends.tensorflow.values import SETTINGS, is_variable, self_name
+from migrate.source.frontends.tensorflow.objects import relatives
+from migrate.source.frontends.tensorflow.values import SETTINGS, is_variable
 
 #: Functions that give all attributes of an object.
 ALL = {"vars", "getmembers", "getmembers_static"}
@@ -90,85 +90,36 @@ def _may_be_named(file: File, key: cst.BaseExpression | None, name: str) -> bool
     direct = string(key)
     if direct is not None and "." not in direct:
         return False
-    texts = [string(one) for one in possible(file, key)]
+    texts = [string(one) for one in sources(file, key)]
     return any(text is None or name in text.split(".") for text in texts)
 
 
 def _is_of(file: File, node: cst.BaseExpression, family: list[cst.ClassDef], depth: int) -> bool | None:
     """Return whether an expression is an object of one of the classes; None when that is not known."""
-    values = possible(file, node)
-    found = [_is_one(file, value, family, depth) for value in values]
+    found = [_is_one(file, node, value, family, depth) for value in flow_of(file).values(node)]
     if any(found):
         return True
     return None if None in found else False
 
 
-def _is_one(file: File, value: cst.BaseExpression, family: list[cst.ClassDef], depth: int) -> bool | None:
-    if isinstance(value, cst.Name) and (holder := _own_class(file, value)) is not None:
-        return any(holder is one for one in family)
-    if isinstance(value, cst.Call):
-        return _made(file, value, family, depth)
-    if isinstance(value, cst.BaseString | cst.BaseNumber | cst.Dict | cst.List | cst.Tuple | cst.Set):
-        return False
-    if _is_definition(file, value):
-        return False
-    if isinstance(value, cst.Name) and isinstance(file.tree.parent(value), cst.Param):
-        known = _passed(file, value, family, depth)
-        if known is not None:
-            return known
-    settings = isinstance(value, cst.Name | cst.Attribute) and SETTINGS.fullmatch(last_name(value))
-    return False if settings else None
-
-
-def _own_class(file: File, name: cst.Name) -> cst.ClassDef | None:
-    """Return the class whose method's first parameter, `self`, is meant; None for any other name."""
-    method: cst.FunctionDef | None = None
-    for around in file.tree.ancestors(name):
-        if isinstance(around, cst.FunctionDef):
-            method = around
-        if isinstance(around, cst.ClassDef):
-            static = method is not None and any(last_name(d.decorator) == "staticmethod" for d in method.decorators)
-            own = method is not None and not static and self_name(method) == name.value
-            return around if own else None
-    return None
-
-
-def _is_definition(file: File, value: cst.BaseExpression) -> bool:
-    """True for a class, a function or a module, whose own attributes are no tables of objects; also for `None`."""
-    if isinstance(value, cst.Name) and (value.value == "None" or file.names.of(value) or file.names.is_module(value)):
-        return True
-    if isinstance(value, cst.Attribute) and value.attr.value == "__class__":
-        return True
-    if file.tree.named(value) is not None or class_named(file, value) is not None or file.names.of(value):
-        return True
-    imported, shadowed = file.tree.imported_names(value)
-    return bool(imported) and not shadowed and not file.tree.is_inside(value)
+def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst.ClassDef], depth: int) -> bool | None:
+    if isinstance(value, Holder):
+        return value.cls is not None and any(value.cls.node is one for one in family)
+    if isinstance(value, Above):
+        return any(value.cls.node is one for one in family)
+    if isinstance(value, Result) and isinstance(value.node, cst.Call):
+        return _made(file, value.node, family, depth)
+    if isinstance(value, Unknown | Member):
+        settings = isinstance(node, cst.Name | cst.Attribute) and SETTINGS.fullmatch(last_name(node))
+        return False if settings or isinstance(root_of(value), Symbol) else None
+    return False
 
 
 def _made(file: File, call: cst.Call, family: list[cst.ClassDef], depth: int) -> bool | None:
-    """Return whether a call gives an object of one of the classes."""
-    made, name = class_named(file, call.func), last_name(call.func)
-    if made is not None:
-        return any(made is one for one in family)
-    if name == "super":
-        around = file.tree.enclosing(call, cst.ClassDef)
-        return any(around is one for one in family)
-    if name in PARSERS or (name == "type" and len(call.args) == 1) or file.names.of(call.func) is not None:
+    """Return whether a call of code that is not seen gives an object of one of the classes, which it is given."""
+    if last_name(call.func) in PARSERS or file.names.of(call.func) is not None:
         return False
-    imported, shadowed = file.tree.imported_names(call.func)
-    if not imported or shadowed or file.tree.is_inside(call.func):
+    if file.tree.is_inside(call.func):
         return None
     given = [_is_of(file, arg.value, family, depth - 1) for arg in call.args] if depth else [None]
     return True if any(given) else None if None in given else False
-
-
-def _passed(file: File, parameter: cst.Name, family: list[cst.ClassDef], depth: int) -> bool | None:
-    """Return whether callers pass an object of one of the classes; None when that is not known."""
-    function = file.tree.enclosing(parameter, cst.FunctionDef)
-    calls = calls_of(file, function) if function is not None and depth else None
-    if function is None or not calls:
-        return None
-    known = [*parameters(file, function), *function.params.kwonly_params]
-    values = [argument_of(known, call, parameter.value) for call in calls]
-    found = [_is_of(file, value, family, depth - 1) if value is not None else None for value in values]
-    return True if any(found) else None if None in found else False

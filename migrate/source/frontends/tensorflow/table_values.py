@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Holder, Member, Result, Spoiled, Symbol, Unknown, Value
+from migrate.source.flow import Constant, Holder, Result, Spoiled, Symbol, Unknown, Value
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.containers import holder_of
 from migrate.source.frontends.tensorflow.copies import copy_of
 from migrate.source.frontends.tensorflow.facts import Stop
-from migrate.source.frontends.tensorflow.flows import flow_of
+from migrate.source.frontends.tensorflow.flows import flow_of, root_of
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, reader
 from migrate.source.frontends.tensorflow.partition_lists import is_list, looks_up_partitions, partitions
@@ -228,14 +228,12 @@ def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpress
 
 def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
     """True for a list whose members are partitions, each once."""
-    if not isinstance(holder.node, cst.BaseExpression) or not is_list(file, holder.node):
-        return False
     flow = flow_of(file)
-    places = [key for key, value in flow.items(holder) if value in found.values]
-    if not isinstance(holder.node, cst.BinaryOperation):
-        return len(places) == 1
-    sides = [one for side in (holder.node.left, holder.node.right) for one in flow.values(side)]
-    return sum(value in found.values for one in sides for _, value in flow.items(one)) == 1
+    if not is_list(flow, holder) or sum(value in found.values for _, value in flow.items(holder)) != 1:
+        return False
+    sides = [holder.node.left, holder.node.right] if isinstance(holder.node, cst.BinaryOperation) else []
+    lists = [one for side in sides for one in flow.values(side)]
+    return not sides or sum(value in found.values for one in lists for _, value in flow.items(one)) == 1
 
 
 def _walked(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
@@ -273,15 +271,8 @@ def _out_of_sight(file: File, found: TableValues) -> Iterator[Stop]:
 
 def _is_python(callees: Sequence[Value]) -> bool:
     """True for functions of Python's own libraries."""
-    names = [value.name.split(".")[0] for value in map(_root, callees) if isinstance(value, Symbol)]
+    names = [value.name.split(".")[0] for value in map(root_of, callees) if isinstance(value, Symbol)]
     return any(name == "builtins" or name in sys.stdlib_module_names for name in names)
-
-
-def _root(value: Value) -> Value:
-    """Return the `operator.attrgetter` of `operator.attrgetter(k)` and the like."""
-    while isinstance(value, Member | Result):
-        value = value.base if isinstance(value, Member) else value.callee
-    return value
 
 
 # Names
