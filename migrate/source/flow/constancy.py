@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.flow.escapes import READING
+from migrate.source.flow.names.reflection import is_target
 from migrate.source.flow.queries import ValueFlow
-from migrate.source.flow.reflection import is_target
 from migrate.source.flow.values import Holder, Unknown, Value
 
 #: Methods of lists and dicts that change nothing, beside those.

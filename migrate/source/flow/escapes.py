@@ -9,9 +9,9 @@ import libcst as cst
 
 from migrate.source.flow.arguments import Arguments, Given
 from migrate.source.flow.attributes import OF_CLASS, STATIC, decorators
-from migrate.source.flow.bindings import parameters_of
 from migrate.source.flow.entries import Entries
 from migrate.source.flow.graph import Variable
+from migrate.source.flow.names.bindings import parameters_of
 from migrate.source.flow.program import REPLACED, Program
 from migrate.source.flow.values import (
     ANY,

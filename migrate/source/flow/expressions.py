@@ -11,13 +11,13 @@ import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
 
 from migrate.source.flow.arguments import arguments_of
-from migrate.source.flow.bindings import owners, parameters_of
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal, with_key
 from migrate.source.flow.kinds import is_expression, is_layout, is_literal, is_statement
+from migrate.source.flow.names.bindings import owners, parameters_of
+from migrate.source.flow.names.reaching import none_where
 from migrate.source.flow.program import Program, mangled
-from migrate.source.flow.reaching import none_where
 from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value, is_none
 from migrate.source.syntax import children
 from migrate.source.tree import Tree

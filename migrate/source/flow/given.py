@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrate.source.flow.names.reflection import is_target
 from migrate.source.flow.program import RENAMED, REPLACED
 from migrate.source.flow.queries import ValueFlow
-from migrate.source.flow.reflection import is_target
 from migrate.source.flow.values import Member, Symbol, Unknown, Value
 from migrate.source.tree import Tree
 

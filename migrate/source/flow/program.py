@@ -8,11 +8,11 @@ from pathlib import PurePath
 import libcst as cst
 from libcst.metadata import ClassScope, Scope
 
-from migrate.source.flow.bindings import Binding, bound_name, certain_names, owners, scopes_read
-from migrate.source.flow.definitions import Definitions
 from migrate.source.flow.graph import Graph, Variable
-from migrate.source.flow.reaching import NotNone
-from migrate.source.flow.reflection import finds_all, opened, reflects, set_from_afar, set_in_modules
+from migrate.source.flow.names.bindings import Binding, bound_name, certain_names, owners, scopes_read
+from migrate.source.flow.names.definitions import Definitions
+from migrate.source.flow.names.reaching import NotNone
+from migrate.source.flow.names.reflection import finds_all, opened, reflects, set_from_afar, set_in_modules
 from migrate.source.flow.values import (
     ANY,
     Class,

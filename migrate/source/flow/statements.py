@@ -9,11 +9,11 @@ from libcst.metadata import QualifiedNameSource
 
 from migrate.source.flow.arguments import Given
 from migrate.source.flow.attributes import OF_CLASS, PROPERTY, STATIC, decorators
-from migrate.source.flow.bindings import certain_names
 from migrate.source.flow.calls import CONTEXTS, Calls
 from migrate.source.flow.expressions import Expressions, expressions_in
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.kinds import is_statement
+from migrate.source.flow.names.bindings import certain_names
 from migrate.source.flow.objects import DATACLASS
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import ANY, DECORATED, Bound, Class, Computed, Holder, Symbol, Unknown, Value

@@ -12,9 +12,9 @@ from typing import cast
 import libcst as cst
 from libcst.metadata import Scope
 
-from migrate.source.flow.bindings import Binding, bound, bound_name, captured, names_in, owners, parameters_of
 from migrate.source.flow.kinds import is_layout, is_literal
-from migrate.source.flow.reaching import NOTHING, Environment, Reaching, either, merged, narrowed
+from migrate.source.flow.names.bindings import Binding, bound, bound_name, captured, names_in, owners, parameters_of
+from migrate.source.flow.names.reaching import NOTHING, Environment, Reaching, either, merged, narrowed
 from migrate.source.syntax import children
 from migrate.source.tree import Tree
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from migrate.source.flow.bindings import Binding
+from migrate.source.flow.names.bindings import Binding
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Names: what binds them, and which assignments a use may read."""
