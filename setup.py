@@ -22,7 +22,7 @@ from setuptools.command.build_ext import build_ext  # type: ignore[import-untype
 
 HERE = Path(__file__).resolve().parent
 NATIVE = Path("runtime/native")
-PARTS = ("store", "store/rules", "store/tiers", "ops")
+PARTS = ("store", "store/admission", "store/batches", "store/rows", "store/rules", "store/snapshots", "store/tiers", "store/updates", "ops")
 #: What was compiled, named by its content: a file that changed is compiled, not the others.
 OBJECTS = HERE / "build" / "objects"
 LIBRARY = "librecmigrate.so"

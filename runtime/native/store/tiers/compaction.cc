@@ -4,24 +4,24 @@
 
 #include "store/errors.h"
 #include "store/hash.h"
-#include "store/table.h"
+#include "store/tiers/tiers.h"
 
 namespace recmigrate {
 
 // The caller holds `maintenance_`.
-void Table::compact_tiers(bool scarce) {
-  for (std::size_t t = 0; t < state_->lower.size(); ++t) {
+void Tiers::compact_tiers(bool scarce) {
+  for (std::size_t t = 0; t < state().lower.size(); ++t) {
     while (move_segment(t, scarce)) {
     }
   }
 }
 
 // Step by step: rows go down and snapshots begin in between.
-void Table::compact_in_background() noexcept {
+void Tiers::compact_in_background() noexcept {
   try {
     for (std::size_t t = 0; t + 1 < config_.tiers.size(); ++t) {
       for (bool more = true; more;) {
-        const Maintenance maintenance(maintenance_);
+        const Maintenance maintenance(store_.maintenance());
         more = move_segment(t, false);
       }
     }
@@ -31,11 +31,11 @@ void Table::compact_in_background() noexcept {
 }
 
 // Writes the part of a tier anew of which most is dead, if that is worth it. The caller holds `maintenance_`.
-bool Table::move_segment(std::size_t tier, bool scarce) {
-  LowerTier& below = *state_->lower[tier];
+bool Tiers::move_segment(std::size_t tier, bool scarce) {
+  LowerTier& below = *state().lower[tier];
   StoredRows found;
   if (!below.worth_moving(found, scarce)) return false;
-  const std::size_t width = state_->layout.stride();
+  const std::size_t width = state().layout.stride();
   std::vector<std::vector<std::size_t>> parts(kShards);
   for (std::size_t i = 0; i < found.keys.size(); ++i) parts[shard_of(hash_key(found.keys[i]))].push_back(i);
   const auto lives = [&](const Shard& shard, std::size_t i) {
@@ -44,7 +44,7 @@ bool Table::move_segment(std::size_t tier, bool scarce) {
   std::vector<std::int64_t> keys;
   std::vector<const float*> rows;
   for (std::size_t s = 0; s < kShards; ++s) {
-    const Shard& shard = *state_->shards[s];
+    const Shard& shard = *state().shards[s];
     const ReadLock lock(shard.mutex);
     for (const std::size_t i : parts[s]) static_cast<void>(shard.lower[tier].prefetch(hash_key(found.keys[i])));
     parts[s].erase(std::remove_if(parts[s].begin(), parts[s].end(), [&](std::size_t i) { return !lives(shard, i); }),
@@ -59,7 +59,7 @@ bool Table::move_segment(std::size_t tier, bool scarce) {
   std::vector<Slot> dead;
   dead.reserve(keys.size());
   for (std::size_t s = 0; s < kShards; ++s) {
-    Shard& shard = *state_->shards[s];
+    Shard& shard = *state().shards[s];
     const WriteLock lock(shard.mutex);
     for (const std::size_t i : parts[s]) {
       const Slot place = fresh[dead.size()];
@@ -73,7 +73,7 @@ bool Table::move_segment(std::size_t tier, bool scarce) {
   }
   below.drop(keys.data(), dead.data(), keys.size());
   below.flush();
-  const WriteLock lock(structure_);
+  const WriteLock lock(store_.structure());
   below.settle();
   return true;
 }

@@ -6,7 +6,7 @@
 #include "store/errors.h"
 #include "store/hash.h"
 #include "store/parallel.h"
-#include "store/table.h"
+#include "store/tiers/tiers.h"
 
 namespace recmigrate {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::size_t kOneOf = 20;
 }  // namespace
 
 // A row of a lower tier that is to go further down, and what it was chosen by.
-struct Table::Passing {
+struct Tiers::Passing {
   std::uint32_t uses;
   std::uint32_t used;
   std::int64_t key;
@@ -30,17 +30,17 @@ struct Table::Passing {
 
 // Moves the coldest rows that are too many for the second tier to the third; returns how many. Batches go on beside it,
 // except while the indexes change. The caller holds `maintenance_`.
-std::size_t Table::pass_on() {
-  if (state_->lower.size() < 2) return 0;
+std::size_t Tiers::pass_on() {
+  if (state().lower.size() < 2) return 0;
   std::vector<Passing> chosen;
   {
-    const ReadLock lock(structure_);
+    const ReadLock lock(store_.structure());
     std::size_t rows = 0;
-    for (const auto& shard : state_->shards) {
+    for (const auto& shard : state().shards) {
       const ReadLock shard_lock(shard->mutex);
       rows += shard->lower[kMiddle].size();
     }
-    const std::size_t capacity = tier_capacity(kMiddle + 1);
+    const std::size_t capacity = capacity_of(kMiddle + 1);
     if (rows <= capacity) return 0;
     chosen = coldest_below(kMiddle, rows - capacity + (capacity >= kLarge ? capacity / kOneOf : 0));
   }
@@ -51,26 +51,26 @@ std::size_t Table::pass_on() {
   std::vector<std::vector<std::size_t>> parts(kShards);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     keys.push_back(chosen[i].key);
-    rows.push_back(&values[i * state_->layout.stride()]);
+    rows.push_back(&values[i * state().layout.stride()]);
     parts[shard_of(hash_key(chosen[i].key))].push_back(i);
   }
   std::vector<Slot> places(chosen.size());
-  const WriteLock lock(structure_);
+  const WriteLock lock(store_.structure());
   for (std::size_t s = 0; s < kShards; ++s) {
-    Index& last = state_->shards[s]->lower[kLast];
+    Index& last = state().shards[s]->lower[kLast];
     if (!parts[s].empty()) last.reserve(last.size() + parts[s].size());
   }
-  state_->lower[kLast]->put(keys.data(), rows.data(), keys.size(), places.data());
+  state().lower[kLast]->put(keys.data(), rows.data(), keys.size(), places.data());
   for (std::size_t s = 0; s < kShards; ++s) {
-    Shard& shard = *state_->shards[s];
+    Shard& shard = *state().shards[s];
     for (const std::size_t i : parts[s]) {
       const std::uint64_t hash = hash_key(keys[i]);
       if (shard.lower[kMiddle].find(hash, keys[i]) == chosen[i].place) {
         shard.lower[kMiddle].erase(hash, keys[i]);
         shard.lower[kLast].insert(hash, keys[i], places[i]);
-        state_->lower[kMiddle]->drop(&keys[i], &chosen[i].place, 1);
+        state().lower[kMiddle]->drop(&keys[i], &chosen[i].place, 1);
       } else {  // it came up meanwhile
-        state_->lower[kLast]->drop(&keys[i], &places[i], 1);
+        state().lower[kLast]->drop(&keys[i], &places[i], 1);
       }
     }
   }
@@ -78,12 +78,12 @@ std::size_t Table::pass_on() {
 }
 
 // Rows of a tier that were used least, as `coldest` has them of memory. `structure_` is held.
-std::vector<Table::Passing> Table::coldest_below(std::size_t tier, std::size_t count) const {
-  const RowLayout& layout = state_->layout;
-  const LowerTier& below = *state_->lower[tier];
+std::vector<Tiers::Passing> Tiers::coldest_below(std::size_t tier, std::size_t count) const {
+  const RowLayout& layout = state().layout;
+  const LowerTier& below = *state().lower[tier];
   std::vector<std::vector<Passing>> parts(kShards);
   parallel::run(kShards, [&](std::size_t s) {
-    const Shard& shard = *state_->shards[s];
+    const Shard& shard = *state().shards[s];
     const ReadLock lock(shard.mutex);
     parts[s].reserve(shard.lower[tier].size());
     shard.lower[tier].for_each([&](std::int64_t key, Slot place) {
@@ -105,14 +105,14 @@ std::vector<Table::Passing> Table::coldest_below(std::size_t tier, std::size_t c
 }
 
 // Reads rows that are to move; those that are damaged stay, so that whoever needs one is told.
-void Table::read_passing(std::size_t tier, std::vector<Passing>& rows, std::vector<float>& values) const {
-  const std::size_t width = state_->layout.stride();
+void Tiers::read_passing(std::size_t tier, std::vector<Passing>& rows, std::vector<float>& values) const {
+  const std::size_t width = state().layout.stride();
   values.resize(rows.size() * width);
   std::size_t sound = 0;
   for (const Passing& one : rows) {
     float* const out = &values[sound * width];
     try {
-      state_->lower[tier]->get(&one.key, &one.place, 1, &out);
+      state().lower[tier]->get(&one.key, &one.place, 1, &out);
     } catch (const StorageFailed& failure) {
       if (!failure.damaged()) throw;
       continue;

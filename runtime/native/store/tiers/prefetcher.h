@@ -1,4 +1,4 @@
-// What reads rows of a table's lower tiers ahead of the batches that will need them, in the background.
+// What reads rows of lower tiers ahead of the batches that will need them, in the background.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,13 @@
 #include <mutex>
 #include <vector>
 
-#include "store/table.h"
+#include "store/tiers/tiers.h"
 
 namespace recmigrate {
 
-class Table::Prefetcher final : public Tended {
+class Tiers::Prefetcher final : public Tended {
  public:
-  explicit Prefetcher(Table& table) noexcept : table_(table) {}
+  explicit Prefetcher(Tiers& tiers) noexcept : tiers_(tiers) {}
 
   // Reads the rows of these keys in turn; a batch that comes when far too many wait is left out.
   void add(std::vector<std::int64_t> keys);
@@ -28,7 +28,7 @@ class Table::Prefetcher final : public Tended {
   void tend() noexcept override;
 
  private:
-  friend class Table::Needing;
+  friend class Tiers::Needing;
 
   struct Request {
     std::uint64_t number;  // in the order of asking
@@ -49,7 +49,7 @@ class Table::Prefetcher final : public Tended {
     Slot place;
   };
 
-  Table& table_;
+  Tiers& tiers_;
   std::atomic<bool> closed_{false};
   std::atomic<int> needing_{0};          // batches that have their rows found and read now
   std::atomic<std::size_t> waiting_{0};  // keys that are to be looked for
@@ -64,9 +64,9 @@ class Table::Prefetcher final : public Tended {
 };
 
 // While a batch has its rows found and read.
-class Table::Needing {
+class Tiers::Needing {
  public:
-  explicit Needing(Table& table) noexcept : table_(table) { ++table_.prefetcher_->needing_; }
+  explicit Needing(Tiers& tiers) noexcept : tiers_(tiers) { ++tiers_.prefetcher_->needing_; }
   ~Needing();
   Needing(const Needing&) = delete;
   Needing& operator=(const Needing&) = delete;
@@ -75,7 +75,7 @@ class Table::Needing {
   void get(std::size_t tier, const std::int64_t* keys, const Slot* places, std::size_t count, float* const* out);
 
  private:
-  Table& table_;
+  Tiers& tiers_;
   bool used_ = false;
 };
 

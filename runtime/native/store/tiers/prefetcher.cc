@@ -1,5 +1,5 @@
 // Rows of lower tiers that are read ahead: copies of them wait beside the rows in memory for the batch that needs them.
-#include "store/table_prefetch.h"
+#include "store/tiers/prefetcher.h"
 
 #include <algorithm>
 #include <utility>
@@ -26,15 +26,9 @@ constexpr std::size_t kMostKept = 16;
 
 }  // namespace
 
-void Table::prefetch(std::vector<std::int64_t> keys) {
-  if (prefetches() && !keys.empty()) prefetcher_->add(std::move(keys));
-}
+std::size_t Tiers::most_copies() const noexcept { return std::min(capacity_of(0) / kPart, kMostCopies); }
 
-std::size_t Table::most_copies() const noexcept { return std::min(tier_capacity(0) / kPart, kMostCopies); }
-
-std::size_t Table::rows_held() const { return rows_in_memory() + state_->staged->size(); }
-
-void Table::Prefetcher::add(std::vector<std::int64_t> keys) {
+void Tiers::Prefetcher::add(std::vector<std::int64_t> keys) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (waiting_ + keys.size() > kMostWaiting) return;
@@ -45,7 +39,7 @@ void Table::Prefetcher::add(std::vector<std::int64_t> keys) {
   go_on();
 }
 
-void Table::Prefetcher::go_on() noexcept {
+void Tiers::Prefetcher::go_on() noexcept {
   if ((waiting_ == 0 && !again_) || needing_ != 0 || closed_) return;
   try {
     sweeper::ask(*this, sweeper::Work::prefetch);
@@ -53,18 +47,18 @@ void Table::Prefetcher::go_on() noexcept {
   }
 }
 
-void Table::Prefetcher::search_again() noexcept {
+void Tiers::Prefetcher::search_again() noexcept {
   again_ = true;
   go_on();
 }
 
-void Table::Prefetcher::close() noexcept {
+void Tiers::Prefetcher::close() noexcept {
   closed_ = true;
   sweeper::forget(*this, sweeper::Work::prefetch);
 }
 
 // Some rows, so that the thread goes round the tables that ask for it.
-void Table::Prefetcher::tend() noexcept {
+void Tiers::Prefetcher::tend() noexcept {
   try {
     if (!closed_ && needing_ == 0 && read_some()) go_on();
   } catch (...) {  // there is no memory: it goes on once a batch had its rows
@@ -73,7 +67,7 @@ void Table::Prefetcher::tend() noexcept {
 
 // Drops requests of which the batch has come, as the newest one whose copies were used tells, and those that nothing
 // tells of.
-void Table::Prefetcher::forget_requests(std::uint64_t used) noexcept {
+void Tiers::Prefetcher::forget_requests(std::uint64_t used) noexcept {
   while (!asked_.empty() && asked_.front().searched && (asked_.front().number <= used || asked_.size() > kMostKept)) {
     waiting_ -= asked_.front().keys.size() - asked_.front().done;
     asked_.pop_front();
@@ -81,7 +75,7 @@ void Table::Prefetcher::forget_requests(std::uint64_t used) noexcept {
 }
 
 // A request with keys to look for, the oldest one first; null when there is none.
-Table::Prefetcher::Request* Table::Prefetcher::next() {
+Tiers::Prefetcher::Request* Tiers::Prefetcher::next() {
   if (again_.exchange(false)) {
     for (Request& one : asked_) {
       waiting_ += one.done;
@@ -101,14 +95,14 @@ Table::Prefetcher::Request* Table::Prefetcher::next() {
 
 // False when there is nothing to look for, when there is no room, which batches that use copies make, or when a batch
 // has just come for its rows.
-bool Table::Prefetcher::read_some() {
+bool Tiers::Prefetcher::read_some() {
   bool crowded = false;
   {
-    const ReadLock lock(table_.structure_);
-    Staged& staged = *table_.state_->staged;
+    const ReadLock lock(tiers_.store_.structure());
+    Staged& staged = *tiers_.state().staged;
     forget_requests(staged.newest_used());
     Request* const request = next();
-    const std::size_t room = request == nullptr ? 0 : staged.room(table_.most_copies());
+    const std::size_t room = request == nullptr ? 0 : staged.room(tiers_.most_copies());
     if (room == 0) return false;
     const std::size_t before = request->done;
     find_below(*request, std::min(room, kTogether));
@@ -125,19 +119,19 @@ bool Table::Prefetcher::read_some() {
       request->done = request->keys.size();
     }
     request->searched = request->searched || request->done == request->keys.size();
-    crowded = copied != 0 && table_.rows_held() > table_.tier_capacity(0);
+    crowded = copied != 0 && tiers_.rows_held() > tiers_.capacity_of(0);
   }
-  if (crowded && sweeper::threads() != 0) sweeper::ask(table_);
+  if (crowded && sweeper::threads() != 0) sweeper::ask(tiers_);
   return true;
 }
 
 // The next keys of the request whose rows lie below memory. `structure_` is held.
-void Table::Prefetcher::find_below(Request& request, std::size_t most) {
+void Tiers::Prefetcher::find_below(Request& request, std::size_t most) {
   found_.clear();
   std::size_t& done = request.done;
   while (done < request.keys.size() && found_.size() < most) {
     const std::size_t part = shard_of(hash_key(request.keys[done]));
-    const Shard& shard = *table_.state_->shards[part];
+    const Shard& shard = *tiers_.state().shards[part];
     const ReadLock lock(shard.mutex);
     for (; done < request.keys.size() && found_.size() < most; ++done) {
       const std::int64_t key = request.keys[done];
@@ -156,8 +150,8 @@ void Table::Prefetcher::find_below(Request& request, std::size_t most) {
 
 // Copies the rows that were found, but for those that have a copy; returns how many. `structure_` is held: what is read
 // stays good until they are copied.
-std::size_t Table::Prefetcher::read(std::uint64_t request, std::size_t count) {
-  Staged& staged = *table_.state_->staged;
+std::size_t Tiers::Prefetcher::read(std::uint64_t request, std::size_t count) {
+  Staged& staged = *tiers_.state().staged;
   std::vector<std::int64_t> keys;
   keys.reserve(count);
   for (const Found& one : found_) keys.push_back(one.key);
@@ -170,7 +164,7 @@ std::size_t Table::Prefetcher::read(std::uint64_t request, std::size_t count) {
   to.reserve(count);
   staged.begin(keys.data(), count, request, rows.data());
   try {
-    for (std::size_t t = 0; t < table_.state_->lower.size(); ++t) {
+    for (std::size_t t = 0; t < tiers_.state().lower.size(); ++t) {
       own.clear();
       places.clear();
       to.clear();
@@ -180,7 +174,7 @@ std::size_t Table::Prefetcher::read(std::uint64_t request, std::size_t count) {
         places.push_back(found_[i].place);
         to.push_back(rows[i]);
       }
-      if (!own.empty()) table_.state_->lower[t]->get(own.data(), places.data(), own.size(), to.data());
+      if (!own.empty()) tiers_.state().lower[t]->get(own.data(), places.data(), own.size(), to.data());
     }
   } catch (...) {
     staged.end(keys.data(), rows.data(), count, false);
@@ -190,17 +184,17 @@ std::size_t Table::Prefetcher::read(std::uint64_t request, std::size_t count) {
   return count - static_cast<std::size_t>(std::count(rows.begin(), rows.end(), nullptr));
 }
 
-Table::Needing::~Needing() {
-  if (table_.state_->staged->size() != 0) table_.state_->staged->passed(used_);
-  --table_.prefetcher_->needing_;
-  table_.prefetcher_->go_on();
+Tiers::Needing::~Needing() {
+  if (tiers_.state().staged->size() != 0) tiers_.state().staged->passed(used_);
+  --tiers_.prefetcher_->needing_;
+  tiers_.prefetcher_->go_on();
 }
 
-void Table::Needing::get(std::size_t tier, const std::int64_t* keys, const Slot* places, std::size_t count,
+void Tiers::Needing::get(std::size_t tier, const std::int64_t* keys, const Slot* places, std::size_t count,
                          float* const* out) {
-  Staged& staged = *table_.state_->staged;
-  const LowerTier& below = *table_.state_->lower[tier];
-  table_.found_[1 + tier] += count;
+  Staged& staged = *tiers_.state().staged;
+  const LowerTier& below = *tiers_.state().lower[tier];
+  tiers_.found_[1 + tier] += count;
   if (staged.size() == 0) return below.get(keys, places, count, out);
   std::vector<std::size_t> absent;
   std::vector<std::size_t> coming;
@@ -222,7 +216,7 @@ void Table::Needing::get(std::size_t tier, const std::int64_t* keys, const Slot*
   read();
   if (!coming.empty()) staged.await(keys, coming, out, absent);
   read();
-  table_.prefetched_[1 + tier] += count - late;
+  tiers_.prefetched_[1 + tier] += count - late;
   used_ = used_ || late < count;
 }
 
