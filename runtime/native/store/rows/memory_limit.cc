@@ -50,7 +50,7 @@ std::size_t MemoryLimit::bytes_with(const RowLayout& after, const BloomConfig& b
   return total;
 }
 
-// Refuses those that would go over the limit. The caller holds `structure_`.
+// Refuses those that would go over the limit. The caller holds `structure`.
 void MemoryLimit::require_room(const RowLayout& after, const BloomConfig& bloom) const {
   if (config_.max_bytes == 0) return;
   const std::size_t total = bytes_with(after, bloom);
@@ -60,8 +60,8 @@ void MemoryLimit::require_room(const RowLayout& after, const BloomConfig& bloom)
 }
 
 // The same for a layout of the rows, but evicts those that were not used for longest, never those of `keys`, and gives
-// back their places, where rows may move: those that have addresses may not. The caller holds `maintenance_` and
-// `structure_`.
+// back their places, where rows may move: those that have addresses may not. The caller holds `maintenance` and
+// `structure`.
 void MemoryLimit::make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count) {
   const auto limit = static_cast<std::size_t>(config_.max_bytes);
   const std::size_t width = after.stride() * sizeof(float);
@@ -170,14 +170,15 @@ bool MemoryLimit::has_room_to_count(const Shard& shard, std::size_t more) const 
 }
 
 // Rows whose last use is old enough that `least` of them are among them, oldest first: those that no batch used since a
-// restore by the time they were last seen, then by key.
-std::vector<MemoryLimit::Candidate> MemoryLimit::oldest(std::uint32_t before, std::size_t least) const {
+// restore by the time they were last seen, then by key. None that the batch `own` used; those of later batches come
+// last.
+std::vector<MemoryLimit::Candidate> MemoryLimit::oldest(std::uint32_t own, std::size_t least) const {
   const RowLayout& layout = state().layout;
   std::vector<std::uint32_t> uses;
   for (const auto& shard : state().shards) {
     shard->index.for_each([&](std::int64_t, Slot slot) {
       const std::uint32_t used = layout.read(shard->rows.row(slot), Cell::used);
-      if (used < before) uses.push_back(used);
+      if (used != own) uses.push_back(used);
     });
   }
   if (uses.empty()) return {};
@@ -191,7 +192,7 @@ std::vector<MemoryLimit::Candidate> MemoryLimit::oldest(std::uint32_t before, st
     shard.index.for_each([&](std::int64_t key, Slot slot) {
       const float* const row = shard.rows.row(slot);
       const std::uint32_t used = layout.read(row, Cell::used);
-      if (used > newest || used >= before) return;
+      if (used > newest || used == own) return;
       found.push_back({used, layout.has(Cell::last_seen) ? layout.read(row, Cell::last_seen) : 0, key, s});
     });
   }
@@ -239,7 +240,7 @@ void MemoryLimit::make_room(const Full& full) {
   }
 }
 
-// The caller holds `maintenance_` and `structure_`.
+// The caller holds `maintenance` and `structure`.
 std::size_t MemoryLimit::evict(const std::vector<std::vector<std::int64_t>>& keys) {
   store_.next_epoch();
   std::atomic<std::size_t> removed{0};

@@ -87,7 +87,7 @@ class MemoryLimit : private Part {
 
   void make_room(const Full& full);
   [[nodiscard]] std::size_t bytes_with(const RowLayout& after, const BloomConfig& bloom) const noexcept;
-  [[nodiscard]] std::vector<Candidate> oldest(std::uint32_t before, std::size_t least) const;
+  [[nodiscard]] std::vector<Candidate> oldest(std::uint32_t own, std::size_t least) const;
   [[nodiscard]] std::size_t need_of(std::size_t s, const Demand& demand, std::size_t evicted) const noexcept;
   void compact();
 
