@@ -85,11 +85,7 @@ void* create(TF_OpKernelConstruction* construction) noexcept {
 
 template <typename Kernel, void (*Compute)(const Kernel&, TF_OpKernelContext*)>
 void compute(void* kernel, TF_OpKernelContext* context) noexcept {
-  try {
-    Compute(*static_cast<Kernel*>(kernel), context);
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+  guarded(context, [&] { Compute(*static_cast<Kernel*>(kernel), context); });
 }
 
 template <typename Kernel, std::unique_ptr<Kernel> (*Make)(TF_OpKernelConstruction*),

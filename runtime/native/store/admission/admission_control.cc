@@ -7,6 +7,7 @@
 
 #include "store/errors.h"
 #include "store/hash.h"
+#include "store/notices.h"
 #include "store/row.h"
 
 namespace recmigrate {
@@ -69,7 +70,7 @@ bool AdmissionControl::tracks(const BloomConfig& bloom) const noexcept {
   return (state().layout.present & kSeenCells) == kSeenCells && state().counting.bloom == bloom;
 }
 
-// Calls body() under `structure_` once the table counts as a look-up asks. As `with_slots`, it waits for one snapshot
+// Calls body() under `structure` once the table counts as a look-up asks. As `with_slots`, it waits for one snapshot
 // at most.
 template <typename Body>
 void AdmissionControl::with_counters(const BloomConfig& bloom, const Body& body) {
@@ -87,7 +88,7 @@ void AdmissionControl::with_counters(const BloomConfig& bloom, const Body& body)
 }
 
 // Gives the rows their cells and the shards their filters; what another filter counted is lost. The caller holds
-// `maintenance_` and `structure_`.
+// `maintenance` and `structure`.
 void AdmissionControl::track(const BloomConfig& bloom) {
   RowLayout after = state().layout;
   after.present |= kSeenCells;
@@ -100,8 +101,7 @@ void AdmissionControl::track(const BloomConfig& bloom) {
       if (bloom.max_elements != 0) filter = std::make_unique<CountingBloom>(bloom, kShards);
     }
     if (state().counting.bloom.max_elements != 0) {
-      std::fprintf(stderr, "recmigrate: the Bloom filter of table '%s' has other settings now and counts anew\n",
-                   name().c_str());
+      notices::post("the Bloom filter of table '" + name() + "' has other settings now and counts anew");
     }
     for (std::size_t s = 0; s < kShards; ++s) state().shards[s]->bloom = std::move(fresh[s]);
     state().counting.bloom = bloom;
@@ -119,7 +119,7 @@ void AdmissionControl::lookup_and_admit(const std::int64_t* keys, std::size_t co
   tiers_.after_use();
 }
 
-// The table counts as the rules say; `structure_` is held.
+// The table counts as the rules say; `structure` is held.
 void AdmissionControl::count_and_admit(const std::int64_t* keys, std::size_t count, const Admission& rules, float* out,
                                        bool* admitted) {
   const std::uint32_t warmed = lookups_.warm(keys, count);
@@ -140,7 +140,7 @@ void AdmissionControl::count_and_admit(const std::int64_t* keys, std::size_t cou
     const MemoryLimit::Booking booking(limit_, demand, stamp);
     batch.for_each_part([&](std::size_t part) { admit_part(batch, part, rules, seen, stamp); });
   }
-  if (filling) filling.unlock();  // before `store_.steps()`, which others hold when they ask for it
+  if (filling) filling.unlock();  // before `steps`, which others hold when they ask for it
   if (out == nullptr) return;
   const StepsGuard steps(store_);
   batch.for_each_part([&](std::size_t part) {

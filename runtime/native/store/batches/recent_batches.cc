@@ -56,7 +56,7 @@ FoundPtr RecentBatches::take_exactly(const std::int64_t* ids, std::size_t count)
   return nullptr;
 }
 
-// The same if its rows are all still there. The caller holds `structure_`.
+// The same if its rows are all still there. The caller holds `structure`.
 FoundPtr RecentBatches::recall(const std::int64_t* ids, std::size_t count) {
   FoundPtr found = take_exactly(ids, count);
   return found && has_rows(*found) ? std::move(found) : nullptr;
@@ -72,7 +72,7 @@ void RecentBatches::clear() noexcept {
   recent_.clear();
 }
 
-// Rows that this batch or a later one used are about to be updated; kNoBatch when none is known of. `structure_` is
+// Rows that this batch or a later one used are about to be updated; kNoBatch when none is known of. `structure` is
 // held.
 std::uint64_t RecentBatches::awaited() noexcept {
   std::uint64_t first = kNoBatch;

@@ -19,7 +19,7 @@ void Lookups::lookup(const std::int64_t* keys, std::size_t count, float* out) {
   tiers_.after_use();
 }
 
-// `lookup`, of rows that stay where they lie; `structure_` is held.
+// `lookup`, of rows that stay where they lie; `structure` is held.
 void Lookups::read(const std::int64_t* keys, std::size_t count, float* out) const {
   store_.visit_rows(keys, count, [&](std::size_t i, const float* row) {
     float* const to = out + i * dim_;
@@ -148,7 +148,7 @@ void Lookups::resolve_part(Batch& batch, std::size_t part, bool insert) {
   if (!complete && insert) store_.insert_part(batch, part);
 }
 
-// Brings the rows of some keys into memory; no new ones are made. `structure_` is held.
+// Brings the rows of some keys into memory; no new ones are made. `structure` is held.
 // Returns the stamp of their batch.
 std::uint32_t Lookups::warm(const std::int64_t* keys, std::size_t count) {
   return tiered() ? resolve(keys, count, false).stamp() : 0;

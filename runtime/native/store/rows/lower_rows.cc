@@ -63,7 +63,7 @@ FrozenBelow freeze_below(const State& state) {
   return result;
 }
 
-// Rows that have come up meanwhile can still be read where they were: nothing settles while `maintenance_` is held.
+// Rows that have come up meanwhile can still be read where they were: nothing settles while `maintenance` is held.
 void write_below(const State& state, const FrozenBelow& rows, const Destination& to, std::size_t begin,
                  const std::shared_ptr<const Deferred>& steps) {
   constexpr std::size_t kTogether = 8192;

@@ -138,7 +138,7 @@ std::size_t RowStore::remove_from(Shard& shard, const std::int64_t* keys, std::s
   return removed;
 }
 
-// The caller holds `structure_`.
+// The caller holds `structure`.
 void RowStore::recount() noexcept {
   std::size_t total = 0;
   for (const auto& shard : state_->shards) total += shard->bytes(state_->layout);

@@ -185,14 +185,6 @@ bool RowStore::find_rows(Batch& batch, std::size_t part) const noexcept {
   return complete;
 }
 
-// `row`, or when it is null the one below memory, in `copy`; null when there is none. The shard is locked.
-const float* RowStore::found_or_below(const float* row, std::size_t shard, std::int64_t key,
-                                      std::vector<float>& copy) const {
-  return row != nullptr || !config_.tiered()
-             ? row
-             : row_in_any_tier(*state_, *state_->shards[shard], hash_key(key), key, copy);
-}
-
 // The rows of keys by id, null where there is none; `copies` gets those below memory. Shards are locked.
 std::unique_ptr<float*[]> RowStore::rows_where_they_lie(const std::int64_t* keys, std::size_t count,
                                                         std::vector<std::vector<float>>& copies) const {

@@ -92,8 +92,13 @@ class RowStore {
   void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
   [[nodiscard]] bool find_rows(Batch& batch, std::size_t part) const noexcept;
   void read_rows(const Batch& batch, std::size_t part, float* out) const noexcept;
+  // `row`, or when it is null the one below memory, in `copy`; null when there is none. The shard is locked.
   [[nodiscard]] const float* found_or_below(const float* row, std::size_t shard, std::int64_t key,
-                                            std::vector<float>& copy) const;
+                                            std::vector<float>& copy) const {
+    return row != nullptr || !config_.tiered()
+               ? row
+               : row_in_any_tier(*state_, *state_->shards[shard], hash_key(key), key, copy);
+  }
   [[nodiscard]] std::unique_ptr<float*[]> rows_where_they_lie(const std::int64_t* keys, std::size_t count,
                                                               std::vector<std::vector<float>>& copies) const;
   // Calls visit(i, row) for each of the keys, from several threads; null where there is no row. Rows stay where they

@@ -6,6 +6,7 @@
 
 #include "store/errors.h"
 #include "store/hash.h"
+#include "store/notices.h"
 #include "store/parallel.h"
 #include "store/row.h"
 #include "store/snapshots/restored.h"
@@ -35,7 +36,7 @@ void Snapshots::begin_snapshot(std::vector<std::size_t>& begins) const {
   for (std::size_t s = 0; s < kShards; ++s) begins[s + 1] += begins[s];
 }
 
-// Copies what no update has copied yet. No row is removed meanwhile: that would take `maintenance_`.
+// Copies what no update has copied yet. No row is removed meanwhile: that would take `maintenance`.
 void Snapshots::write_snapshot() const noexcept {
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state().shards[s];
@@ -70,8 +71,8 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
                    {meta, {keys, keys + count}, {values, values + count * dim_}, {slots, slots + count * width}});
     gone = count;
     for (const auto& shard : fresh->shards) gone -= shard->index.size();
-    std::fprintf(stderr, "recmigrate: table '%s' was restored without %zu of %zu rows, to stay within its max_bytes\n",
-                 name().c_str(), gone, count);
+    notices::post("table '" + name() + "' was restored without " + std::to_string(gone) + " of " +
+                  std::to_string(count) + " rows, to stay within its max_bytes");
   }
   {
     const Maintenance maintenance(store_.maintenance());

@@ -8,7 +8,7 @@
 
 namespace recmigrate {
 
-// The caller holds `maintenance_`.
+// The caller holds `maintenance`.
 void Tiers::compact_tiers(bool scarce) {
   for (std::size_t t = 0; t < state().lower.size(); ++t) {
     while (move_segment(t, scarce)) {
@@ -30,7 +30,7 @@ void Tiers::compact_in_background() noexcept {
   }
 }
 
-// Writes the part of a tier anew of which most is dead, if that is worth it. The caller holds `maintenance_`.
+// Writes the part of a tier anew of which most is dead, if that is worth it. The caller holds `maintenance`.
 bool Tiers::move_segment(std::size_t tier, bool scarce) {
   LowerTier& below = *state().lower[tier];
   StoredRows found;

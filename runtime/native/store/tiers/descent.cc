@@ -64,7 +64,7 @@ void Tiers::trim_tiers(bool all) {
 }
 
 // Until each tier but the last holds no more than it may, as far as that is known when it begins: batches beside it may
-// bring up rows as fast as others go down. Returns how many left memory. The caller holds `maintenance_`.
+// bring up rows as fast as others go down. Returns how many left memory. The caller holds `maintenance`.
 std::size_t Tiers::lower_rows(bool all) {
   std::size_t lowered = 0;
   for (const std::size_t most = rows_too_many();;) {
@@ -83,7 +83,7 @@ std::size_t Tiers::rows_too_many() const {
 }
 
 // Moves the coldest rows that are too many for memory to the tier below; returns how many. Looking for them goes on
-// beside batches, moving them does not. The caller holds `maintenance_`.
+// beside batches, moving them does not. The caller holds `maintenance`.
 std::size_t Tiers::move_down(bool all) {
   std::vector<Descent> chosen;
   {
@@ -161,7 +161,7 @@ std::vector<Tiers::Descent> Tiers::coldest(std::size_t count, std::uint64_t befo
   return found;
 }
 
-// Moves rows from memory to a lower tier. The caller holds `structure_` for writing.
+// Moves rows from memory to a lower tier. The caller holds `structure` for writing.
 void Tiers::put_below(std::size_t tier, const std::vector<Descent>& rows) {
   std::vector<std::int64_t> keys;
   std::vector<const float*> from;

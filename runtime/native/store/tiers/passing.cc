@@ -29,7 +29,7 @@ struct Tiers::Passing {
 };
 
 // Moves the coldest rows that are too many for the second tier to the third; returns how many. Batches go on beside it,
-// except while the indexes change. The caller holds `maintenance_`.
+// except while the indexes change. The caller holds `maintenance`.
 std::size_t Tiers::pass_on() {
   if (state().lower.size() < 2) return 0;
   std::vector<Passing> chosen;
@@ -77,7 +77,7 @@ std::size_t Tiers::pass_on() {
   return chosen.size();
 }
 
-// Rows of a tier that were used least, as `coldest` has them of memory. `structure_` is held.
+// Rows of a tier that were used least, as `coldest` has them of memory. `structure` is held.
 std::vector<Tiers::Passing> Tiers::coldest_below(std::size_t tier, std::size_t count) const {
   const RowLayout& layout = state().layout;
   const LowerTier& below = *state().lower[tier];

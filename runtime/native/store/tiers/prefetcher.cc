@@ -125,7 +125,7 @@ bool Tiers::Prefetcher::read_some() {
   return true;
 }
 
-// The next keys of the request whose rows lie below memory. `structure_` is held.
+// The next keys of the request whose rows lie below memory. `structure` is held.
 void Tiers::Prefetcher::find_below(Request& request, std::size_t most) {
   found_.clear();
   std::size_t& done = request.done;
@@ -148,7 +148,7 @@ void Tiers::Prefetcher::find_below(Request& request, std::size_t most) {
   }
 }
 
-// Copies the rows that were found, but for those that have a copy; returns how many. `structure_` is held: what is read
+// Copies the rows that were found, but for those that have a copy; returns how many. `structure` is held: what is read
 // stays good until they are copied.
 std::size_t Tiers::Prefetcher::read(std::uint64_t request, std::size_t count) {
   Staged& staged = *tiers_.state().staged;

@@ -53,7 +53,7 @@ std::size_t Tiers::capacity_of(std::size_t tier) const noexcept {
 }
 
 // Gives the keys of a batch that have no row in memory theirs from the tiers below, and where `insert` says so the
-// others new ones. `structure_` is held, so rows that came up stay until the batch is done.
+// others new ones. `structure` is held, so rows that came up stay until the batch is done.
 void Tiers::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
   Needing needing(*this);
   std::vector<std::vector<Below>> found(kShards);

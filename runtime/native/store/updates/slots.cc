@@ -5,6 +5,7 @@
 
 #include "store/errors.h"
 #include "store/hash.h"
+#include "store/notices.h"
 #include "store/parallel.h"
 #include "store/row.h"
 #include "store/updates/updates.h"
@@ -21,7 +22,7 @@ bool Updates::ready_for(const Update& update) const {
 }
 
 // Gives the rows the slots of a rule, and begins to count its steps when the first update is there. The caller holds
-// `maintenance_` and `structure_`.
+// `maintenance` and `structure`.
 void Updates::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
                     std::size_t count) {
   const OptimizerKind present = state().kind;
@@ -44,15 +45,15 @@ void Updates::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* 
     limit_.make_room_for(after, keys, count);
     store_.widen(after, present == kind && !anew, starts);
   }
-  if (other && !anew) {
-    std::fprintf(stderr, "recmigrate: table '%s' was restored with the slots of %s; those of %s start anew\n",
-                 name().c_str(), optimizer_name(present), optimizer_name(kind));
-  }
   state().kind = kind;
   state().starts = starts;
   state().training.restored = first == nullptr && (state().training.restored || present == OptimizerKind::none);
   if (first != nullptr) state().training.anew = false;
   if (first != nullptr && is_deferred(kind)) begin_steps(*first);
+  if (other && !anew) {
+    notices::post("table '" + name() + "' was restored with the slots of " + optimizer_name(present) + "; those of " +
+                  optimizer_name(kind) + " start anew");
+  }
 }
 
 Trained Updates::trained() const {
@@ -82,11 +83,11 @@ void Updates::begin(std::int64_t optimizer, std::int64_t steps) {
   }
   std::rotate(before, before + 1, known.end());
   state().training.anew = steps == 0;
-  if (!state().training.in_turn && slot_count(state().kind) != 0) {
-    std::fprintf(stderr, "recmigrate: table '%s' is trained by optimizers in turn, which share one set of slots\n",
-                 name().c_str());
-  }
+  const bool is_news = !state().training.in_turn && slot_count(state().kind) != 0;
   state().training.in_turn = true;
+  if (is_news) {
+    notices::post("table '" + name() + "' is trained by optimizers in turn, which share one set of slots");
+  }
 }
 
 void Updates::begin_steps(const Update& first) {
