@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "store/batch.h"
 #include "store/errors.h"
 #include "store/hash.h"
+#include "store/lookup/batch.h"
 #include "store/notices.h"
-#include "store/shard.h"
+#include "store/rows/shard.h"
 
 namespace recmigrate::ops {
 namespace {

@@ -9,10 +9,10 @@
 #include "ops/kernel.h"
 #include "ops/shapes.h"
 #include "store/errors.h"
-#include "store/inbox.h"
+#include "store/exchange/inbox.h"
+#include "store/exchange/row_message.h"
+#include "store/lookup/partition.h"
 #include "store/parallel.h"
-#include "store/partition.h"
-#include "store/row_message.h"
 
 namespace recmigrate::ops {
 namespace {

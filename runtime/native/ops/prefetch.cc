@@ -9,7 +9,7 @@
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
-#include "store/prepared.h"
+#include "store/lookup/prepared.h"
 
 namespace recmigrate::ops {
 namespace {

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "store/admission/admission_control.h"
-#include "store/batches/recent_batches.h"
-#include "store/optimizer.h"
+#include "store/lookup/lookups.h"
+#include "store/lookup/recent_batches.h"
 #include "store/rows/addresses.h"
-#include "store/rows/lookups.h"
 #include "store/rows/memory_limit.h"
 #include "store/rows/row_store.h"
 #include "store/snapshots/snapshots.h"
 #include "store/snapshots/table_meta.h"
 #include "store/table_config.h"
 #include "store/tiers/tiers.h"
+#include "store/updates/optimizer.h"
 #include "store/updates/updates.h"
 
 namespace recmigrate {

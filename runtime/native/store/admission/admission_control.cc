@@ -8,7 +8,7 @@
 #include "store/errors.h"
 #include "store/hash.h"
 #include "store/notices.h"
-#include "store/row.h"
+#include "store/rows/row.h"
 
 namespace recmigrate {
 namespace {

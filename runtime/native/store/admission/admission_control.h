@@ -4,14 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "store/admission.h"
-#include "store/batch.h"
-#include "store/batches/recent_batches.h"
-#include "store/bloom.h"
-#include "store/rows/lookups.h"
+#include "store/admission/admission.h"
+#include "store/admission/bloom.h"
+#include "store/admission/seen.h"
+#include "store/lookup/batch.h"
+#include "store/lookup/lookups.h"
+#include "store/lookup/recent_batches.h"
 #include "store/rows/memory_limit.h"
 #include "store/rows/row_store.h"
-#include "store/seen.h"
 #include "store/tiers/tiers.h"
 
 namespace recmigrate {

@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "store/address.h"
 #include "store/errors.h"
 #include "store/hash.h"
-#include "store/row.h"
+#include "store/rows/address.h"
+#include "store/rows/row.h"
 
 namespace recmigrate {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "store/batch.h"
-#include "store/rows/lookups.h"
+#include "store/lookup/batch.h"
+#include "store/lookup/lookups.h"
 #include "store/rows/memory_limit.h"
 #include "store/rows/row_store.h"
 #include "store/updates/updates.h"

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "store/batch.h"
 #include "store/hash.h"
 #include "store/locks.h"
+#include "store/lookup/batch.h"
 #include "store/rows/state.h"
 
 namespace recmigrate {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/row.h"
+#include "store/rows/row.h"
 #include "store/rows/state.h"
 
 namespace recmigrate {

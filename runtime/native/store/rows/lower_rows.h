@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "store/capture.h"
 #include "store/hash.h"
 #include "store/rows/state.h"
+#include "store/snapshots/capture.h"
 
 namespace recmigrate {
 

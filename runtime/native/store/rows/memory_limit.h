@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "store/batch.h"
-#include "store/bloom.h"
+#include "store/admission/bloom.h"
+#include "store/lookup/batch.h"
 #include "store/rows/row_store.h"
 
 namespace recmigrate {

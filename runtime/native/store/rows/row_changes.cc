@@ -3,11 +3,11 @@
 #include <atomic>
 #include <utility>
 
-#include "store/address.h"
 #include "store/errors.h"
 #include "store/hash.h"
 #include "store/parallel.h"
-#include "store/row.h"
+#include "store/rows/address.h"
+#include "store/rows/row.h"
 #include "store/rows/row_store.h"
 
 namespace recmigrate {

@@ -6,7 +6,7 @@
 
 #include "store/errors.h"
 #include "store/hash.h"
-#include "store/row.h"
+#include "store/rows/row.h"
 #include "store/simd.h"
 
 namespace recmigrate {

@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "store/batch.h"
 #include "store/hash.h"
-#include "store/initializer.h"
+#include "store/initializers/initializer.h"
 #include "store/locks.h"
+#include "store/lookup/batch.h"
 #include "store/parallel.h"
-#include "store/row.h"
 #include "store/rows/guards.h"
 #include "store/rows/lower_rows.h"
+#include "store/rows/row.h"
 #include "store/rows/state.h"
 #include "store/table_config.h"
 

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <memory>
 
-#include "store/address.h"
-#include "store/batch.h"
 #include "store/hash.h"
+#include "store/lookup/batch.h"
+#include "store/rows/address.h"
 
 namespace recmigrate {
 namespace {

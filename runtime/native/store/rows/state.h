@@ -7,15 +7,15 @@
 #include <memory>
 #include <vector>
 
-#include "store/admission.h"
-#include "store/bloom.h"
-#include "store/deferred.h"
-#include "store/optimizer.h"
-#include "store/rows.h"
-#include "store/seen.h"
-#include "store/shard.h"
-#include "store/staged.h"
+#include "store/admission/admission.h"
+#include "store/admission/bloom.h"
+#include "store/admission/seen.h"
+#include "store/rows/rows.h"
+#include "store/rows/shard.h"
 #include "store/tiers/lower_tier.h"
+#include "store/tiers/staged.h"
+#include "store/updates/deferred.h"
+#include "store/updates/optimizer.h"
 
 namespace recmigrate {
 

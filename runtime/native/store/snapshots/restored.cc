@@ -7,7 +7,7 @@
 
 #include "store/errors.h"
 #include "store/hash.h"
-#include "store/row.h"
+#include "store/rows/row.h"
 #include "store/snapshots/snapshots.h"
 
 namespace recmigrate {

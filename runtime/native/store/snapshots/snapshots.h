@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "store/admission/admission_control.h"
-#include "store/batches/recent_batches.h"
-#include "store/capture.h"
-#include "store/rows/lookups.h"
+#include "store/lookup/lookups.h"
+#include "store/lookup/recent_batches.h"
 #include "store/rows/memory_limit.h"
 #include "store/rows/row_store.h"
+#include "store/snapshots/capture.h"
 #include "store/snapshots/table_meta.h"
 #include "store/tiers/tiers.h"
 #include "store/updates/updates.h"

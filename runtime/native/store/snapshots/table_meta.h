@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "store/optimizer.h"
-#include "store/seen.h"
+#include "store/admission/seen.h"
+#include "store/updates/optimizer.h"
 
 namespace recmigrate {
 

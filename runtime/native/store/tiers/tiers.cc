@@ -9,7 +9,7 @@
 #include "store/errors.h"
 #include "store/hash.h"
 #include "store/parallel.h"
-#include "store/row.h"
+#include "store/rows/row.h"
 #include "store/tiers/prefetcher.h"
 
 namespace recmigrate {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "store/batch.h"
-#include "store/batches/recent_batches.h"
+#include "store/lookup/batch.h"
+#include "store/lookup/recent_batches.h"
 #include "store/rows/row_store.h"
 #include "store/tiers/lower_tier.h"
 #include "store/tiers/sweeper.h"

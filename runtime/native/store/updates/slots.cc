@@ -7,7 +7,7 @@
 #include "store/hash.h"
 #include "store/notices.h"
 #include "store/parallel.h"
-#include "store/row.h"
+#include "store/rows/row.h"
 #include "store/updates/updates.h"
 
 namespace recmigrate {

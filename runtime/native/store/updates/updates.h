@@ -8,14 +8,14 @@
 #include <mutex>
 #include <vector>
 
-#include "store/batch.h"
-#include "store/batches/recent_batches.h"
-#include "store/optimizer.h"
-#include "store/rows/lookups.h"
+#include "store/lookup/batch.h"
+#include "store/lookup/lookups.h"
+#include "store/lookup/recent_batches.h"
 #include "store/rows/memory_limit.h"
 #include "store/rows/row_store.h"
 #include "store/scratch.h"
 #include "store/tiers/tiers.h"
+#include "store/updates/optimizer.h"
 
 namespace recmigrate {
 
