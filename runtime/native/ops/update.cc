@@ -127,7 +127,7 @@ void apply_group(void* kernel, TF_OpKernelContext* context) noexcept {
       gradients.push_back({member.table.get(), member.keys->data<std::int64_t>(), member.keys->elements(),
                            member.grads->data<float>()});
     }
-    Table::apply_together(std::move(gradients), update);
+    Table::apply_together(gradients, update);
   });
 }
 

@@ -19,7 +19,7 @@ void Table::apply(const std::int64_t* keys, std::size_t count, const float* grad
   updates_.apply({&updates_, keys, count, grads}, update);
 }
 
-void Table::apply_together(std::vector<Gradients> all, const Update& update) {
+void Table::apply_together(const std::vector<Gradients>& all, const Update& update) {
   std::vector<Updates::Gradients> parts;
   parts.reserve(all.size());
   for (const Gradients& one : all) parts.push_back({&one.table->updates_, one.keys, one.count, one.grads});

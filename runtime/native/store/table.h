@@ -94,7 +94,7 @@ class Table {
     std::size_t count;
     const float* grads;
   };
-  static void apply_together(std::vector<Gradients> all, const Update& update);
+  static void apply_together(const std::vector<Gradients>& all, const Update& update);
   // Says which optimizer, a number of its own, updates next, and how many steps it has made so far. Since the table was
   // made, restored or reset: one without steps, or that comes after another, begins at its next update with slots like
   // those of new rows, also when it is of another rule. One that comes back goes on with the slots that are there; then
