@@ -16,7 +16,7 @@ WORKERS ?= auto
 CASES ?= --most=2
 PYTEST  := -m pytest $(CASES) --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --max-worker-restart=0
 NATIVE := runtime/native/librecmigrate.so
-NATIVE_SOURCES := $(wildcard runtime/native/store/*.h runtime/native/store/*.cc runtime/native/store/rules/*.h runtime/native/store/rules/*.cc runtime/native/store/tiers/*.h runtime/native/store/tiers/*.cc runtime/native/ops/*.h runtime/native/ops/*.cc)
+NATIVE_SOURCES := $(wildcard $(foreach part,store store/* ops,$(addprefix runtime/native/$(part)/,*.h *.cc)))
 
 .PHONY: help setup horovod demo check hooks test test-tf221 wheel-test lint types tidy bench soak sanitize clean
 

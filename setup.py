@@ -22,7 +22,7 @@ from setuptools.command.build_ext import build_ext  # type: ignore[import-untype
 
 HERE = Path(__file__).resolve().parent
 NATIVE = Path("runtime/native")
-PARTS = ("store", "store/rules", "store/tiers", "ops")
+PARTS = ("store", "ops")
 #: What was compiled, named by its content: a file that changed is compiled, not the others.
 OBJECTS = HERE / "build" / "objects"
 LIBRARY = "librecmigrate.so"
@@ -41,7 +41,7 @@ def compiler() -> str:
 
 def sources() -> list[Path]:
     """Return the library's C++ files."""
-    return sorted(path for part in PARTS for path in (HERE / NATIVE / part).glob("*.cc"))
+    return sorted(path for part in PARTS for path in (HERE / NATIVE / part).rglob("*.cc"))
 
 
 def command() -> list[str]:
@@ -79,7 +79,7 @@ def compiled(files: Sequence[Path], flags: Sequence[str] = ()) -> list[Path]:
 
 def headers() -> list[Path]:
     """Return the library's headers, of which any may be part of any file."""
-    return sorted(path for part in PARTS for path in (HERE / NATIVE / part).glob("*.h"))
+    return sorted(path for part in PARTS for path in (HERE / NATIVE / part).rglob("*.h"))
 
 
 class BuildNative(build_ext):  # type: ignore[misc]

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
+from runtime.native import notices
+
 __all__ = ["LIBRARY", "ops"]
 
 #: The shared library; one binary serves every supported TensorFlow.
@@ -32,6 +34,8 @@ def ops() -> ModuleType:
     import tensorflow as tf
 
     try:
-        return cast(ModuleType, tf.load_op_library(str(LIBRARY)))
+        loaded = cast(ModuleType, tf.load_op_library(str(LIBRARY)))
     except tf.errors.OpError as error:
         raise ImportError(f"{LIBRARY} cannot be loaded: {error.message}; rebuild it with `pip install .`") from error
+    notices.listen(LIBRARY)
+    return loaded

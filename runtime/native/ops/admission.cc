@@ -72,7 +72,7 @@ void read(Table& table, TF_OpKernelContext* /*context*/, const ReadKernel& kerne
 
 template <typename Kernel>
 void look_up(void* kernel, TF_OpKernelContext* context) noexcept {
-  try {
+  guarded(context, [&] {
     const std::shared_ptr<Table> table = table_of(context);
     require_anchor(Input(context, 1, "anchor"), *table);
     const Input keys(context, 2, "keys");
@@ -81,9 +81,7 @@ void look_up(void* kernel, TF_OpKernelContext* context) noexcept {
     shape.push_back(static_cast<std::int64_t>(table->dim()));
     const TensorPtr values = allocate_output(context, 0, TF_FLOAT, sizeof(float), shape);
     read(*table, context, *static_cast<const Kernel*>(kernel), keys, writable<float>(values), writable<bool>(admitted));
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+  });
 }
 
 void set_threshold(TF_OpKernelContext* context) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ops/context.h"
-#include "store/pooling.h"
+#include "store/lookup/pooling.h"
 
 namespace recmigrate::ops {
 

@@ -1,13 +1,13 @@
 #include "ops/bloom_counters.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <vector>
 
-#include "store/batch.h"
 #include "store/errors.h"
 #include "store/hash.h"
-#include "store/shard.h"
+#include "store/lookup/batch.h"
+#include "store/notices.h"
+#include "store/rows/shard.h"
 
 namespace recmigrate::ops {
 namespace {
@@ -72,9 +72,7 @@ void take_counters(TF_OpKernelContext* context, int first, const BloomConfig& co
   }
   if (at != counters.elements()) torn();
   if (others) {
-    std::fprintf(stderr,
-                 "recmigrate: the checkpoint's Bloom filter of %s has other settings; its waiting keys count anew\n",
-                 owner.c_str());
+    notices::post("the checkpoint's Bloom filter of " + owner + " has other settings; its waiting keys count anew");
   }
   for (std::size_t i = waiting; i < seen.keys.size(); ++i) {
     const std::uint64_t hash = hash_key(seen.keys[i]);

@@ -5,8 +5,8 @@
 
 #include "ops/attributes.h"
 #include "ops/context.h"
-#include "store/bloom.h"
-#include "store/seen.h"
+#include "store/admission/bloom.h"
+#include "store/admission/seen.h"
 
 namespace recmigrate::ops {
 

@@ -98,11 +98,7 @@ void run(const RowsKernel& kernel, TF_OpKernelContext* context) {
 
 template <typename Kernel>
 void compute(void* kernel, TF_OpKernelContext* context) noexcept {
-  try {
-    run(*static_cast<const Kernel*>(kernel), context);
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+  guarded(context, [&] { run(*static_cast<const Kernel*>(kernel), context); });
 }
 
 template <typename Kernel>

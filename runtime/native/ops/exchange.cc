@@ -9,10 +9,10 @@
 #include "ops/kernel.h"
 #include "ops/shapes.h"
 #include "store/errors.h"
-#include "store/inbox.h"
+#include "store/exchange/inbox.h"
+#include "store/exchange/row_message.h"
+#include "store/lookup/partition.h"
 #include "store/parallel.h"
-#include "store/partition.h"
-#include "store/row_message.h"
 
 namespace recmigrate::ops {
 namespace {
@@ -85,11 +85,7 @@ void* create(TF_OpKernelConstruction* construction) noexcept {
 
 template <typename Kernel, void (*Compute)(const Kernel&, TF_OpKernelContext*)>
 void compute(void* kernel, TF_OpKernelContext* context) noexcept {
-  try {
-    Compute(*static_cast<Kernel*>(kernel), context);
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+  guarded(context, [&] { Compute(*static_cast<Kernel*>(kernel), context); });
 }
 
 template <typename Kernel, std::unique_ptr<Kernel> (*Make)(TF_OpKernelConstruction*),

@@ -1,5 +1,5 @@
 // RecChangedRows: which rows of a snapshot are not those of an earlier one. It sees tensors only, no table.
-#include "store/increment.h"
+#include "store/snapshots/increment.h"
 
 #include <algorithm>
 

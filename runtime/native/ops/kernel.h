@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "ops/context.h"
+#include "ops/notices.h"
 
 namespace recmigrate::ops {
 
@@ -29,14 +30,21 @@ struct KernelFunctions {
 void register_op(const OpSpec& op, const KernelFunctions& kernel);
 void register_keyed_op(const OpSpec& op, const KernelFunctions& int32_kernel, const KernelFunctions& int64_kernel);
 
-// A kernel without state whose body is `Compute(context)`.
-template <void (*Compute)(TF_OpKernelContext*)>
-void compute_guarded(void* /*kernel*/, TF_OpKernelContext* context) noexcept {
+// Runs what an op computes: what body() throws is the op's status, and what the engine has to say is told.
+template <typename Body>
+void guarded(TF_OpKernelContext* context, const Body& body) noexcept {
   try {
-    Compute(context);
+    body();
   } catch (...) {
     TF_OpKernelContext_Failure(context, current_failure().get());
   }
+  deliver_notices();
+}
+
+// A kernel without state whose body is `Compute(context)`.
+template <void (*Compute)(TF_OpKernelContext*)>
+void compute_guarded(void* /*kernel*/, TF_OpKernelContext* context) noexcept {
+  guarded(context, [&] { Compute(context); });
 }
 
 template <void (*Compute)(TF_OpKernelContext*)>

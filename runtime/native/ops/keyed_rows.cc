@@ -251,11 +251,7 @@ void* create(TF_OpKernelConstruction* construction) noexcept {
 }
 
 void compute(void* kernel, TF_OpKernelContext* context) noexcept {
-  try {
-    import_rows(*static_cast<const ImportKernel*>(kernel), context);
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+  guarded(context, [&] { import_rows(*static_cast<const ImportKernel*>(kernel), context); });
 }
 
 void destroy(void* kernel) noexcept { delete static_cast<ImportKernel*>(kernel); }

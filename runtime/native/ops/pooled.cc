@@ -92,7 +92,7 @@ class Lookup {
 // All members are checked and their outputs allocated before a table is touched.
 template <bool kInsert>
 void compute_lookup(void* given, TF_OpKernelContext* context) noexcept {
-  try {
+  guarded(context, [&] {
     const PoolingKernel& kernel = *static_cast<const PoolingKernel*>(given);
     std::vector<std::unique_ptr<Lookup>> lookups;
     std::vector<const Table*> tables;
@@ -101,9 +101,7 @@ void compute_lookup(void* given, TF_OpKernelContext* context) noexcept {
       tables.push_back(lookups.back()->table());
     }
     run_by_table(tables, [&](std::size_t i) { lookups[i]->run(kInsert); });
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+  });
 }
 
 void register_lookups(const char* name, const char* group_name, void (*compute)(void*, TF_OpKernelContext*)) {

@@ -156,7 +156,7 @@ class Gradient {
 };
 
 void compute_gradient(void* given, TF_OpKernelContext* context) noexcept {
-  try {
+  guarded(context, [&] {
     const PoolingKernel& kernel = *static_cast<const PoolingKernel*>(given);
     std::vector<std::unique_ptr<Gradient>> gradients;
     for (std::size_t i = 0; i < kernel.members.size(); ++i) {
@@ -167,9 +167,7 @@ void compute_gradient(void* given, TF_OpKernelContext* context) noexcept {
     parallel::run(gradients.size(), [&](std::size_t i) { gradients[i]->find_distinct(); });
     for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i]->allocate(context, kernel.ports(i));
     parallel::run(gradients.size(), [&](std::size_t i) { gradients[i]->run(); });
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+  });
 }
 
 }  // namespace

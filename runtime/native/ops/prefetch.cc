@@ -9,7 +9,7 @@
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
-#include "store/prepared.h"
+#include "store/lookup/prepared.h"
 
 namespace recmigrate::ops {
 namespace {
@@ -36,7 +36,7 @@ void prefetch(const std::vector<std::shared_ptr<Table>>& tables, const std::int6
 
 template <typename Key>
 void compute(void* kernel, TF_OpKernelContext* context) noexcept {
-  try {
+  guarded(context, [&] {
     const Input keys(context, 0, "keys");
     keys.pass_to(context, 0);
     std::vector<std::shared_ptr<Table>> tables;
@@ -52,9 +52,7 @@ void compute(void* kernel, TF_OpKernelContext* context) noexcept {
       const std::vector<std::int64_t> wide(keys.data<Key>(), keys.data<Key>() + keys.elements());
       prefetch(tables, wide.data(), wide.size());
     }
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+  });
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // RecPrepareKeys: passes keys on, and de-duplicates them for the look-up of a later step.
 #include "ops/kernel.h"
 #include "ops/shapes.h"
-#include "store/prepared.h"
+#include "store/lookup/prepared.h"
 
 namespace recmigrate::ops {
 namespace {

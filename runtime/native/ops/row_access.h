@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "store/batch.h"
+#include "store/lookup/batch.h"
 #include "store/table.h"
 
 namespace recmigrate::ops {

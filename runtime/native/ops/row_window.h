@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "ops/row_access.h"
-#include "store/pooling.h"
+#include "store/lookup/pooling.h"
 
 namespace recmigrate::ops {
 

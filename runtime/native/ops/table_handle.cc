@@ -53,13 +53,11 @@ std::int64_t handle_of(const Source& source) { return source.make(); }
 
 template <typename State>
 void compute(void* kernel, TF_OpKernelContext* context) noexcept {
-  try {
+  guarded(context, [&] {
     follow_session_threads(context);
     const TensorPtr output = allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), {});
     *writable<std::int64_t>(output) = handle_of(*static_cast<const State*>(kernel));
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+  });
 }
 
 template <typename State>

@@ -83,7 +83,7 @@ void destroy(void* kernel) noexcept { delete static_cast<Update*>(kernel); }
 // Inputs are handle, keys [n] or addresses [n], grads [n, dim], hyper.
 template <bool kByAddress>
 void apply(void* kernel, TF_OpKernelContext* context) noexcept {
-  try {
+  guarded(context, [&] {
     const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
     const Input ids(context, 1, kByAddress ? "addresses" : "keys");
     const Input grads(context, 2, "grads");
@@ -94,9 +94,7 @@ void apply(void* kernel, TF_OpKernelContext* context) noexcept {
     } else {
       table->apply(ids.data<std::int64_t>(), ids.elements(), grads.data<float>(), update);
     }
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+  });
 }
 
 // One table's part of RecApplyGroup, checked.
@@ -120,7 +118,7 @@ std::vector<Member> members(TF_OpKernelContext* context, int count) {
 }
 
 void apply_group(void* kernel, TF_OpKernelContext* context) noexcept {
-  try {
+  guarded(context, [&] {
     const int count = TF_NumInputs(context) / 3;
     const std::vector<Member> all = members(context, count);
     const Update update = with_hyper(*static_cast<const Update*>(kernel), context, 3 * count);
@@ -129,10 +127,8 @@ void apply_group(void* kernel, TF_OpKernelContext* context) noexcept {
       gradients.push_back({member.table.get(), member.keys->data<std::int64_t>(), member.keys->elements(),
                            member.grads->data<float>()});
     }
-    Table::apply_together(std::move(gradients), update);
-  } catch (...) {
-    TF_OpKernelContext_Failure(context, current_failure().get());
-  }
+    Table::apply_together(gradients, update);
+  });
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "ops/context.h"
-#include "store/optimizer.h"
 #include "store/table.h"
+#include "store/updates/optimizer.h"
 
 namespace recmigrate::ops {
 

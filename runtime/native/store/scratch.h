@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "store/memory.h"
+#include "store/rows/memory.h"
 
 namespace recmigrate {
 

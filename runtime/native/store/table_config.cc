@@ -1,12 +1,11 @@
-// What a table is made with and what its checkpoint says of it, as texts and numbers from outside: checked entry by
-// entry.
+// What a table is made with, as text from outside: checked entry by entry.
+#include "store/table_config.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "store/errors.h"
-#include "store/table.h"
 
 namespace recmigrate {
 namespace {
@@ -115,49 +114,36 @@ void TableConfig::parse_options(const std::string& text) {
   }
 }
 
-TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, const std::string& owner) {
-  const std::string prefix = "meta data for " + owner;
-  if (count < 5) fail_invalid(prefix + " has " + std::to_string(count) + " entries; a snapshot has 5 or more");
-  if (meta[0] < 1 || meta[0] > kDecayed) {
-    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this engine reads formats 1 to 3");
+void TableConfig::check() const {
+  if (reserve < 0) {
+    fail_invalid("table '" + name + "' is to reserve " + std::to_string(reserve) + " rows; it must be 0 or more");
   }
-  const Rule& rule = rule_of(static_cast<OptimizerKind>(meta[4]));
-  if (static_cast<std::int64_t>(rule.kind) != meta[4]) {
-    fail_invalid(prefix + " names optimizer kind " + std::to_string(meta[4]) + ", which this engine does not know");
+  if (evicts && !limited()) {
+    fail_invalid("table '" + name + "' is to evict rows when it is full and has no max_bytes; give it one");
   }
-  TableMeta result;
-  result.seed = meta[1];
-  result.dim = meta[2];
-  result.kind = rule.kind;
-  const std::size_t slots = slot_count(result.kind);
-  if (meta[3] != static_cast<std::int64_t>(slots)) {
-    fail_invalid(prefix + " has " + std::to_string(meta[3]) + " slots per row; optimizer " +
-                 optimizer_name(result.kind) + " has " + std::to_string(slots));
+  if (tiered()) check_tiers();
+}
+
+void TableConfig::check_tiers() const {
+  const std::string owner = "table '" + name + "'";
+  if (tiers.size() < 2 || tiers.size() > 3 || tiers.front().medium != Medium::memory) {
+    fail_invalid(owner + " has " + std::to_string(tiers.size()) + " tiers; it must be memory and one or two below it");
   }
-  // Version 1 had one start for all slots, and left it out where it was zero.
-  if (count - 5 < (meta[0] == 1 ? static_cast<std::size_t>(result.kind == OptimizerKind::adagrad) : slots)) {
-    fail_invalid(prefix + " has " + std::to_string(count) + " entries; those after the fifth are what the slots of " +
-                 optimizer_name(result.kind) + " start with, and some are missing");
+  if (tiers.front().bytes == 0) fail_invalid(owner + " does not say how many bytes its tier of memory may take");
+  if (tiers.size() == 3 && (tiers[1].medium != Medium::mapped || tiers[2].medium == Medium::mapped)) {
+    fail_invalid(owner + " has three tiers; they must be memory, mapped, and log or leveldb");
   }
-  for (std::size_t s = 0; s < slots; ++s) {
-    const std::size_t at = 5 + (meta[0] == 1 ? 0 : s);
-    const auto bits = static_cast<std::uint32_t>(at < count ? meta[at] : 0);
-    std::memcpy(&result.starts[s], &bits, sizeof bits);
+  if (tiers.size() == 3 && tiers[1].bytes == 0) {
+    fail_invalid(owner + " does not say how many bytes the second of its three tiers may take");
   }
-  if (!all_finite(result.starts.data(), slots)) {
-    fail_invalid(prefix + " lets a slot of " + optimizer_name(result.kind) + " start with a NaN or an infinity");
+  if (tier_segment < 1 || tier_segment > (1 << 30)) {
+    fail_invalid(owner + " writes " + std::to_string(tier_segment) + " bytes at once; it must be 1 to 1073741824");
   }
-  std::size_t at = 5 + slots;
-  if (meta[0] == kDecayed || (meta[0] == kVersion && result.kind == OptimizerKind::keras_adamw)) {
-    if (count <= at) fail_invalid(prefix + " does not say what weight decay left of initial rows");
-    std::memcpy(&result.left, &meta[at++], sizeof result.left);
-    if (!(result.left >= 0.0 && result.left <= 1.0)) {
-      fail_invalid(prefix + " says that weight decay left " + std::to_string(result.left) +
-                   " of initial rows; it must be 0 to 1");
-    }
+  if (limited()) fail_invalid(owner + " has tiers and max_bytes; give its tiers sizes instead");
+  if (expansion) {
+    fail_invalid(owner +
+                 " has tiers and dynamic expansion, whose addresses rows would lose on their way; use one of them");
   }
-  if (meta[0] != 1 && count > at) result.seen.read(meta + at, count - at, prefix);
-  return result;
 }
 
 }  // namespace recmigrate

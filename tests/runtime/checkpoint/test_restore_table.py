@@ -84,7 +84,7 @@ def test_a_rank_that_was_not_trained_yet(tmp_path: Path) -> None:
         assert {key: got[key] for key in _KEYS[:5].tolist()} == _by_key(before.keys, before.values, before.slots)
 
 
-def test_another_optimizer_starts_with_its_own_slots(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_another_optimizer_starts_with_its_own_slots(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = _save(tmp_path, _KEYS)
     states = []
     for restored in (True, False):
@@ -103,8 +103,8 @@ def test_another_optimizer_starts_with_its_own_slots(tmp_path: Path, capfd: pyte
             with pytest.raises(tf.errors.InvalidArgumentError, match="has the slots of optimizer lazy_adam"):
                 opened.run(back)
     assert states[0] == states[1] and len(states[0]) == len(_KEYS)
-    notice = "recmigrate: table 'user' was restored with the slots of adagrad; those of lazy_adam start anew"
-    assert [line for line in capfd.readouterr().err.splitlines() if line.startswith("recmigrate: ")] == [notice]
+    notice = "table 'user' was restored with the slots of adagrad; those of lazy_adam start anew"
+    assert [(one.name, one.message) for one in caplog.records if one.name == "runtime"] == [("runtime", notice)]
 
 
 def test_refusals(graph: tf.Graph, tmp_path: Path) -> None:

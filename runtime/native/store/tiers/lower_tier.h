@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "store/index.h"
+#include "store/rows/index.h"
 
 namespace recmigrate {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "store/errors.h"
-#include "store/memory.h"
 #include "store/parallel.h"
-#include "store/row.h"
+#include "store/rows/memory.h"
+#include "store/rows/row.h"
 #include "store/tiers/lower_tier.h"
 #include "store/tiers/record.h"
 #include "store/tiers/scratch_file.h"

@@ -1,5 +1,5 @@
 // Which rows changed between two snapshots.
-#include "store/increment.h"
+#include "store/snapshots/increment.h"
 
 #include <algorithm>
 #include <map>

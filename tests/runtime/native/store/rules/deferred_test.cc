@@ -1,5 +1,5 @@
 // Rows that take steps without a gradient all at once, against the same steps one after another in double precision.
-#include "store/deferred.h"
+#include "store/updates/deferred.h"
 
 #include <cmath>
 #include <random>

@@ -1,5 +1,5 @@
 // Initial rows: golden bits (a checkpoint's unseen keys depend on them), distributions, and texts that are refused.
-#include "store/initializer.h"
+#include "store/initializers/initializer.h"
 
 #include <algorithm>
 #include <cmath>

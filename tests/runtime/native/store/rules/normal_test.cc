@@ -1,10 +1,10 @@
 // The generator against the published vectors, log and inverse normal distribution against reference values.
-#include "store/normal.h"
+#include "store/initializers/normal.h"
 
 #include <cmath>
 
 #include "check.h"
-#include "store/philox.h"
+#include "store/initializers/philox.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // The update rules against the formulas written out, one number at a time, for widths around every vector length.
-#include "store/optimizer.h"
+#include "store/updates/optimizer.h"
 
 #include <cmath>
 #include <random>

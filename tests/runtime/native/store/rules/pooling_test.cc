@@ -1,5 +1,5 @@
 // Sums, divisors and gradients of pooling, beside plain loops in double.
-#include "store/pooling.h"
+#include "store/lookup/pooling.h"
 
 #include <cmath>
 #include <random>

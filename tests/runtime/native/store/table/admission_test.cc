@@ -1,12 +1,12 @@
 // Counters of keys without a row: against a map over random sequences, and what a Bloom filter promises.
-#include "store/admission.h"
+#include "store/admission/admission.h"
 
 #include <limits>
 #include <map>
 #include <random>
 
 #include "check.h"
-#include "store/bloom.h"
+#include "store/admission/bloom.h"
 #include "store/errors.h"
 #include "store/hash.h"
 

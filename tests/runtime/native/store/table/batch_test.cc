@@ -1,5 +1,5 @@
 // De-duplication of a batch: distinct keys by shard, first positions and numbers, for any number of threads.
-#include "store/batch.h"
+#include "store/lookup/batch.h"
 
 #include <algorithm>
 #include <map>

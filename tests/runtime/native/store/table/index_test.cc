@@ -1,5 +1,5 @@
 // The index: every key is storable, equal hashes are told apart, growth loses nothing, and std::unordered_map agrees.
-#include "store/index.h"
+#include "store/rows/index.h"
 
 #include <limits>
 #include <random>

@@ -1,11 +1,11 @@
 // Messages of keys and rows: who gets which, negative keys too, and what does not fit is refused.
-#include "store/partition.h"
+#include "store/lookup/partition.h"
 
 #include "check.h"
 #include "store/errors.h"
-#include "store/inbox.h"
-#include "store/partial_sums.h"
-#include "store/row_message.h"
+#include "store/exchange/inbox.h"
+#include "store/exchange/row_message.h"
+#include "store/lookup/partial_sums.h"
 
 namespace exchange = recmigrate::exchange;
 

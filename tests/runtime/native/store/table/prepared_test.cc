@@ -1,5 +1,5 @@
 // Batches prepared ahead: taken once, by exactly their ids, and a table that finds them computes the same.
-#include "store/prepared.h"
+#include "store/lookup/prepared.h"
 
 #include <numeric>
 #include <thread>

@@ -1,5 +1,5 @@
 // Rows keep their place and content while a shard grows; cells are where the layout says; chunks start on cache lines.
-#include "store/rows.h"
+#include "store/rows/rows.h"
 
 #include "check.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "check.h"
-#include "store/staged.h"
+#include "store/tiers/staged.h"
 #include "tier_fixtures.h"
 
 namespace {

@@ -1,0 +1,157 @@
+#include "store/lookup/lookups.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "store/hash.h"
+#include "store/lookup/prepared.h"
+#include "store/rows/row.h"
+
+namespace recmigrate {
+
+void Lookups::lookup(const std::int64_t* keys, std::size_t count, float* out) {
+  const bool moves = tiers_.way_made();
+  {
+    const ReadLock lock(store_.structure());
+    tiered() && moves ? read_from_tiers(keys, count, out) : read(keys, count, out);
+  }
+  tiers_.after_use();
+}
+
+// `lookup`, of rows that stay where they lie; `structure` is held.
+void Lookups::read(const std::int64_t* keys, std::size_t count, float* out) const {
+  store_.visit_rows(keys, count, [&](std::size_t i, const float* row) {
+    float* const to = out + i * dim_;
+    row != nullptr ? store_.read_row(row, to) : store_.read_initial(keys[i], to);
+  });
+}
+
+// The same of rows wherever they lie: each distinct key is looked for once.
+void Lookups::read_from_tiers(const std::int64_t* keys, std::size_t count, float* out) {
+  const Batch batch = resolve(keys, count, false);
+  const StepsGuard steps(store_);
+  batch.for_each_part([&](std::size_t part) {
+    const std::size_t begin = batch.begin(part);
+    const ReadLock lock(state().shards[part]->mutex);
+    for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
+      const float* const row = batch.rows()[begin + batch.numbers()[i]];
+      float* const to = out + batch.positions()[i] * dim_;
+      row != nullptr ? store_.read_row(row, to) : store_.read_initial(keys[batch.positions()[i]], to);
+    }
+  });
+}
+
+// De-duplicates keys, unless that was done ahead, and calls then(batch, part) for each part.
+template <typename Then>
+Batch Lookups::numbered(const std::int64_t* keys, std::size_t count, const Then& then, Division division) const {
+  std::optional<Batch> ready = prepared::take(keys, count);
+  if (!ready) return {keys, count, IdKind::key, Fetch{store_}, then, division};
+  ready->for_each_part([&](std::size_t part) { then(*ready, part); });
+  return std::move(*ready);
+}
+
+// Each distinct key is looked for once, and its row is read while it is near.
+void Lookups::lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
+  tiers_.make_way();
+  MemoryLimit::with_room([&] {
+    const ReadLock lock(store_.structure());
+    const StepsGuard steps(store_);
+    const auto read_present = [&](Batch& batch, std::size_t part) {
+      const ReadGuard guard(state(), batch.shards(part));
+      const bool all = store_.find_rows(batch, part);
+      if (all) store_.read_rows(batch, part, out);
+      return all;
+    };
+    const auto read_inserted = [&](const Batch& batch, std::size_t part) {
+      const ReadGuard guard(state(), batch.shards(part));
+      store_.read_rows(batch, part, out);
+    };
+    const bool whole = limited() || tiered();  // before the first row is read
+    Batch batch = whole ? resolve(keys, count)
+                        : numbered(
+                              keys, count,
+                              [&](Batch& own, std::size_t part) {
+                                if (read_present(own, part)) return;
+                                store_.insert_part(own, part);
+                                read_inserted(own, part);
+                              },
+                              Division::few);
+    if (whole) batch.for_each_part([&](std::size_t part) { read_inserted(batch, part); });
+    recent_.remember(keys, std::move(batch));
+  });
+  tiers_.after_use();
+}
+
+void RowView::read(std::size_t begin, std::size_t count, float* scratch, const float** rows) const noexcept {
+  float* found[kBlock];
+  std::uint8_t shards[kBlock];
+  if (found_ != nullptr) {
+    std::copy_n(&found_[begin], count, found);
+    for (std::size_t i = 0; i < count; ++i) prefetch_row(found[i], store_.dim());
+  } else {
+    store_.find_block(keys_ + begin, count, found, shards);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    rows[i] = found[i];
+    if (found[i] != nullptr && store_.state().steps == nullptr) continue;
+    float* const copy = scratch + i * store_.dim();
+    if (found[i] != nullptr) {
+      store_.read_row(found[i], copy);
+    } else {
+      store_.read_initial(keys_[begin + i], copy);
+    }
+    rows[i] = copy;
+  }
+}
+
+std::unique_ptr<float*[]> Lookups::rows_by_id(const Batch& batch) {
+  std::unique_ptr<float*[]> rows(new float*[batch.count()]);
+  batch.for_each_part([&](std::size_t part) {
+    const std::size_t begin = batch.begin(part);
+    for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
+      rows[batch.positions()[i]] = batch.rows()[begin + batch.numbers()[i]];
+    }
+  });
+  return rows;
+}
+
+// De-duplicates keys, finds their rows and inserts those that are missing.
+Batch Lookups::resolve(const std::int64_t* keys, std::size_t count, bool insert) {
+  const std::uint32_t stamp = store_.next_stamp();
+  Batch found = numbered(keys, count, [&](Batch& batch, std::size_t part) {
+    resolve_part(batch, part, insert && !limited() && !tiered());
+    if (!config_.stamps()) return;
+    const WriteLock lock(state().shards[part]->mutex);
+    store_.stamp_part(batch, part, stamp);
+  });
+  found.set_stamp(stamp);
+  if (tiered()) tiers_.bring_up(found, insert, stamp);
+  if (insert && limited()) limit_.insert_within_limit(found, stamp);
+  return found;
+}
+
+void Lookups::Fetch::operator()(const Batch& batch, std::size_t part, const std::int64_t* keys,
+                                std::size_t count) const noexcept {
+  if (batch.undivided()) return;  // its few rows are looked for at once
+  const Shard& shard = *store.state().shards[part];
+  const ReadLock lock(shard.mutex);
+  for (std::size_t i = 0; i < count; ++i) static_cast<void>(shard.index.prefetch(hash_key(keys[i])));
+}
+
+void Lookups::resolve_part(Batch& batch, std::size_t part, bool insert) {
+  bool complete = false;
+  {
+    const ReadGuard guard(state(), batch.shards(part));
+    complete = store_.find_rows(batch, part);
+  }
+  if (!complete && insert) store_.insert_part(batch, part);
+}
+
+// Brings the rows of some keys into memory; no new ones are made. `structure` is held.
+// Returns the stamp of their batch.
+std::uint32_t Lookups::warm(const std::int64_t* keys, std::size_t count) {
+  return tiered() ? resolve(keys, count, false).stamp() : 0;
+}
+
+}  // namespace recmigrate

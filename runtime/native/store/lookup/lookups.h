@@ -1,0 +1,107 @@
+// Look-ups of batches: duplicates are removed, rows are found, brought up or inserted, and read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "store/lookup/batch.h"
+#include "store/lookup/recent_batches.h"
+#include "store/rows/memory_limit.h"
+#include "store/rows/row_store.h"
+#include "store/tiers/tiers.h"
+
+namespace recmigrate {
+
+// Rows of some keys, which do not change while one has it.
+class RowView {
+ public:
+  // The rows of the keys, when the caller has found them already, or null.
+  RowView(const RowStore& store, const std::int64_t* keys, float* const* found) noexcept
+      : store_(store), keys_(keys), found_(found) {}
+
+  // rows[i] = the row of key number begin + i, for i < count <= kBlock; those of keys that have none, and
+  // those that have steps to take, are written to scratch[i * dim].
+  void read(std::size_t begin, std::size_t count, float* scratch, const float** rows) const noexcept;
+
+ private:
+  const RowStore& store_;
+  const std::int64_t* keys_;
+  float* const* found_;
+};
+
+class Lookups : private Part {
+ public:
+  Lookups(RowStore& store, RecentBatches& recent, MemoryLimit& limit, Tiers& tiers) noexcept
+      : Part(store), recent_(recent), limit_(limit), tiers_(tiers) {}
+
+  void lookup(const std::int64_t* keys, std::size_t count, float* out);
+  void lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out);
+  template <typename Body>
+  void view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body);
+  template <typename Body>
+  void view_found(const Found& found, const Body& body);
+
+  // What follows is done under `structure`.
+
+  // De-duplicates keys, finds their rows and inserts those that are missing.
+  [[nodiscard]] Batch resolve(const std::int64_t* keys, std::size_t count, bool insert = true);
+  // The same for one part of a batch, where nothing limits the rows in memory.
+  void resolve_part(Batch& batch, std::size_t part, bool insert);
+  // Brings the rows of some keys into memory; no new ones are made. Returns the stamp of their batch.
+  std::uint32_t warm(const std::int64_t* keys, std::size_t count);
+  // Fetches the index lines of keys that a part will look for.
+  struct Fetch {
+    const RowStore& store;
+    void operator()(const Batch& batch, std::size_t part, const std::int64_t* keys, std::size_t count) const noexcept;
+  };
+
+ private:
+  void read(const std::int64_t* keys, std::size_t count, float* out) const;
+  void read_from_tiers(const std::int64_t* keys, std::size_t count, float* out);
+  [[nodiscard]] static std::unique_ptr<float*[]> rows_by_id(const Batch& batch);
+  template <typename Then>
+  [[nodiscard]] Batch numbered(const std::int64_t* keys, std::size_t count, const Then& then,
+                               Division division = Division::shards) const;
+
+  RecentBatches& recent_;
+  MemoryLimit& limit_;
+  Tiers& tiers_;
+};
+
+template <typename Body>
+void Lookups::view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body) {
+  bool moves = true;
+  insert ? tiers_.make_way() : void(moves = tiers_.way_made());
+  MemoryLimit::with_room([&] {
+    const ReadLock lock(store_.structure());
+    std::unique_ptr<float*[]> found;
+    if (!insert && moves) warm(keys, count);
+    if (insert) {
+      Batch batch = resolve(keys, count);
+      found = rows_by_id(batch);
+      recent_.remember(keys, std::move(batch));
+    }
+    const StepsGuard steps(store_);
+    const ReadGuard guard(state(), shards_of(keys, count));
+    std::vector<std::vector<float>> copies;
+    if (!moves) found = store_.rows_where_they_lie(keys, count, copies);
+    body(RowView(store_, keys, found.get()));
+  });
+  tiers_.after_use();
+}
+
+template <typename Body>
+void Lookups::view_found(const Found& found, const Body& body) {
+  const ReadLock lock(store_.structure());
+  const bool there = recent_.has_rows(found);
+  if (!there) warm(found.ids.get(), found.batch.count());
+  const std::unique_ptr<float*[]> rows = there ? rows_by_id(found.batch) : nullptr;
+  const StepsGuard steps(store_);
+  const ReadGuard guard(state(), shards_of(found.ids.get(), found.batch.count()));
+  body(RowView(store_, found.ids.get(), rows.get()));
+}
+
+}  // namespace recmigrate

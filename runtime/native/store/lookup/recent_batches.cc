@@ -1,0 +1,88 @@
+#include "store/lookup/recent_batches.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+namespace recmigrate {
+namespace {
+
+// Batches remembered for their updates: a step seldom looks more than a few up before it updates. Each takes some 36
+// bytes an id, so only some are, and those of a bulk load are not.
+constexpr std::size_t kRemembered = 4;
+constexpr std::size_t kRememberedIds = std::size_t{1} << 20;
+
+// An update is awaited until so many further batches have come.
+constexpr std::uint32_t kPatience = 8;
+
+}  // namespace
+
+Found::Found(const std::int64_t* keys, Batch keys_with_rows, std::uint64_t now)
+    : ids(new std::int64_t[keys_with_rows.count()]), batch(std::move(keys_with_rows)), epoch(now) {
+  std::copy_n(keys, batch.count(), ids.get());
+}
+
+bool Found::is_for(const std::int64_t* keys, std::size_t count) const noexcept {
+  return batch.count() == count && std::memcmp(ids.get(), keys, count * sizeof *keys) == 0;
+}
+
+void RecentBatches::remember(const std::int64_t* keys, Batch batch) {
+  if (batch.count() == 0 || batch.count() > kRememberedIds) return;
+  leave(std::make_unique<Found>(keys, std::move(batch), store_.epoch()));
+}
+
+void RecentBatches::leave(FoundPtr found) {
+  std::size_t ids = found->batch.count();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  recent_.reserve(kRemembered + 1);
+  for (const FoundPtr& other : recent_) ids += other->batch.count();
+  while (!recent_.empty() && (recent_.size() == kRemembered || ids > kRememberedIds)) {
+    ids -= recent_.front()->batch.count();
+    recent_.erase(recent_.begin());
+  }
+  recent_.push_back(std::move(found));
+}
+
+// The look-up of exactly these keys, if it was lately; it is forgotten then.
+FoundPtr RecentBatches::take_exactly(const std::int64_t* ids, std::size_t count) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto at = recent_.rbegin(); at != recent_.rend(); ++at) {
+    if (!(*at)->is_for(ids, count)) continue;
+    FoundPtr found = std::move(*at);
+    recent_.erase(std::next(at).base());
+    return found;
+  }
+  return nullptr;
+}
+
+// The same if its rows are all still there. The caller holds `structure`.
+FoundPtr RecentBatches::recall(const std::int64_t* ids, std::size_t count) {
+  FoundPtr found = take_exactly(ids, count);
+  return found && has_rows(*found) ? std::move(found) : nullptr;
+}
+
+FoundPtr RecentBatches::take(const std::int64_t* keys, std::size_t count) {
+  if (FoundPtr found = take_exactly(keys, count); found && !found->batch.undivided()) return found;
+  return std::make_unique<Found>(keys, Batch(keys, count, IdKind::key, [](Batch&, std::size_t) {}), kNoRows);
+}
+
+void RecentBatches::clear() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  recent_.clear();
+}
+
+// Rows that this batch or a later one used are about to be updated; kNoBatch when none is known of. `structure` is
+// held.
+std::uint64_t RecentBatches::awaited() noexcept {
+  std::uint64_t first = kNoBatch;
+  const std::uint32_t now = state().batches;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const FoundPtr& one : recent_) {
+    if (has_rows(*one) && now - one->batch.stamp() < kPatience)
+      first = std::min<std::uint64_t>(first, one->batch.stamp());
+  }
+  return first;
+}
+
+}  // namespace recmigrate

@@ -1,0 +1,97 @@
+// A table's memory: what counts against its limit, and which rows make room for others when it is full.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "store/admission/bloom.h"
+#include "store/lookup/batch.h"
+#include "store/rows/row_store.h"
+
+namespace recmigrate {
+
+// What a batch is to add to the shards.
+struct Demand {
+  std::size_t rows[kShards] = {};
+  std::size_t bytes[kShards] = {};  // for them and for counters
+
+  void set(const Shard& shard, std::size_t part, std::size_t more_rows, std::size_t counters,
+           const RowLayout& layout) noexcept;
+};
+
+class MemoryLimit : private Part {
+ public:
+  explicit MemoryLimit(RowStore& store) noexcept : Part(store) {}
+
+  // Calls body() again once rows were evicted for it, from whichever table was full. No lock is held.
+  template <typename Body>
+  static void with_room(const Body& body) {
+    for (;;) {
+      try {
+        return body();
+      } catch (const Full& full) {
+        full.limit->make_room(full);
+      }
+    }
+  }
+
+  [[noreturn]] void refuse(std::size_t bytes, const std::string& remedy) const;
+
+  // What follows is done under `structure`.
+
+  // Inserts the keys of a batch that have no row, all of them or none.
+  void insert_within_limit(Batch& batch, std::uint32_t stamp);
+  // One batch at a time is inserted where there is a limit, or two could take the same places; taken after `steps`.
+  [[nodiscard]] std::unique_lock<std::mutex> filling() {
+    return limited() ? std::unique_lock(filling_) : std::unique_lock<std::mutex>();
+  }
+  [[nodiscard]] bool has_room_to_count(const Shard& shard, std::size_t more) const noexcept;
+  // Refuses a layout of the rows, and filters, that would go over the limit.
+  void require_room(const RowLayout& after, const BloomConfig& bloom) const;
+
+  // The caller holds `maintenance`, and `structure` for writing.
+  void make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count);
+  std::size_t evict(const std::vector<std::vector<std::int64_t>>& keys);  // by shard; returns how many there were
+
+  // Counts what is about to be added, however a call ends.
+  class Booking {
+   public:
+    // Throws Full or LimitReached.
+    Booking(MemoryLimit& limit, const Demand& demand, std::uint32_t stamp);
+    ~Booking() { store_.booked_bytes() -= bytes_; }
+    Booking(const Booking&) = delete;
+    Booking& operator=(const Booking&) = delete;
+
+   private:
+    RowStore& store_;
+    std::size_t bytes_ = 0;
+  };
+
+ private:
+  // Thrown when rows are to be evicted for a batch whose own rows were stamped. Nothing was changed.
+  struct Full {
+    MemoryLimit* limit;
+    Demand demand;
+    std::uint32_t stamp;
+  };
+  // What rows are evicted by, in this order.
+  struct Candidate {
+    std::uint32_t used;
+    std::uint32_t last_seen;
+    std::int64_t key;
+    std::size_t shard;
+  };
+
+  void make_room(const Full& full);
+  [[nodiscard]] std::size_t bytes_with(const RowLayout& after, const BloomConfig& bloom) const noexcept;
+  [[nodiscard]] std::vector<Candidate> oldest(std::uint32_t own, std::size_t least) const;
+  [[nodiscard]] std::size_t need_of(std::size_t s, const Demand& demand, std::size_t evicted) const noexcept;
+  void compact();
+
+  std::mutex filling_;
+};
+
+}  // namespace recmigrate

@@ -1,0 +1,175 @@
+// Inserting, stamping, removing and widening rows.
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "store/errors.h"
+#include "store/hash.h"
+#include "store/parallel.h"
+#include "store/rows/address.h"
+#include "store/rows/row.h"
+#include "store/rows/row_store.h"
+
+namespace recmigrate {
+
+// A key of a batch, by its number, that has no row.
+struct RowStore::Missing {
+  std::size_t shard;
+  std::uint32_t number;
+};
+
+// Inserts the keys of these numbers into their shard.
+template <typename Iterator>
+void RowStore::insert_into(Shard& shard, const std::int64_t* keys, float** rows, Iterator begin, Iterator end) {
+  const NewRow fresh = new_row();
+  const WriteLock lock(shard.mutex);
+  // Looked for again: another thread may have inserted it since.
+  end = std::remove_if(begin, end, [&](const Missing& one) {
+    const std::int64_t key = keys[one.number];
+    return (rows[one.number] = shard.find(hash_key(key), key)) != nullptr;
+  });
+  const auto more = static_cast<std::size_t>(end - begin);
+  require_places(shard, more);
+  const Growth growth(*this, shard);
+  shard.reserve(more);
+  for (; begin != end; ++begin) {
+    const std::int64_t key = keys[begin->number];
+    rows[begin->number] = shard.insert(hash_key(key), key, state_->layout, fresh);
+  }
+}
+
+// Inserts the keys of a part that are still missing, one shard after the other and there in input order.
+void RowStore::insert_part(Batch& batch, std::size_t part) {
+  const std::int64_t* const keys = batch.keys() + batch.begin(part);
+  float** const rows = batch.rows() + batch.begin(part);
+  std::vector<Missing> missing;
+  for (std::uint32_t i = 0; i < batch.distinct(part); ++i) {
+    if (rows[i] == nullptr) missing.push_back({shard_of(hash_key(keys[i])), i});
+  }
+  const auto by_shard = [](const Missing& a, const Missing& b) { return a.shard < b.shard; };
+  const auto in_order = [](const Missing& a, const Missing& b) {
+    return a.shard != b.shard ? a.shard < b.shard : a.number < b.number;
+  };
+  if (batch.undivided()) std::sort(missing.begin(), missing.end(), in_order);
+  for (auto own = missing.begin(); own != missing.end();) {
+    const auto end = std::upper_bound(own, missing.end(), *own, by_shard);
+    insert_into(*state_->shards[own->shard], keys, rows, own, end);
+    own = end;
+  }
+}
+
+void RowStore::require_places(const Shard& shard, std::size_t more) const {
+  if (!config_.expansion || shard.used + more <= kAddressedSlots) return;
+  fail_limit("a shard of table '" + name() + "' holds at most 268435456 rows that have addresses");
+}
+
+// A number that grows from one batch to the next: rows that it was written to were used lately.
+std::uint32_t RowStore::next_stamp() noexcept {
+  if (!config_.stamps()) return 0;
+  std::uint32_t last = state_->batches;
+  while (last != 0xffffffffU && !state_->batches.compare_exchange_weak(last, last + 1)) {
+  }
+  return last == 0xffffffffU ? last : last + 1;
+}
+
+// Notes that the rows of a part are used; those that are null are left out. The shard is locked.
+void RowStore::stamp_part(const Batch& batch, std::size_t part, std::uint32_t stamp) const noexcept {
+  if (!config_.stamps()) return;
+  const RowLayout& layout = state_->layout;
+  const std::size_t used_at = layout.at(Cell::used);
+  const std::size_t uses_at = layout.at(Cell::uses);
+  const bool counts = config_.tiered();
+  const std::size_t begin = batch.begin(part);
+  for (std::size_t i = begin; i < begin + batch.distinct(part); ++i) {
+    float* const row = batch.rows()[i];
+    if (row == nullptr) continue;
+    // The latest batch counts: a slower one beside it must not make its rows seem older than what it remembers.
+    if (read_cell(row + used_at) >= stamp) continue;
+    if (counts) write_cell(row + uses_at, add_saturated(read_cell(row + uses_at), 1));
+    write_cell(row + used_at, stamp);
+  }
+}
+
+// Saves the rows of a part, whose shards are held, to the snapshots under way before they change.
+void RowStore::save_part(const Batch& batch, std::size_t part) noexcept {
+  const std::int64_t* const keys = batch.keys() + batch.begin(part);
+  bool any = false;
+  for (std::uint64_t rest = batch.shards(part); rest != 0; rest &= rest - 1) {
+    any = any || state_->shards[static_cast<std::size_t>(__builtin_ctzll(rest))]->capture.active();
+  }
+  for (std::size_t i = 0; any && i < batch.distinct(part); ++i) {
+    Shard& shard = *state_->shards[shard_of_id(keys[i], batch.kind())];
+    if (!shard.capture.active()) continue;
+    const Slot slot =
+        batch.kind() == IdKind::address ? address_slot(keys[i]) : shard.index.find(hash_key(keys[i]), keys[i]);
+    if (slot != kAbsent) shard.capture.save(slot, shard.rows.row(slot));
+  }
+}
+
+// Lets a row take its steps and notes that it took those up to `taken`.
+void RowStore::catch_up(float* row, std::uint32_t taken) const noexcept {
+  const std::uint32_t from = state_->layout.read(row, Cell::last_step);
+  state_->steps->catch_up(row, from, dim_);
+  state_->layout.write(row, Cell::last_step, std::max(from, taken));
+}
+
+std::size_t RowStore::remove(const std::int64_t* keys, std::size_t count) {
+  const Batch batch(keys, count, IdKind::key, [](Batch&, std::size_t) {});
+  const Maintenance maintenance(maintenance_);
+  std::atomic<std::size_t> removed{0};
+  const WriteLock lock(structure_);
+  const Recount recount(*this);
+  ++epoch_;
+  batch.for_each_part([&](std::size_t part) {
+    const std::int64_t* const first = batch.keys() + batch.begin(part);
+    removed += remove_from(*state_->shards[part], first, batch.distinct(part));
+  });
+  return removed;
+}
+
+// Removes keys from a shard; returns how many were there.
+std::size_t RowStore::remove_from(Shard& shard, const std::int64_t* keys, std::size_t count) noexcept {
+  std::size_t removed = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool above = shard.remove(hash_key(keys[i]), keys[i], state_->layout);
+    removed += above || remove_below(*state_, shard, hash_key(keys[i]), keys[i]) ? 1 : 0;
+    shard.sightings.erase(hash_key(keys[i]), keys[i]);
+  }
+  return removed;
+}
+
+// The caller holds `structure`.
+void RowStore::recount() noexcept {
+  std::size_t total = 0;
+  for (const auto& shard : state_->shards) total += shard->bytes(state_->layout);
+  bytes_ = total;
+}
+
+// The new rows are built beside the old ones: when memory runs out, nothing has changed.
+void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts) {
+  const Recount recount(*this);
+  const RowLayout before = state_->layout;
+  auto arena = std::make_unique<Arena>(after.chunk_bytes());
+  std::vector<Rows> wider(kShards, Rows(after, *arena));
+  const auto widen_row = [&](float* row, const float* old) {
+    copy_row(row, old, dim_);
+    if (keep_slots) {
+      std::copy_n(old + dim_, after.slot_width(), row + dim_);
+    } else {
+      for (std::size_t i = 0; i < after.slots; ++i) std::fill_n(row + dim_ * (1 + i), dim_, starts[i]);
+    }
+    after.copy_cells(row, before, old);
+  };
+  parallel::run(kShards, [&](std::size_t s) {
+    const Shard& shard = *state_->shards[s];
+    wider[s].reserve(shard.used);
+    for (Slot slot = 0; slot < shard.used; ++slot) widen_row(wider[s].row(slot), shard.rows.row(slot));
+  });
+  take_over(*state_, rebuilt_below(after, widen_row));
+  for (std::size_t s = 0; s < kShards; ++s) state_->shards[s]->rows = std::move(wider[s]);
+  state_->arena = std::move(arena);
+  state_->layout = after;
+  ++epoch_;
+}
+
+}  // namespace recmigrate

@@ -1,0 +1,265 @@
+// The rows of a table: where they are, how they are found, inserted, read and removed. It knows no policy: what counts,
+// evicts, moves or trains rows are the other parts of `Table`, which take its locks.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/hash.h"
+#include "store/initializers/initializer.h"
+#include "store/locks.h"
+#include "store/lookup/batch.h"
+#include "store/parallel.h"
+#include "store/rows/guards.h"
+#include "store/rows/lower_rows.h"
+#include "store/rows/row.h"
+#include "store/rows/state.h"
+#include "store/table_config.h"
+
+namespace recmigrate {
+
+// Ids per task: a few tens of microseconds of work, so that waking a thread pays and the last task is short.
+inline constexpr std::size_t kRowGrain = 4096;
+
+class RowStore {
+ public:
+  // Throws InvalidInput that names the table and the wrong field.
+  explicit RowStore(const TableConfig& config);
+  RowStore(const RowStore&) = delete;
+  RowStore& operator=(const RowStore&) = delete;
+
+  [[nodiscard]] const TableConfig& config() const noexcept { return config_; }
+  [[nodiscard]] const std::string& name() const noexcept { return config_.name; }
+  [[nodiscard]] std::size_t dim() const noexcept { return dim_; }
+  [[nodiscard]] State& state() const noexcept { return *state_; }
+
+  // Whoever replaces or removes rows, gives them other slots or cells, or takes a snapshot, holds `maintenance`
+  // throughout.
+  [[nodiscard]] FairMutex& maintenance() const noexcept { return maintenance_; }
+  // Held for reading by every call that uses rows, for writing while the set of rows is replaced, thinned or frozen.
+  // ARCHITECTURE.md has the order of locks.
+  [[nodiscard]] SharedMutex& structure() const noexcept { return structure_; }
+  // Held for writing while a step is added to those of the state; for reading by `StepsGuard`.
+  [[nodiscard]] SharedMutex& steps() const noexcept { return steps_; }
+
+  // Rows of an earlier epoch may be gone.
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  void next_epoch() noexcept { ++epoch_; }
+  // Of the shards, and what is booked.
+  [[nodiscard]] std::atomic<std::size_t>& booked_bytes() noexcept { return bytes_; }
+  [[nodiscard]] std::size_t booked_bytes() const noexcept { return bytes_; }
+  // Rows that were evicted since the table was made, for whatever reason.
+  [[nodiscard]] std::size_t evicted() const noexcept { return evicted_; }
+  void add_evicted(std::size_t rows) noexcept { evicted_ += rows; }
+
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::size_t bytes() const;
+  void contains(const std::int64_t* keys, std::size_t count, bool* found) const;
+  void initial_row(std::int64_t key, float* out) const;
+  void set_initial_rows(const float* rows, std::size_t count, bool keep);
+  [[nodiscard]] bool has_initial_rows() const noexcept { return initializer_.has_rows(); }
+  std::size_t remove(const std::int64_t* keys, std::size_t count);
+  template <typename Predicate>
+  std::size_t remove_if(const Predicate& predicate);
+
+  // The layout of rows with the slots of a rule, and an empty state of it.
+  [[nodiscard]] RowLayout layout(OptimizerKind kind) const noexcept;
+  [[nodiscard]] std::unique_ptr<State> make_state(const RowLayout& layout, std::int64_t seed) const;
+  // The caller holds `maintenance` and `structure`; the former state is returned, to be freed without locks.
+  [[nodiscard]] std::unique_ptr<State> replace(std::unique_ptr<State> fresh) noexcept;
+
+  // What follows is done under `structure`.
+
+  [[nodiscard]] NewRow new_row() const noexcept;
+  void read_initial(std::int64_t key, float* out) const noexcept;
+  // The value of a row as it is after all steps.
+  void read_row(const float* row, float* out) const noexcept {
+    if (state_->steps == nullptr) {
+      copy_row(out, row, dim_);
+    } else {
+      state_->steps->value(row, state_->layout.read(row, Cell::last_step), dim_, out);
+    }
+  }
+  // Lets a row take its steps and notes that it took those up to `taken`.
+  void catch_up(float* row, std::uint32_t taken) const noexcept;
+
+  void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
+  [[nodiscard]] bool find_rows(Batch& batch, std::size_t part) const noexcept;
+  void read_rows(const Batch& batch, std::size_t part, float* out) const noexcept;
+  // `row`, or when it is null the one below memory, in `copy`; null when there is none. The shard is locked.
+  [[nodiscard]] const float* found_or_below(const float* row, std::size_t shard, std::int64_t key,
+                                            std::vector<float>& copy) const {
+    return row != nullptr || !config_.tiered()
+               ? row
+               : row_in_any_tier(*state_, *state_->shards[shard], hash_key(key), key, copy);
+  }
+  [[nodiscard]] std::unique_ptr<float*[]> rows_where_they_lie(const std::int64_t* keys, std::size_t count,
+                                                              std::vector<std::vector<float>>& copies) const;
+  // Calls visit(i, row) for each of the keys, from several threads; null where there is no row. Rows stay where they
+  // lie. Throws StorageFailed.
+  template <typename Visit>
+  void visit_rows(const std::int64_t* keys, std::size_t count, const Visit& visit) const;
+  [[nodiscard]] std::size_t rows_in_memory() const;
+
+  void insert_part(Batch& batch, std::size_t part);
+  void require_places(const Shard& shard, std::size_t more) const;
+  // Calls write(row, i) for the i-th id of the batch, equal ones in input order, under the locks.
+  template <typename Write>
+  void write_rows(const Batch& batch, const Write& write);
+  void save_part(const Batch& batch, std::size_t part) noexcept;
+  [[nodiscard]] std::uint32_t next_stamp() noexcept;
+  void stamp_part(const Batch& batch, std::size_t part, std::uint32_t stamp) const noexcept;
+
+  // The caller holds `structure` for writing.
+  std::size_t remove_from(Shard& shard, const std::int64_t* keys, std::size_t count) noexcept;
+  void widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts);
+  void recount() noexcept;
+  // Rows of lower tiers in another layout, as change(row, old) fills them in. The table stays as it is. Throws
+  // StorageFailed.
+  template <typename Change>
+  [[nodiscard]] RebuiltBelow rebuilt_below(const RowLayout& after, const Change& change) const {
+    return recmigrate::rebuilt_below(*state_, make_lower(after), after, change);
+  }
+
+ private:
+  struct Missing;
+  [[nodiscard]] std::vector<std::unique_ptr<LowerTier>> make_lower(const RowLayout& layout) const;
+  template <typename Iterator>
+  void insert_into(Shard& shard, const std::int64_t* keys, float** rows, Iterator begin, Iterator end);
+
+  const TableConfig config_;
+  const std::size_t dim_;
+  Initializer initializer_;
+  mutable FairMutex maintenance_;
+  mutable SharedMutex structure_;
+  mutable SharedMutex steps_;
+  std::unique_ptr<State> state_;
+  std::uint64_t epoch_ = 0;
+  std::atomic<std::size_t> bytes_{0};
+  std::atomic<std::size_t> evicted_{0};
+};
+
+// Keeps the steps from growing while rows are read. Taken under `structure`, before any shard.
+class StepsGuard {
+ public:
+  explicit StepsGuard(const RowStore& store) noexcept : steps_(store.state().steps ? &store.steps() : nullptr) {
+    if (steps_ != nullptr) steps_->lock_shared();
+  }
+  ~StepsGuard() {
+    if (steps_ != nullptr) steps_->unlock_shared();
+  }
+  StepsGuard(const StepsGuard&) = delete;
+  StepsGuard& operator=(const StepsGuard&) = delete;
+
+ private:
+  SharedMutex* const steps_;
+};
+
+// Counts the bytes of all shards anew, however a call ends. While `structure` is held for writing.
+class Recount {
+ public:
+  explicit Recount(RowStore& store) noexcept : store_(store) {}
+  ~Recount() { store_.recount(); }
+  Recount(const Recount&) = delete;
+  Recount& operator=(const Recount&) = delete;
+
+ private:
+  RowStore& store_;
+};
+
+// Counts what one shard grew by, however a call ends. While the shard is locked for writing.
+class Growth {
+ public:
+  Growth(RowStore& store, const Shard& shard) noexcept
+      : store_(store), shard_(shard), before_(shard.bytes(store.state().layout)) {}
+  ~Growth() { store_.booked_bytes() += shard_.bytes(store_.state().layout) - before_; }
+  Growth(const Growth&) = delete;
+  Growth& operator=(const Growth&) = delete;
+
+ private:
+  RowStore& store_;
+  const Shard& shard_;
+  const std::size_t before_;
+};
+
+// What every other part of a table has: the rows, and short names for what they are asked most.
+class Part {
+ protected:
+  explicit Part(RowStore& store) noexcept : store_(store), config_(store.config()), dim_(store.dim()) {}
+  ~Part() = default;
+
+  [[nodiscard]] State& state() const noexcept { return store_.state(); }
+  [[nodiscard]] const std::string& name() const noexcept { return config_.name; }
+  [[nodiscard]] bool limited() const noexcept { return config_.limited(); }
+  [[nodiscard]] bool tiered() const noexcept { return config_.tiered(); }
+
+  RowStore& store_;
+  const TableConfig& config_;
+  const std::size_t dim_;
+
+ public:
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+};
+
+template <typename Visit>
+void RowStore::visit_rows(const std::int64_t* keys, std::size_t count, const Visit& visit) const {
+  const StepsGuard steps(*this);
+  const ReadGuard guard(*state_, shards_of(keys, count));
+  parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
+    float* rows[kBlock];
+    std::uint8_t shards[kBlock];
+    std::vector<float> copy;
+    for (std::size_t at = begin; at < end; at += kBlock) {
+      const std::size_t some = std::min(kBlock, end - at);
+      find_block(keys + at, some, rows, shards);
+      for (std::size_t i = 0; i < some; ++i) visit(at + i, found_or_below(rows[i], shards[i], keys[at + i], copy));
+    }
+  });
+}
+
+template <typename Write>
+void RowStore::write_rows(const Batch& batch, const Write& write) {
+  const StepsGuard steps(*this);
+  batch.for_each_part([&](std::size_t part) {
+    const WriteGuard guard(*state_, batch.shards(part));
+    save_part(batch, part);
+    const std::size_t begin = batch.begin(part);
+    for (std::size_t i = begin; state_->steps && i < begin + batch.distinct(part); ++i) {
+      catch_up(batch.rows()[i], state_->steps->now());
+    }
+    for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
+      write(batch.rows()[begin + batch.numbers()[i]], batch.positions()[i]);
+    }
+  });
+}
+
+template <typename Predicate>
+std::size_t RowStore::remove_if(const Predicate& predicate) {
+  const Maintenance maintenance(maintenance_);
+  std::vector<std::vector<std::int64_t>> keys(kShards);
+  const WriteLock lock(structure_);
+  const Recount recount(*this);
+  std::atomic<std::size_t> removed{0};
+  parallel::run(kShards, [&](std::size_t s) {
+    Shard& shard = *state_->shards[s];
+    shard.index.for_each([&](std::int64_t key, Slot slot) {
+      if (predicate(key, static_cast<const float*>(shard.rows.row(slot)))) keys[s].push_back(key);
+    });
+    visit_below(*state_, s, [&](std::int64_t key, const float* row) {
+      if (predicate(key, row)) keys[s].push_back(key);
+    });
+  });
+  ++epoch_;
+  parallel::run(kShards,
+                [&](std::size_t s) { removed += remove_from(*state_->shards[s], keys[s].data(), keys[s].size()); });
+  return removed;
+}
+
+}  // namespace recmigrate

@@ -1,0 +1,130 @@
+// The rows of one shard, in chunks that never move: value[dim], optimizer slots, then four-byte cells.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "store/rows/index.h"
+#include "store/rows/memory.h"
+
+namespace recmigrate {
+
+// Four-byte numbers that a row may carry behind its slots; a table has those that its features need.
+enum class Cell : unsigned {
+  last_step,   // of the dense-exact optimizers: the step up to which the row is brought
+  count,       // of admission: how often the key was seen
+  last_seen,   // of eviction: when
+  version,     // of incremental checkpoints: when the row last changed
+  generation,  // of addresses: how often the place was taken or left
+  used,        // of eviction when a table is full, and of tiers: by which batch last
+  uses,        // of tiers: by how many batches; 0 where there is no row
+  key_low,     // of tiers, which look for rows to move down in the order of memory
+  key_high,
+};
+
+[[nodiscard]] inline std::uint32_t read_cell(const float* cell) noexcept {
+  std::uint32_t value = 0;
+  std::memcpy(&value, cell, sizeof value);
+  return value;
+}
+inline void write_cell(float* cell, std::uint32_t value) noexcept { std::memcpy(cell, &value, sizeof value); }
+
+// What a row consists of, in units of four bytes.
+struct RowLayout {
+  std::size_t dim = 1;
+  std::size_t slots = 0;  // each `dim` wide
+  unsigned present = 0;   // a bit per Cell
+
+  [[nodiscard]] static constexpr unsigned bit(Cell cell) noexcept { return 1U << static_cast<unsigned>(cell); }
+  [[nodiscard]] bool has(Cell cell) const noexcept { return (present & bit(cell)) != 0; }
+  [[nodiscard]] std::size_t cells() const noexcept { return static_cast<std::size_t>(__builtin_popcount(present)); }
+  [[nodiscard]] std::size_t slot_width() const noexcept { return dim * slots; }
+  [[nodiscard]] std::size_t cells_at() const noexcept { return dim * (1 + slots); }
+  [[nodiscard]] std::size_t stride() const noexcept { return cells_at() + cells(); }
+  [[nodiscard]] std::uint32_t read(const float* row, Cell cell) const noexcept { return read_cell(row + at(cell)); }
+  void write(float* row, Cell cell, std::uint32_t value) const noexcept { write_cell(row + at(cell), value); }
+  [[nodiscard]] std::int64_t read_key(const float* row) const noexcept {
+    const std::uint64_t high = read(row, Cell::key_high);
+    return static_cast<std::int64_t>(high << 32 | read(row, Cell::key_low));
+  }
+  void write_key(float* row, std::int64_t key) const noexcept {
+    write(row, Cell::key_low, static_cast<std::uint32_t>(static_cast<std::uint64_t>(key)));
+    write(row, Cell::key_high, static_cast<std::uint32_t>(static_cast<std::uint64_t>(key) >> 32));
+  }
+  // Takes over the cells of a row of another layout that both have.
+  void copy_cells(float* row, const RowLayout& from, const float* old) const noexcept;
+  // Where a cell is in a row, which must have it: loops over many rows ask once.
+  [[nodiscard]] std::size_t at(Cell cell) const noexcept {
+    return cells_at() + static_cast<std::size_t>(__builtin_popcount(present & (bit(cell) - 1)));
+  }
+  [[nodiscard]] bool operator==(const RowLayout& other) const noexcept {
+    return dim == other.dim && slots == other.slots && present == other.present;
+  }
+  // Rows per chunk as a power of two, and the chunk's size: large enough that the list of chunks stays in the cache.
+  [[nodiscard]] unsigned chunk_shift() const noexcept;
+  [[nodiscard]] std::size_t chunk_bytes() const noexcept {
+    return ((stride() << chunk_shift()) * sizeof(float) + 63) / 64 * 64;  // chunks start on cache lines
+  }
+};
+
+class Rows {
+ public:
+  Rows(const RowLayout& layout, Arena& arena) noexcept
+      : arena_(&arena), stride_(layout.stride()), shift_(layout.chunk_shift()) {}
+
+  // Makes room for `rows` rows in all; a row that was never used is all zero. On std::bad_alloc nothing has changed.
+  void reserve(std::size_t rows) {
+    while ((chunks_.size() << shift_) < rows) {
+      if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size() + 1);
+      chunks_.push_back(arena_->chunk());
+    }
+  }
+
+  [[nodiscard]] float* row(Slot slot) const noexcept {
+    return chunks_[slot >> shift_] + (slot & ((std::size_t{1} << shift_) - 1)) * stride_;
+  }
+
+ private:
+  Arena* arena_;
+  std::size_t stride_;
+  unsigned shift_;
+  std::vector<float*> chunks_;
+};
+
+// The slots of removed rows, the last one first. They are linked through the rows themselves: removing takes no memory.
+class FreeSlots {
+ public:
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  void push(Slot slot, const Rows& rows) noexcept {
+    std::memcpy(rows.row(slot), &first_, sizeof first_);
+    first_ = slot;
+    ++size_;
+  }
+  // There is one.
+  [[nodiscard]] Slot pop(const Rows& rows) noexcept {
+    const Slot slot = first_;
+    first_ = after(slot, rows);
+    --size_;
+    return slot;
+  }
+
+  template <typename Visit>
+  void for_each(const Rows& rows, const Visit& visit) const {
+    for (Slot slot = first_; slot != kAbsent; slot = after(slot, rows)) visit(slot);
+  }
+
+ private:
+  [[nodiscard]] static Slot after(Slot slot, const Rows& rows) noexcept {
+    Slot next = kAbsent;
+    std::memcpy(&next, rows.row(slot), sizeof next);
+    return next;
+  }
+
+  Slot first_ = kAbsent;
+  std::size_t size_ = 0;
+};
+
+}  // namespace recmigrate

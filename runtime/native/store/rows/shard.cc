@@ -1,0 +1,69 @@
+#include "store/rows/shard.h"
+
+#include <algorithm>
+
+#include "store/rows/address.h"
+
+namespace recmigrate {
+namespace {
+
+// Odd while the place holds a row.
+void next_generation(float* row, const RowLayout& layout) noexcept {
+  if (!layout.has(Cell::generation)) return;
+  layout.write(row, Cell::generation, (layout.read(row, Cell::generation) + 1) % kGenerations);
+}
+
+}  // namespace
+
+std::size_t Shard::bytes_for(std::size_t more, const RowLayout& layout) const noexcept {
+  const std::size_t fresh = more > free.size() ? more - free.size() : 0;
+  return fresh * layout.stride() * sizeof(float) + index.bytes_for(index.size() + more) - index.bytes();
+}
+
+void Shard::reserve(std::size_t more) {
+  if (more == 0) return;
+  if (more > free.size()) rows.reserve(used + more - free.size());
+  index.reserve(index.size() + more);
+}
+
+float* Shard::insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout& layout) noexcept {
+  Slot slot = used;
+  if (free.size() == 0) {
+    ++used;
+  } else {
+    slot = free.pop(rows);
+  }
+  float* const row = rows.row(slot);
+  for (const Cell cell : {Cell::last_step, Cell::count, Cell::last_seen, Cell::version, Cell::used}) {
+    if (layout.has(cell)) layout.write(row, cell, 0);
+  }
+  if (layout.has(Cell::uses)) {
+    layout.write(row, Cell::uses, 1);
+    layout.write_key(row, key);
+  }
+  next_generation(row, layout);
+  index.insert(hash, key, slot);
+  sightings.erase(hash, key);  // it waits no longer, wherever its row came from
+  return row;
+}
+
+float* Shard::insert(std::uint64_t hash, std::int64_t key, const RowLayout& layout, const NewRow& fresh) noexcept {
+  float* const row = insert_empty(hash, key, layout);
+  fresh.initializer->fill(fresh.seed, key, row);
+  if (fresh.left != 1.0F) std::transform(row, row + layout.dim, row, [&](float value) { return value * fresh.left; });
+  for (std::size_t s = 0; s < layout.slots; ++s) {
+    std::fill_n(row + layout.dim * (1 + s), layout.dim, fresh.starts[s]);
+  }
+  return row;
+}
+
+bool Shard::remove(std::uint64_t hash, std::int64_t key, const RowLayout& layout) noexcept {
+  const Slot slot = index.erase(hash, key);
+  if (slot == kAbsent) return false;
+  next_generation(rows.row(slot), layout);
+  if (layout.has(Cell::uses)) layout.write(rows.row(slot), Cell::uses, 0);
+  free.push(slot, rows);
+  return true;
+}
+
+}  // namespace recmigrate

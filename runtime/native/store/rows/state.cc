@@ -1,0 +1,36 @@
+#include "store/rows/state.h"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "store/hash.h"
+#include "store/lookup/batch.h"
+#include "store/rows/address.h"
+
+namespace recmigrate {
+namespace {
+
+// Numbers the fillings of all tables of the process, so that their addresses differ.
+std::uint32_t next_filling() noexcept {
+  static std::atomic<std::uint32_t> fillings{0};
+  return ++fillings % kFillings;
+}
+
+}  // namespace
+
+State::State(const RowLayout& rows, std::int64_t seed_of_rows)
+    : layout(rows), arena(std::make_unique<Arena>(rows.chunk_bytes())), seed(seed_of_rows), filling(next_filling()) {
+  shards.reserve(kShards);
+  for (std::size_t s = 0; s < kShards; ++s) {
+    shards.push_back(std::make_unique<Shard>(static_cast<double>(s) / kShards, layout, *arena));
+  }
+}
+
+std::size_t bytes_of(const State& state) noexcept {
+  std::size_t total = 0;
+  for (const auto& shard : state.shards) total += shard->bytes(state.layout);
+  return total;
+}
+
+}  // namespace recmigrate

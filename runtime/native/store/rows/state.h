@@ -1,0 +1,70 @@
+// All that `reset` and `import_rows` replace at once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "store/admission/admission.h"
+#include "store/admission/bloom.h"
+#include "store/admission/seen.h"
+#include "store/rows/rows.h"
+#include "store/rows/shard.h"
+#include "store/tiers/lower_tier.h"
+#include "store/tiers/staged.h"
+#include "store/updates/deferred.h"
+#include "store/updates/optimizer.h"
+
+namespace recmigrate {
+
+// The rule of the latest update since the table was made, restored or reset, and its first number, which is how long
+// its steps are; `none` before.
+struct Trained {
+  std::int32_t kind = 0;  // the number of an OptimizerKind; of 32 bits, so that the whole is written at once
+  float rate = 0;
+};
+
+// What `Updates` knows of the optimizers.
+struct Training {
+  bool restored = false;                 // and not trained since: the first update may be by another rule
+  std::vector<std::int64_t> optimizers;  // that `begin` named, the present one last
+  bool anew = false;                     // slots, at the next update
+  bool in_turn = false;                  // that optimizer had other slots when it updated last
+  std::atomic<Trained> latest{Trained{}};
+};
+
+// What `AdmissionControl` goes by; the counters are those of the shards.
+struct Counting {
+  BloomConfig bloom;
+  std::atomic<std::int64_t> newest{kNever};  // time that a look-up gave
+  std::atomic<std::int64_t> threshold{-1};   // replaces those of look-ups when not negative
+  std::atomic<bool> frozen{false};           // counts stay as they are
+};
+
+struct State {
+  State(const RowLayout& layout, std::int64_t seed_of_rows);
+
+  RowLayout layout;
+  std::unique_ptr<Arena> arena;
+  std::vector<std::unique_ptr<Shard>> shards;
+  std::int64_t seed;
+  const std::uint32_t filling;  // in its addresses
+  OptimizerKind kind = OptimizerKind::none;
+  SlotStarts starts{};
+  std::unique_ptr<Deferred> steps;        // of a rule that moves all rows, from its first update on
+  double left = 1;                        // of initial values, when `steps` began
+  std::atomic<bool> thinned{false};       // keys were evicted
+  std::atomic<std::uint32_t> batches{0};  // that were stamped
+  Training training;
+  Counting counting;
+  std::uint32_t lowered = 0;                      // the latest batch of which a row has gone down since
+  std::vector<std::unique_ptr<LowerTier>> lower;  // the tiers below memory, as the shards' indexes have them
+  std::unique_ptr<Staged> staged;                 // copies of rows there, where there are such tiers
+};
+
+// What counts against a limit.
+[[nodiscard]] std::size_t bytes_of(const State& state) noexcept;
+
+}  // namespace recmigrate

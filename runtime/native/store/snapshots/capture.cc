@@ -1,0 +1,62 @@
+#include "store/snapshots/capture.h"
+
+#include <cstring>
+#include <utility>
+
+namespace recmigrate {
+
+void write_row(const RowLayout& layout, const Destination& to, std::size_t at, const float* row,
+               const Deferred* steps) noexcept {
+  const std::size_t width = layout.slot_width();
+  if (steps != nullptr) {
+    steps->copy(row, layout.read(row, Cell::last_step), layout.dim, to.values + at * layout.dim, to.slots + at * width);
+  } else {
+    std::memcpy(to.values + at * layout.dim, row, layout.dim * sizeof(float));
+    if (width != 0) std::memcpy(to.slots + at * width, row + layout.dim, width * sizeof(float));
+  }
+  if (layout.present != 0 && to.cells != nullptr) {
+    std::memcpy(to.cells + at * layout.cells(), row + layout.cells_at(), layout.cells() * sizeof(std::uint32_t));
+  }
+}
+
+std::size_t ShardCapture::freeze(Slot used, const FreeSlots& free, const Rows& rows) {
+  const std::size_t words = (std::size_t{used} + 63) / 64;
+  live_.assign(words, ~std::uint64_t{0});
+  if (used % 64 != 0) live_.back() = (std::uint64_t{1} << (used % 64)) - 1;
+  free.for_each(rows, [this](Slot slot) { live_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64)); });
+  saved_.assign(words, 0);
+  before_.resize(words);
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < words; ++i) {
+    before_[i] = count;
+    count += static_cast<std::uint32_t>(__builtin_popcountll(live_[i]));
+  }
+  slots_ = used;
+  return count;
+}
+
+void ShardCapture::start(const RowLayout& layout, const Destination& to, std::size_t begin,
+                         std::shared_ptr<const Deferred> steps) noexcept {
+  layout_ = layout;
+  to_ = to;
+  begin_ = begin;
+  steps_ = std::move(steps);
+  active_ = true;
+}
+
+std::size_t ShardCapture::place(Slot slot) const noexcept {
+  const std::uint64_t lower = live_[slot / 64] & ((std::uint64_t{1} << (slot % 64)) - 1);
+  return begin_ + before_[slot / 64] + static_cast<std::size_t>(__builtin_popcountll(lower));
+}
+
+void ShardCapture::save(Slot slot, const float* row) noexcept {
+  if (!frozen(slot) || bit(saved_, slot)) return;
+  saved_[slot / 64] |= std::uint64_t{1} << (slot % 64);
+  write_row(layout_, to_, place(slot), row, steps_.get());
+}
+
+void ShardCapture::save_key(Slot slot, std::int64_t key) noexcept {
+  if (frozen(slot)) to_.keys[place(slot)] = key;
+}
+
+}  // namespace recmigrate

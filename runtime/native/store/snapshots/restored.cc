@@ -1,0 +1,109 @@
+// Rows of a checkpoint as the state of a table.
+#include "store/snapshots/restored.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "store/errors.h"
+#include "store/hash.h"
+#include "store/rows/row.h"
+#include "store/snapshots/snapshots.h"
+
+namespace recmigrate {
+namespace {
+
+// The numbers of keys, those first whose rows were seen last, of equal ones the largest keys, as `oldest` has it.
+std::vector<std::size_t> newest_first(const State& state, const std::vector<std::int64_t>& keys) {
+  std::vector<std::pair<std::uint32_t, std::size_t>> seen;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::uint64_t hash = hash_key(keys[i]);
+    const float* const row = state.shards[shard_of(hash)]->find(hash, keys[i]);
+    seen.emplace_back(state.layout.has(Cell::last_seen) ? state.layout.read(row, Cell::last_seen) : 0, i);
+  }
+  std::sort(seen.begin(), seen.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : keys[a.second] > keys[b.second];
+  });
+  std::vector<std::size_t> order;
+  for (const auto& one : seen) order.push_back(one.second);
+  return order;
+}
+
+}  // namespace
+
+Restored Restored::only(std::vector<std::size_t> kept) const {
+  std::sort(kept.begin(), kept.end());
+  Restored result;
+  for (const std::size_t i : kept) {
+    result.keys.push_back(keys[i]);
+    append_row(values, i, result.values);
+    append_row(slots, i, result.slots);
+  }
+  std::vector<std::int64_t> had = keys;
+  std::vector<std::int64_t> has = result.keys;
+  std::sort(had.begin(), had.end());
+  std::sort(has.begin(), has.end());
+  result.meta = meta;
+  result.meta.seen.keys.clear();
+  result.meta.seen.sightings.clear();
+  for (std::size_t i = 0; i < meta.seen.keys.size(); ++i) {
+    const std::int64_t key = meta.seen.keys[i];
+    if (std::binary_search(had.begin(), had.end(), key) && !std::binary_search(has.begin(), has.end(), key)) continue;
+    result.meta.seen.keys.push_back(key);
+    result.meta.seen.sightings.push_back(meta.seen.sightings[i]);
+  }
+  return result;
+}
+
+void Restored::append_row(const std::vector<float>& from, std::size_t number, std::vector<float>& to) const {
+  const std::size_t width = from.size() / keys.size();
+  const auto begin = from.begin() + static_cast<std::ptrdiff_t>(number * width);
+  to.insert(to.end(), begin, begin + static_cast<std::ptrdiff_t>(width));
+}
+
+std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64_t* keys, std::size_t count,
+                                         const float* values, const float* slots) const {
+  const Batch batch(keys, count, IdKind::key, [](Batch&, std::size_t) {});
+  if (batch.distinct() != count) {
+    fail_invalid("rows for table '" + name() + "' hold key " + std::to_string(keys[batch.first_repeated()]) + " twice");
+  }
+  RowLayout rows = store_.layout(meta.kind);
+  if (meta.seen.tracked) rows.present |= kSeenCells;
+  auto fresh = store_.make_state(rows, meta.seed);
+  fresh->kind = meta.kind;
+  fresh->starts = meta.starts;
+  fresh->training.restored = true;
+  fresh->left = meta.left;
+  const std::size_t width = fresh->layout.slot_width();
+  batch.for_each_part([&](std::size_t part) {
+    Shard& shard = *fresh->shards[part];
+    shard.reserve(batch.ids(part));
+    for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.ids(part); ++i) {
+      const std::size_t from = batch.positions()[i];
+      float* const row = shard.insert_empty(hash_key(keys[from]), keys[from], fresh->layout);
+      copy_row(row, values + from * dim_, dim_);
+      if (width != 0) std::memcpy(row + dim_, slots + from * width, width * sizeof(float));
+    }
+  });
+  admission_.restore_seen(*fresh, meta.seen);
+  return fresh;
+}
+
+// Of rows to restore that are too many, as many as fit. Throws LimitReached when none does.
+std::unique_ptr<State> Snapshots::fitted(std::unique_ptr<State> whole, const Restored& rows) const {
+  const auto limit = static_cast<std::size_t>(config_.max_bytes);
+  const std::vector<std::size_t> order = newest_first(*whole, rows.keys);
+  std::size_t left = order.size();
+  while (bytes_of(*whole) > limit && left > 0) {
+    // In proportion: an index takes more than its rows do, and grows by steps.
+    const double share = static_cast<double>(limit) / static_cast<double>(bytes_of(*whole));
+    left = std::min(left - 1, static_cast<std::size_t>(static_cast<double>(left) * share));
+    const Restored kept = rows.only({order.begin(), order.begin() + static_cast<std::ptrdiff_t>(left)});
+    whole = filled(kept.meta, kept.keys.data(), kept.keys.size(), kept.values.data(), kept.slots.data());
+    whole->thinned = true;
+  }
+  if (bytes_of(*whole) > limit) limit_.refuse(bytes_of(*whole), " for the rows to restore; raise it");
+  return whole;
+}
+
+}  // namespace recmigrate

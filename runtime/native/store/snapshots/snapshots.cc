@@ -1,0 +1,129 @@
+#include "store/snapshots/snapshots.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "store/errors.h"
+#include "store/hash.h"
+#include "store/notices.h"
+#include "store/parallel.h"
+#include "store/rows/row.h"
+#include "store/snapshots/restored.h"
+
+namespace recmigrate {
+namespace {
+
+// Rows copied under one hold of a shard's lock, so that updates wait for some microseconds at most.
+constexpr Slot kSnapshotBlock = 512;
+
+}  // namespace
+
+TableMeta Snapshots::meta() const {
+  TableMeta result{state().seed, static_cast<std::int64_t>(dim_),
+                   state().kind, state().starts,
+                   {},           state().left * (state().steps ? state().steps->shrinkage() : 1.0)};
+  admission_.add_seen(result.seen);
+  return result;
+}
+
+// Freezes what is there; the shards' places in the snapshot go to `begins`.
+void Snapshots::begin_snapshot(std::vector<std::size_t>& begins) const {
+  parallel::run(kShards, [&](std::size_t s) {
+    Shard& shard = *state().shards[s];
+    begins[s + 1] = shard.capture.freeze(shard.used, shard.free, shard.rows);
+  });
+  for (std::size_t s = 0; s < kShards; ++s) begins[s + 1] += begins[s];
+}
+
+// Copies what no update has copied yet. No row is removed meanwhile: that would take `maintenance`.
+void Snapshots::write_snapshot() const noexcept {
+  parallel::run(kShards, [&](std::size_t s) {
+    Shard& shard = *state().shards[s];
+    for (Slot begin = 0; begin < shard.capture.slots(); begin += kSnapshotBlock) {
+      const ReadLock lock(shard.mutex);
+      const Slot end = std::min(begin + kSnapshotBlock, shard.capture.slots());
+      for (Slot slot = begin; slot < end; ++slot) shard.capture.save(slot, shard.rows.row(slot));
+    }
+    const WriteLock lock(shard.mutex);
+    shard.index.for_each([&shard](std::int64_t key, Slot slot) { shard.capture.save_key(slot, key); });
+    shard.capture.stop();
+  });
+}
+
+void Snapshots::require_dim(const TableMeta& meta) const {
+  if (meta.dim == static_cast<std::int64_t>(dim_)) return;
+  fail_invalid("rows for table '" + name() + "' are " + std::to_string(meta.dim) + " wide; the table's dim is " +
+               std::to_string(dim_));
+}
+
+void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
+                            const float* slots) {
+  require_dim(meta);
+  admission_.require_counters(meta.seen);
+  auto fresh = filled(meta, keys, count, values, slots);
+  const std::size_t total = bytes_of(*fresh);
+  std::size_t gone = 0;
+  if (limited() && total > static_cast<std::size_t>(config_.max_bytes)) {
+    if (!config_.evicts) limit_.refuse(total, " for the rows to restore; raise it");
+    const std::size_t width = fresh->layout.slot_width();
+    fresh = fitted(std::move(fresh),
+                   {meta, {keys, keys + count}, {values, values + count * dim_}, {slots, slots + count * width}});
+    gone = count;
+    for (const auto& shard : fresh->shards) gone -= shard->index.size();
+    notices::post("table '" + name() + "' was restored without " + std::to_string(gone) + " of " +
+                  std::to_string(count) + " rows, to stay within its max_bytes");
+  }
+  {
+    const Maintenance maintenance(store_.maintenance());
+    const WriteLock lock(store_.structure());
+    fresh = store_.replace(std::move(fresh));
+    store_.add_evicted(gone);
+  }
+  tiers_.after_replacement();
+}
+
+void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
+                      const float* slots) {
+  require_dim(meta);
+  admission_.require_counters(meta.seen);
+  MemoryLimit::with_room([&] {
+    const Maintenance maintenance(store_.maintenance());
+    const WriteLock lock(store_.structure());
+    const Recount recount(store_);
+    const bool trained = meta.kind != OptimizerKind::none;
+    if (trained && state().kind != meta.kind) updates_.adopt(meta.kind, meta.starts, nullptr, keys, count);
+    if (trained) state().training.optimizers.clear();
+    if (meta.seen.tracked) admission_.track(meta.seen.bloom);
+    const std::size_t width = trained ? state().layout.slot_width() : 0;
+    store_.write_rows(lookups_.resolve(keys, count), [&](float* row, std::size_t from) {
+      copy_row(row, values + from * dim_, dim_);
+      if (width != 0) std::memcpy(row + dim_, slots + from * width, width * sizeof(float));
+    });
+    if (!meta.seen.tracked) return;
+    for (const auto& shard : state().shards) shard->sightings = Sightings();
+    admission_.restore_seen(state(), meta.seen);
+  });
+}
+
+void Snapshots::upsert(const std::int64_t* keys, std::size_t count, const float* values) {
+  tiers_.make_way();
+  MemoryLimit::with_room([&] {
+    const ReadLock lock(store_.structure());
+    store_.write_rows(lookups_.resolve(keys, count),
+                      [&](float* row, std::size_t from) { copy_row(row, values + from * dim_, dim_); });
+  });
+  tiers_.after_use();
+}
+
+void Snapshots::reset() {
+  const Maintenance maintenance(store_.maintenance());
+  auto fresh = store_.make_state(store_.layout(OptimizerKind::none), config_.seed);
+  {
+    const WriteLock lock(store_.structure());
+    fresh = store_.replace(std::move(fresh));
+  }
+  recent_.clear();
+}
+
+}  // namespace recmigrate

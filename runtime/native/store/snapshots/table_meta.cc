@@ -1,0 +1,74 @@
+// What a checkpoint says of a table, as numbers from outside: checked entry by entry.
+#include "store/snapshots/table_meta.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "store/errors.h"
+
+namespace recmigrate {
+
+std::vector<std::int64_t> TableMeta::to_vector() const {
+  const bool decays = kind == OptimizerKind::keras_adamw;
+  std::vector<std::int64_t> meta = {decays || left == 1.0 ? kVersion : kDecayed, seed, dim,
+                                    static_cast<std::int64_t>(slot_count(kind)), static_cast<std::int64_t>(kind)};
+  for (std::size_t s = 0; s < slot_count(kind); ++s) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &starts[s], sizeof bits);
+    meta.push_back(bits);
+  }
+  if (decays || left != 1.0) {
+    std::int64_t bits = 0;
+    std::memcpy(&bits, &left, sizeof bits);
+    meta.push_back(bits);
+  }
+  seen.append_to(meta);
+  return meta;
+}
+
+TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, const std::string& owner) {
+  const std::string prefix = "meta data for " + owner;
+  if (count < 5) fail_invalid(prefix + " has " + std::to_string(count) + " entries; a snapshot has 5 or more");
+  if (meta[0] < 1 || meta[0] > kDecayed) {
+    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this engine reads formats 1 to 3");
+  }
+  const Rule& rule = rule_of(static_cast<OptimizerKind>(meta[4]));
+  if (static_cast<std::int64_t>(rule.kind) != meta[4]) {
+    fail_invalid(prefix + " names optimizer kind " + std::to_string(meta[4]) + ", which this engine does not know");
+  }
+  TableMeta result;
+  result.seed = meta[1];
+  result.dim = meta[2];
+  result.kind = rule.kind;
+  const std::size_t slots = slot_count(result.kind);
+  if (meta[3] != static_cast<std::int64_t>(slots)) {
+    fail_invalid(prefix + " has " + std::to_string(meta[3]) + " slots per row; optimizer " +
+                 optimizer_name(result.kind) + " has " + std::to_string(slots));
+  }
+  // Version 1 had one start for all slots, and left it out where it was zero.
+  if (count - 5 < (meta[0] == 1 ? static_cast<std::size_t>(result.kind == OptimizerKind::adagrad) : slots)) {
+    fail_invalid(prefix + " has " + std::to_string(count) + " entries; those after the fifth are what the slots of " +
+                 optimizer_name(result.kind) + " start with, and some are missing");
+  }
+  for (std::size_t s = 0; s < slots; ++s) {
+    const std::size_t at = 5 + (meta[0] == 1 ? 0 : s);
+    const auto bits = static_cast<std::uint32_t>(at < count ? meta[at] : 0);
+    std::memcpy(&result.starts[s], &bits, sizeof bits);
+  }
+  if (!all_finite(result.starts.data(), slots)) {
+    fail_invalid(prefix + " lets a slot of " + optimizer_name(result.kind) + " start with a NaN or an infinity");
+  }
+  std::size_t at = 5 + slots;
+  if (meta[0] == kDecayed || (meta[0] == kVersion && result.kind == OptimizerKind::keras_adamw)) {
+    if (count <= at) fail_invalid(prefix + " does not say what weight decay left of initial rows");
+    std::memcpy(&result.left, &meta[at++], sizeof result.left);
+    if (!(result.left >= 0.0 && result.left <= 1.0)) {
+      fail_invalid(prefix + " says that weight decay left " + std::to_string(result.left) +
+                   " of initial rows; it must be 0 to 1");
+    }
+  }
+  if (meta[0] != 1 && count > at) result.seen.read(meta + at, count - at, prefix);
+  return result;
+}
+
+}  // namespace recmigrate

@@ -1,0 +1,115 @@
+// Optimizers that move every row at every step, at the cost of the rows of a batch. A step without a gradient is known
+// in advance, so a row keeps the number of the last step that it took, and takes all later ones at once when it is
+// needed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "store/updates/optimizer.h"
+
+namespace recmigrate {
+
+[[nodiscard]] constexpr bool is_deferred(OptimizerKind kind) noexcept {
+  return kind == OptimizerKind::adam || kind == OptimizerKind::adam_scaled || kind == OptimizerKind::keras_adam ||
+         kind == OptimizerKind::keras_adamw || kind == OptimizerKind::keras_momentum;
+}
+
+// Powers of a number from 0 to 1, the same bits on any machine.
+class Powers {
+ public:
+  explicit Powers(double base);
+
+  // base^exponent as a float; what is below 1e-30 is 0.
+  [[nodiscard]] float operator()(std::uint32_t exponent) const noexcept;
+
+ private:
+  static constexpr std::size_t kTable = 256;
+  std::array<double, kTable> low_;   // base^i
+  std::array<double, kTable> high_;  // base^(kTable * i)
+};
+
+// What steps without a gradient do to the elements of a row.
+struct DeferredSteps {
+  float terms[4];
+  float left;
+  float epsilon;
+  float factor1;
+  float factor2;
+};
+
+// The steps that a table took, and what they do to a row that has no gradient in them. Of a step it keeps 16 bytes, 8
+// more with weight decay or a scaled epsilon. Rows are value[dim], then the rule's slots. Not synchronised: `append`
+// excludes all other calls.
+//
+// Adam. Without gradients m and v are known: after j steps m b1^j and v b2^j. With q = 1 / sqrt(b2), r = b1 q and
+// u = epsilon / (sqrt(v) + epsilon), step j takes off  a_j m / (sqrt(v) + epsilon) * r^j / (1 + u (q^j - 1)).
+// q^j - 1 stays small as long as r^j is not negligible, so a few terms of the series in u (q^j - 1) are exact to a
+// float, and their coefficients, the sums of a_j r^j (q^j - 1)^n, are the same for all rows that took the same last
+// step. Where step j has c_j epsilon, c_j <= 1, q^j becomes c_j q^j: the same series, but for the first thousands of
+// steps, in which c_j is far from 1, only for rows whose u is small.
+class Deferred {
+ public:
+  // Takes over the constants of the first update; `is_deferred(update.kind)`.
+  explicit Deferred(const Update& update);
+
+  // Whether an update has the constants that the steps so far had. Others need rows that are up to date.
+  [[nodiscard]] bool fits(const Update& update) const noexcept;
+  // Whether all rows should be brought up to date, for a new history to begin.
+  [[nodiscard]] bool full() const noexcept;
+  // The last step taken; 0 at first.
+  [[nodiscard]] std::uint32_t now() const noexcept { return now_; }
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
+  // All rows have taken, or will take, this step, which `check` let pass; `reserve` made room for it.
+  void append(const Update& update) noexcept;
+  // Throws std::bad_alloc.
+  void reserve();
+  [[nodiscard]] bool has_room() const noexcept { return now_ < room_; }
+  // Throws InvalidInput for a weight decay of a whole row or more.
+  static void check(const Update& update);
+
+  // Brings a row that took the steps up to `from` to now.
+  void catch_up(float* row, std::uint32_t from, std::size_t dim) const noexcept;
+  // The value that it would have then.
+  void value(const float* row, std::uint32_t from, std::size_t dim, float* out) const noexcept;
+  // Value and slots that it would have then.
+  void copy(const float* row, std::uint32_t from, std::size_t dim, float* value, float* slots) const noexcept;
+  // What weight decay left of a value since step 0.
+  [[nodiscard]] double shrinkage() const noexcept { return left_.empty() ? 1.0 : left_.back(); }
+
+ private:
+  static constexpr std::size_t kTerms = 4;
+  using Terms = std::array<double, kTerms>;
+
+  [[nodiscard]] bool needs_sizes() const noexcept;
+  [[nodiscard]] float momentum_since(std::uint32_t from) const noexcept;
+  [[nodiscard]] DeferredSteps steps_since(std::uint32_t from) const noexcept;
+  [[nodiscard]] bool needs_steps(const float* row, std::uint32_t from, std::size_t dim) const noexcept;
+  [[nodiscard]] bool scales_epsilon() const noexcept { return kind_ == OptimizerKind::adam_scaled; }
+  void take_steps(const float* row, std::uint32_t from, std::size_t dim, float* out) const noexcept;
+  [[nodiscard]] double shrinkage_since(std::uint32_t from) const noexcept {
+    return left_.empty() ? 1.0 : left_[now_] / left_[from];
+  }
+
+  OptimizerKind kind_;
+  std::array<float, kMaxHyper> constants_;  // the hyper-parameters without those that change from step to step
+  Powers power1_;
+  Powers power2_;
+  std::uint32_t now_ = 0;
+  std::uint32_t room_ = 0;  // steps for which there is memory
+
+  std::vector<Terms> weights_;                    // [j]: r^j (q^j - 1)^n; as many as matter
+  double remainder_ = 0;                          // of the series, relative, at u = 1
+  bool series_ = true;                            // else step by step
+  std::vector<Terms> recent_;                     // sums of the last steps, which still grow; a ring
+  std::vector<std::array<float, kTerms>> terms_;  // [s]: the sums for rows that took step s last
+  std::vector<double> left_;                      // [s]: what weight decay left of a value; empty without
+  std::vector<float> sizes_;                      // [s - 1]: the size a of step s, where single steps are needed
+  float largest_ = 0;                             // of them
+  std::vector<float> shares_;                     // [s - 1]: c of step s; empty where epsilon is the same in all
+};
+
+}  // namespace recmigrate

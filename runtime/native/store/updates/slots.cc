@@ -1,0 +1,119 @@
+// Which rule a table is trained by, and the slots that its rows get.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "store/errors.h"
+#include "store/hash.h"
+#include "store/notices.h"
+#include "store/parallel.h"
+#include "store/rows/row.h"
+#include "store/updates/updates.h"
+
+namespace recmigrate {
+
+bool Updates::ready_for(const Update& update) const {
+  if (state().kind != update.kind || state().starts != update.starts || state().training.restored ||
+      state().training.anew)
+    return false;
+  if (!is_deferred(update.kind)) return true;
+  const StepsGuard steps(store_);
+  return state().steps && state().steps->fits(update) && !state().steps->full();
+}
+
+// Gives the rows the slots of a rule, and begins to count its steps when the first update is there. The caller holds
+// `maintenance` and `structure`.
+void Updates::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
+                    std::size_t count) {
+  const OptimizerKind present = state().kind;
+  const bool anew = state().training.anew && first != nullptr;
+  const bool other = (slot_count(present) != 0 || state().training.in_turn) && present != kind;
+  if (other && !anew && state().training.in_turn) {
+    fail_invalid("table '" + name() + "' is trained by optimizers in turn, and has the slots of " +
+                 optimizer_name(present) + " but none of " + optimizer_name(kind) +
+                 " any more: train it with one, or go on with a new one");
+  }
+  if (other && !anew && !state().training.restored) {
+    fail_invalid("table '" + name() + "' has the slots of optimizer " + optimizer_name(present) + "; " +
+                 (first != nullptr ? "an update by " : "rows with those of ") + optimizer_name(kind) +
+                 " would misread them: train it with " + optimizer_name(present) + ", or reset it first");
+  }
+  RowLayout after = store_.layout(kind);
+  after.present |= state().layout.present;
+  if (anew) settle();
+  if (other || (anew && after.slots != 0) || !(after == state().layout)) {
+    limit_.make_room_for(after, keys, count);
+    store_.widen(after, present == kind && !anew, starts);
+  }
+  state().kind = kind;
+  state().starts = starts;
+  state().training.restored = first == nullptr && (state().training.restored || present == OptimizerKind::none);
+  if (first != nullptr) state().training.anew = false;
+  if (first != nullptr && is_deferred(kind)) begin_steps(*first);
+  if (other && !anew) {
+    notices::post("table '" + name() + "' was restored with the slots of " + optimizer_name(present) + "; those of " +
+                  optimizer_name(kind) + " start anew");
+  }
+}
+
+Trained Updates::trained() const {
+  const ReadLock lock(store_.structure());
+  return state().training.latest.load(std::memory_order_relaxed);
+}
+
+void Updates::begin(std::int64_t optimizer, std::int64_t steps) {
+  const auto present = [&] {
+    return !state().training.optimizers.empty() && state().training.optimizers.back() == optimizer;
+  };
+  {
+    const ReadLock lock(store_.structure());
+    if (present()) return;
+  }
+  const Maintenance maintenance(store_.maintenance());
+  const WriteLock lock(store_.structure());
+  if (present()) return;
+  std::vector<std::int64_t>& known = state().training.optimizers;
+  const bool first = known.empty();
+  const auto before = std::find(known.begin(), known.end(), optimizer);
+  if (before == known.end()) {
+    known.push_back(optimizer);
+    state().training.anew = steps == 0 || !first;
+    state().training.in_turn = false;
+    return;
+  }
+  std::rotate(before, before + 1, known.end());
+  state().training.anew = steps == 0;
+  const bool is_news = !state().training.in_turn && slot_count(state().kind) != 0;
+  state().training.in_turn = true;
+  if (is_news) {
+    notices::post("table '" + name() + "' is trained by optimizers in turn, which share one set of slots");
+  }
+}
+
+void Updates::begin_steps(const Update& first) {
+  auto fresh = std::make_unique<Deferred>(first);
+  settle();
+  state().steps = std::move(fresh);
+}
+
+// Lets all rows take the steps that they put off.
+void Updates::settle() {
+  if (!state().steps) return;
+  take_over(state(), store_.rebuilt_below(state().layout, [this](float* row, const float* old) {
+    std::copy_n(old, state().layout.stride(), row);
+    store_.catch_up(row, 0);
+    state().layout.write(row, Cell::last_step, 0);
+  }));
+  parallel::run(kShards, [this](std::size_t s) {
+    const Shard& shard = *state().shards[s];
+    shard.index.for_each([&](std::int64_t, Slot slot) {
+      float* const row = shard.rows.row(slot);
+      store_.catch_up(row, 0);
+      state().layout.write(row, Cell::last_step, 0);
+    });
+  });
+  state().left *= state().steps->shrinkage();
+  state().steps.reset();
+}
+
+}  // namespace recmigrate

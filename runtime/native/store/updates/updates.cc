@@ -1,0 +1,201 @@
+#include "store/updates/updates.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "store/errors.h"
+#include "store/hash.h"
+#include "store/parallel.h"
+#include "store/rows/row.h"
+
+namespace recmigrate {
+
+// What can fail of an update, done: the rows of a batch and the sums of their gradients.
+struct Updates::Prepared {
+  explicit Prepared(const Gradients& of) : sums(of.count * of.updates->dim_), batch(of.updates->sum(of, sums)) {}
+
+  Sums sums;
+  const Batch batch;
+};
+
+Updates::Updates(RowStore& store, RecentBatches& recent, MemoryLimit& limit, Tiers& tiers, Lookups& lookups)
+    : Part(store), recent_(recent), limit_(limit), tiers_(tiers), lookups_(lookups) {
+  for (const std::int64_t key : config_.padding_keys) padding_[shard_of(hash_key(key))].push_back({key, nullptr});
+}
+
+void Updates::apply(const Gradients& gradients, const Update& update) {
+  tiers_.make_way();
+  MemoryLimit::with_room([&] {
+    with_slots(update, gradients.keys, gradients.count, [&] {
+      const Prepared prepared(gradients);
+      require_sound(prepared.batch, prepared.sums, update);
+      update_all(prepared.batch, prepared.sums, update);
+    });
+  });
+  tiers_.after_use();
+}
+
+void Updates::apply_together(std::vector<Gradients> all, const Update& update) {
+  // In one order for all callers: each waits for the tables that come after those it holds.
+  std::sort(all.begin(), all.end(),
+            [](const Gradients& a, const Gradients& b) { return std::less<>()(a.updates, b.updates); });
+  const auto twice = std::adjacent_find(all.begin(), all.end(),
+                                        [](const Gradients& a, const Gradients& b) { return a.updates == b.updates; });
+  if (twice != all.end()) {
+    fail_invalid("table '" + twice->updates->name() + "' comes twice in one update; add its gradients up first");
+  }
+  for (const Gradients& one : all) one.updates->tiers_.make_way();
+  std::vector<std::unique_ptr<Prepared>> prepared(all.size());
+  MemoryLimit::with_room([&] { hold_and_apply(all, 0, update, prepared); });
+  for (const Gradients& one : all) one.updates->tiers_.after_use();
+}
+
+// Takes the tables from number `from` on, one after the other, then updates all.
+void Updates::hold_and_apply(const std::vector<Gradients>& all, std::size_t from, const Update& update,
+                             std::vector<std::unique_ptr<Prepared>>& prepared) {
+  if (from < all.size()) {
+    const Gradients& own = all[from];
+    return own.updates->with_slots(update, own.keys, own.count,
+                                   [&] { hold_and_apply(all, from + 1, update, prepared); });
+  }
+  parallel::run(all.size(), [&](std::size_t i) { prepared[i] = std::make_unique<Prepared>(all[i]); });
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].updates->require_sound(prepared[i]->batch, prepared[i]->sums, update);
+  parallel::run(all.size(),
+                [&](std::size_t i) { all[i].updates->update_all(prepared[i]->batch, prepared[i]->sums, update); });
+}
+
+// The batch of some gradients, which are summed: that of their look-up, or a new one.
+Batch Updates::sum(const Gradients& of, Sums& sums) {
+  if (const FoundPtr found = recent_.recall(of.keys, of.count)) {
+    found->batch.for_each_part([&](std::size_t part) { sum_part(found->batch, part, of.grads, sums); });
+    return std::move(found->batch);
+  }
+  const bool insert = !skips_absent();
+  if (limited() || tiered()) {
+    Batch batch = lookups_.resolve(of.keys, of.count, insert);
+    batch.for_each_part([&](std::size_t part) { sum_part(batch, part, of.grads, sums); });
+    return batch;
+  }
+  const auto then = [&](Batch& part_of, std::size_t part) {
+    lookups_.resolve_part(part_of, part, insert);
+    sum_part(part_of, part, of.grads, sums);
+  };
+  return Batch(of.keys, of.count, IdKind::key, Lookups::Fetch{store_}, then, Division::few);
+}
+
+// The sums of a part start where its keys do. What can fail fails before the first row changes.
+void Updates::sum_part(const Batch& batch, std::size_t part, const float* grads, Sums& sums) const noexcept {
+  const std::size_t begin = batch.begin(part);
+  float* const to = &sums.rows[begin * dim_];
+  sum_rows(to, batch.numbers() + begin, grads, batch.positions() + begin, batch.ids(part), dim_);
+  if (!all_finite(to, batch.distinct(part) * dim_)) sums.finite = false;
+}
+
+void Updates::require_sound(const Batch& batch, const Sums& sums, const Update& update) const {
+  if (!sums.finite && update.nonfinite == Nonfinite::error) refuse_nonfinite(batch, sums);
+  if (state().steps) Deferred::check(update);
+}
+
+void Updates::update_all(const Batch& batch, const Sums& sums, const Update& update) {
+  if (state().steps) return update_and_step(batch, sums, update);
+  batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums, update); });
+}
+
+// The rows of the batch take the step at once, and all others when they are needed.
+void Updates::update_and_step(const Batch& batch, const Sums& sums, const Update& update) {
+  Deferred& steps = *state().steps;
+  const std::lock_guard<std::mutex> one(stepping_);
+  if (!steps.has_room()) {
+    const WriteLock lock(store_.steps());
+    steps.reserve();
+  }
+  batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums, update); });
+  const WriteLock lock(store_.steps());
+  steps.append(update);
+}
+
+void Updates::update_rows(const Update& update, float* const* rows, const float* sums,
+                          std::size_t count) const noexcept {
+  if (state().steps) {
+    for (std::size_t i = 0; i < count; ++i) store_.catch_up(rows[i], state().steps->now() + 1);
+  }
+  apply_update(update, rows, sums, count, dim_);
+}
+
+void Updates::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
+  std::size_t worst = batch.count();  // by the first position that shows it, whatever the threads did
+  std::int64_t key = 0;
+  for (std::size_t part = 0; part < kShards; ++part) {
+    for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.distinct(part); ++i) {
+      if (batch.firsts()[i] >= worst || all_finite(&sums.rows[i * dim_], dim_)) continue;
+      worst = batch.firsts()[i];
+      key = batch.keys()[i];
+    }
+  }
+  fail_invalid(
+      "the gradient for " + std::string(batch.kind() == IdKind::key ? "key " : "address ") + std::to_string(key) +
+      " of table '" + name() +
+      "' has a NaN or an infinity, and no row was changed; clip or mend the gradients, or create the optimizer "
+      "with nonfinite='skip' to leave such rows as they are");
+}
+
+// One part's updates; the rows of the next block are fetched while this one is updated.
+void Updates::update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept {
+  const std::size_t first = batch.begin(part);
+  const std::size_t count = batch.distinct(part);
+  const float* const sums = &all_sums.rows[first * dim_];
+  float* const* const rows = batch.rows() + first;
+  const std::size_t width = state().steps ? state().layout.stride() : state().layout.cells_at();
+  for (std::size_t i = 0; i < std::min(kBlock, count); ++i) prefetch_row(rows[i], width);
+  const WriteGuard guard(state(), batch.shards(part));
+  store_.save_part(batch, part);
+  const bool all = !find_padding(batch.shards(part)) && all_sums.finite && !skips_absent();
+  for (std::size_t begin = 0; begin < count; begin += kBlock) {
+    const std::size_t some = std::min(kBlock, count - begin);
+    for (std::size_t i = begin + kBlock; i < std::min(begin + 2 * kBlock, count); ++i) prefetch_row(rows[i], width);
+    if (all) {
+      update_rows(update, rows + begin, sums + begin * dim_, some);
+    } else {
+      update_some(update, batch, first + begin, sums + begin * dim_, some);
+    }
+  }
+}
+
+// Finds the padding rows of these shards again; false where they have none.
+bool Updates::find_padding(std::uint64_t shards) noexcept {
+  if (config_.padding_keys.empty()) return false;
+  bool any = false;
+  for (; shards != 0; shards &= shards - 1) {
+    const auto s = static_cast<std::size_t>(__builtin_ctzll(shards));
+    for (PaddingRow& one : padding_[s]) one.row = state().shards[s]->find(hash_key(one.key), one.key);
+    any = any || !padding_[s].empty();
+  }
+  return any;
+}
+
+bool Updates::is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept {
+  const std::vector<PaddingRow>& own = padding_[shard_of_id(id, kind)];
+  return std::any_of(own.begin(), own.end(), [row](const PaddingRow& one) { return one.row == row; });
+}
+
+// Updates some distinct keys of a batch, from number `first` on, but those that are gone, those of padding keys and
+// those whose gradient is to be skipped.
+void Updates::update_some(const Update& update, const Batch& batch, std::size_t first, const float* sums,
+                          std::size_t count) const noexcept {
+  float* const* const rows = batch.rows() + first;
+  const auto stays = [&](std::size_t i) {
+    if (rows[i] == nullptr) return true;
+    if (update.nonfinite == Nonfinite::skip && !all_finite(sums + i * dim_, dim_)) return true;
+    return is_padding(batch.keys()[first + i], batch.kind(), rows[i]);
+  };
+  std::size_t from = 0;
+  for (std::size_t i = 0; i <= count; ++i) {
+    if (i < count && !stays(i)) continue;
+    if (i > from) update_rows(update, rows + from, sums + from * dim_, i - from);
+    from = i + 1;
+  }
+}
+
+}  // namespace recmigrate

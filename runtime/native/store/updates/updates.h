@@ -1,0 +1,118 @@
+// Updates by an optimizer's rule, and the slots that come with the first one.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "store/lookup/batch.h"
+#include "store/lookup/lookups.h"
+#include "store/lookup/recent_batches.h"
+#include "store/rows/memory_limit.h"
+#include "store/rows/row_store.h"
+#include "store/scratch.h"
+#include "store/tiers/tiers.h"
+#include "store/updates/optimizer.h"
+
+namespace recmigrate {
+
+// The gradients of a batch by distinct key; those of a part start where its keys do.
+struct Sums {
+  explicit Sums(std::size_t floats) : memory(Scratch::bytes_of<float>(floats)), rows(memory.take<float>(floats)) {}
+
+  Scratch memory;
+  float* rows;
+  std::atomic<bool> finite{true};
+};
+
+class Updates : private Part {
+ public:
+  Updates(RowStore& store, RecentBatches& recent, MemoryLimit& limit, Tiers& tiers, Lookups& lookups);
+
+  struct Gradients {
+    Updates* updates;
+    const std::int64_t* keys;
+    std::size_t count;
+    const float* grads;
+  };
+  void apply(const Gradients& gradients, const Update& update);
+  static void apply_together(std::vector<Gradients> all, const Update& update);
+  void begin(std::int64_t optimizer, std::int64_t steps);
+  [[nodiscard]] Trained trained() const;
+
+  // Calls body() under `structure` once the rows have the slots of the update's rule, which are made at the expense of
+  // other rows than those of `keys` if need be. Where they have to be made, nobody else can change them again until the
+  // update is done, so it waits for one snapshot at most.
+  template <typename Body>
+  void with_slots(const Update& update, const std::int64_t* keys, std::size_t count, const Body& body);
+  // The sums of a part start where its keys do. What can fail fails before the first row changes.
+  void sum_part(const Batch& batch, std::size_t part, const float* grads, Sums& sums) const noexcept;
+  void require_sound(const Batch& batch, const Sums& sums, const Update& update) const;
+  void update_all(const Batch& batch, const Sums& sums, const Update& update);
+  // Gives the rows the slots of a rule, and begins to count its steps when the first update is there. The caller holds
+  // `maintenance` and `structure`.
+  void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
+             std::size_t count);
+
+ private:
+  struct Prepared;
+  // Rows that no update changes, by shard and guarded by its lock; found again by each update.
+  struct PaddingRow {
+    std::int64_t key;
+    float* row;
+  };
+
+  static void hold_and_apply(const std::vector<Gradients>& all, std::size_t from, const Update& update,
+                             std::vector<std::unique_ptr<Prepared>>& prepared);
+  [[nodiscard]] Batch sum(const Gradients& of, Sums& sums);
+  void update_and_step(const Batch& batch, const Sums& sums, const Update& update);
+  void update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept;
+  void update_some(const Update& update, const Batch& batch, std::size_t first, const float* sums,
+                   std::size_t count) const noexcept;
+  void update_rows(const Update& update, float* const* rows, const float* sums, std::size_t count) const noexcept;
+  [[noreturn]] void refuse_nonfinite(const Batch& batch, const Sums& sums) const;
+  [[nodiscard]] bool find_padding(std::uint64_t shards) noexcept;
+  [[nodiscard]] bool is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept;
+  [[nodiscard]] bool ready_for(const Update& update) const;
+  // Whether a key that has no row may have lost it since it was looked up. Where keys start with given rows, updates
+  // create them, not look-ups.
+  [[nodiscard]] bool skips_absent() const noexcept {
+    return (state().thinned && !store_.has_initial_rows()) || state().layout.has(Cell::count);
+  }
+  void note_trained(const Update& update) noexcept {
+    state().training.latest.store({static_cast<std::int32_t>(update.kind), update.hyper[0]}, std::memory_order_relaxed);
+  }
+  void begin_steps(const Update& first);
+  void settle();
+
+  RecentBatches& recent_;
+  MemoryLimit& limit_;
+  Tiers& tiers_;
+  Lookups& lookups_;
+  std::vector<PaddingRow> padding_[kShards];
+  std::mutex stepping_;  // one update at a time, when all rows move; taken before `steps`
+};
+
+template <typename Body>
+void Updates::with_slots(const Update& update, const std::int64_t* keys, std::size_t count, const Body& body) {
+  {
+    const ReadLock lock(store_.structure());
+    if (ready_for(update)) {
+      note_trained(update);
+      return body();
+    }
+  }
+  const Maintenance maintenance(store_.maintenance());
+  if (!ready_for(update)) {
+    const WriteLock lock(store_.structure());
+    adopt(update.kind, update.starts, &update, keys, count);
+  }
+  const ReadLock lock(store_.structure());
+  note_trained(update);
+  body();
+}
+
+}  // namespace recmigrate
