@@ -27,7 +27,7 @@ from migrate.source.frontends.tensorflow.analysed import TAME
 from migrate.source.joined import Parts
 from migrate.source.links import FileLink
 from migrate.source.project import Project
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 BASE = '''"""What all models share."""
 import tensorflow.compat.v1 as tf

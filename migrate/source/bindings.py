@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from migrate.source.blocks import statements
 from migrate.source.modules import Imported, imported_by
+from migrate.source.syntax.blocks import statements
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from migrate.source.blocks import BLOCKS, Part, blocks, first_line
+from migrate.source.syntax.blocks import BLOCKS, Part, blocks, first_line
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 

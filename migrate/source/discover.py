@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.source.blocks import statements
 from migrate.source.places import exists
+from migrate.source.syntax.blocks import statements
 
 FRAMEWORKS = ("tensorflow", "paddle")
 SUFFIXES = (".py", ".ipynb")

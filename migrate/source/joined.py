@@ -13,7 +13,7 @@ from migrate.report.model import Location
 from migrate.source.discover import mentions_framework
 from migrate.source.flow import ValueFlow
 from migrate.source.project import Origin, Project
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 N = TypeVar("N", cst.Name, cst.Attribute)
 

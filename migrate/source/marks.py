@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.report.model import Finding, State, TableRecord
-from migrate.source.blocks import first_line, statements
 from migrate.source.checks import split_lines, unchanged_lines
 from migrate.source.result import SourceResult
+from migrate.source.syntax.blocks import first_line, statements
 
 WORD = "# migrate: kept"
 MARK = re.compile(rf"[ \t]*{WORD}\b")

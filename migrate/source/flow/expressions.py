@@ -19,8 +19,8 @@ from migrate.source.flow.names.bindings import owners, parameters_of
 from migrate.source.flow.names.reaching import none_where
 from migrate.source.flow.program import Program, mangled
 from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value, is_none
-from migrate.source.syntax import children
-from migrate.source.tree import Tree
+from migrate.source.syntax.node_index import children
+from migrate.source.syntax.tree import Tree
 
 _NAMES = frozenset(dir(builtins))
 #: Comparisons that give True or False, whatever is compared.

@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.flow.keys import literal
 from migrate.source.flow.values import ANY
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 
 @dataclass(frozen=True)

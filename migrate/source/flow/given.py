@@ -8,7 +8,7 @@ from migrate.source.flow.names.reflection import is_target
 from migrate.source.flow.program import RENAMED, REPLACED
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import Member, Symbol, Unknown, Value
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 
 def given(flow: ValueFlow, node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import Symbol
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 #: A function, or a module, whose code runs as one piece.
 Frame = cst.FunctionDef | cst.Lambda | cst.Module

@@ -28,7 +28,7 @@ from migrate.source.flow.values import (
     compatible,
     is_none,
 )
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 #: What may be anything because code that is not seen may reach it.
 RENAMED = "code that is not seen may change the names of this file"

@@ -18,7 +18,7 @@ from migrate.source.flow.library import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
 from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 
 class ValueFlow:

@@ -17,7 +17,7 @@ from migrate.source.flow.names.bindings import certain_names
 from migrate.source.flow.objects import DATACLASS
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import ANY, DECORATED, Bound, Class, Computed, Holder, Symbol, Unknown, Value
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 #: Decorators after which a name still means the function, or a class the class.
 PLAIN = {

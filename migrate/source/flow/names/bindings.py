@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 from libcst.metadata import Assignment, ClassScope, Scope
 
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 #: What binds a name: the name itself, or the alias of an import.
 Binding = cst.Name | cst.ImportAlias

@@ -15,8 +15,8 @@ from libcst.metadata import Scope
 from migrate.source.flow.kinds import is_layout, is_literal
 from migrate.source.flow.names.bindings import Binding, bound, bound_name, captured, names_in, owners, parameters_of
 from migrate.source.flow.names.reaching import NOTHING, Environment, Reaching, either, merged, narrowed
-from migrate.source.syntax import children
-from migrate.source.tree import Tree
+from migrate.source.syntax.node_index import children
+from migrate.source.syntax.tree import Tree
 
 _DECLARING = {cst.Global, cst.Nonlocal}
 #: What binds a name, and what has names of its own.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 from libcst.metadata import QualifiedNameSource, Scope
 
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 #: Functions that run a text, but `eval`, which binds no name; words by which a program gets a module without naming it.
 _RUNS = ("exec", "execfile")

@@ -15,7 +15,7 @@ from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.repeats import repeats_here, sites_in_graph
 from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option, runs
-from migrate.source.syntax import CONDITIONAL
+from migrate.source.syntax.node_index import CONDITIONAL
 
 #: Code that may not run, or not once.
 CONDITIONS = (*CONDITIONAL, cst.IfExp, cst.BooleanOperation, cst.BaseComp)

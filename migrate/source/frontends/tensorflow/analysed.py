@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from migrate.source.flow import ValueFlow
 from migrate.source.joined import Joined
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 #: Libraries that change nothing in the lists, dicts and objects that they are given.
 TAME = (

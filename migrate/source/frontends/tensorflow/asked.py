@@ -10,7 +10,7 @@ from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, foreign_symbols
 from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.frontends.tensorflow.registered import rules
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 
 def asked(path: str, text: str, line: int) -> Iterator[str]:

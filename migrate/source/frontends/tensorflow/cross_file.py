@@ -31,7 +31,7 @@ from migrate.source.options import Options
 from migrate.source.programs import programs_of
 from migrate.source.project import Project
 from migrate.source.result import SourceResult
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 #: Parsed files of more characters than these are dropped before others are read.
 KEPT = 1_000_000

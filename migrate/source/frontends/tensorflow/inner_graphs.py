@@ -23,8 +23,8 @@ from migrate.source.frontends.tensorflow.values import (
     value_elsewhere,
 )
 from migrate.source.frontends.tensorflow.variable_scopes import call_sites
-from migrate.source.syntax import children
-from migrate.source.tree import Tree
+from migrate.source.syntax.node_index import children
+from migrate.source.syntax.tree import Tree
 
 #: TensorFlow functions that build a graph of their own for functions, and how many of these come first.
 RUNNERS = {

@@ -16,7 +16,7 @@ from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.options import NO_SWITCHES
 from migrate.source.rules import Rule, local_rules
 from migrate.source.selection import ALL, Selection
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 from migrate.targets.base import Target
 from migrate.targets.runtime import TARGET as RUNTIME
 from migrate.targets.switches import Switches

@@ -18,7 +18,7 @@ from migrate.source.joined import Parts
 from migrate.source.options import Options
 from migrate.source.programs import KERAS, programs_of
 from migrate.source.project import Project
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 
 @dataclass

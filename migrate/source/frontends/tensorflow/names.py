@@ -11,7 +11,7 @@ import libcst as cst
 from migrate.source.flow import Constant, Symbol, ValueFlow, only_reads
 from migrate.source.frontends.tensorflow.analysed import analysed
 from migrate.source.frontends.tensorflow.values import assigned_value, binders, is_defined
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 ROOTS = ("tensorflow", "tensorflow_core")
 #: Keras by itself, whose symbols are those of `tf.keras`.

@@ -20,8 +20,8 @@ from migrate.source.options import Options
 from migrate.source.project import Project
 from migrate.source.result import SourceResult
 from migrate.source.rules.local import rules_of
+from migrate.source.syntax.tree import Tree
 from migrate.source.text import UnreadableSource
-from migrate.source.tree import Tree
 
 #: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.
 RELEVANT = re.compile(

@@ -20,7 +20,7 @@ from migrate.source.frontends.tensorflow.surround import hooked, iterators, main
 from migrate.source.frontends.tensorflow.table_values import others, table_values
 from migrate.source.frontends.tensorflow.values import is_target, resolve
 from migrate.source.frontends.tensorflow.variable_scopes import in_loop
-from migrate.source.syntax import CONDITIONAL
+from migrate.source.syntax.node_index import CONDITIONAL
 
 #: What may leave the statements inside it out.
 BRANCHES = (*CONDITIONAL, cst.IfExp, cst.BooleanOperation)

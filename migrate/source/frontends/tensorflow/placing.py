@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from migrate.source.edits import Edit
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 
 def line_before(tree: Tree, node: cst.CSTNode, lines: Sequence[str]) -> Edit:

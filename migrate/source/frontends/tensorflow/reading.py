@@ -7,7 +7,7 @@ from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.kinds import File, foreign_symbols
 from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.options import Options
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 from migrate.targets import target_of
 
 

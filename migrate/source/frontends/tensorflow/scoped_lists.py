@@ -25,7 +25,7 @@ from migrate.source.frontends.tensorflow.values import (
     self_name,
 )
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
-from migrate.source.syntax import CONDITIONAL
+from migrate.source.syntax.node_index import CONDITIONAL
 
 
 @dataclass(frozen=True)

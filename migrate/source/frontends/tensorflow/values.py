@@ -11,7 +11,7 @@ from libcst.metadata import Assignment, Scope
 from migrate.source.flow import given, stores
 from migrate.source.frontends.tensorflow.analysed import analysed
 from migrate.source.joined import Joined
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 Target = cst.BaseExpression
 #: Names that nobody gives a model, but the options of a command line.

@@ -9,7 +9,7 @@ import libcst as cst
 from migrate.source.edits import Edit
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.placing import line_after
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 MODULE = "tensorflow.compat.v1"
 

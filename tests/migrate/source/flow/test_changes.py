@@ -6,7 +6,7 @@ import libcst as cst
 import pytest
 
 from migrate.source.flow import Result, Symbol, Unknown, ValueFlow, is_none, only_reads
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 HEAD = (
     "from maker import make, see\nimport bisect, collections, contextlib, heapq, operator, random, threading\n"

@@ -6,7 +6,7 @@ import libcst as cst
 import pytest
 
 from migrate.source.flow import Member, Order, Result, ValueFlow
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 TEXTS = {
     "the rest of a line": ("a = first()\nmade()\nlast(a)\nother()\n", {"made"}),

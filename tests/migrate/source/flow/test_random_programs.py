@@ -14,7 +14,7 @@ import libcst as cst
 import pytest
 
 from migrate.source.flow import Member, Result, Symbol, Unknown, ValueFlow
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 from tests.support.source.hostile import HOSTILE
 from tests.support.source.travels import TRAVELS
 

@@ -18,7 +18,7 @@ from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP
 from migrate.source.frontends.tensorflow.sok.tables import Tables
 from migrate.source.frontends.tensorflow.sok.uses import is_update, taken_variables
 from migrate.source.frontends.tensorflow.values import builtin, is_target, local_names, scope_of_name
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 #: What gives gradients.
 GIVES = {"gradient", "gradients", "compute_gradients"}

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 #: Rules that read SOK.
 VARIABLE, LOOKUP, OPTIMIZER, PROGRAM = "tf-sok-variable", "tf-sok-lookup", "tf-sok-optimizer", "tf-sok-program"

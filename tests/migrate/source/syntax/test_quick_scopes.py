@@ -9,7 +9,7 @@ import pytest
 from libcst.metadata import ClassScope, MetadataWrapper, Scope, ScopeProvider
 
 from migrate.source.frontends.tensorflow.values import scope_of_name
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
 
 SOURCES = {
     "imports": """

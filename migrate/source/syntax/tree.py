@@ -11,8 +11,8 @@ import libcst as cst
 from libcst.metadata import CodePosition, QualifiedNameSource, Scope
 
 from migrate.report.model import Location
-from migrate.source.scopes import Scopes
-from migrate.source.syntax import Index, Lines, Spans
+from migrate.source.syntax.node_index import Index, Lines, Spans
+from migrate.source.syntax.scopes import Scopes
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
