@@ -169,8 +169,8 @@ def _print_stream(converted: Converted) -> str:
 
 def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool) -> str:
     """Write what changed and return where, in words; everything is checked before the first byte is written."""
-    from migrate.source.journal import Journal, record_in_place
-    from migrate.source.writing import OutputDirectory, check_writable, write_files
+    from migrate.source.files.atomic_write import OutputDirectory, check_writable, write_files
+    from migrate.source.files.journal import Journal, record_in_place
 
     if in_place:
         changed = [one for one in done if one.result.changed]

@@ -18,7 +18,7 @@ def check_reports(paths: Sequence[str]) -> None:
     from pathlib import Path
 
     from migrate.report.writers import check_path
-    from migrate.source.writing import check_writable
+    from migrate.source.files.atomic_write import check_writable
 
     for path in paths:
         check_path(path)

@@ -17,9 +17,9 @@ def revert(paths: tuple[str, ...], source: str | None, merge: bool, show_diff: b
     file that was changed since is refused. All files are reverted, or none. Exit code 0 when that was done, 2 when it
     could not be.
     """
-    from migrate.source.journal import text_of
-    from migrate.source.revert import apply, plan, still_converted
-    from migrate.source.writing import unified_diff
+    from migrate.source.files.atomic_write import unified_diff
+    from migrate.source.files.journal import text_of
+    from migrate.source.files.revert import apply, plan, still_converted
 
     found = plan(paths, source, merge=merge)
     if show_diff:

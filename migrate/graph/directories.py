@@ -11,7 +11,7 @@ from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.folders import new_folder
-from migrate.source.writing import MANIFEST
+from migrate.source.files.atomic_write import MANIFEST
 
 __all__ = ["check_replaceable", "new_directory"]
 

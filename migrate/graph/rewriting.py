@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from migrate.errors import MigrateError
 from migrate.graph.directories import check_replaceable, new_directory
-from migrate.source.writing import OutputDirectory, check_writable
+from migrate.source.files.atomic_write import OutputDirectory, check_writable
 
 if TYPE_CHECKING:
     from rewriter.offline.rewriting import Rewritten

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.source.files.path_lookup import is_file, is_link
 from migrate.source.options import Options
-from migrate.source.places import is_file, is_link
 from migrate.source.rules.catalogue import known_ids
 from migrate.source.rules.local import read_rule_file, rule_ids
 from migrate.source.selection import Selection, check_known, nearest

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.source.places import exists
+from migrate.source.files.path_lookup import exists
 from migrate.source.syntax.blocks import statements
 
 FRAMEWORKS = ("tensorflow", "paddle")

@@ -12,11 +12,11 @@ from migrate.errors import MigrateError
 from migrate.report.model import Finding, Location, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.config import for_file, nearest_config
-from migrate.source.home import home_of
-from migrate.source.notebook import SUFFIX, cell_at, notebook_of
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.files.notebook import SUFFIX, cell_at, notebook_of
+from migrate.source.files.path_lookup import is_file
+from migrate.source.files.project_root import home_of
 from migrate.source.options import Options
-from migrate.source.places import is_file
-from migrate.source.result import SourceResult
 from migrate.source.rules.local import using
 from migrate.source.run import How, convert_paths, shown
 

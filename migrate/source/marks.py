@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from migrate.report.model import Finding, State, TableRecord
 from migrate.source.checks import split_lines, unchanged_lines
-from migrate.source.result import SourceResult
+from migrate.source.files.conversion_result import SourceResult
 from migrate.source.syntax.blocks import first_line, statements
 
 WORD = "# migrate: kept"

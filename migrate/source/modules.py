@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from migrate.source.places import is_file
+from migrate.source.files.path_lookup import is_file
 
 WORD = re.compile(r"import\b")
 #: What stands before the word: the start of a line, a `;` or the `:` of `if x:`, and the module that names come from.

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from migrate.source.files.encoding import decode
+from migrate.source.files.path_lookup import is_file
 from migrate.source.modules import Imported, imports_of
-from migrate.source.places import is_file
 from migrate.source.project import Project
-from migrate.source.text import decode
 
 #: No more files than these are read for one that was given.
 MOST = 200

@@ -16,9 +16,9 @@ from typing import Any
 
 from migrate.source.bindings import Alias, Binding, bindings, listed
 from migrate.source.dynamic import Dynamic, dynamic_imports
+from migrate.source.files.encoding import decode
+from migrate.source.files.notebook import SUFFIX, module_of
 from migrate.source.modules import Imported, Modules, imports_of
-from migrate.source.notebook import SUFFIX, module_of
-from migrate.source.text import decode
 
 
 @dataclass(frozen=True)

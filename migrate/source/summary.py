@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from migrate.report.model import Applicability, Finding, Location, Report, State, TableRecord
 from migrate.report.summary import plural
-from migrate.source.generated import RULE as GENERATED
-from migrate.source.notebook import notebook_of
+from migrate.source.files.generated_files import RULE as GENERATED
+from migrate.source.files.notebook import notebook_of
 
 WORDS = {
     State.APPLIED: "converted",

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from migrate.report.model import State
 from migrate.source.convert import convert_text
+from migrate.source.files.atomic_write import unified_diff
+from migrate.source.files.conversion_result import SourceResult
 from migrate.source.options import Options, RuleFile
-from migrate.source.result import SourceResult
 from migrate.source.rules.base import Example, Rule
-from migrate.source.writing import unified_diff
 from migrate.targets.switches import read_switches
 
 

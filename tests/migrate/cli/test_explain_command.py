@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from migrate.source.home import home_of
+from migrate.source.files.project_root import home_of
 
 SOURCE = """import tensorflow.compat.v1 as tf
 import helpers

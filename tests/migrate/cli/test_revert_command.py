@@ -11,10 +11,10 @@ import pytest
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from migrate.source import revert
-from migrate.source.journal import PLACE, Journal, bytes_of, home_of, text_of
-from migrate.source.undo import RegionChanged, undo
-from migrate.source.writing import unified_diff
+from migrate.source.files import revert
+from migrate.source.files.atomic_write import unified_diff
+from migrate.source.files.journal import PLACE, Journal, bytes_of, home_of, text_of
+from migrate.source.files.patch_inverse import RegionChanged, undo
 
 GOOD = (
     "import tensorflow.compat.v1 as tf\n"

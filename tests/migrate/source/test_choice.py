@@ -8,8 +8,8 @@ from migrate.errors import MigrateError
 from migrate.report.model import State
 from migrate.schema import Schema, load_schema
 from migrate.source.convert import convert_text
+from migrate.source.files.conversion_result import SourceResult
 from migrate.source.options import Options
-from migrate.source.result import SourceResult
 from migrate.source.selection import Selection, check_known
 from tests.support.paths import ROOT
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, reasons

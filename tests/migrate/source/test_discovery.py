@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate.source.discover import Walker, find_inputs
-from migrate.source.generated import is_generated
+from migrate.source.files.generated_files import is_generated
 
 #: `.gitignore` text -> the oracle, git, decides
 RULES = {

@@ -9,10 +9,10 @@ import pytest
 from migrate.report.model import State
 from migrate.source.checks import check_unchanged
 from migrate.source.convert import convert_bytes
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.files.encoding import decode, syntax_problem
 from migrate.source.frontends.tensorflow import one_file
 from migrate.source.options import Options
-from migrate.source.result import SourceResult
-from migrate.source.text import decode, syntax_problem
 
 BAD = {
     "python 2 print": (b"import tensorflow as tf\nprint tf\n", "run 2to3 first"),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from migrate.source.cache import Cache
+from migrate.source.files.conversion_result import SourceResult
 from migrate.source.options import Options
-from migrate.source.result import SourceResult
 from migrate.source.run import How, convert_paths
 from tests.support.source.projects import HEAD, convert, same_training, verdicts, write
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from migrate.report.model import State
+from migrate.source.files.conversion_result import SourceResult
 from migrate.source.options import Options
-from migrate.source.result import SourceResult
 from migrate.source.run import Converted, convert_paths
 
 HEAD = "import tensorflow.compat.v1 as tf\n"

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import libcst as cst
 
 from migrate.errors import MigrateError
+from migrate.source.files.conversion_result import SourceResult
 from migrate.source.frontends.paddle import checks, findings, loss, module, modules
 from migrate.source.frontends.paddle.annotate import annotated
 from migrate.source.frontends.paddle.columns import input_expressions
@@ -22,7 +23,6 @@ from migrate.source.frontends.paddle.program import Program, follow, model_argum
 from migrate.source.frontends.paddle.rewrite import Facts, rewrite
 from migrate.source.frontends.paddle.values import Refuse
 from migrate.source.options import Options
-from migrate.source.result import SourceResult
 
 __all__ = ["annotated", "convert", "follow", "for_runtime_alone", "model_arguments"]
 

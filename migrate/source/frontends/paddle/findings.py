@@ -6,13 +6,13 @@ import ast
 from collections import defaultdict
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
+from migrate.source.files.conversion_result import SourceResult
 from migrate.source.frontends.paddle import checks
 from migrate.source.frontends.paddle.interpreter import Interpreter
 from migrate.source.frontends.paddle.program import Program
 from migrate.source.frontends.paddle.rewrite import Facts
 from migrate.source.frontends.paddle.trainer import TRAINER
 from migrate.source.frontends.paddle.values import Class, Initializer, Linear, Span
-from migrate.source.result import SourceResult
 
 KIND = "paddle"
 

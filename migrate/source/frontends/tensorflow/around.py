@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.facts import Followed
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.pipelines import Pipeline, find_pipeline

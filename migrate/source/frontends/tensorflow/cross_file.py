@@ -12,7 +12,9 @@ from migrate.errors import MigrateError
 from migrate.source.chosen import chosen
 from migrate.source.config import for_file
 from migrate.source.discover import mentions_framework
-from migrate.source.edits import edited_file
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.files.edits import edited_file
+from migrate.source.files.notebook import SUFFIX, check_result
 from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.containers import entry_key
 from migrate.source.frontends.tensorflow.joined_file import JoinedFile, join
@@ -26,11 +28,9 @@ from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.frontends.tensorflow.tables import looked_up
 from migrate.source.joined import Parts
 from migrate.source.links import FileLink
-from migrate.source.notebook import SUFFIX, check_result
 from migrate.source.options import Options
 from migrate.source.programs import programs_of
 from migrate.source.project import Project
-from migrate.source.result import SourceResult
 from migrate.source.syntax.tree import Tree
 
 #: Parsed files of more characters than these are dropped before others are read.

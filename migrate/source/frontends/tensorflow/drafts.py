@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.args import bind, dropped
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.fresh import Fresh

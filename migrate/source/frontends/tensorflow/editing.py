@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.edits import Edit, apply_edits
+from migrate.source.files.edits import Edit, apply_edits
 from migrate.source.frontends.tensorflow.facts import Followed
 from migrate.source.frontends.tensorflow.fresh import Fresh
 from migrate.source.frontends.tensorflow.judge import Judgement

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import libcst as cst
 
+from migrate.source.files.path_lookup import is_file
 from migrate.source.frontends.tensorflow.all_variables import all_variables
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.categories import check_shared_categories
@@ -44,7 +45,6 @@ from migrate.source.frontends.tensorflow.variable_lists import check_prints, ref
 from migrate.source.frontends.tensorflow.variable_mentions import handed_on
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
-from migrate.source.places import is_file
 from migrate.targets import MAKERS
 
 #: What converted files import from the runtime.

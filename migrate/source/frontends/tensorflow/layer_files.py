@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from migrate.report.model import Finding, TableRecord
 from migrate.source.comments import Comments
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.joined_file import join
 from migrate.source.frontends.tensorflow.keras_layers.emit import layer_edits, layer_findings, layer_records
 from migrate.source.frontends.tensorflow.keras_layers.facts import SYMBOL

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from migrate.report.model import Finding, Location, State
+from migrate.source.files.notebook import SUFFIX as NOTEBOOK
 from migrate.source.flow import Computed, Result, Value
 from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.callers import last_name
@@ -16,7 +17,6 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import WORD, is_lookup
 from migrate.source.frontends.tensorflow.tables import unfollowed
 from migrate.source.frontends.tensorflow.values import binders, captures
-from migrate.source.notebook import SUFFIX as NOTEBOOK
 
 #: Lookups that index ordinary tensors more often than variables.
 GATHERS = {"gather", "gather_nd"}

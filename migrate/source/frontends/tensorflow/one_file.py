@@ -6,7 +6,9 @@ import re
 
 from migrate.source.chosen import chosen
 from migrate.source.comments import read_comments
-from migrate.source.edits import edited_file
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.files.edits import edited_file
+from migrate.source.files.encoding import UnreadableSource
 from migrate.source.frontends.tensorflow.cross_file import Conversions
 from migrate.source.frontends.tensorflow.half_converted import half_converted
 from migrate.source.frontends.tensorflow.judge import judge
@@ -18,10 +20,8 @@ from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.links import FileLink
 from migrate.source.options import Options
 from migrate.source.project import Project
-from migrate.source.result import SourceResult
 from migrate.source.rules.local import rules_of
 from migrate.source.syntax.tree import Tree
-from migrate.source.text import UnreadableSource
 
 #: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.
 RELEVANT = re.compile(

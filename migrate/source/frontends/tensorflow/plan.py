@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.args import is_none
 from migrate.source.frontends.tensorflow.around import AroundEditing
 from migrate.source.frontends.tensorflow.editing import Plan

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import libcst as cst
 
-from migrate.source.edits import Edit, apply_edits
+from migrate.source.files.edits import Edit, apply_edits
 from migrate.source.frontends.tensorflow.args import bind
 from migrate.source.frontends.tensorflow.builders import Builder, import_of_twin, imported
 from migrate.source.frontends.tensorflow.editing import Editing

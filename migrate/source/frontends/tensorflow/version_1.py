@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.placing import line_after
 from migrate.source.syntax.tree import Tree

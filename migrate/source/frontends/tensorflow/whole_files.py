@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.args import without
 from migrate.source.frontends.tensorflow.choice import keep, quiet
 from migrate.source.frontends.tensorflow.drafts import Draft, Part

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.args import is_none, number
 from migrate.source.frontends.tensorflow.deeprec.symbols import ENUMS, OPTION, option_of
 from migrate.source.frontends.tensorflow.drafts import Draft, Part

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import libcst as cst
 
+from migrate.source.files.path_lookup import is_file
 from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.deeprec.symbols import (
     CATEGORIES,
@@ -28,7 +29,6 @@ from migrate.source.frontends.tensorflow.placing import without_line, without_na
 from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.frontends.tensorflow.values import is_variable
 from migrate.source.frontends.tensorflow.version_1 import import_version_1, plain_imports
-from migrate.source.places import is_file
 
 ONE_PROCESS = "the program runs as one process"
 #: What only DeepRec's TensorFlow has, however it is spelled.

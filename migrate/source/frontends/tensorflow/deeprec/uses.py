@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.flow import Constant, Holder, Unknown, Value
 from migrate.source.frontends.tensorflow.deeprec.symbols import LOOKUP, VARIABLE
 from migrate.source.frontends.tensorflow.drafts import Draft, Part

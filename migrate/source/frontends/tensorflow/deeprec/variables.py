@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.flow import Value
 from migrate.source.frontends.tensorflow.args import is_none, string
 from migrate.source.frontends.tensorflow.deeprec.groups import group_of, read_groups

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.facts import Stop, only_doubts, refused_state
 from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, Layer
 from migrate.source.frontends.tensorflow.keras_layers.judge import LayerJudgement

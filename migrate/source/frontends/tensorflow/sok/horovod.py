@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.args import bind, is_none, literal
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.placing import without_line

@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.flow import Holder
 from migrate.source.frontends.tensorflow.args import is_none, literal
 from migrate.source.frontends.tensorflow.drafts import Draft, Part

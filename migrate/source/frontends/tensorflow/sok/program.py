@@ -6,7 +6,8 @@ from pathlib import Path
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
+from migrate.source.files.path_lookup import is_file
 from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.kinds import FileRule
@@ -24,7 +25,6 @@ from migrate.source.frontends.tensorflow.sok.symbols import (
     spelled,
 )
 from migrate.source.frontends.tensorflow.sok.version_1 import read_version
-from migrate.source.places import is_file
 
 _READ = {
     "Variable", "DynamicVariable", "DistributedEmbedding", "All2AllDenseEmbedding", "lookup_sparse",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.edits import Edit
+from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.args import bind, is_none
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.sok.lookups import read_layer_call

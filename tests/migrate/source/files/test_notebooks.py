@@ -9,8 +9,8 @@ import pytest
 
 from migrate.report.model import State
 from migrate.source.convert import convert_bytes
-from migrate.source.magics import Masks
-from migrate.source.notebook import NotebookResult
+from migrate.source.files.ipython_magics import Masks
+from migrate.source.files.notebook import NotebookResult
 from migrate.source.options import Options
 from migrate.source.run import convert_paths
 from migrate.source.summary import summary_lines

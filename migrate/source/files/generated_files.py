@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from migrate.report.model import Finding, Location, State, with_ids
-from migrate.source.result import SourceResult
+from migrate.source.files.conversion_result import SourceResult
 
 RULE = "generated-file"
 NAMES = ("_pb2.py", "_pb2_grpc.py")

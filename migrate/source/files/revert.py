@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.source.journal import PLACE, Entry, Journal, bytes_of, digest, journals_above, text_of
-from migrate.source.text import decode
-from migrate.source.undo import RegionChanged, undo
-from migrate.source.writing import check_writable, write_atomically
+from migrate.source.files.atomic_write import check_writable, write_atomically
+from migrate.source.files.encoding import decode
+from migrate.source.files.journal import PLACE, Entry, Journal, bytes_of, digest, journals_above, text_of
+from migrate.source.files.patch_inverse import RegionChanged, undo
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from migrate.report.model import Finding, Location, State, with_ids
-from migrate.source.magics import WRITES, Masks
-from migrate.source.notebook_json import Cell, code_cells, with_sources
-from migrate.source.result import SourceResult
-from migrate.source.text import parsed
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.files.encoding import parsed
+from migrate.source.files.ipython_magics import WRITES, Masks
+from migrate.source.files.notebook_json import Cell, code_cells, with_sources
 
 SUFFIX = ".ipynb"
 RULE = "notebook"

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.source.places import exists, is_file
-from migrate.source.writing import unified_diff, write_atomically
+from migrate.source.files.atomic_write import unified_diff, write_atomically
+from migrate.source.files.path_lookup import exists, is_file
 
 PLACE = Path(".migrate", "edits.json")
 FORMAT = "recmigrate-edits/1"

@@ -12,8 +12,8 @@ import pytest
 
 from migrate.errors import MigrateError
 from migrate.source.discover import find_inputs, framework_of, walk
-from migrate.source.edits import Edit, apply_edits
-from migrate.source.writing import OutputDirectory, unified_diff, write_atomically
+from migrate.source.files.atomic_write import OutputDirectory, unified_diff, write_atomically
+from migrate.source.files.edits import Edit, apply_edits
 
 
 def test_mode_and_link_stay(tmp_path: Path) -> None:
@@ -46,9 +46,9 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     killed = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from migrate.source import writing\n"
+        "from migrate.source.files import atomic_write\n"
         "Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "writing.write_files({Path(sys.argv[1]) / 'a.py': b'new', Path(sys.argv[1]) / 'b.py': b'new'})\n"
+        "atomic_write.write_files({Path(sys.argv[1]) / 'a.py': b'new', Path(sys.argv[1]) / 'b.py': b'new'})\n"
     )
     (tmp_path / "a.py").write_text("old")
     assert subprocess.run([sys.executable, "-c", killed, str(tmp_path)], check=False).returncode == -9
