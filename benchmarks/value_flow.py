@@ -24,9 +24,9 @@ import libcst as cst
 from benchmarks.common import markdown_table
 from migrate.source.flow import ValueFlow
 from migrate.source.frontends.tensorflow.analysed import TAME
-from migrate.source.joined import Parts
-from migrate.source.links import FileLink
-from migrate.source.project import Project
+from migrate.source.project.combined_tree import Parts
+from migrate.source.project.file_imports import FileLink
+from migrate.source.project.import_graph import Project
 from migrate.source.syntax.tree import Tree
 
 BASE = '''"""What all models share."""

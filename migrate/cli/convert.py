@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from migrate.report.model import Report
-    from migrate.source.discover import Input
     from migrate.source.options import Given, Options
+    from migrate.source.project.discovery import Input
     from migrate.source.run import Converted
 
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True)

@@ -96,7 +96,7 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
         MigrateError: a file cannot be read, the source has no model that a project can be made from, or the schema does
             not say what the project needs.
     """
-    from migrate.source.discover import framework_of
+    from migrate.source.project.discovery import framework_of
 
     if not source.is_file():
         raise MigrateError(f"{source} is no file; give the file of a model")

@@ -10,7 +10,7 @@ from migrate.targets.switches import Switches
 
 if TYPE_CHECKING:
     from migrate.schema import Schema
-    from migrate.source.project import Project
+    from migrate.source.project.import_graph import Project
 
 
 NO_SWITCHES = Switches()

@@ -15,16 +15,16 @@ from migrate.report.model import InputFile, Report, Stage, State, with_ids
 from migrate.source.cache import Cache, key_of
 from migrate.source.config import for_file, is_excluded
 from migrate.source.convert import convert_bytes, failed
-from migrate.source.discover import Input, find_inputs, mentions_framework
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.generated_files import is_generated, left_out
 from migrate.source.files.notebook import SUFFIX, NotebookResult
 from migrate.source.files.path_lookup import is_file
 from migrate.source.options import Options
-from migrate.source.outside import outside
-from migrate.source.programs import dependencies_of, group_of, is_judged_with_others, programs_of
-from migrate.source.project import Project
+from migrate.source.project.analysis_units import dependencies_of, group_of, is_judged_with_others, programs_of
+from migrate.source.project.discovery import Input, find_inputs, mentions_framework
+from migrate.source.project.import_graph import Project
+from migrate.source.project.unlisted_files import outside
 from migrate.source.workers import Outcome, Task, convert_all
 
 SIBLINGS = (".py", ".yaml", ".yml")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.flow import ValueFlow
-from migrate.source.joined import Joined
+from migrate.source.project.combined_tree import Joined
 from migrate.source.syntax.tree import Tree
 
 #: Libraries that change nothing in the lists, dicts and objects that they are given.

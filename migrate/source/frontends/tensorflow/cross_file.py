@@ -11,7 +11,6 @@ import libcst as cst
 from migrate.errors import MigrateError
 from migrate.source.chosen import chosen
 from migrate.source.config import for_file
-from migrate.source.discover import mentions_framework
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.notebook import SUFFIX, check_result
@@ -26,11 +25,12 @@ from migrate.source.frontends.tensorflow.plan import Plan, Planner
 from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.frontends.tensorflow.tables import looked_up
-from migrate.source.joined import Parts
-from migrate.source.links import FileLink
 from migrate.source.options import Options
-from migrate.source.programs import programs_of
-from migrate.source.project import Project
+from migrate.source.project.analysis_units import programs_of
+from migrate.source.project.combined_tree import Parts
+from migrate.source.project.discovery import mentions_framework
+from migrate.source.project.file_imports import FileLink
+from migrate.source.project.import_graph import Project
 from migrate.source.syntax.tree import Tree
 
 #: Parsed files of more characters than these are dropped before others are read.

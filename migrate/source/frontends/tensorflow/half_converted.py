@@ -6,8 +6,8 @@ import ast
 import re
 
 from migrate.report.model import Finding, Location, State
-from migrate.source.programs import programs_of
-from migrate.source.project import Project
+from migrate.source.project.analysis_units import programs_of
+from migrate.source.project.import_graph import Project
 
 RULE = "tf-already-converted"
 #: What a converted file has that makes tables, and one that trains them.

@@ -13,7 +13,7 @@ from migrate.source.frontends.tensorflow.analysed import analysed
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.names import TfNames
-from migrate.source.joined import Joined, Parts
+from migrate.source.project.combined_tree import Joined, Parts
 
 
 class JoinedNames(TfNames):

@@ -14,10 +14,10 @@ from migrate.source.frontends.tensorflow.keras_layers.facts import SYMBOL
 from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.reading import read_file
-from migrate.source.joined import Parts
 from migrate.source.options import Options
-from migrate.source.programs import KERAS, programs_of
-from migrate.source.project import Project
+from migrate.source.project.analysis_units import KERAS, programs_of
+from migrate.source.project.combined_tree import Parts
+from migrate.source.project.import_graph import Project
 from migrate.source.syntax.tree import Tree
 
 

@@ -17,9 +17,9 @@ from migrate.source.frontends.tensorflow.other_sdks import written_for_another
 from migrate.source.frontends.tensorflow.plan import Planner
 from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
-from migrate.source.links import FileLink
 from migrate.source.options import Options
-from migrate.source.project import Project
+from migrate.source.project.file_imports import FileLink
+from migrate.source.project.import_graph import Project
 from migrate.source.rules.local import rules_of
 from migrate.source.syntax.tree import Tree
 

@@ -10,7 +10,7 @@ from libcst.metadata import Assignment, Scope
 
 from migrate.source.flow import given, stores
 from migrate.source.frontends.tensorflow.analysed import analysed
-from migrate.source.joined import Joined
+from migrate.source.project.combined_tree import Joined
 from migrate.source.syntax.tree import Tree
 
 Target = cst.BaseExpression

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.source.discover import find_inputs, framework_of, walk
 from migrate.source.files.atomic_write import OutputDirectory, unified_diff, write_atomically
 from migrate.source.files.edits import Edit, apply_edits
+from migrate.source.project.discovery import find_inputs, framework_of, walk
 
 
 def test_mode_and_link_stay(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.source import programs
+from migrate.source.project import analysis_units
 from tests.support.source.projects import HEAD, convert, reasons, verdicts, write
 
 MAIN = HEAD + (
@@ -84,7 +84,7 @@ def test_files_that_are_too_large_to_be_judged_together_are_a_doubt(
 ) -> None:
     files = {"decay.py": DECAY, "main.py": MAIN.format("from decay import decay", "decay()")}
     alone = write(tmp_path / "p", files)
-    monkeypatch.setattr(programs, "LIMIT", 100)
+    monkeypatch.setattr(analysis_units, "LIMIT", 100)
     results = convert(alone)
     assert verdicts(results) == {"item": "suggested"}
     assert "this file is judged alone: the files of its programs have more than" in reasons(results)

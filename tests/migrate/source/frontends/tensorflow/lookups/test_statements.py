@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from migrate.source.bindings import bindings
 from migrate.source.checks import check_unchanged
+from migrate.source.project.module_exports import bindings
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
 
 ROWS = "tf.nn.embedding_lookup(W, ids)"

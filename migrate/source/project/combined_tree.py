@@ -10,9 +10,9 @@ import libcst as cst
 from libcst.metadata import CodePosition, GlobalScope, Scope
 
 from migrate.report.model import Location
-from migrate.source.discover import mentions_framework
 from migrate.source.flow import ValueFlow
-from migrate.source.project import Origin, Project
+from migrate.source.project.discovery import mentions_framework
+from migrate.source.project.import_graph import Origin, Project
 from migrate.source.syntax.tree import Tree
 
 N = TypeVar("N", cst.Name, cst.Attribute)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from migrate.source.files.encoding import decode
 from migrate.source.files.path_lookup import is_file
-from migrate.source.modules import Imported, imports_of
-from migrate.source.project import Project
+from migrate.source.project.import_graph import Project
+from migrate.source.project.module_resolution import Imported, imports_of
 
 #: No more files than these are read for one that was given.
 MOST = 200

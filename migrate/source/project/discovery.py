@@ -95,7 +95,7 @@ class Walker:
 
     def files(self) -> Iterator[tuple[str, str]]:
         """Yield (real path, path relative to the root) of every source, however deep it lies."""
-        from migrate.source.ignore import Ignore
+        from migrate.source.project.gitignore import Ignore
 
         top = os.path.realpath(self.root)
         if self.skip is not None:

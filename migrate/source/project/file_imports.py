@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from migrate.source.modules import imports_of
-from migrate.source.outside import outside
-from migrate.source.programs import programs_of
-from migrate.source.project import Project
+from migrate.source.project.analysis_units import programs_of
+from migrate.source.project.import_graph import Project
+from migrate.source.project.module_resolution import imports_of
+from migrate.source.project.unlisted_files import outside
 
 
 class FileLink:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from migrate.source.discover import FRAMEWORKS
-from migrate.source.project import Project
+from migrate.source.project.discovery import FRAMEWORKS
+from migrate.source.project.import_graph import Project
 
 FRAMEWORK = re.compile("|".join(FRAMEWORKS))
 #: A layer that is called in a v1 graph.

@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from migrate.source.bindings import Alias, Binding, bindings, listed
-from migrate.source.dynamic import Dynamic, dynamic_imports
 from migrate.source.files.encoding import decode
 from migrate.source.files.notebook import SUFFIX, module_of
-from migrate.source.modules import Imported, Modules, imports_of
+from migrate.source.project.dynamic_imports import Dynamic, dynamic_imports
+from migrate.source.project.module_exports import Alias, Binding, bindings, listed
+from migrate.source.project.module_resolution import Imported, Modules, imports_of
 
 
 @dataclass(frozen=True)

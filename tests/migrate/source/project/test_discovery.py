@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.source.discover import Walker, find_inputs
 from migrate.source.files.generated_files import is_generated
+from migrate.source.project.discovery import Walker, find_inputs
 
 #: `.gitignore` text -> the oracle, git, decides
 RULES = {

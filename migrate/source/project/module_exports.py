@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from migrate.source.modules import Imported, imported_by
+from migrate.source.project.module_resolution import Imported, imported_by
 from migrate.source.syntax.blocks import statements
 
 

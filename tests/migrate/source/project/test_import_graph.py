@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.source.modules import imported_by, imports_of
+from migrate.source.project.module_resolution import imported_by, imports_of
 from tests.support.source.projects import HEAD, convert, same_training, verdicts, write
 
 pytest.importorskip("tensorflow")
