@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from migrate.source.options import Given, RuleFile
+    from migrate.source.settings.options import Given, RuleFile
 
 #: Features of the target; the names are those of configuration files.
 SWITCHES = (
@@ -61,8 +61,8 @@ def _given(
     switches: tuple[tuple[str, object], ...],
 ) -> Given:
     """Return what the command line says; raises MigrateError for a target or rule that does not exist."""
-    from migrate.source.options import Given
-    from migrate.source.selection import check_known, parse
+    from migrate.source.settings.options import Given
+    from migrate.source.settings.rule_selection import check_known, parse
     from migrate.targets import check_target
 
     if target is not None:
@@ -93,7 +93,7 @@ def rule_files(given: Sequence[str], target: str | None = None) -> list[RuleFile
     from pathlib import Path
 
     from migrate.source.config import for_file
-    from migrate.source.options import Given, Options
+    from migrate.source.settings.options import Given, Options
 
     here = for_file(Path("here.py"), Options(given=Given(target=target, rules=tuple(given) or None)))
     return list(here.rule_files)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from migrate.report.model import Report
-    from migrate.source.options import Given, Options
     from migrate.source.project.discovery import Input
     from migrate.source.run import Converted
+    from migrate.source.settings.options import Given, Options
 
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 STREAM = "-"
@@ -126,7 +126,7 @@ def check(
 
 
 def _options(schema: str | None, given: Given, reports: Sequence[str]) -> Options:
-    from migrate.source.options import Options
+    from migrate.source.settings.options import Options
 
     if reports:
         check_reports(reports)

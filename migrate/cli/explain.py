@@ -10,7 +10,7 @@ import click
 from migrate.cli.choices import choices
 
 if TYPE_CHECKING:
-    from migrate.source.options import Given
+    from migrate.source.settings.options import Given
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,7 +29,7 @@ def explain(place: str, schema: str | None, project: str | None, given: Given) -
     from migrate.errors import MigrateError
     from migrate.schema import load_schema
     from migrate.source.explain import explain as lines_of
-    from migrate.source.options import Options
+    from migrate.source.settings.options import Options
 
     if project is not None and not Path(project).is_dir():
         raise MigrateError(f"{project}: no such directory; name the one that is converted")

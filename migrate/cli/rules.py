@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from migrate.source.options import RuleFile
     from migrate.source.rules import Rule
+    from migrate.source.settings.options import RuleFile
 
 RULES = click.option("--rules", "files", metavar="FILE", multiple=True, help="A Python file with rules of your own.")
 
@@ -42,7 +42,7 @@ def list_rules(files: tuple[str, ...], as_markdown: bool) -> None:
 def explain(identifier: str, files: tuple[str, ...]) -> None:
     """Print what the rule ID does, with examples as diffs and examples that must stay as they are."""
     from migrate.source.rules import pages
-    from migrate.source.selection import check_known, names
+    from migrate.source.settings.rule_selection import check_known, names
 
     known = {rule.id: rule for rule in _known(_files(files))}
     check_known([identifier], known, "migrate rules explain")

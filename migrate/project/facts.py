@@ -11,7 +11,7 @@ from migrate.project.literal import literal
 from migrate.project.trained import Trained, trained
 from migrate.schema import Schema, Task, parse_schema
 from migrate.schema_file import load_yaml, read_text
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 
 #: what main.py needs of a converted Paddle model, beside its class
 MODEL_NAMES = ("DENSE_SIZE", "SPARSE_FEATURES", "SPARSE_ROWS", "build_model", "sparse_keys")

@@ -14,7 +14,7 @@ from pathlib import Path
 from migrate.errors import MigrateError
 from migrate.project import placeholders
 from migrate.schema import Schema
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 
 METHODS = ("__call__", "call", "forward", "build", "build_model", "model", "inference")
 TRAINING = ("is_training", "is_train", "training", "train")

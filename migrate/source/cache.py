@@ -25,8 +25,8 @@ from typing import Any
 
 from migrate import __version__
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.installed import has_keras_3
-from migrate.source.options import Options
+from migrate.source.settings.environment_key import has_keras_3
+from migrate.source.settings.options import Options
 
 LIMIT = 200 * 1024 * 1024  #: bytes on disk; beyond them the entries go that were not used for longest
 TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Results of migrate convert; safe to delete.\n"

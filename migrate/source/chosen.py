@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from migrate.report.model import Finding, with_ids
-from migrate.source.comments import Comments, choose
-from migrate.source.options import Options
 from migrate.source.rules.catalogue import known_ids
+from migrate.source.settings.options import Options
+from migrate.source.settings.suppressions import Comments, choose
 
 
 def chosen(path: str, findings: Iterable[Finding], options: Options, comments: Comments) -> tuple[Finding, ...]:

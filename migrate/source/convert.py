@@ -12,14 +12,14 @@ from migrate.errors import MigrateError
 from migrate.report.model import Finding, Location, State, with_ids
 from migrate.source.checks import check_unchanged
 from migrate.source.chosen import chosen
-from migrate.source.comments import keep_file, read_comments
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import SourceText, UnreadableSource, decode, parsed
 from migrate.source.files.notebook import SUFFIX, convert_notebook
 from migrate.source.marks import marked
-from migrate.source.options import NO_SWITCHES, Options
 from migrate.source.project.discovery import framework_in
 from migrate.source.rules.local import line_of_rules, using
+from migrate.source.settings.options import NO_SWITCHES, Options
+from migrate.source.settings.suppressions import keep_file, read_comments
 
 RULE = "source-file"
 #: Python's own limit (1000) ends at expressions of 100 levels; this one fits the usual stack of 8 MiB many times.

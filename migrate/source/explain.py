@@ -16,9 +16,9 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.notebook import SUFFIX, cell_at, notebook_of
 from migrate.source.files.path_lookup import is_file
 from migrate.source.files.project_root import home_of
-from migrate.source.options import Options
 from migrate.source.rules.local import using
 from migrate.source.run import How, convert_paths, shown
+from migrate.source.settings.options import Options
 
 WIDTH = 100
 NEAR = 5  #: lines

@@ -20,11 +20,11 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.generated_files import is_generated, left_out
 from migrate.source.files.notebook import SUFFIX, NotebookResult
 from migrate.source.files.path_lookup import is_file
-from migrate.source.options import Options
 from migrate.source.project.analysis_units import dependencies_of, group_of, is_judged_with_others, programs_of
 from migrate.source.project.discovery import Input, find_inputs, mentions_framework
 from migrate.source.project.import_graph import Project
 from migrate.source.project.unlisted_files import outside
+from migrate.source.settings.options import Options
 from migrate.source.workers import Outcome, Task, convert_all
 
 SIBLINGS = (".py", ".yaml", ".yml")

@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from migrate.errors import MigrateError
 from migrate.source.convert import convert_bytes, failed
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 
 WORTH_A_PROCESS = 4  #: fewer files are done sooner than processes start
 _FRONT_ENDS = {

@@ -9,8 +9,8 @@ from migrate.report.model import State
 from migrate.source.convert import convert_text
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options, RuleFile
 from migrate.source.rules.base import Example, Rule
+from migrate.source.settings.options import Options, RuleFile
 from migrate.targets.switches import read_switches
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.report.model import Applicability
-from migrate.source.options import RuleFile
 from migrate.source.rules.base import Example, Rule, asking, collecting
 from migrate.source.rules.catalogue import catalogue
+from migrate.source.settings.options import RuleFile
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 _LOADED: dict[RuleFile, tuple[Rule, ...]] = {}

@@ -57,7 +57,7 @@ def assumed_lines(path: Path) -> list[int]:
     from migrate.source.config import for_file  # a proof without such optimizers needs no converter
     from migrate.source.convert import convert_bytes
     from migrate.source.frontends.tensorflow.keras_layers.optimizers import SUMMED
-    from migrate.source.options import Given, Options
+    from migrate.source.settings.options import Given, Options
 
     options = for_file(path, Options(given=Given(assume=False)))  # with it, the layers are found, not the optimizer
     result, _ = convert_bytes(str(path), path.read_bytes(), options, {})

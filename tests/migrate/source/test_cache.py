@@ -13,8 +13,8 @@ import pytest
 
 import migrate.source.run as run
 from migrate.source.cache import Cache, default_directory, key_of
-from migrate.source.options import Options
 from migrate.source.run import Converted, How, convert_paths
+from migrate.source.settings.options import Options
 from migrate.source.workers import Outcome, Task, convert_one
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP
 

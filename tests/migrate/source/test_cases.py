@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from migrate.source.convert import convert_bytes
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from tests.support.source.converting import converted
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))

@@ -9,8 +9,8 @@ from migrate.report.model import State
 from migrate.schema import Schema, load_schema
 from migrate.source.convert import convert_text
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options
-from migrate.source.selection import Selection, check_known
+from migrate.source.settings.options import Options
+from migrate.source.settings.rule_selection import Selection, check_known
 from tests.support.paths import ROOT
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, reasons
 

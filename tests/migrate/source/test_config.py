@@ -8,7 +8,7 @@ import pytest
 
 from migrate.errors import MigrateError
 from migrate.source.config import for_file, is_excluded
-from migrate.source.options import Given, Options
+from migrate.source.settings.options import Given, Options
 
 TOML = """
 [tool.migrate]

@@ -17,8 +17,8 @@ from migrate.report.model import State
 from migrate.source.checks import check_unchanged
 from migrate.source.convert import convert_bytes
 from migrate.source.frontends.tensorflow import registered  # noqa: F401 - loads the rules
-from migrate.source.options import Options
 from migrate.source.rules import Rule, rules
+from migrate.source.settings.options import Options
 
 COUNT = int(os.environ.get("MIGRATE_FUZZ", "40"))
 CASES = [path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parent / "cases").glob("*.txt"))]

@@ -12,7 +12,7 @@ from migrate.source.convert import convert_bytes
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, syntax_problem
 from migrate.source.frontends.tensorflow import one_file
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 
 BAD = {
     "python 2 print": (b"import tensorflow as tf\nprint tf\n", "run 2to3 first"),

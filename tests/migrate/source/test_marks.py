@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.source.convert import convert_bytes, convert_text
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD
 
 MARKED = Options(mark=True)

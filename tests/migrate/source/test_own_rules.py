@@ -13,11 +13,11 @@ from migrate.errors import MigrateError
 from migrate.report.model import State
 from migrate.source.convert import convert_text
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options, RuleFile
 from migrate.source.rules import rules
 from migrate.source.rules.base import Rule
 from migrate.source.rules.local import read_rule_file, rules_of
-from migrate.source.selection import Selection
+from migrate.source.settings.options import Options, RuleFile
+from migrate.source.settings.rule_selection import Selection
 from tests.support.paths import ROOT
 from tests.support.source.converting import HEAD, LOOKUP, MADE, reasons
 

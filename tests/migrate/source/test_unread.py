@@ -8,8 +8,8 @@ import pytest
 
 from migrate.source.cache import Cache
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options
 from migrate.source.run import How, convert_paths
+from migrate.source.settings.options import Options
 from tests.support.source.projects import HEAD, convert, same_training, verdicts, write
 
 pytest.importorskip("tensorflow")

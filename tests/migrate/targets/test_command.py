@@ -14,7 +14,7 @@ pytest.importorskip("tensorflow")
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from migrate.source.convert import convert_text
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from migrate.targets.switches import Switches
 
 TEXT = (

@@ -8,7 +8,7 @@ import pytest
 
 from migrate.report.model import Comparison
 from migrate.source.convert import convert_text
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, follow, measure
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from migrate.source.convert import convert_text
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, measure
 

@@ -13,7 +13,7 @@ import pytest
 from migrate.errors import MigrateError
 from migrate.schema import Schema, load_schema
 from migrate.source.frontends.paddle import convert
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from migrate.verify.paddle import pair
 from migrate.verify.settings import Settings
 

@@ -12,7 +12,7 @@ from migrate.errors import MigrateError
 from migrate.report.model import Comparison
 from migrate.report.serialize import read_report
 from migrate.source.frontends.tensorflow.one_file import convert
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, follow, measure
 from tests.support.paths import ROOT

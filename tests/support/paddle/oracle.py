@@ -18,7 +18,7 @@ import paddle  # isort: skip  (after TensorFlow, see conftest.py)
 from migrate.schema import Schema
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.frontends.paddle import convert
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 
 TOLERANCE = 1e-5
 #: in float64 nothing is lost to cancellation, so random models can be held to this

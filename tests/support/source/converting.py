@@ -5,7 +5,7 @@ from __future__ import annotations
 from migrate.report.model import State
 from migrate.source.convert import convert_text
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'

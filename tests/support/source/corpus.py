@@ -17,7 +17,7 @@ from pathlib import Path
 from migrate.report.model import Finding, TableRecord
 from migrate.source.convert import convert_text
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from tests.support.paths import ROOT
 from tests.support.source.idiom_table import Idiom, idioms
 

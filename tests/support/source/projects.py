@@ -13,8 +13,8 @@ import numpy as np
 
 from migrate.report.model import State
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options
 from migrate.source.run import Converted, convert_paths
+from migrate.source.settings.options import Options
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 

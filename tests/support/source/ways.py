@@ -17,7 +17,7 @@ from pathlib import Path
 
 from migrate.report.model import State
 from migrate.source.convert import convert_text
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD
 
 HERE = Path(__file__).parent

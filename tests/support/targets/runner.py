@@ -13,7 +13,7 @@ import runtime
 from migrate.report.model import State
 from migrate.source.convert import convert_text
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from migrate.targets import check_switches
 from migrate.targets.switches import read_switches
 from tests.support.table_rows import load, values

@@ -22,7 +22,7 @@ from migrate.source.frontends.paddle.interpreter import Interpreter, Problem
 from migrate.source.frontends.paddle.program import Program, follow, model_arguments
 from migrate.source.frontends.paddle.rewrite import Facts, rewrite
 from migrate.source.frontends.paddle.values import Refuse
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 
 __all__ = ["annotated", "convert", "follow", "for_runtime_alone", "model_arguments"]
 

@@ -25,12 +25,12 @@ from migrate.source.frontends.tensorflow.plan import Plan, Planner
 from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.frontends.tensorflow.tables import looked_up
-from migrate.source.options import Options
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.combined_tree import Parts
 from migrate.source.project.discovery import mentions_framework
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
+from migrate.source.settings.options import Options
 from migrate.source.syntax.tree import Tree
 
 #: Parsed files of more characters than these are dropped before others are read.

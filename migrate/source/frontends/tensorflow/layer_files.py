@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from migrate.report.model import Finding, TableRecord
-from migrate.source.comments import Comments
 from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.joined_file import join
 from migrate.source.frontends.tensorflow.keras_layers.emit import layer_edits, layer_findings, layer_records
@@ -14,10 +13,11 @@ from migrate.source.frontends.tensorflow.keras_layers.facts import SYMBOL
 from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
 from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.reading import read_file
-from migrate.source.options import Options
 from migrate.source.project.analysis_units import KERAS, programs_of
 from migrate.source.project.combined_tree import Parts
 from migrate.source.project.import_graph import Project
+from migrate.source.settings.options import Options
+from migrate.source.settings.suppressions import Comments
 from migrate.source.syntax.tree import Tree
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from migrate.source.chosen import chosen
-from migrate.source.comments import read_comments
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.encoding import UnreadableSource
@@ -17,10 +16,11 @@ from migrate.source.frontends.tensorflow.other_sdks import written_for_another
 from migrate.source.frontends.tensorflow.plan import Planner
 from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
-from migrate.source.options import Options
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.rules.local import rules_of
+from migrate.source.settings.options import Options
+from migrate.source.settings.suppressions import read_comments
 from migrate.source.syntax.tree import Tree
 
 #: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.

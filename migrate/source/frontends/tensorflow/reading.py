@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from migrate.source.comments import read_comments
 from migrate.source.frontends.tensorflow.initializers import Initializers
 from migrate.source.frontends.tensorflow.kinds import File, foreign_symbols
 from migrate.source.frontends.tensorflow.names import TfNames
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
+from migrate.source.settings.suppressions import read_comments
 from migrate.source.syntax.tree import Tree
 from migrate.targets import target_of
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from migrate.report.model import State
-from migrate.source.options import Options
 from migrate.source.run import convert_paths
+from migrate.source.settings.options import Options
 from tests.support.source.projects import HEAD, convert, importable, reasons, verdicts, write
 
 MODEL = HEAD + (

@@ -11,8 +11,8 @@ from migrate.report.model import State
 from migrate.source.convert import convert_bytes
 from migrate.source.files.ipython_magics import Masks
 from migrate.source.files.notebook import NotebookResult
-from migrate.source.options import Options
 from migrate.source.run import convert_paths
+from migrate.source.settings.options import Options
 from migrate.source.summary import summary_lines
 
 IMPORTS = "%matplotlib inline\n!pip install tensorflow\nimport tensorflow.compat.v1 as tf"

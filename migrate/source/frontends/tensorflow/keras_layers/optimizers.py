@@ -11,7 +11,7 @@ from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.keras_layers.facts import Layer
 from migrate.source.frontends.tensorflow.keras_layers.uses import stop_at
 from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.installed import has_keras_3
+from migrate.source.settings.environment_key import has_keras_3
 
 ASSUMPTION = "one optimizer trains each layer"
 SUMMED = "no batch has an id twice, or it may be summed"

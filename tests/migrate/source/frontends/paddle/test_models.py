@@ -9,7 +9,7 @@ import pytest
 from migrate.errors import MigrateError
 from migrate.schema import load_schema
 from migrate.source.frontends.paddle import convert
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from tests.support.paddle import cases as cases
 from tests.support.paddle import oracle as oracle
 

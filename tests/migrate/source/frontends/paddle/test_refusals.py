@@ -10,7 +10,7 @@ from migrate.errors import MigrateError
 from migrate.report.model import Finding, State
 from migrate.schema import Schema
 from migrate.source.frontends.paddle import convert
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from tests.support.paddle import cases as cases
 
 SCHEMA = cases.schema("Net", {"n": 20}, cases.ONE_TASK, labels="[a]")

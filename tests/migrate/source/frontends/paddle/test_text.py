@@ -12,7 +12,7 @@ from migrate.report.model import Applicability, State
 from migrate.schema import load_schema
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.frontends.paddle import convert, model_arguments
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from tests.support.paddle import cases as cases
 from tests.support.paddle import oracle as oracle
 

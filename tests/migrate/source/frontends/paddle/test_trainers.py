@@ -11,7 +11,7 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.frontends.paddle import convert
 from migrate.source.frontends.paddle.training import feeds
 from migrate.source.frontends.paddle.training.things import Fed
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from tests.support.paddle import cases as cases
 
 RETURN = "        return loss, metrics_list, {'loss': loss}"

@@ -24,7 +24,7 @@ import tensorflow as tensorflow
 import runtime
 from migrate.report.model import Applicability, State
 from migrate.source.convert import convert_text
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from runtime.compat import deeprec
 from tests.support.source.idiom_proof import _PLACEHOLDERS, _imported, feeds
 from tests.support.source.idiom_table import Idiom, idioms

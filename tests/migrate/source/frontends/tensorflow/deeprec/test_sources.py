@@ -9,8 +9,8 @@ import pytest
 from migrate.report.model import Applicability, State
 from migrate.source.convert import convert_text
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options
 from migrate.source.run import convert_paths
+from migrate.source.settings.options import Options
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 ENUMS = "from tensorflow.core.framework.embedding import config_pb2\n"

@@ -6,7 +6,7 @@ import pytest
 
 from migrate.source.convert import convert_text
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 
 HEAD = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nimport sparse_operation_kit as sok\n"
 START = HEAD + "hvd.init()\nsok.init()\n"

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.source.convert import convert_text
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from runtime.compat import sok
 from tests.support.source.idiom_table import Idiom, idioms
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from migrate.report.model import State
-from migrate.source.options import Options
 from migrate.source.run import convert_paths
+from migrate.source.settings.options import Options
 from tests.support.source.converting import converted, reasons
 
 tf = pytest.importorskip("tensorflow").compat.v1

@@ -9,7 +9,7 @@ import pytest
 
 from migrate.report.model import Applicability
 from migrate.source.convert import convert_text
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD, converted, reasons
 
 tf = pytest.importorskip("tensorflow").compat.v1

@@ -6,7 +6,7 @@ import pytest
 
 from migrate.report.model import State
 from migrate.source.convert import convert_text
-from migrate.source.options import Options
+from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
 
 FED = "ids = tf.placeholder(tf.int64, [None])\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from migrate.source.cache import Cache
-from migrate.source.options import Options
 from migrate.source.run import How, convert_paths, make_report
+from migrate.source.settings.options import Options
 from migrate.source.summary import summary_lines
 from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from migrate.source.selection import ALL, Selection
+from migrate.source.settings.rule_selection import ALL, Selection
 from migrate.targets.switches import Switches
 
 if TYPE_CHECKING:

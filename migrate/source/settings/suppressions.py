@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from migrate.report.model import Finding, Location, State
-from migrate.source.selection import Selection, names, nearest
+from migrate.source.settings.rule_selection import Selection, names, nearest
 
 RULE = "ignore-comment"
 WORD = "migrate:"

@@ -1,0 +1,1 @@
+"""What the user asked for: options, chosen rules, comments that suppress."""
