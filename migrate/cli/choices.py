@@ -69,8 +69,8 @@ def _given(
         check_target(target, f"--target {target}")
     given = Given(target, assume, parse(select) or None, parse(ignore) or None, rules or None, switches)
     if given.select or given.ignore or given.rules:
+        from migrate.source.configuration.user_rules import rule_ids
         from migrate.source.rules.catalogue import known_ids
-        from migrate.source.rules.local import rule_ids
 
         known = [*known_ids(), *(rule for file in rule_files(rules, target) for rule in rule_ids(file))]
         check_known(given.select or (), known, "--select")
@@ -92,7 +92,7 @@ def rule_files(given: Sequence[str], target: str | None = None) -> list[RuleFile
     """Return the files of own rules that hold here: those given, else those configured for this directory."""
     from pathlib import Path
 
-    from migrate.source.config import for_file
+    from migrate.source.configuration.config_files import for_file
     from migrate.source.settings.options import Given, Options
 
     here = for_file(Path("here.py"), Options(given=Given(target=target, rules=tuple(given) or None)))

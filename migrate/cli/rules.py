@@ -54,8 +54,8 @@ def explain(identifier: str, files: tuple[str, ...]) -> None:
 @click.argument("path", metavar="[FILE]", required=False)
 def test(path: str | None) -> None:
     """Run the examples of every rule, or those of the rules in FILE; exit code 1 when one comes out otherwise."""
+    from migrate.source.configuration.user_rules import rules_of
     from migrate.source.rules.examples import run_examples
-    from migrate.source.rules.local import rules_of
 
     files = _files((path,) if path else ())
     tested = rules_of(files) if path else _known(files)
@@ -76,7 +76,7 @@ def _files(given: tuple[str, ...]) -> list[RuleFile]:
 
 
 def _known(files: list[RuleFile]) -> list[Rule]:
+    from migrate.source.configuration.user_rules import rules_of
     from migrate.source.rules.catalogue import catalogue
-    from migrate.source.rules.local import rules_of
 
     return sorted([*catalogue(), *rules_of(files)], key=lambda rule: rule.id)

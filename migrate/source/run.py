@@ -13,7 +13,7 @@ from migrate import __version__
 from migrate.errors import MigrateError
 from migrate.report.model import InputFile, Report, Stage, State, with_ids
 from migrate.source.cache import Cache, key_of
-from migrate.source.config import for_file, is_excluded
+from migrate.source.configuration.config_files import for_file, is_excluded
 from migrate.source.convert import convert_bytes, failed
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult

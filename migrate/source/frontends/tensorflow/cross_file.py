@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 import libcst as cst
 
 from migrate.errors import MigrateError
-from migrate.source.chosen import chosen
-from migrate.source.config import for_file
+from migrate.source.configuration.config_files import for_file
+from migrate.source.configuration.report_filter import chosen
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.notebook import SUFFIX, check_result

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from migrate.source.chosen import chosen
+from migrate.source.configuration.report_filter import chosen
+from migrate.source.configuration.user_rules import rules_of
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.encoding import UnreadableSource
@@ -18,7 +19,6 @@ from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
-from migrate.source.rules.local import rules_of
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import read_comments
 from migrate.source.syntax.tree import Tree

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.source.configuration.user_rules import read_rule_file, rule_ids
 from migrate.source.files.path_lookup import is_file, is_link
 from migrate.source.rules.catalogue import known_ids
-from migrate.source.rules.local import read_rule_file, rule_ids
 from migrate.source.settings.options import Options
 from migrate.source.settings.rule_selection import Selection, check_known, nearest
 from migrate.targets import check_switches, check_target, switches

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from migrate.report.model import State
+from migrate.source.configuration.user_rules import read_rule_file, rules_of
 from migrate.source.convert import convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.rules import rules
 from migrate.source.rules.base import Rule
-from migrate.source.rules.local import read_rule_file, rules_of
 from migrate.source.settings.options import Options, RuleFile
 from migrate.source.settings.rule_selection import Selection
 from tests.support.paths import ROOT

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.source.config import for_file, is_excluded
+from migrate.source.configuration.config_files import for_file, is_excluded
 from migrate.source.settings.options import Given, Options
 
 TOML = """
