@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from migrate.report.model import Report
+    from migrate.source.driver.run import Converted
     from migrate.source.project.discovery import Input
-    from migrate.source.run import Converted
     from migrate.source.settings.options import Given, Options
 
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
@@ -72,7 +72,7 @@ def convert(
         raise MigrateError("-o, --in-place and --diff exclude each other; give one of them")
     from pathlib import Path
 
-    from migrate.source.run import make_report
+    from migrate.source.driver.run import make_report
 
     stream = _is_stream(paths)
     if stream and (output or in_place):
@@ -114,7 +114,7 @@ def check(
     remains, 2 when the command could not run.
     """
     from migrate.report.words import place
-    from migrate.source.run import make_report
+    from migrate.source.driver.run import make_report
 
     done = _converted(paths, stdin_filename, _options(schema, given, reports), running)
     report = make_report(command_line(), done, "", dry=True)
@@ -147,7 +147,7 @@ def _converted(
     paths: Sequence[str], name: str, options: Options, running: Running, skip: Path | None = None
 ) -> list[Converted]:
     """Convert what the paths or the stream hold; raises MigrateError when that is nothing."""
-    from migrate.source.run import convert_paths, convert_stream, nothing_found
+    from migrate.source.driver.run import convert_paths, convert_stream, nothing_found
 
     if _is_stream(paths):
         return [convert_stream(sys.stdin.buffer.read(), name, options)]
@@ -202,8 +202,8 @@ def _check_place(source: Input) -> None:
 
 def _finish(report: Report, done: Sequence[Converted], reports: Sequence[str]) -> None:
     """Print the summary to stderr and write the reports; raises MigrateError when no input could be read."""
-    from migrate.source.run import all_failed
-    from migrate.source.summary import summary_lines
+    from migrate.source.driver.run import all_failed
+    from migrate.source.driver.summary import summary_lines
 
     for path in reports:
         from migrate.report.writers import write

@@ -28,7 +28,7 @@ def explain(place: str, schema: str | None, project: str | None, given: Given) -
     """
     from migrate.errors import MigrateError
     from migrate.schema import load_schema
-    from migrate.source.explain import explain as lines_of
+    from migrate.source.driver.explain import explain as lines_of
     from migrate.source.settings.options import Options
 
     if project is not None and not Path(project).is_dir():

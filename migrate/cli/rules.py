@@ -55,7 +55,7 @@ def explain(identifier: str, files: tuple[str, ...]) -> None:
 def test(path: str | None) -> None:
     """Run the examples of every rule, or those of the rules in FILE; exit code 1 when one comes out otherwise."""
     from migrate.source.configuration.user_rules import rules_of
-    from migrate.source.rules.examples import run_examples
+    from migrate.source.driver.rule_examples import run_examples
 
     files = _files((path,) if path else ())
     tested = rules_of(files) if path else _known(files)

@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from migrate.source.run import How
+    from migrate.source.driver.run import How
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 INTERRUPTED = 130  #: what shells report for a program that Ctrl-C ended
@@ -47,8 +47,8 @@ def how(running: Running, skip: Path | None = None) -> How:
     """Return the settings of a run."""
     from pathlib import Path
 
-    from migrate.source.cache import Cache, default_directory
-    from migrate.source.run import How
+    from migrate.source.driver.result_cache import Cache, default_directory
+    from migrate.source.driver.run import How
 
     given = running["cache_dir"]
     directory = Path(given) if given else default_directory()

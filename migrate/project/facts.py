@@ -127,8 +127,8 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
 
 def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str, Any], str, Trained]:
     """Return the model's class, its constructor's arguments, the text of the converted module, and how it trains."""
+    from migrate.source.driver.run import siblings_of
     from migrate.source.frontends import paddle
-    from migrate.source.run import siblings_of
 
     beside = siblings_of(source)
     result = paddle.convert(str(source), text, Options(schema=schema, target="rec_sdk"), beside)

@@ -201,7 +201,7 @@ def _check(source: Path, text: str) -> None:
 
 def _for_project(source: Path, text: str, schema: Schema) -> str:
     """Convert for Rec SDK, and let tables and lookups be those of the project's tables.py."""
-    from migrate.source.convert import convert_text
+    from migrate.source.driver.convert_file import convert_text
 
     result = convert_text(str(source), text, Options(schema=schema, target="rec_sdk", assume=True), {})
     for finding in result.findings:

@@ -55,7 +55,7 @@ def notes(first: Result) -> list[str]:
 def assumed_lines(path: Path) -> list[int]:
     """Return the lines of a source at which its conversion assumes that gradients of equal ids may be summed."""
     from migrate.source.configuration.config_files import for_file  # a proof without such optimizers needs no converter
-    from migrate.source.convert import convert_bytes
+    from migrate.source.driver.convert_file import convert_bytes
     from migrate.source.frontends.tensorflow.keras_layers.optimizers import SUMMED
     from migrate.source.settings.options import Given, Options
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from migrate.cli.checkpoint import checkpoint
 from migrate.errors import MigrateError
 from migrate.report.writers import write
-from migrate.source.run import convert_paths, make_report
+from migrate.source.driver.run import convert_paths, make_report
 from migrate.source.settings.options import Options
 
 tf = pytest.importorskip("tensorflow").compat.v1

@@ -25,7 +25,7 @@ BROKEN = (
     "import os, signal, sys, time\n"
     # What a shell runs in the background, such as a test run, ignores Ctrl-C, and its children inherit that.
     "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    "import migrate.source.workers as workers, migrate.source.files.atomic_write as writing\n"
+    "import migrate.source.driver.process_pool as workers, migrate.source.files.atomic_write as writing\n"
     "from pathlib import Path\n"
     "convert, replace = workers.convert_bytes, Path.replace\n"
     "def crash(path, *rest):\n"

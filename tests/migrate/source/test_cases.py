@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.source.convert import convert_bytes
+from migrate.source.driver.convert_file import convert_bytes
 from migrate.source.settings.options import Options
 from tests.support.source.converting import converted
 

@@ -7,7 +7,7 @@ import pytest
 from migrate.errors import MigrateError
 from migrate.report.model import State
 from migrate.schema import Schema, load_schema
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 from migrate.source.settings.rule_selection import Selection, check_known

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from migrate.report.model import State
-from migrate.source.checks import check_unchanged
-from migrate.source.convert import convert_bytes
+from migrate.source.driver.convert_file import convert_bytes
+from migrate.source.driver.sanity_check import check_unchanged
 from migrate.source.frontends.tensorflow import registered  # noqa: F401 - loads the rules
 from migrate.source.rules import Rule, rules
 from migrate.source.settings.options import Options

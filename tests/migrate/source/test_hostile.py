@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from migrate.report.model import State
-from migrate.source.checks import check_unchanged
-from migrate.source.convert import convert_bytes
+from migrate.source.driver.convert_file import convert_bytes
+from migrate.source.driver.sanity_check import check_unchanged
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, syntax_problem
 from migrate.source.frontends.tensorflow import one_file
@@ -149,7 +149,7 @@ def test_deep_nesting_is_followed_or_named(text: str) -> None:
 
 def test_a_conversion_that_its_encoding_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = SourceResult("m.py", "tensorflow", "x = 1\n", "x = '\N{SNOWMAN}'\n")
-    monkeypatch.setattr("migrate.source.convert.convert_text", lambda *_: changed)
+    monkeypatch.setattr("migrate.source.driver.convert_file.convert_text", lambda *_: changed)
     data = b"# -*- coding: latin-1 -*-\nx = 1\n"
     result, written = convert_bytes("m.py", data, Options(), {})
     assert written == data

@@ -9,10 +9,10 @@ import pytest
 
 import migrate.source.rules.tensorflow as package
 from migrate.report.model import Applicability, State
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
+from migrate.source.driver.rule_examples import options_of, problem_of
 from migrate.source.frontends.tensorflow import registered  # noqa: F401 - loads the rules
 from migrate.source.rules import Example, Rule, register, rules
-from migrate.source.rules.examples import options_of, problem_of
 
 pytestmark = pytest.mark.each_case
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("tensorflow")
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from migrate.targets.switches import Switches
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.report.model import Comparison
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, follow, measure

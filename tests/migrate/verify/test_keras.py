@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from migrate.cli.verify import verify
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, follow, measure

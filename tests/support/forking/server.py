@@ -25,7 +25,7 @@ _PRELOADED = (
     "runtime.optimizers",
     "migrate.cli.convert",
     "migrate.source.frontends.tensorflow.registered",
-    "migrate.source.run",
+    "migrate.source.driver.run",
     "migrate.verify.worker",
     *(f"migrate.verify.{name}" for name in ("tensorflow.original", "tensorflow.converted", "keras.side")),
 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.report.model import Finding, TableRecord
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 from tests.support.paths import ROOT

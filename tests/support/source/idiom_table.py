@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
-from migrate.source.run import Converted, convert_paths
+from migrate.source.driver.run import Converted, convert_paths
 from migrate.source.settings.options import Options
 from tests.support.paths import ROOT
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from migrate.report.model import State
+from migrate.source.driver.run import Converted, convert_paths
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.run import Converted, convert_paths
 from migrate.source.settings.options import Options
 
 HEAD = "import tensorflow.compat.v1 as tf\n"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.report.model import State
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD
 

@@ -11,7 +11,7 @@ import tensorflow as tensorflow
 
 import runtime
 from migrate.report.model import State
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 from migrate.targets import check_switches

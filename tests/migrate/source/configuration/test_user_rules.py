@@ -12,7 +12,7 @@ from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from migrate.report.model import State
 from migrate.source.configuration.user_rules import read_rule_file, rules_of
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.rules import rules
 from migrate.source.rules.base import Rule

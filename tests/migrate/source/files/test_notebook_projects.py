@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from migrate.report.model import State
-from migrate.source.run import convert_paths
+from migrate.source.driver.run import convert_paths
 from migrate.source.settings.options import Options
 from tests.support.source.projects import HEAD, convert, importable, reasons, verdicts, write
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from migrate.report.model import State
-from migrate.source.convert import convert_bytes
+from migrate.source.driver.convert_file import convert_bytes
+from migrate.source.driver.run import convert_paths
+from migrate.source.driver.summary import summary_lines
 from migrate.source.files.ipython_magics import Masks
 from migrate.source.files.notebook import NotebookResult
-from migrate.source.run import convert_paths
 from migrate.source.settings.options import Options
-from migrate.source.summary import summary_lines
 
 IMPORTS = "%matplotlib inline\n!pip install tensorflow\nimport tensorflow.compat.v1 as tf"
 TABLE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())'
@@ -86,7 +86,7 @@ def test_findings_and_tables_name_the_cell() -> None:
 
 
 def test_the_diff_and_the_summary_show_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from migrate.source.run import make_report
+    from migrate.source.driver.run import make_report
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.ipynb").write_text(json.dumps(notebook(*MODEL)))

@@ -23,7 +23,7 @@ import tensorflow as tensorflow
 
 import runtime
 from migrate.report.model import Applicability, State
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from runtime.compat import deeprec
 from tests.support.source.idiom_proof import _PLACEHOLDERS, _imported, feeds

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from migrate.report.model import Applicability, State
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
+from migrate.source.driver.run import convert_paths
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.run import convert_paths
 from migrate.source.settings.options import Options
 
 HEAD = "import tensorflow.compat.v1 as tf\n"

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from migrate.source.cache import Cache
+from migrate.source.driver.result_cache import Cache
+from migrate.source.driver.run import How, convert_paths
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.run import How, convert_paths
 from migrate.source.settings.options import Options
 from tests.support.source.projects import convert, importable, reasons, verdicts, write
 

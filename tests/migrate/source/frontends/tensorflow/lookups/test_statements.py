@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from migrate.source.checks import check_unchanged
+from migrate.source.driver.sanity_check import check_unchanged
 from migrate.source.project.module_exports import bindings
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
 

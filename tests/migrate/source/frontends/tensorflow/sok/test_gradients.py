@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 

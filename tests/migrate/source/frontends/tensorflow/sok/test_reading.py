@@ -13,7 +13,7 @@ pytest.importorskip("tensorflow")
 import numpy as np
 import tensorflow as tf
 
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from runtime.compat import sok
 from tests.support.source.idiom_table import Idiom, idioms

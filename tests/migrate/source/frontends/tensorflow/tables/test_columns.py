@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from migrate.report.model import State
-from migrate.source.run import convert_paths
+from migrate.source.driver.run import convert_paths
 from migrate.source.settings.options import Options
 from tests.support.source.converting import converted, reasons
 

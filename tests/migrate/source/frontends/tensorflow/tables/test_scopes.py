@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from migrate.report.model import Applicability
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD, converted, reasons
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from tests.support.source.converting import converted, reasons
 from tests.support.source.projects import convert, verdicts, write

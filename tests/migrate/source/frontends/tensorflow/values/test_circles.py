@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from migrate.report.model import State
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
 

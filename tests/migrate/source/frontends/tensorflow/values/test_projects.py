@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from migrate.source.cache import Cache
-from migrate.source.run import How, convert_paths, make_report
+from migrate.source.driver.result_cache import Cache
+from migrate.source.driver.run import How, convert_paths, make_report
+from migrate.source.driver.summary import summary_lines
 from migrate.source.settings.options import Options
-from migrate.source.summary import summary_lines
 from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
 
 pytest.importorskip("tensorflow")

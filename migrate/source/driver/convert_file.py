@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from migrate.errors import MigrateError
 from migrate.report.model import Finding, Location, State, with_ids
-from migrate.source.checks import check_unchanged
 from migrate.source.configuration.report_filter import chosen
 from migrate.source.configuration.user_rules import line_of_rules, using
+from migrate.source.driver.annotations import marked
+from migrate.source.driver.sanity_check import check_unchanged
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import SourceText, UnreadableSource, decode, parsed
 from migrate.source.files.notebook import SUFFIX, convert_notebook
-from migrate.source.marks import marked
 from migrate.source.project.discovery import framework_in
 from migrate.source.settings.options import NO_SWITCHES, Options
 from migrate.source.settings.suppressions import keep_file, read_comments

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from migrate.report.model import State
-from migrate.source.convert import convert_text
+from migrate.source.driver.convert_file import convert_text
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.rules.base import Example, Rule

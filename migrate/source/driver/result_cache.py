@@ -134,7 +134,7 @@ def key_of(path: str, data: bytes, options: Options, siblings: Mapping[str, str]
 def _installation() -> bytes:
     """Return what tells this program from another version of itself, and from one that is being edited."""
     libcst = find_spec("libcst")
-    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    files = sorted(Path(__file__).parents[2].rglob("*.py"))
     files += [Path(libcst.origin)] if libcst and libcst.origin else []
     stamps = [(str(path), status.st_size, status.st_mtime_ns) for path in files for status in [path.stat()]]
     return repr((__version__, sys.version, has_keras_3(), stamps)).encode()

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from migrate.cli.main import cli
-from migrate.source.convert import convert_bytes, convert_text
+from migrate.source.driver.convert_file import convert_bytes, convert_text
 from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD
 

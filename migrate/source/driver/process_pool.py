@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from migrate.errors import MigrateError
-from migrate.source.convert import convert_bytes, failed
+from migrate.source.driver.convert_file import convert_bytes, failed
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from migrate import __version__
 from migrate.errors import MigrateError
 from migrate.report.model import InputFile, Report, Stage, State, with_ids
-from migrate.source.cache import Cache, key_of
 from migrate.source.configuration.config_files import for_file, is_excluded
-from migrate.source.convert import convert_bytes, failed
+from migrate.source.driver.convert_file import convert_bytes, failed
+from migrate.source.driver.process_pool import Outcome, Task, convert_all
+from migrate.source.driver.result_cache import Cache, key_of
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.generated_files import is_generated, left_out
@@ -25,7 +26,6 @@ from migrate.source.project.discovery import Input, find_inputs, mentions_framew
 from migrate.source.project.import_graph import Project
 from migrate.source.project.unlisted_files import outside
 from migrate.source.settings.options import Options
-from migrate.source.workers import Outcome, Task, convert_all
 
 SIBLINGS = (".py", ".yaml", ".yml")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from migrate.report.model import Finding, State, TableRecord
-from migrate.source.checks import split_lines, unchanged_lines
+from migrate.source.driver.sanity_check import split_lines, unchanged_lines
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.syntax.blocks import first_line, statements
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-import migrate.source.run as run
-from migrate.source.cache import Cache, default_directory, key_of
-from migrate.source.run import Converted, How, convert_paths
+import migrate.source.driver.run as run
+from migrate.source.driver.process_pool import Outcome, Task, convert_one
+from migrate.source.driver.result_cache import Cache, default_directory, key_of
+from migrate.source.driver.run import Converted, How, convert_paths
 from migrate.source.settings.options import Options
-from migrate.source.workers import Outcome, Task, convert_one
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP
 
 GOOD = HEAD + MADE + LOOKUP + STEP
