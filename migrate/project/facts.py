@@ -128,19 +128,19 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
 def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str, Any], str, Trained]:
     """Return the model's class, its constructor's arguments, the text of the converted module, and how it trains."""
     from migrate.source.driver.run import siblings_of
-    from migrate.source.frontends import paddle
+    from migrate.source.paddle import convert
 
     beside = siblings_of(source)
-    result = paddle.convert(str(source), text, Options(schema=schema, target="rec_sdk"), beside)
+    result = convert.convert(str(source), text, Options(schema=schema, target="rec_sdk"), beside)
     for finding in result.findings:
         if finding.remains:
             raise MigrateError(f"{finding.location.path}: line {finding.location.line}: {finding.message}")
     if not result.changed:
         raise MigrateError(f"{source} has no model to convert; give the file of a Paddle or TensorFlow model")
-    name, arguments = paddle.model_arguments(str(source), text, schema, beside)
-    _, program = paddle.follow(str(source), text, schema, beside)
+    name, arguments = convert.model_arguments(str(source), text, schema, beside)
+    _, program = convert.follow(str(source), text, schema, beside)
     training = trained(str(source), program.optimizer if program else None)
-    return name, dict(arguments), paddle.annotated(result.converted, str(source), text, schema, beside), training
+    return name, dict(arguments), convert.annotated(result.converted, str(source), text, schema, beside), training
 
 
 def _data(text: str, path: str, schema: Schema) -> tuple[bool, bool, str]:

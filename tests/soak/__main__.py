@@ -75,7 +75,7 @@ PARTS = {
                 *_PYTEST,
                 "--hypothesis-profile=long",
                 "tests/migrate/source/test_fuzz.py",
-                "tests/migrate/source/frontends/paddle/test_random_trees.py",
+                "tests/migrate/source/paddle/test_random_trees.py",
                 "tests/rewriter/rewrite_graph/test_random_graphs.py",
                 "tests/property",
             )

@@ -85,14 +85,14 @@ def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mappi
 
         return one_file.convert(path, text, options, kind)
     if kind == "paddle":
-        from migrate.source.frontends import paddle
+        from migrate.source.paddle import convert
 
         if not options.selection.wants("paddle-layer-class"):
             return SourceResult(path, kind, text, text)
         if options.target != "runtime" or options.switches != NO_SWITCHES:
-            result: SourceResult = paddle.for_runtime_alone(path, text)
+            result: SourceResult = convert.for_runtime_alone(path, text)
         else:
-            result = paddle.convert(path, text, options, siblings)
+            result = convert.convert(path, text, options, siblings)
         return replace(result, findings=chosen(path, result.findings, options, read_comments(text)))
     return SourceResult(path, "other", text, text)
 

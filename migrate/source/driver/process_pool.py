@@ -18,7 +18,7 @@ from migrate.source.settings.options import Options
 WORTH_A_PROCESS = 4  #: fewer files are done sooner than processes start
 _FRONT_ENDS = {
     "tensorflow": "migrate.source.frontends.tensorflow.one_file",
-    "paddle": "migrate.source.frontends.paddle",
+    "paddle": "migrate.source.paddle.convert",
 }
 
 #: what one file gave: the result and the bytes to write, or the user's mistake that a frontend met

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison, Verification
 from migrate.schema import Schema, Task
-from migrate.source.frontends.paddle.program import batch_layout, model_arguments
-from migrate.source.frontends.paddle.trainer import configuration
+from migrate.source.paddle.facts.program import batch_layout, model_arguments
+from migrate.source.paddle.facts.trainer import configuration
 from migrate.verify import compare, laws, workers
 from migrate.verify.paddle.inputs import random_batches
 from migrate.verify.paddle.layout import Layout

@@ -16,7 +16,7 @@ from migrate.errors import MigrateError
 from migrate.report.model import Comparison
 from migrate.report.serialize import read_report
 from migrate.schema import Schema, load_schema
-from migrate.source.frontends.paddle import convert
+from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
 from migrate.verify.paddle.pair import Pair, measure
 from migrate.verify.settings import Settings

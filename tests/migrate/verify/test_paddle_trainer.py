@@ -12,7 +12,7 @@ import pytest
 
 from migrate.errors import MigrateError
 from migrate.schema import Schema, load_schema
-from migrate.source.frontends.paddle import convert
+from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
 from migrate.verify.paddle import pair
 from migrate.verify.settings import Settings

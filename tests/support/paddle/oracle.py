@@ -17,7 +17,7 @@ import paddle  # isort: skip  (after TensorFlow, see conftest.py)
 
 from migrate.schema import Schema
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.frontends.paddle import convert
+from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
 
 TOLERANCE = 1e-5

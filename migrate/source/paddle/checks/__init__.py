@@ -1,0 +1,1 @@
+"""What a converted Paddle model cannot do: refusals."""

@@ -1,0 +1,112 @@
+"""The loss of the converted model: the trainer's own `create_loss` carried over, else the tasks of the schema."""
+
+from __future__ import annotations
+
+import ast
+
+import libcst as cst
+
+from migrate.errors import MigrateError
+from migrate.schema import Task
+from migrate.source.paddle.edits import module
+from migrate.source.paddle.edits.rewrite import Facts, rewrite
+from migrate.source.paddle.facts import modules
+from migrate.source.paddle.facts.program import Program
+from migrate.source.paddle.facts.trainer import TRAINER
+from migrate.source.paddle.interpreter.calls import BUILTINS, SPECIAL
+from migrate.source.paddle.interpreter.interpreter import Frame
+
+
+def check_tasks(program: Program) -> None:
+    """Raise `MigrateError` when the schema's tasks do not fit the model's outputs, or no loss is known at all."""
+    schema = program.schema
+    if program.loss is None and not schema.tasks:
+        raise MigrateError(
+            f"{schema.path}: `tasks` is missing and no {TRAINER} with a create_loss is beside, add `tasks`"
+        )
+    for task in schema.tasks:
+        shape = program.outputs[task.output].shape
+        width = shape[-1] if shape is not None and len(shape) > 1 else None
+        if width is not None and task.loss != "square_error" and task.positive >= width:
+            raise MigrateError(
+                f"{schema.path}: task `{task.name}` takes column {task.positive} of output {task.output}, which has "
+                f"{width}, correct `positive` (columns count from 0)"
+            )
+
+
+def loss_text(program: Program, facts: Facts) -> str:
+    """Return the text of `create_loss`; what could not be rewritten is in `facts.refused`."""
+    if program.loss is None or program.trainer is None:
+        return _from_tasks(program)
+    _check_free_names(program)
+    rewritten = rewrite(program.trainer.text, facts)
+    function = _find(rewritten, program.loss.owner.name if program.loss.owner else "", program.loss.node.name)
+    parameters = function.params.with_changes(params=function.params.params[1:])
+    lines = [line for line in function.leading_lines if line.comment is not None]
+    plain = function.with_changes(params=parameters, leading_lines=lines)
+    return cst.Module([plain], default_indent=rewritten.default_indent).code
+
+
+def facts_of_loss(program: Program) -> Facts:
+    """Return the facts for rewriting the trainer's file."""
+    assert program.trainer is not None
+    path = program.trainer.path
+    return Facts(
+        modules.imported_names(program.trainer.tree),
+        {span: name for (where, span), name in program.run.methods.items() if where == path},
+        frozenset(span for where, span in program.run.executed if where == path),
+    )
+
+
+def _find(file: cst.Module, owner: str, name: str) -> cst.FunctionDef:
+    for item in file.body:
+        if isinstance(item, cst.ClassDef) and item.name.value == owner:
+            for method in item.body.body:
+                if isinstance(method, cst.FunctionDef) and method.name.value == name:
+                    return method
+    raise LookupError(f"{owner}.{name}")
+
+
+def _check_free_names(program: Program) -> None:
+    """`create_loss` becomes a function of its own: it may use its parameters and the framework, nothing else."""
+    assert program.loss is not None and program.trainer is not None
+    node, names = program.loss.node, modules.imported_names(program.trainer.tree)
+    local = {item.arg for item in node.args.args[1:]} | BUILTINS.keys() | SPECIAL
+    local |= {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
+    allowed = local | {name for name, dotted in names.items() if dotted.partition(".")[0] == "paddle"}
+    program.run.frames.append(Frame(program.trainer, f"{node.name}"))
+    for item in ast.walk(node):
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load) and item.id not in allowed:
+            program.run.problem(item, f"the loss uses `{item.id}`, which stays behind in {program.trainer.path}")
+        bound = item.arg if isinstance(item, ast.arg) else item.id if isinstance(item, ast.Name) else ""
+        if bound in local & (module.RESERVED | names.keys()):
+            program.run.problem(item, f"the name `{bound}` means something else after conversion, rename it")
+    program.run.frames.pop()
+
+
+def _from_tasks(program: Program) -> str:
+    terms = ",\n".join(f"        {_term(program, task)}" for task in program.schema.tasks)
+    return f'''\
+def create_loss(outputs: list[tf.Tensor], labels: tf.Tensor) -> tf.Tensor:
+    """Return the sum of the tasks' losses, a scalar."""
+    losses = [
+{terms},
+    ]
+    return tf.add_n(losses)
+'''
+
+
+def _term(program: Program, task: Task) -> str:
+    index = program.schema.labels.index(task.label)
+    output, label = f"outputs[{task.output}]", f"labels[:, {index}:{index + 1}]"
+    shape = program.outputs[task.output].shape
+    if shape is not None and len(shape) == 1:
+        output = f"tf.expand_dims({output}, 1)"
+    column = f"{output}[:, {task.positive}:{task.positive + 1}]"
+    factor = "" if task.weight == 1.0 else f"{task.weight!r} * "
+    if task.loss == "log_loss":
+        return f"{factor}tf.losses.log_loss({label}, {column}, epsilon={task.epsilon!r})"
+    if task.loss == "square_error":
+        return f"{factor}tf.reduce_mean(tf.math.squared_difference({output}, {label}))"
+    sparse = f"tf.cast(labels[:, {index}], tf.int64)"
+    return f"{factor}tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels={sparse}, logits={output}))"

@@ -1,0 +1,1 @@
+"""What a Paddle model and its trainer are: classes, inputs, arguments."""

@@ -1,0 +1,1 @@
+"""Runs `forward` over symbols, without Paddle."""

@@ -1,0 +1,76 @@
+"""The types of what functions of a model were given and returned while the model was followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from migrate.source.paddle.mapping.values import Container, Instance, Linear, RawInput, Tensor, Value
+
+ANY = "Any"
+TENSOR = "tf.Tensor"
+#: what the model's input is after conversion: the dense features, and the rows of the sparse ones
+INPUT = "tuple[tf.Tensor, tf.Tensor]"
+MOST = 64  #: items of a list that are looked at
+DEEPEST = 3
+
+
+@dataclass
+class Signature:
+    """Types of parameters and results, as they were seen in all calls of a function."""
+
+    parameters: dict[str, set[str]] = field(default_factory=dict)
+    results: set[str] = field(default_factory=set)
+
+    def called(self, names: dict[str, Value]) -> None:
+        """Note the values of the parameters in a call."""
+        for name, value in names.items():
+            self.parameters.setdefault(name, set()).add(type_of(value))
+
+    def returned(self, value: Value) -> None:
+        """Note a result."""
+        self.results.add(type_of(value))
+
+
+def type_of(value: Value, depth: int = 0) -> str:
+    """Return a value's type as an annotation of the converted module."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return "None" if value is None else type(value).__name__
+    if isinstance(value, Tensor):
+        return TENSOR
+    if isinstance(value, RawInput):
+        return INPUT
+    if isinstance(value, Linear):
+        return "Linear"
+    if isinstance(value, Container):
+        return value.kind
+    if isinstance(value, Instance) and value.cls is not None:
+        return value.cls.name
+    if isinstance(value, list | tuple | dict) and depth < DEEPEST:
+        return _collection(value, depth)
+    return ANY
+
+
+def _collection(value: Value, depth: int) -> str:
+    if isinstance(value, dict):
+        keys, values = (union(type_of(item, depth + 1) for item in part) for part in (value.keys(), value.values()))
+        return f"dict[{keys}, {values}]"
+    inner = union(type_of(item, depth + 1) for item in value[:MOST])
+    return f"list[{inner}]" if isinstance(value, list) else f"tuple[{inner}, ...]"
+
+
+def union(types: Iterable[str]) -> str:
+    """Return the type of a value that has one of these: `int` and `float` are `float`, and `None` may be one of two."""
+    found = set(types)
+    if ANY in found or not found:
+        return ANY
+    for kind in ("list", "tuple", "dict"):  # an empty one fits any other
+        empty = {name for name in found if name.startswith(f"{kind}[{ANY}")}
+        if any(name.startswith(f"{kind}[") for name in found - empty):
+            found -= empty
+    if "float" in found:
+        found.discard("int")
+    if "None" in found and len(found) == 2:
+        (other,) = found - {"None"}
+        return f"{other} | None"
+    return found.pop() if len(found) == 1 else ANY

@@ -1,0 +1,1 @@
+"""Paddle's functions and layers in TensorFlow's, as a table, with their values and shapes."""

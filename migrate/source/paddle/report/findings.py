@@ -1,0 +1,295 @@
+"""What the Paddle frontend reports: one finding per class, layer site, table and loss, or one per refused construct."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+
+from migrate.report.model import Applicability, Finding, Location, State, TableRecord
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle.checks import refusals
+from migrate.source.paddle.edits.rewrite import Facts
+from migrate.source.paddle.facts.program import Program
+from migrate.source.paddle.facts.trainer import TRAINER
+from migrate.source.paddle.interpreter.interpreter import Interpreter
+from migrate.source.paddle.mapping.values import Class, Initializer, Linear, Span
+
+KIND = "paddle"
+
+
+def no_model(path: str, text: str) -> SourceResult:
+    """A Paddle file without a model, such as the trainer: left alone, nothing remains to do."""
+    finding = Finding(
+        rule="paddle-no-model",
+        subject="file",
+        state=State.NOTED,
+        location=Location(path, 1, 1),
+        message="this file defines no `nn.Layer`; it is left as it is",
+        reason="a model's sizes and loss are read from the files beside it when the model itself is converted",
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
+
+
+def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
+    """A class whose base is not in the file: it may be a model, so it cannot be passed over."""
+    bases = ", ".join(ast.unparse(base) for base in node.bases)
+    finding = Finding(
+        rule="paddle-foreign-base",
+        subject="file",
+        state=State.UNSUPPORTED,
+        location=Location(path, node.lineno, node.lineno, node.name),
+        message=f"`{node.name}` derives from `{bases}`, which this file does not define or import by name",
+        reason="a model is converted from one file, and only when it can be seen to derive from `nn.Layer`",
+        action="import `paddle.nn` at the top of the file by its name and bring the base class into it",
+        before=text.splitlines()[node.lineno - 1].strip(),
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
+
+
+def no_schema(path: str, text: str) -> SourceResult:
+    """A model that cannot be converted without a feature schema."""
+    finding = Finding(
+        rule="paddle-no-schema",
+        subject="file",
+        state=State.UNSUPPORTED,
+        location=Location(path, 1, len(text.splitlines()) or 1),
+        message="this Paddle model needs a feature schema",
+        reason="the source does not say which columns of its input are numbers and which are one-hot groups",
+        action="describe the input columns in a YAML file and give it with --schema",
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
+
+
+def for_runtime_alone(path: str, text: str) -> SourceResult:
+    """A Paddle file, and another SDK or its features asked for: nothing but the runtime can be called."""
+    finding = Finding(
+        rule="paddle-unsupported",
+        subject="file",
+        state=State.UNSUPPORTED,
+        location=Location(path, 1, len(text.splitlines()) or 1),
+        message="a Paddle model is converted to the runtime alone, without switches",
+        reason="the converted module keeps its table in the runtime's own layers",
+        action="convert this file without --target and its switches",
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
+
+
+def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
+    """A file that does not parse."""
+    lines = text.splitlines()
+    finding = Finding(
+        rule="paddle-syntax",
+        subject="file",
+        state=State.FAILED,
+        location=Location(path, line, line),
+        message=f"line {line} is not valid Python ({problem})",
+        action="correct the line and convert again",
+        before=lines[line - 1].strip() if line <= len(lines) else "",
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
+
+
+def refused(path: str, text: str, run: Interpreter) -> SourceResult:
+    """A model with constructs that are not understood: the whole file is left as it is."""
+    found = []
+    for problem in sorted(run.problems.values(), key=lambda item: (item.path != path, item.span)):
+        found.append(
+            Finding(
+                rule="paddle-unsupported",
+                subject="use",
+                state=State.UNSUPPORTED,
+                location=Location(_beside(path, problem.path), problem.span[0], problem.span[2], problem.scope),
+                message=problem.message,
+                reason="a model is converted only when all of it is understood",
+                action="rewrite the line with calls that the table has, or convert it by hand",
+                before=problem.source,
+            )
+        )
+    return SourceResult(path, KIND, text, text, tuple(found))
+
+
+def _beside(path: str, name: str) -> str:
+    """Return the path of the trainer as the user sees it: it lies beside the model."""
+    folder = path.rpartition("/")[0]
+    return f"{folder}/{name}" if name == TRAINER and folder else name
+
+
+def converted(program: Program, text: str, facts: Facts) -> SourceResult:
+    """A converted model."""
+    found = [*_classes(program), *_layers(program, facts)]
+    tables: tuple[TableRecord, ...] = ()
+    if program.input_linears:
+        record = _table(program)
+        tables = (record,)
+        found.append(_table_finding(program, record))
+    found.append(_loss(program))
+    found += _optimizer(program)
+    return SourceResult(program.module.path, KIND, program.module.text, text, tuple(found), tables)
+
+
+def _place(program: Program, span: Span) -> Location:
+    names = refusals.scopes(program.module.tree)
+    scope = next((name for name, first, last in names if first <= span[0] <= last), "")
+    return Location(program.module.path, span[0], span[2], scope)
+
+
+def _classes(program: Program) -> list[Finding]:
+    result = []
+    for cls in program.module.names.values():
+        if isinstance(cls, Class) and cls.is_layer:
+            span = program.module.span(cls.node)
+            result.append(
+                Finding(
+                    rule="paddle-layer-class",
+                    subject="layer",
+                    state=State.APPLIED,
+                    location=Location(program.module.path, span[0], span[2], cls.name),
+                    message=f"class `{cls.name}` becomes a TensorFlow module with the same methods and names",
+                    reason="; ".join(program.overridden) if cls is program.model.cls else "",
+                    applicability=Applicability.EXACT,
+                    before=program.module.lines[span[0] - 1].strip(),
+                    after=f"class {cls.name}({cls.base.name if cls.base else 'Layer'}):",
+                )
+            )
+    return result
+
+
+def _layers(program: Program, facts: Facts) -> list[Finding]:
+    """One finding for each place where Linears are made."""
+    sites: dict[Span, list[Linear]] = defaultdict(list)
+    for layer in program.run.linears:
+        sites[layer.span].append(layer)
+    lines = program.module.lines
+    return [
+        Finding(
+            rule="paddle-linear",
+            subject="layer",
+            state=State.APPLIED,
+            location=_place(program, span),
+            message=_layer_message(made, program.paths),
+            reason=_layer_reason(made),
+            applicability=Applicability.EXACT,
+            before=_source(lines, span),
+            after=facts.after.get(span, ""),
+            table="embedding" if any(layer.fed_raw for layer in made) else "",
+        )
+        for span, made in sites.items()
+    ]
+
+
+def _source(lines: list[str], span: Span) -> str:
+    first, start, last, stop = span
+    if first == last:
+        return lines[first - 1][start:stop]
+    return "\n".join([lines[first - 1][start:], *lines[first : last - 1], lines[last - 1][:stop]])
+
+
+def _layer_message(made: list[Linear], paths: dict[int, str]) -> str:
+    names = [paths.get(id(layer), "?") for layer in made]
+    listed = f"`{names[0]}`" if len(names) == 1 else f"`{names[0]}` to `{names[-1]}` ({len(names)} layers)"
+    raw = sum(layer.fed_raw for layer in made)
+    unused = sum(not layer.used for layer in made)
+    if not raw:
+        text = f"`nn.Linear` {listed} becomes a dense layer"
+    elif raw == len(made):
+        text = f"`nn.Linear` {listed} is split: dense columns stay a product, one-hot groups become lookups"
+    else:
+        text = f"`nn.Linear` {listed}: {raw} of them read the input and are split"
+    return text + (f"; {unused} of them never used" if unused else "")
+
+
+def _layer_reason(made: list[Linear]) -> str:
+    if not any(layer.fed_raw for layer in made):
+        return "the same kernel, bias and initial values"
+    return "x·W + b = dense·W_dense + the sum of the rows of W that the one-hot groups select + b"
+
+
+def _table(program: Program) -> TableRecord:
+    layers = program.input_linears
+    first = layers[0].span
+    kinds = sorted({_initializer_text(layer.weight) for layer in layers})
+    return TableRecord(
+        name="embedding",
+        location=_place(program, first),
+        verdict=State.APPLIED,
+        applicability=Applicability.EXACT,
+        dim=str(program.emb_dim),
+        rows=str(program.schema.input.rows),
+        initializer=", ".join(kinds),
+        optimizer="",
+        lookups=tuple(_place(program, span) for span in dict.fromkeys(layer.span for layer in layers)),
+    )
+
+
+def _initializer_text(value: Initializer | None) -> str:
+    if value is None:
+        return "XavierUniform()"
+    given = ", ".join(f"{key}={item!r}" for key, item in value.arguments.items() if key != "name" and item is not None)
+    return f"{value.name}({given})"
+
+
+def _table_finding(program: Program, record: TableRecord) -> Finding:
+    spec = program.schema.input
+    count = len(program.input_linears)
+    kernels = "kernel" if count == 1 else "kernels"
+    return Finding(
+        rule="paddle-table",
+        subject="table",
+        state=State.APPLIED,
+        location=record.location,
+        message=f"the one-hot rows of {count} {kernels} become one table `embedding` of {record.dim} columns",
+        reason=f"{len(spec.sparse)} one-hot groups of {spec.rows} columns: one lookup each, rows summed",
+        applicability=Applicability.EXACT,
+        table="embedding",
+        before=f"x [batch, {spec.size}] · W [{spec.size}, {record.dim}]",
+        after=f"dense [batch, {spec.dense_size}] · W_dense + sum of {len(spec.sparse)} rows",
+    )
+
+
+def _loss(program: Program) -> Finding:
+    if program.loss is not None and program.trainer is not None:
+        span = program.trainer.span(program.loss.node)
+        owner = f"{program.loss.owner.name}." if program.loss.owner else ""
+        return Finding(
+            rule="paddle-loss",
+            subject="loss",
+            state=State.APPLIED,
+            location=Location(_beside(program.module.path, TRAINER), span[0], span[2], f"{owner}create_loss"),
+            message="the loss is the trainer's own `create_loss`, carried over",
+            applicability=Applicability.EXACT,
+            before="create_loss",
+            after="create_loss",
+        )
+    return Finding(
+        rule="paddle-loss",
+        subject="loss",
+        state=State.APPLIED,
+        location=_place(program, program.module.span(program.module.tree)),
+        message=f"the loss is built from the {len(program.schema.tasks)} tasks of the schema",
+        reason=f"no {TRAINER} with a create_loss lies beside the model",
+        applicability=Applicability.EXACT,
+        after="create_loss",
+    )
+
+
+def _optimizer(program: Program) -> list[Finding]:
+    """The trainer's optimizer: the converted module has none, so what it is must be said."""
+    made = program.optimizer
+    if made is None:
+        return []
+    numbers = ", ".join(f"{name}={value!r}" for name, value in made.arguments.items())
+    told = f"`paddle.optimizer.{made.name}({numbers})`" if made.name else "`create_optimizer`"
+    beyond = "; ".join(made.beyond)
+    return [
+        Finding(
+            rule="paddle-optimizer",
+            subject="optimizer",
+            state=State.SUGGESTED if beyond else State.NOTED,
+            location=Location(_beside(program.module.path, TRAINER), made.line, made.end_line, "create_optimizer"),
+            message=f"the trainer's optimizer {told} is not in the converted module"
+            + (f": {beyond}" if beyond else ""),
+            reason="the converted module ends with the loss; the training step is that of the program around it",
+            action="let the training step do the same" if beyond else "",
+            before=made.text,
+        )
+    ]

@@ -1,0 +1,273 @@
+"""Follows a method of the trainer statement by statement; what it does to the model or the loss is a problem."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from migrate.source.paddle.interpreter.interpreter import Frame, Interpreter
+from migrate.source.paddle.interpreter.lasting_state import Lasting
+from migrate.source.paddle.mapping.values import Api, Class, Function, Instance, Module, Refuse, Stop, Value
+from migrate.source.paddle.training import expressions, loops
+from migrate.source.paddle.training.values import (
+    BATCH,
+    MODEL,
+    TRAINER_SELF,
+    Computed,
+    Fed,
+    Feeds,
+    Loss,
+    LossCall,
+    Many,
+    Metrics,
+    Parameters,
+    Returned,
+    Trainer,
+    is_metrics,
+    is_plain,
+    origins_of,
+)
+
+MOST_TURNS = 1000
+MOST_CALLS = 200
+DEEPEST = 20
+
+
+@dataclass
+class Follower:
+    """One following of one method of the trainer."""
+
+    run: Interpreter
+    trainer: Class
+    model: Class | None  #: the model's class
+    outputs: Value = None  #: what the model returns: an `Output` or a list of them
+    steps: bool = False  #: the method runs at every step, so that it may keep nothing
+    kept: dict[str, Value] = field(default_factory=dict)  #: attributes of the trainer
+    fed: list[tuple[Value, ast.AST]] = field(default_factory=list)  #: what the model was given, and where
+    losses: list[LossCall] = field(default_factory=list)
+    made: list[tuple[dict[str, Value], ast.AST]] = field(default_factory=list)  #: constructions of the model
+    calls: int = 0
+    lasting: Lasting = field(default_factory=Lasting)  #: what is there before the method runs
+    unsure: int = 0  #: more than 0 where it is not known whether, or how often, what is followed runs
+
+    @property
+    def names(self) -> dict[str, Value]:
+        """The local names."""
+        return self.run.frame.names
+
+    def problem(self, node: ast.AST, message: str) -> Computed:
+        """Record what cannot be carried over."""
+        self.run.problem(node, message)
+        return Computed()
+
+    def computed(self, node: ast.AST, *values: Value) -> Computed:
+        """Return what an expression makes of values; the first change of a thing is remembered."""
+        first = next((value for value in values if isinstance(value, Computed) and value.origins), None)
+        if first is not None:
+            return Computed(origins_of(*values), first.node, first.module)
+        return Computed(origins_of(*values), node, self.run.frame.module)
+
+    def blame(self, value: Value, node: ast.AST, message: str) -> None:
+        """Record a problem where a value was changed first, else at `node`."""
+        if isinstance(value, Computed) and value.node is not None and value.module is not None and value.origins:
+            self.run.frames.append(Frame(value.module, _scope(value.module, value.node)))
+            self.run.problem(value.node, message)
+            self.run.frames.pop()
+        else:
+            self.run.problem(node, message)
+
+    def may_change(self, container: Value, node: ast.AST) -> None:
+        """Record the change of a list or dict that outlives the method, or that is not known to happen once."""
+        if self.unsure:
+            self.problem(node, f"how often this changes a {type(container).__name__} cannot be told")
+            return
+        try:
+            self.lasting.changes(container)
+        except Refuse as reason:
+            self.problem(node, str(reason))
+
+    def call(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Follow a function or method of the trainer's file and return its result."""
+        self.calls += 1
+        if self.calls > MOST_CALLS or len(self.run.frames) > DEEPEST:
+            self.run.problem(function.node, "the functions of the trainer call each other without end")
+            raise Stop
+        owner = f"{function.owner.name}." if function.owner else ""
+        names = self._bound(function, positional, keywords)
+        self.run.frames.append(Frame(function.module, owner + function.node.name, names))
+        try:
+            if function.node.decorator_list:
+                self.problem(function.node.decorator_list[0], "a decorator of the trainer is not understood")
+            self.body(function.node.body)
+        except Returned as returned:
+            return returned.value
+        finally:
+            self.run.frames.pop()
+        return None
+
+    def _bound(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
+        spec = function.node.args
+        plain = [*spec.posonlyargs, *spec.args]
+        if function.owner is not None:
+            positional = [TRAINER_SELF, *positional]
+        names: dict[str, Value] = {}
+        defaults = list(zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True))
+        defaults += [(arg, node) for arg, node in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if node]
+        for parameter, node in defaults:
+            names[parameter.arg] = node.value if isinstance(node, ast.Constant) else Computed()
+        return names | dict(zip([arg.arg for arg in plain], positional, strict=False)) | keywords
+
+    def body(self, statements: list[ast.stmt]) -> None:
+        """Follow statements."""
+        for statement in statements:
+            self.run.tick(statement)
+            handler = getattr(self, f"_do_{type(statement).__name__}", None)
+            if handler is None:
+                kind = type(statement).__name__.lower()
+                self.problem(statement, f"`{kind}` statements of the trainer are not understood")
+                raise Stop
+            handler(statement)
+
+    def value(self, node: ast.expr) -> Value:
+        """Return the value of an expression."""
+        self.run.tick(node)
+        return expressions.evaluate(self, node)
+
+    def _do_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Constant):
+            return
+        before = len(self.run.problems)
+        found = self.value(node.value)
+        if len(self.run.problems) > before:
+            return  # said once is enough
+        done = is_metrics(found) or isinstance(found, Metrics | Loss) or is_plain(found)
+        if not done and expressions.calls_untold(self, node.value):
+            self.problem(node, "what this call does is not carried over into the converted module")
+
+    def _do_Assign(self, node: ast.Assign) -> None:
+        found = self.value(node.value)
+        for target in node.targets:
+            self.assign(target, found)
+
+    def _do_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.assign(node.target, self.value(node.value))
+
+    def _do_AugAssign(self, node: ast.AugAssign) -> None:
+        before, added = self.value(node.target), self.value(node.value)
+        if isinstance(before, list) and isinstance(added, list | tuple) and isinstance(node.op, ast.Add):
+            self.may_change(before, node)
+            before.extend(added)
+        else:
+            self.assign(node.target, expressions.combined(self, node, node.op, before, added))
+
+    def assign(self, target: ast.expr, found: Value) -> None:
+        """Bind a name; an attribute or item of something that lasts is a problem."""
+        if isinstance(target, ast.Name):
+            self.names[target.id] = found
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts = self._parts(target, found)
+            for item, part in zip(target.elts, parts, strict=True):
+                self.assign(item, part)
+        elif isinstance(target, ast.Attribute):
+            self._assign_attribute(target, self.value(target.value), found)
+        elif isinstance(target, ast.Subscript):
+            self._assign_item(target, self.value(target.value), found)
+        else:
+            self.problem(target, "this assignment is not understood")
+
+    def _parts(self, target: ast.Tuple | ast.List, found: Value) -> list[Value]:
+        count = len(target.elts)
+        items = Feeds() if found is BATCH else found
+        if isinstance(items, Feeds):
+            return [items[i] for i in range(count)]
+        fits = isinstance(items, list | tuple) and len(items) == count
+        return list(items) if fits else [self.computed(target, items) for _ in target.elts]
+
+    def _assign_attribute(self, target: ast.Attribute, owner: Value, found: Value) -> None:
+        if isinstance(owner, Fed) and target.attr == "stop_gradient":
+            return  # nothing trains the input
+        if isinstance(owner, Trainer) and not self.steps and not self.unsure:
+            self.kept[target.attr] = found
+        elif isinstance(owner, Trainer):
+            self.problem(target, "the trainer keeps this from one step to the next, which a graph does not")
+        else:
+            self.problem(target, f"`{ast.unparse(target)}` is set here, which the converted module does not do")
+
+    def _assign_item(self, target: ast.Subscript, owner: Value, found: Value) -> None:
+        key = self.value(target.slice)
+        try:
+            if isinstance(owner, dict | list) and is_plain(key):
+                self.may_change(owner, target)
+                owner[key] = found
+                return
+        except (LookupError, TypeError):
+            pass
+        if not isinstance(owner, Metrics):
+            self.problem(target, f"`{ast.unparse(target)}` is set here, which the converted module does not do")
+
+    def _do_For(self, node: ast.For) -> None:
+        items = self.value(node.iter)
+        if isinstance(items, Many | Metrics):
+            loops.repeat(self, node, items)
+            return
+        if isinstance(items, Computed | Parameters) and origins_of(items):
+            self.problem(node, f"what this loop does to `{ast.unparse(node.iter)}` is not carried over")
+            return
+        if not isinstance(items, list | tuple | range | dict) or len(items) > MOST_TURNS:
+            self.problem(node, "the turns of this loop cannot be told")
+            raise Stop
+        for item in list(items):
+            self.assign(node.target, item)
+            self.body(node.body)
+        self.body(node.orelse)
+
+    def _do_If(self, node: ast.If) -> None:
+        test = self.value(node.test)
+        if not is_plain(test):
+            self.problem(node.test, "this decision of the trainer cannot be made without running it")
+            raise Stop
+        self.body(node.body if test else node.orelse)
+
+    def _do_Return(self, node: ast.Return) -> None:
+        raise Returned(None if node.value is None else self.value(node.value), node)
+
+    def _do_Assert(self, node: ast.Assert) -> None:
+        self.value(node.test)
+
+    def _do_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def _do_Import(self, node: ast.Import) -> None:
+        for item in node.names:
+            self.names[item.asname or item.name.split(".")[0]] = Api(
+                item.name if item.asname else item.name.split(".")[0]
+            )
+
+    def _do_ImportFrom(self, node: ast.ImportFrom) -> None:
+        for item in node.names:
+            self.names[item.asname or item.name] = Api(f"{node.module or ''}.{item.name}")
+
+    def construct(self, cls: Class, positional: list[Value], keywords: dict[str, Value], node: ast.AST) -> Value:
+        """Make the model, once."""
+        found = cls.find("__init__")
+        names = [item.arg for item in found[0].args.args[1:]] if found else []
+        self.made.append((dict(zip(names, positional, strict=False)) | keywords, node))
+        if len(self.made) > 1:
+            return self.problem(node, "a second model is made here")
+        return MODEL
+
+    def method(self, name: str) -> Function | None:
+        """Return a method of the trainer."""
+        found = self.trainer.find(name)
+        return Function(found[0], found[1].module, found[1], Instance((1, 0, 1, 0))) if found else None
+
+
+def _scope(module: Module, node: ast.AST) -> str:
+    line = getattr(node, "lineno", 0)
+    for item in ast.walk(module.tree):
+        if isinstance(item, ast.ClassDef):
+            for method in item.body:
+                if isinstance(method, ast.FunctionDef) and method.lineno <= line <= (method.end_lineno or 0):
+                    return f"{item.name}.{method.name}"
+    return ""

@@ -1,0 +1,139 @@
+"""Loops and comprehensions of a trainer, also those whose number of turns only a run would tell."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from migrate.source.paddle.mapping.values import Value
+from migrate.source.paddle.training.values import (
+    BATCH,
+    METRICS,
+    Computed,
+    Fed,
+    Feeds,
+    Many,
+    Metrics,
+    Returned,
+    is_metrics,
+    is_plain,
+)
+
+if TYPE_CHECKING:
+    from migrate.source.paddle.training.follower import Follower
+
+MOST_ITEMS = 1000
+_EACH = Fed(-1)  #: stands for each item of a batch; no item has this place
+_COUNTING = {"len": Computed(), "range": Many(Computed())}
+
+
+@contextmanager
+def unsure(at: Follower) -> Iterator[None]:
+    """Follow what may run never, once or often: it may change no list or dict."""
+    at.unsure += 1
+    try:
+        yield
+    finally:
+        at.unsure -= 1
+
+
+def repeat(at: Follower, node: ast.For, items: Many | Metrics) -> None:
+    """Follow the body of a loop with an unknown number of turns; what it binds is computed afterwards."""
+    bound = {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
+    for _ in range(2):  # the second turn sees what the first one has bound
+        before = dict(at.names)
+        try:
+            with unsure(at):
+                at.assign(node.target, items.item if isinstance(items, Many) else METRICS)
+                at.body(node.body)
+        except Returned as returned:
+            at.problem(returned.node, "whether this loop of the trainer returns cannot be told")
+        for name in bound & at.names.keys():
+            both = [before.get(name, METRICS), at.names[name]]
+            same = all(isinstance(value, Metrics) for value in both)
+            at.names[name] = METRICS if same else at.computed(node, *both)
+    at.body(node.orelse)
+
+
+def many(at: Follower, node: ast.AST, name: str, values: list[Value]) -> Value | None:
+    """Return what a builtin makes of sequences of unknown length; None where it is given none."""
+    if name == "range" and not all(map(is_plain, values)):
+        return _COUNTING[name]
+    if not any(isinstance(value, Many | Metrics) for value in values):
+        return None
+    items = [_each(at, node, value) for value in values]
+    if name == "enumerate":
+        return Many((Computed(), items[0]))
+    if name == "zip":
+        return Many(tuple(items))
+    return Many(items[0]) if name in {"list", "tuple", "reversed"} else _COUNTING.get(name)
+
+
+def _each(at: Follower, node: ast.AST, value: Value) -> Value:
+    if isinstance(value, Many):
+        return value.item
+    return value if isinstance(value, Metrics) else at.computed(node, value)
+
+
+def comprehension(at: Follower, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+    """Return the items of a comprehension; its element is followed even where the items are not known."""
+    outer = dict(at.names)
+    try:
+        return _turns(at, node, [node.elt], node.generators)
+    finally:
+        at.names.clear()
+        at.names.update(outer)
+
+
+def mapping(at: Follower, node: ast.DictComp) -> Value:
+    """Follow a comprehension of a dict; what it makes is computed."""
+    outer = dict(at.names)
+    try:
+        return at.computed(node, _turns(at, node, [node.key, node.value], node.generators))
+    finally:
+        at.names.clear()
+        at.names.update(outer)
+
+
+def _turns(at: Follower, node: ast.expr, parts: list[ast.expr], generators: list[ast.comprehension]) -> Value:
+    if not generators:
+        values = [at.value(part) for part in parts]
+        return values if len(values) > 1 else values[0]
+    generator, inner = generators[0], generators[1:]
+    items = at.value(generator.iter)
+    if not isinstance(items, list | tuple | range | dict) or len(items) > MOST_ITEMS:
+        return _unknown(at, node, items, parts, generators)
+    found: list[Value] = []
+    for item in list(items):
+        at.assign(generator.target, item)
+        test = _test(at, generator)
+        if not is_plain(test):
+            return _unknown(at, node, Many(at.computed(node, list(items))), parts, generators)
+        if test:
+            made = _turns(at, node, parts, inner)
+            if inner and not isinstance(made, list):
+                return _unknown(at, node, Many(at.computed(node, list(items))), parts, generators)
+            found += made if inner else [made]
+    return found
+
+
+def _test(at: Follower, generator: ast.comprehension) -> Value:
+    tests = [at.value(test) for test in generator.ifs]
+    return next((test for test in tests if not is_plain(test)), all(tests))
+
+
+def _unknown(
+    at: Follower, node: ast.expr, items: Value, parts: list[ast.expr], generators: list[ast.comprehension]
+) -> Value:
+    """Follow one turn that stands for all."""
+    feeds = Feeds() if items is BATCH else items
+    item = _EACH if isinstance(feeds, Feeds) else _each(at, node, items)
+    with unsure(at):
+        at.assign(generators[0].target, item)
+        tests = [at.value(test) for test in generators[0].ifs]
+        made = _turns(at, node, parts, generators[1:])
+    if isinstance(feeds, Feeds) and isinstance(made, Fed) and made.index == _EACH.index and len(generators) == 1:
+        return at.computed(node, made, *tests) if tests else Feeds(feeds.start, made.width, made.whole)
+    return Many(METRICS) if is_metrics(made) and made is not None else at.computed(node, items, made, *tests)

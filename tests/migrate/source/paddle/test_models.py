@@ -1,0 +1,114 @@
+"""Converted models compute what Paddle computes: outputs, loss and every gradient, from random weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.schema import load_schema
+from migrate.source.paddle.convert import convert
+from migrate.source.settings.options import Options
+from tests.support.paddle import cases as cases
+from tests.support.paddle import oracle as oracle
+
+pytestmark = pytest.mark.paddle
+
+
+@pytest.mark.parametrize("siblings", [True, False], ids=["loss-of-trainer", "loss-of-schema"])
+@pytest.mark.one_case
+def test_the_mmoe_example(siblings: bool, tmp_path: Path) -> None:
+    files = cases.example_files()
+    schema = load_schema(cases.EXAMPLE / "schema.yaml")
+    side = oracle.compare(files["net.py"], schema, tmp_path, files if siblings else {})
+    assert all(output.std() > 0.01 for output in side.outputs)
+    assert all(abs(gradient).max() > 0 for gradient in side.gradients.values())
+    assert len(side.gradients) == 2 * (8 + 2 + 2 + 2)
+
+
+@pytest.mark.parametrize("name", cases.MODELS)
+@pytest.mark.one_case
+def test_models_agree(name: str, tmp_path: Path) -> None:
+    source, schema = cases.MODELS[name]
+    side = oracle.compare(cases.source(source), schema, tmp_path, seed=3)
+    assert all(output.std() > 1e-4 for output in side.outputs)
+    assert any(abs(gradient).max() > 0 for gradient in side.gradients.values())
+
+
+def test_a_parameter_that_never_trains_is_still_there(tmp_path: Path) -> None:
+    source, schema = cases.MODELS["ple-one-level"]
+    side = oracle.compare(cases.source(source), schema, tmp_path)
+    unused = [name for name, gradient in side.gradients.items() if not gradient.any()]
+    assert unused == ["lev_0.lev_0_exp_1_2.weight", "lev_0.lev_0_exp_1_2.bias"]
+
+
+def test_a_planted_error_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = cases.example_files()
+    convert = oracle.converted
+
+    def broken(*arguments: object) -> object:
+        result = convert(*arguments)  # type: ignore[arg-type]
+        assert ") + embedding[:, self.columns]" in result.converted
+        text = result.converted.replace(") + embedding[:, self.columns]", ") - embedding[:, self.columns]")
+        return type(result)(result.path, result.kind, result.original, text)
+
+    monkeypatch.setattr(oracle, "converted", broken)
+    with pytest.raises(AssertionError, match="output 0"):
+        oracle.compare(files["net.py"], load_schema(cases.EXAMPLE / "schema.yaml"), tmp_path)
+
+
+def test_the_order_of_outputs_and_labels_is_the_trainers() -> None:
+    files = cases.example_files()
+    swapped = files["dygraph_model.py"].replace(
+        "def create_loss(self, pred_income, pred_marital, label_income, label_marital)",
+        "def create_loss(self, pred_marital, pred_income, label_marital, label_income)",
+    )
+    swapped = swapped.replace(
+        "self.create_loss(pred_income, pred_marital, label_income, label_marital)",
+        "self.create_loss(pred_marital, pred_income, label_marital, label_income)",
+    )
+    schema = load_schema(cases.EXAMPLE / "schema.yaml")
+    text = oracle.converted(files["net.py"], schema, files | {"dygraph_model.py": swapped}).converted
+    assert "create_loss(outputs[1], outputs[0], labels[:, 1:2], labels[:, 0:1])" in text
+
+
+STEP = """\
+    def train_forward(self, dy_model, metrics_list, batch_data, config):
+        x, y, z = self.create_feeds(batch_data, config)
+        {forward}
+        return {call}, metrics_list, None
+"""
+CALLS = {
+    "names": ("preds_a, preds_b = dy_model(x)", "self.create_loss(preds_b, preds_a, y, z)", "outputs[1], outputs[0]"),
+    "items": ("preds = dy_model.forward(x)", "self.create_loss(preds[1], preds[0], y, z)", "outputs[1], outputs[0]"),
+    "keywords": (
+        "a, b = dy_model(x)",
+        "self.create_loss(pred_marital=a, pred_income=b, label_income=y, label_marital=z)",
+        "outputs[1], outputs[0]",
+    ),
+    "changed": ("a, b = dy_model(x)", "self.create_loss(a * 2, b, y, z)", ""),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_loss_gets_the_outputs_as_the_trainer_passes_them(name: str) -> None:
+    forward, call, expected = CALLS[name]
+    files = cases.example_files()
+    trainer = files["dygraph_model.py"]
+    trainer = trainer[: trainer.index("    def train_forward")]
+    trainer += STEP.format(forward=forward, call=call)
+    schema = load_schema(cases.EXAMPLE / "schema.yaml")
+    result = convert("net.py", files["net.py"], Options(schema=schema), files | {"dygraph_model.py": trainer})
+    if expected:
+        assert f"create_loss({expected}, labels[:, 0:1], labels[:, 1:2])" in result.converted
+    else:
+        assert not result.changed and "the loss is given something else than outputs" in result.findings[0].message
+
+
+def test_labels_that_the_trainer_calls_otherwise_are_not_guessed() -> None:
+    files = cases.example_files()
+    trainer = files["dygraph_model.py"].replace("label_income", "first").replace("label_marital", "second")
+    schema = load_schema(cases.EXAMPLE / "schema.yaml")
+    with pytest.raises(MigrateError, match="use the same names"):
+        convert("net.py", files["net.py"], Options(schema=schema), files | {"dygraph_model.py": trainer})

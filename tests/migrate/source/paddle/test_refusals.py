@@ -1,0 +1,359 @@
+"""What is not understood is named with its line, and the file stays as it is."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.report.model import Finding, State
+from migrate.schema import Schema
+from migrate.source.paddle.convert import convert
+from migrate.source.settings.options import Options
+from tests.support.paddle import cases as cases
+
+SCHEMA = cases.schema("Net", {"n": 20}, cases.ONE_TASK, labels="[a]")
+HEAD = "import paddle\nimport paddle.nn as nn\nimport paddle.nn.functional as F\n\n\nclass Net(nn.Layer):\n"
+
+
+def model(init: str = "pass", forward: str = "return F.sigmoid(self.fc(x))", head: str = HEAD) -> str:
+    """Return a model with one layer; the statement of `init` is line 10, that of `forward` line 13."""
+    return (
+        f"{head}    def __init__(self, n):\n        super().__init__()\n        self.fc = nn.Linear(n, 1)\n"
+        f"        {init}\n\n"
+        f"    def forward(self, x):\n        {forward}\n"
+    )
+
+
+def findings(source: str, schema: Schema = SCHEMA, siblings: dict[str, str] | None = None) -> tuple[Finding, ...]:
+    """Convert; the text must come back unchanged."""
+    result = convert("net.py", source, Options(schema=schema), siblings or {})
+    assert result.converted == source and not result.changed
+    return result.findings
+
+
+IN_CONSTRUCTOR = {
+    "embedding": ("self.e = nn.Embedding(3, 4)", "`paddle.nn.Embedding`"),
+    "dropout": ("self.d = nn.Dropout(0.5)", "`paddle.nn.Dropout`"),
+    "regularizer": (
+        "self.g = nn.Linear(n, 1, weight_attr=paddle.ParamAttr(regularizer=paddle.regularizer.L2Decay(0.1)))",
+        "L2Decay",
+    ),
+    "frozen": ("self.g = nn.Linear(n, 1, weight_attr=paddle.ParamAttr(trainable=False))", "trainable=False"),
+    "slow": ("self.g = nn.Linear(n, 1, bias_attr=paddle.ParamAttr(learning_rate=0.1))", "learning_rate=0.1"),
+    "shared-name": (
+        "self.g, self.h = [nn.Linear(n, 1, weight_attr=paddle.ParamAttr(name='w')) for _ in range(2)]",
+        "two parameters are named 'w'",
+    ),
+    "fan-override": ("self.g = nn.Linear(n, 1, weight_attr=nn.initializer.XavierUniform(fan_in=3))", "`fan_in=3`"),
+    "string-attr": ("self.g = nn.Linear(n, 1, weight_attr='w')", "named by a string"),
+    "same-name-twice": ("[self.add_sublayer('a', nn.Linear(n, 1)) for _ in range(2)]", "a second layer is named 'a'"),
+    "name-is-attribute": ("self.add_sublayer('forward', nn.Linear(n, 1))", "is also an attribute"),
+    "name-with-space": ("self.add_sublayer('a 1', nn.Linear(n, 1))", "a layer is named 'a 1'"),
+    "name-not-ascii": ("self.塔 = nn.Linear(n, 1)", "a layer is named '塔'"),
+    "layer-list-keyword": ("self.l = nn.LayerList(sublayers=[])", "`nn.LayerList` is given `sublayers=`"),
+    "reserved": ("self.input_layers = []", "use `input_layers` themselves"),
+    "parameter": ("self.w = self.create_parameter([n, 1])", "`create_parameter`"),
+    "training": ("self.on = self.training", "`training` is not set in this model"),
+    "math": ("import_size = math.factorial(5)", "`math` cannot be followed"),
+    "power": ("self.big = 10 ** 10 ** 10", "a power this large"),
+    "numpy": ("import numpy", "`import` statements"),
+    "star-args": ("self.g = nn.Linear(*[n, 1], **{})", "`**`"),
+    "fails": ("a, b = [1, 2, 3]", "unpacked"),
+    "endless": ("while True: pass", "half a million steps"),
+    "huge": ("self.many = [0] * 10 ** 12", "a list this long"),
+    "try": ("try: pass\n        except Exception: pass", "`try` statements"),
+    "base-given-a-type": ("super().__init__(dtype='float64')", "with these arguments is not understood"),
+    "hidden-name": ("F = 3", "the name `F` means something else after"),
+    "return": ("return", "skip what is added"),
+}
+
+
+@pytest.mark.parametrize("name", IN_CONSTRUCTOR)
+def test_constructors(name: str) -> None:
+    statement, message = IN_CONSTRUCTOR[name]
+    found = findings(model(init=statement))
+    assert all(item.state is State.UNSUPPORTED and item.remains for item in found)
+    assert any(message in item.message and item.location.line == 10 for item in found), found
+
+
+IN_FORWARD = {
+    "concat": ("return self.fc(paddle.concat([x, x], axis=1))", "the raw input may only be read by `nn.Linear`"),
+    "slice": ("return self.fc(x[:, 0:20])", "the raw input may only be read by `nn.Linear`"),
+    "sum": ("return self.fc(x + 0.0)", "the raw input may only be read by `nn.Linear`"),
+    "method": ("return self.fc(x).abs()", "tensor method `abs`"),
+    "raw-method": ("return self.fc(x.reshape([-1, 20]))", "the raw input may only be read"),
+    "unknown-call": ("return paddle.topk(self.fc(x), 1)", "`paddle.topk`"),
+    "decision": ("return F.relu(self.fc(x)) if self.fc(x) else self.fc(x)", "depends on a tensor's value"),
+    "rank": ("return self.fc(x) if self.fc(x).ndim == 2 else 0", "tensor method `ndim`"),
+    "membership": ("return self.fc(x) if self.fc(x) in [self.fc(x)] else 0", "comparison of tensors"),
+    "uncalled": ("return 1 if self.fc(x).sum else 0", "depends on a tensor's value"),
+    "loop": ("return [row for row in self.fc(x)]", "loop over a tensor"),
+    "zero-in-shape": ("return paddle.reshape(self.fc(x), [0, 1])", "a 0 in a shape"),
+    "batch-size": ("y = self.fc(x); return paddle.reshape(y, [y.shape[0], 1])", "the batch size is no number"),
+    "whole-shape": ("y = self.fc(x); return paddle.reshape(y, y.shape)", "the batch size is no number"),
+    "squeeze": ("return paddle.squeeze(self.fc(x))", "squeeze keeps dimensions"),
+    "squeeze-of-two": ("return paddle.squeeze(paddle.stack([self.fc(x)] * 2, 1), axis=1)", "not 1 does nothing"),
+    "vector-matmul": ("return paddle.matmul(self.fc(x)[:, 0], self.fc(x))", "two or more dimensions"),
+    "no-bounds": ("return paddle.clip(self.fc(x))", "bounds of `paddle.clip` must be numbers"),
+    "bound-none": ("return paddle.clip(self.fc(x), 0.0, None)", "bounds of `paddle.clip` must be numbers"),
+    "weight": ("return self.fc.weight", "reading a layer's `weight`"),
+    "comparison": ("return self.fc(x) > 0", "comparison of tensors"),
+    "mask": ("y = self.fc(x); y[0] = 1; return y", "a graph's tensors do not change"),
+    "dtype": ("return F.softmax(self.fc(x), dtype='float64')", "`dtype='float64'`"),
+    "wrong-width": ("return self.fc(self.fc(x))", "a layer for 20 columns is fed 1 columns"),
+    "no-broadcast": (
+        "return paddle.stack([self.fc(x)] * 2, 1) + paddle.stack([self.fc(x)] * 3, 1)",
+        "do not broadcast",
+    ),
+    "no-broadcast-of-parts": (
+        "a, b = paddle.split(paddle.stack([self.fc(x)] * 4, 1), 2, 1); return a + paddle.stack([self.fc(x)] * 3, 1)",
+        "do not broadcast",
+    ),
+    "lambda": ("return (lambda y: y)(self.fc(x))", "`lambda` expressions"),
+    "nothing": ("self.fc(x)", "`forward` must return tensors"),
+    "made-in-forward": ("return nn.Linear(20, 1)(x)", "a layer is made in `forward`"),
+    "kept-in-forward": ("self.g = [self.fc]; return self.g[0](x)", "outside the constructor"),
+    "no-axes": ("return paddle.sum(self.fc(x), axis=[])", "an empty list of axes means all of them in Paddle"),
+    "keyword": ("return self.fc(input=x)", "one input, without a keyword"),
+    "one-dimension": ("return self.fc(paddle.mean(self.fc(x), axis=0))", "without a batch dimension"),
+    "integers": ("return self.fc(x) + paddle.cast(self.fc(x), 'int64') / 2", "arithmetic on int64"),
+    "integers-averaged": ("return paddle.mean(self.fc(x).astype(paddle.int64)[:, 0])", "arithmetic on int64"),
+    "integers-joined": (
+        "return paddle.concat([self.fc(x), paddle.cast(self.fc(x), 'int64')], 1)",
+        "arithmetic on int64",
+    ),
+    "two-kinds-of-receiver": (
+        "return [v.split(*p) for v, p in [('a', []), (self.fc(x), [1, 1])]][1][0]",
+        "on a tensor in one pass",
+    ),
+    "function-passed-on": ("op = paddle.concat; return op([self.fc(x)], 1)", "`paddle.concat` is passed on here"),
+    "class-passed-on": ("return {'a': nn.ReLU}['a']()(self.fc(x))", "`paddle.nn.ReLU` is passed on here"),
+}
+
+
+@pytest.mark.parametrize("name", IN_FORWARD)
+def test_forwards(name: str) -> None:
+    statement, message = IN_FORWARD[name]
+    found = findings(model(forward=statement))
+    assert all(item.state is State.UNSUPPORTED and item.action for item in found)
+    assert any(message in item.message and item.location.line in (12, 13) for item in found), found
+
+
+COUNTS = "changes from one step to the next, and a graph is built only once"
+#: id -> (statement of the constructor, of `forward`, words of the message)
+STATE = {
+    "counter": ("self.calls = 0", "self.calls += 1; return self.fc(x) * self.calls", COUNTS),
+    "schedule": (
+        "self.calls = 0",
+        "self.calls = self.calls + 1; return self.fc(x) if self.calls > 9 else -self.fc(x)",
+        COUNTS,
+    ),
+    "by-name": ("self.n = 0", "setattr(self, 'n', getattr(self, 'n') + 1); return self.fc(x) * self.n", COUNTS),
+    "class-constant": ("pass", "self.seen = self.seen + 1; return self.fc(x) * self.seen", COUNTS),
+    "list": ("self.seen = []", "self.seen.append(1); return self.fc(x) * len(self.seen)", COUNTS),
+    "list-extended": ("self.seen = []", "self.seen += [1]; return self.fc(x) * len(self.seen)", COUNTS),
+    "inner-list": ("self.seen = {'a': [0]}", "self.seen['a'][0] += 1; return self.fc(x)", COUNTS),
+    "module": ("pass", "COUNT[0] += 1; return self.fc(x) * COUNT[0]", COUNTS),
+    "module-dict": ("pass", "STATE.update(a=STATE['a'] + 1); return self.fc(x) * STATE['a']", COUNTS),
+    "default": ("pass", "return self.grow(self.fc(x))", COUNTS),
+    "global": ("pass", "global N; N = 1; return self.fc(x)", "`global` statements"),
+    "iterator": (
+        "self.pairs = zip([1], [2])",
+        "return [self.fc(x) * a for a, b in self.pairs][0]",
+        "gives its items once",
+    ),
+    "generator": ("self.g = (i for i in [1])", "return self.fc(x) * sum(self.g)", "gives its items once"),
+    "layers": ("self.l = nn.LayerList([])", "self.l.append(self.fc); return self.fc(x)", "changed in `forward`"),
+    "random": ("import random", "return self.fc(x) * random.random()", "`import` statements"),
+}
+LASTING = "COUNT = [0]\nSTATE = {'a': 0}\n\n\nclass Net(nn.Layer):\n    seen = 1\n\n"
+GROW = "\n\n    def grow(self, y, seen=[]):\n        seen.append(1)\n        return y * len(seen)\n"
+
+
+@pytest.mark.parametrize("name", STATE)
+def test_state_that_outlives_a_call_of_forward(name: str) -> None:
+    init, forward, message = STATE[name]
+    source = model(init, forward).replace("class Net(nn.Layer):\n", LASTING).rstrip() + GROW
+    assert any(message in item.message and "Net." in item.location.scope for item in findings(source))
+
+
+def test_what_is_set_before_it_is_read_is_the_same_at_every_step() -> None:
+    forward = "self.y = self.fc(x); self.parts = []; self.parts.append(self.y); pairs = zip(self.parts, [2.0])\n"
+    source = model("self.y = 0", f"{forward}        return F.sigmoid(sum([p * w for p, w in pairs]))")
+    result = convert("net.py", source, Options(schema=SCHEMA), {})
+    assert result.changed, result.findings
+
+
+def test_layers_that_nothing_reads_are_none_of_the_table() -> None:
+    source = model().replace("self.fc =", "self.unused = nn.LayerList([nn.Linear(n, 2)])\n        self.fc =")
+    result = convert("net.py", source, Options(schema=SCHEMA), {})
+    assert result.changed and "*self.unused" not in result.converted, result.findings
+    (table,) = [item for item in result.findings if item.subject == "table"]
+    assert table.location.scope == "Net.__init__"
+
+
+def test_the_last_of_two_definitions_counts() -> None:
+    source = model() + "\n    def forward(self, x):\n        return paddle.reshape(self.fc(x), [0, 1])\n"
+    assert any("a 0 in a shape" in item.message for item in findings(source))
+
+
+def test_a_long_loop_is_followed_and_its_text_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[ast.AST] = []
+    monkeypatch.setattr(ast, "get_source_segment", lambda text, node: asked.append(node))
+    turns = "y = self.fc(x)\n        for i in range(60000):\n            y = {}\n        return y"
+    (found,) = findings(model(forward=turns.format("paddle.topk(y, 1)")))
+    assert "paddle.topk" in found.message and len(asked) < 20
+    loop = "n = 0\n        for i in range(120000):\n            n += i % 46"
+    assert convert("net.py", model(init=loop), Options(schema=SCHEMA), {}).changed
+
+
+def test_every_construct_has_its_own_finding() -> None:
+    found = findings(model("self.d = nn.Dropout(0.5)", "return paddle.topk(paddle.erf(self.fc(x)), 1)"))
+    assert [item.location.line for item in found] == [10, 13, 13]
+    assert [item.location.scope for item in found] == ["Net.__init__", "Net.forward", "Net.forward"]
+
+
+def test_dead_code_must_be_understood_too() -> None:
+    (found,) = findings(model(forward="if False:\n            return paddle.topk(x, 1)\n        return self.fc(x)"))
+    assert "paddle.topk" in found.message and found.location.line == 14
+    (found,) = findings(model(forward="if False:\n            return x.sum()\n        return self.fc(x)"))
+    assert "never runs" in found.message
+
+
+def test_a_layer_that_reads_input_and_others_is_refused() -> None:
+    schema = cases.schema("Net", {"n": 4}, cases.ONE_TASK, "{size: 4, sparse: [{name: p, start: 0, size: 4}]}", "[a]")
+    forward = "return self.g(self.h(x)) + self.g(x)"
+    (found,) = findings(model("self.g, self.h = nn.Linear(n, 4), nn.Linear(n, 4)", forward), schema)
+    assert "reads the raw input here and another tensor elsewhere" in found.message
+
+
+def test_decorators_are_refused() -> None:
+    (found,) = findings(model().replace("    def forward", "    @property\n    def forward"))
+    assert "decorators of `forward`" in found.message
+
+
+def test_a_layer_that_paddle_never_trains_is_refused() -> None:
+    (found,) = findings(model("self.g = [nn.Linear(n, 1)]", "return self.g[0](x)"))
+    assert "used but not registered" in found.message and found.location.line == 10
+
+
+IN_CLASS = {
+    "one-line": ("        super().__init__()", " super().__init__(); self.fc = nn.Linear(n, 1)", "stands on one line"),
+    "this": ("self", "this", "must be called `self`"),
+    "call": (
+        "    def forward",
+        "    def __call__(self):\n        pass\n\n    def forward",
+        "`__call__` changes",
+    ),
+    "method": ("    def forward", "    def path(self):\n        return 1\n\n    def forward", "use `path` themselves"),
+    "constant": ("    def forward", "    columns = 3\n\n    def forward", "use `columns` themselves"),
+    "class-name": ("class Net(", "class 网(", "the model's variables are to be named after `网`"),
+}
+
+
+@pytest.mark.parametrize("name", IN_CLASS)
+def test_classes_that_the_emitted_layers_could_not_hold(name: str) -> None:
+    before, after, message = IN_CLASS[name]
+    source = model().replace(before, after) if name != "one-line" else ONE_LINE
+    schema = cases.schema("网", {"n": 20}, cases.ONE_TASK, labels="[a]") if name == "class-name" else SCHEMA
+    assert any(message in item.message for item in findings(source, schema))
+
+
+ONE_LINE = HEAD + (
+    "    def __init__(self, n): super().__init__(); self.fc = nn.Linear(n, 1)\n\n"
+    "    def forward(self, x): return F.sigmoid(self.fc(x))\n"
+)
+BASES = {
+    "star": ("from paddle.nn import *\nclass Net(Layer):\n    pass\n", "`Net` derives from `Layer`"),
+    "other-file": ("import paddle\nfrom base import Base\nclass Net(Base):\n    pass\n", "`Net` derives from `Base`"),
+    "try": (
+        "try:\n    import paddle.nn as nn\nexcept ImportError:\n    nn = None\nclass Net(nn.Layer):\n    pass\n",
+        "`Net` derives from `nn.Layer`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_a_class_that_may_be_a_model_is_not_passed_over(name: str) -> None:
+    source, message = BASES[name]
+    (found,) = findings(source)
+    assert found.remains and message in found.message
+
+
+def test_a_reader_is_passed_over() -> None:
+    (found,) = findings("from paddle.io import IterableDataset\n\n\nclass R(IterableDataset):\n    pass\n")
+    assert found.state is State.NOTED and not found.remains
+
+
+def test_a_loss_that_leans_on_its_trainer_is_refused() -> None:
+    trainer = (
+        "import paddle\nimport net\n\n\nclass DygraphModel():\n    def create_loss(self, pred, label):\n"
+        "        return paddle.mean(net.helper(pred, label)) * paddle.numel(pred)\n"
+    )
+    found = findings(model(), siblings={"dygraph_model.py": trainer})
+    assert {item.location.path for item in found} == {"dygraph_model.py"}
+    assert any("paddle.numel" in item.message for item in found) and any("helper" in item.message for item in found)
+
+
+LOSSES = {
+    "vector": ("return pred * label", "a tensor of shape [None, 1], not one number", 6),
+    "shadow": ("tf = paddle.mean(pred); return tf", "the name `tf` means something else", 7),
+    "shadow-import": ("paddle = 3; return 1.0", "the name `paddle` means something else", 7),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_that_cannot_be_carried_over_are_named_in_their_own_file(name: str) -> None:
+    statement, message, line = LOSSES[name]
+    trainer = "import paddle\n\n\nclass DygraphModel():\n    # loss\n    def create_loss(self, pred, label):\n"
+    trainer += f"        {statement}\n"
+    found = findings(model(), siblings={"dygraph_model.py": trainer})
+    assert any(
+        message in item.message and (item.location.path, item.location.line) == ("dygraph_model.py", line)
+        for item in found
+    ), found
+
+
+def test_a_broken_file_is_reported_and_kept() -> None:
+    (found,) = findings("import paddle\nclass A(:\n")
+    assert found.state is State.FAILED and found.location.line == 2
+
+
+def test_files_that_no_parser_can_take_are_kept() -> None:
+    (found,) = findings("import paddle\nclass A(paddle.nn.Layer):\n    x = " + "-" * 5000 + "1\n")
+    assert found.state in (State.FAILED, State.UNSUPPORTED)
+
+
+def test_without_a_schema_nothing_is_guessed() -> None:
+    result = convert("net.py", model(), Options(), {})
+    (found,) = result.findings
+    assert not result.changed and found.state is State.UNSUPPORTED and "--schema" in found.action
+
+
+def test_a_file_without_a_model_is_left_alone() -> None:
+    (found,) = findings(cases.example_files()["dygraph_model.py"])
+    assert found.state is State.NOTED and not found.remains
+
+
+CONTRADICTIONS = {
+    "size": (cases.schema("Net", {"n": 21}, cases.ONE_TASK, labels="[a]"), "`input.size` is 20"),
+    "class": (cases.schema("Other", {"n": 20}, cases.ONE_TASK, labels="[a]"), "`model.class` is `Other`"),
+    "argument": (cases.schema("Net", {"m": 20}, cases.ONE_TASK, labels="[a]"), "`model.arguments`"),
+    "output": (cases.schema("Net", {"n": 20}, ("{output: 1, label: a}",), labels="[a]"), "reads output 1"),
+    "column": (cases.schema("Net", {"n": 20}, ("{label: a}",), labels="[a]"), "takes column 1 of output 0"),
+    "input-name": (
+        cases.schema("Net", {"n": 20}, cases.ONE_TASK, "{name: y, size: 20, dense: [[0, 20]]}", "[a]"),
+        "`input.name` is `y`, but `forward` of Net calls its input `x`",
+    ),
+    "no-loss": (cases.schema("Net", {"n": 20}, (), labels="[a]"), "`tasks` is missing"),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_schema_that_contradicts_the_source_is_one_sentence(name: str) -> None:
+    schema, message = CONTRADICTIONS[name]
+    with pytest.raises(MigrateError) as caught:
+        convert("net.py", model(), Options(schema=schema), {})
+    assert message in str(caught.value) and "schema.yaml" in str(caught.value)

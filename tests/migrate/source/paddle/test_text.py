@@ -1,0 +1,125 @@
+"""The converted file reads like the source: its comments, names, loops and line ends stay."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+
+import pytest
+
+from migrate.report.model import Applicability, State
+from migrate.schema import load_schema
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle.convert import convert, model_arguments
+from migrate.source.settings.options import Options
+from tests.support.paddle import cases as cases
+from tests.support.paddle import oracle as oracle
+
+
+def example() -> SourceResult:
+    """Convert examples/mmoe."""
+    files = cases.example_files()
+    return oracle.converted(files["net.py"], load_schema(cases.EXAMPLE / "schema.yaml"), files)
+
+
+def comments(text: str) -> list[str]:
+    """Return the comments of a file."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+@pytest.mark.parametrize("name", cases.MODELS)
+def test_comments_classes_and_methods_stay(name: str) -> None:
+    source_name, schema = cases.MODELS[name]
+    source = cases.source(source_name)
+    converted = oracle.converted(source, schema).converted
+    assert [c for c in comments(converted) if c in comments(source)] == comments(source)
+    before, after = ast.parse(source), ast.parse(converted)
+    classes = {node.name: node for node in after.body if isinstance(node, ast.ClassDef)}
+    for node in before.body:
+        if isinstance(node, ast.ClassDef):
+            methods = [item.name for item in node.body if isinstance(item, ast.FunctionDef)]
+            kept = [item.name for item in classes[node.name].body if isinstance(item, ast.FunctionDef)]
+            assert [item for item in kept if item != "embedding_initializer"] == methods
+    assert "paddle" not in "\n".join(line.partition("#")[0] for line in converted.splitlines())
+
+
+def test_the_module_imports_tensorflow_and_the_runtime_only() -> None:
+    tree = ast.parse(example().converted)
+    modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    modules += [item.name for node in ast.walk(tree) if isinstance(node, ast.Import) for item in node.names]
+    assert {str(module) for module in modules} == {
+        *("__future__", "typing", "runtime", "runtime.initializers", "tensorflow.compat.v1")
+    }
+    assert "tf.layers" not in example().converted
+
+
+def test_the_forward_of_the_example_line_by_line() -> None:
+    text = example().converted
+    lines = [line.strip() for line in text[text.index("    def forward(self, input_data)") :].splitlines()[1:16]]
+    assert lines[:8] == [
+        "expert_outputs = []",
+        "for i in range(0, self.expert_num):",
+        "linear_out = self._param_expert[i](input_data)",
+        "expert_output = tf.nn.relu(linear_out)",
+        "expert_outputs.append(expert_output)",
+        "expert_concat = tf.concat(expert_outputs, axis=1)",
+        "expert_concat = tf.reshape(expert_concat, [-1, self.expert_num, self.expert_size])",
+        "",
+    ]
+    assert "self.input_layers = [*self._param_expert, *self._param_gate]" in text
+    assert "weight_attr=tf.constant_initializer(value=expert_init[i])," in text
+    assert 'tf.losses.log_loss(label_income, pred_income_1d, epsilon=0.0001, reduction="none")' in text
+
+
+def test_input_layers_of_a_nested_model_are_found_in_place() -> None:
+    source, schema = cases.MODELS["ple-two-levels"]
+    text = oracle.converted(cases.source(source), schema).converted
+    assert "*self.ple_layers[0]._param_expert" in text and "self.ple_layers[0]._param_gate_shared" in text
+
+
+def test_line_ends_indentation_and_foreign_letters_stay() -> None:
+    source, schema = cases.MODELS["dnn"]
+    text = cases.source(source).replace('"""A plain', '"""普通的 ').replace("y = input_data", "y = input_data  # 输入")
+    text = text.replace("return paddle.nn", "é = 1; return paddle.nn")
+    windows = oracle.converted(text.replace("\n", "\r\n"), schema).converted
+    assert windows.count("\r\n") == windows.count("\n")
+    assert windows.replace("\r\n", "\n") == oracle.converted(text, schema).converted
+    tabs = oracle.converted(text.replace("    ", "\t"), schema).converted
+    assert "\tdef embedding_initializer(self) -> Any:\n\t\t" in tabs
+    compile(tabs, "net.py", "exec")
+
+
+def test_a_second_conversion_changes_nothing() -> None:
+    first = example()
+    again = convert("net.py", first.converted, Options(schema=load_schema(cases.EXAMPLE / "schema.yaml")), {})
+    assert not again.changed and not again.remains
+
+
+def test_findings_name_layers_table_and_loss() -> None:
+    result = example()
+    assert not result.remains
+    assert all(finding.state is State.APPLIED for finding in result.findings[:-1])
+    assert all(finding.applicability is Applicability.EXACT for finding in result.findings[:-1])
+    assert [f.rule for f in result.findings] == [
+        "paddle-layer-class",
+        *["paddle-linear"] * 4,
+        "paddle-table",
+        "paddle-loss",
+        "paddle-optimizer",
+    ]
+    assert "`expert_0` to `expert_7` (8 layers) is split" in result.findings[1].message
+    assert result.findings[1].after.startswith("Linear(") and result.findings[1].before.startswith("nn.Linear(")
+    assert result.findings[-2].location.path == "dygraph_model.py"
+    (table,) = result.tables
+    assert (table.dim, table.rows, len(table.lookups)) == ("144", "488", 2)
+
+
+def test_arguments_come_from_the_trainer_when_the_schema_has_none() -> None:
+    files = cases.example_files()
+    schema = load_schema(cases.EXAMPLE / "schema.yaml")
+    bare = type(schema)(schema.path, type(schema.model)(), schema.input, schema.labels)
+    name, arguments = model_arguments("net.py", files["net.py"], bare, files)
+    assert (name, arguments) == (schema.model.name, schema.model.arguments)
+    assert convert("net.py", files["net.py"], Options(schema=bare), files).changed

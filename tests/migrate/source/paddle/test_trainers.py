@@ -1,0 +1,416 @@
+"""The trainer is part of the model: what its functions do beyond what is carried over is a finding with its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.report.model import Finding, State
+from migrate.schema import load_schema
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle.convert import convert
+from migrate.source.paddle.training import feeds
+from migrate.source.paddle.training.values import Fed
+from migrate.source.settings.options import Options
+from tests.support.paddle import cases as cases
+
+RETURN = "        return loss, metrics_list, {'loss': loss}"
+MADE = "        return net.MMoELayer(feature_size, expert_num, expert_size, tower_size, gate_num)"
+FED = ".astype('float32').reshape(-1, feature_size))"
+CALL = "self.create_loss(pred_income, pred_marital, label_income, label_marital)\n\n"
+FORWARD = "dy_model.forward(input_data)"
+ADAM = "        return paddle.optimizer.Adam(learning_rate=lr, parameters=dy_model.parameters())"
+MODEL = MADE.replace("return", "model =")
+
+
+def converted(before: str, after: str) -> SourceResult:
+    """Convert the example with one statement of its trainer replaced."""
+    files = cases.example_files()
+    assert before in files["dygraph_model.py"]
+    files["dygraph_model.py"] = files["dygraph_model.py"].replace(before, after) + kept(after)
+    return convert("net.py", files["net.py"], Options(load_schema(cases.EXAMPLE / "schema.yaml")), files)
+
+
+def kept(text: str) -> str:
+    """Return what a statement needs that lasts from one step to the next."""
+    marks = "\n\nMARKS = {'n': 0}\n" if "MARKS" in text else ""
+    return marks + ("\n    seen = []\n" if "self.seen" in text else "")
+
+
+#: id -> (statement, what stands there instead, the marked line's text, words of the message)
+DEVIATIONS = {
+    "l2": (
+        RETURN,
+        f"        loss = loss + 1e-3 * paddle.sum(paddle.square(dy_model.expert_0.weight))\n{RETURN}",
+        "loss = loss + 1e-3",
+        "is not what `create_loss` returns",
+    ),
+    "scaled-loss": (CALL, f"0.5 * {CALL}", "0.5 *", "is not what `create_loss` returns"),
+    "other-loss-returned": (
+        RETURN,
+        "        return paddle.mean(pred_income), metrics_list, {}",
+        "return",
+        "is not what",
+    ),
+    "loss-twice": (CALL, f"{CALL.strip()} + {CALL}", "create_loss(", "is not what `create_loss` returns"),
+    "backward": (RETURN, f"        loss.backward()\n{RETURN}", "loss.backward", "`.backward` changes what is trained"),
+    "detached": (FORWARD, f"[p.detach() for p in {FORWARD}]", "detach", "the loss is given something else"),
+    "noise": (FORWARD, "dy_model(input_data + paddle.randn([499]))", "randn", "computed from the batch"),
+    "scaled-feeds": (FED, f"{FED[:-1]} * 0.5)", "* 0.5", "computed from the batch"),
+    "feeds-in-place": (
+        "        label_income = paddle",
+        "        input_data[:, 0] = 0.0\n        label_income = paddle",
+        "input_data[:, 0]",
+        "is set here",
+    ),
+    "integers": (FED, FED.replace("float32", "int64"), "dy_model.forward", "cast to integers"),
+    "mixed-rows": (
+        FED,
+        FED.replace("feature_size)", "feature_size, order='F')"),
+        "order='F'",
+        "computed from the batch",
+    ),
+    "other-width": (FED, FED.replace("feature_size", "998"), "dy_model.forward", "rows of 998 columns"),
+    "smoothed-labels": (
+        "        return input_data, label_income, label_marital",
+        "        return input_data, label_income * 0.9, label_marital",
+        "label_income * 0.9",
+        "the loss is given something else",
+    ),
+    "weights-set": (
+        MADE,
+        f"{MODEL}\n        model.expert_0.weight.set_value(paddle.zeros([499, 16]))\n        return model",
+        "set_value",
+        "changes what is trained",
+    ),
+    "frozen-in-a-loop": (
+        MADE,
+        f"{MODEL}\n        for p in model.parameters():\n            p.stop_gradient = True\n        return model",
+        "for p in",
+        "is not carried over",
+    ),
+    "frozen": (
+        MADE,
+        f"{MODEL}\n        model.gate_0.weight.stop_gradient = True\n        return model",
+        "stop_gradient",
+        "is set here",
+    ),
+    "frozen-with-the-optimizer": (
+        ADAM,
+        f"        dy_model.gate_0.weight.trainable = False\n{ADAM}",
+        "trainable = False",
+        "is set here",
+    ),
+    "loaded": (
+        MADE,
+        f"{MODEL}\n        model.set_state_dict({{}})\n        return model",
+        "set_state_dict",
+        "is called",
+    ),
+    "handed-over": (
+        MADE,
+        f"{MODEL}\n        init_weights(model)\n        return model",
+        "init_weights",
+        "is given the model",
+    ),
+    "wrapped": (MADE, f"{MODEL}\n        return paddle.DataParallel(model)", "DataParallel", "is given the model"),
+    "no-grad": (
+        f"        pred_income, pred_marital = {FORWARD}",
+        f"        with paddle.no_grad():\n            pred_income, pred_marital = {FORWARD}",
+        "with paddle.no_grad",
+        "`with` statements",
+    ),
+    "counts": (RETURN, f"        self.calls = 1\n{RETURN}", "self.calls", "from one step to the next"),
+    "decides": (
+        RETURN,
+        f"        if batch_data[1].sum() > 3:\n            loss = loss * 2\n{RETURN}",
+        "batch_data[1].sum()",
+        "cannot be made without running",
+    ),
+    "counts-in-a-dict": (
+        RETURN,
+        f"        MARKS['n'] += 1\n        if MARKS['n'] > 1000:\n            loss = loss * 2\n{RETURN}",
+        "MARKS['n'] +=",
+        "`train_forward` changes a dict that was made before it",
+    ),
+    "counts-in-a-list": (
+        RETURN,
+        f"        self.seen.append(1)\n        if len(self.seen) > 2:\n            loss = loss * 2\n{RETURN}",
+        "self.seen.append",
+        "`train_forward` changes a list that was made before it",
+    ),
+    "counts-by-adding": (RETURN, f"        self.seen += [1]\n{RETURN}", "self.seen +=", "changes a list that was made"),
+    "order-changed": (RETURN, f"        _ = self.seen.sort()\n{RETURN}", "self.seen.sort", "changes a list"),
+    "counts-by-a-bound-method": (
+        RETURN,
+        f"        f = self.seen.append\n        _ = f(1)\n{RETURN}",
+        "f = self",
+        "is taken",
+    ),
+    "counts-elsewhere": (RETURN, f"        _ = count(self.seen)\n{RETURN}", "count(self.seen)", "is given a list"),
+    "counts-sometimes": (
+        RETURN,
+        f"        n = []\n        _ = n.append(1) if loss > 1 else None\n{RETURN}",
+        "n.append",
+        "how often this changes a list",
+    ),
+    "one-label-for-all": (
+        f"        pred_income, pred_marital = {FORWARD}",
+        "        label_income, label_marital = [batch_data[1] for b in batch_data[1:]]\n"
+        f"        pred_income, pred_marital = {FORWARD}",
+        "[batch_data[1] for b",
+        "the loss is given something else",
+    ),
+    "cut-labels": (
+        "batch_data[1].numpy().astype('float32')",
+        "batch_data[1].numpy().astype('int64').astype('float32')",
+        "self.create_loss(",
+        "the label `income` is cast to integers",
+    ),
+    "integer-labels": (
+        "batch_data[2].numpy().astype('float32')",
+        "batch_data[2].numpy().astype('int64')",
+        "self.create_loss(",
+        "the label `marital` is cast to integers",
+    ),
+    "one-item-for-two-labels": (
+        "batch_data[2]",
+        "batch_data[1]",
+        "self.create_loss(",
+        "two labels of the loss are the same",
+    ),
+    "wide-labels": (
+        "batch_data[1].numpy().astype('float32').reshape(-1, 1)",
+        "batch_data[1].numpy().astype('float32').reshape(-1, 2)",
+        "self.create_loss(",
+        "labels of 2 columns",
+    ),
+    "set-in-a-comprehension": (
+        MADE,
+        f"{MODEL}\n        [p.set_value(p * 0.5) for p in model.parameters()]\n        return model",
+        "set_value",
+        "changes what is trained",
+    ),
+    "set-under-a-condition": (
+        MADE,
+        f"{MODEL}\n        _ = [p.set_value(p * 0.5) for p in model.parameters() if p.ndim > 1]\n        return model",
+        "set_value",
+        "changes what is trained",
+    ),
+    "set-in-two-steps": (
+        MADE,
+        f"{MODEL}\n        w = [g.weight for g in model._param_gate]\n"
+        "        {i: x.set_value(x) for i, x in enumerate(w)}\n        return model",
+        "set_value",
+        "changes what is trained",
+    ),
+    "set-in-text": (
+        MADE,
+        f"{MODEL}\n        s = f'{{model.w.set_value(0)}}'\n        return model",
+        "set_value",
+        "changes",
+    ),
+    "set-in-a-lambda": (
+        MADE,
+        f"{MODEL}\n        f = lambda: model.expert_0.weight.set_value(0)\n        _ = f()\n        return model",
+        "f = lambda",
+        "changes what is trained",
+    ),
+    "set-by-a-bound-method": (
+        MADE,
+        f"{MODEL}\n        f = model.expert_0.weight.set_value\n        _ = f(0)\n        return model",
+        "_ = f(0)",
+        "`f` is of the model",
+    ),
+    "hooked": (
+        MADE,
+        f"{MODEL}\n        _ = model.gate_0.register_forward_post_hook(print)\n        return model",
+        "register_forward_post_hook",
+        "`.register_forward_post_hook` of a part of the model",
+    ),
+    "part-loaded": (
+        MADE,
+        f"{MODEL}\n        _ = model.gate_0.load_dict({{}})\n        return model",
+        "load_dict",
+        "`.load_dict` of a part of the model",
+    ),
+    "loss-in-a-loop": (
+        RETURN,
+        f"        for m in metrics_list:\n            loss = loss * 2\n{RETURN}",
+        "loss = loss * 2",
+        "is not what `create_loss` returns",
+    ),
+    "list-in-a-loop": (
+        RETURN,
+        f"        n = []\n        for m in metrics_list:\n            n.append(1)\n{RETURN}",
+        "n.append",
+        "how often this changes a list cannot be told",
+    ),
+    "seeds": (RETURN, f"        paddle.seed(1)\n{RETURN}", "paddle.seed", "changes more than its result"),
+    "decorated": ("    def train_forward", "    @paddle.no_grad()\n    def train_forward", "@paddle", "a decorator"),
+    "swapped-labels": (
+        CALL,
+        CALL.replace("label_income, label_marital", "label_marital, label_income"),
+        "def create_loss",
+        "gives the label `marital` as `label_income`",
+    ),
+    "base": ("class DygraphModel():", "class DygraphModel(paddle.Base):", "class Dy", "base class is not in its file"),
+    "infer": (
+        "    def train_forward",
+        "    def infer_forward(self, dy_model, metrics_list, batch_data, config):\n"
+        "        dy_model(paddle.clip(self.create_feeds(batch_data, config)[0], 0, 1))\n"
+        "        return metrics_list, None\n\n"
+        "    def train_forward",
+        "paddle.clip(self",
+        "computed from the batch",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEVIATIONS)
+def test_what_the_trainer_does_besides_is_refused_with_its_line(name: str) -> None:
+    before, after, marked, message = DEVIATIONS[name]
+    result = converted(before, after)
+    assert not result.changed
+    lines = cases.example_files()["dygraph_model.py"].replace(before, after).splitlines()
+    found = [(item.location.path, lines[item.location.line - 1], item.message) for item in result.findings]
+    assert all(item.state is State.UNSUPPORTED for item in result.findings)
+    assert any(path == "dygraph_model.py" and marked in line and message in told for path, line, told in found), found
+
+
+OPTIMIZERS = {
+    "scheduler": ("learning_rate=lr", "learning_rate=paddle.optimizer.lr.StepDecay(lr, 10)", "optimizer.lr.StepDecay"),
+    "clip": (
+        "learning_rate=lr",
+        "learning_rate=lr, grad_clip=paddle.nn.ClipGradByNorm(1.0)",
+        "grad_clip=nn.ClipGradByNorm",
+    ),
+    "decay": ("learning_rate=lr", "learning_rate=lr, weight_decay=0.01", "weight_decay=0.01"),
+    "regularizer": (
+        "learning_rate=lr",
+        "learning_rate=lr, weight_decay=paddle.regularizer.L2Decay(0.01)",
+        "weight_decay=regularizer.L2Decay",
+    ),
+    "hidden-decay": ("optimizer.Adam(", "optimizer.AdamW(", "weight_decay=0.01 by default"),
+    "position": (
+        "Adam(learning_rate=lr, parameters=dy_model.parameters())",
+        "SGD(lr, dy_model.parameters(), 0.5)",
+        "weight_decay=0.5",
+    ),
+    "some": ("dy_model.parameters()", "dy_model.parameters()[:4]", "does not train all of"),
+    "two": ("return paddle.optimizer", "return None, paddle.optimizer", "no single optimizer"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_an_optimizer_with_more_than_numbers_is_work_that_remains(name: str) -> None:
+    before, after, message = OPTIMIZERS[name]
+    result = converted(before, after)
+    assert result.changed
+    (found,) = [item for item in result.findings if item.remains]
+    assert found.rule == "paddle-optimizer" and message in found.message and found.action
+
+
+HARMLESS = {
+    "local-names": (RETURN, f"        shown = loss.numpy()\n        print('loss', shown)\n{RETURN}"),
+    "metrics": (
+        RETURN,
+        f"        metrics_list[0].update(paddle.concat([1 - pred_income, pred_income], 1), 1)\n{RETURN}",
+    ),
+    "helper": (
+        "    def create_metrics",
+        "    def _rows(self, item, width):\n"
+        "        return paddle.reshape(paddle.cast(item, 'float32'), [-1, width])\n\n"
+        "    def create_metrics",
+    ),
+    "labels-marked": (RETURN, f"        label_income.stop_gradient = True\n{RETURN}"),
+    "decided": (RETURN, f"        if config.get('hyper_parameters.l2', 0) > 0:\n            loss = loss * 2\n{RETURN}"),
+    "mode": (RETURN, f"        dy_model.train()\n{RETURN}"),
+    "called": (FORWARD, "dy_model(input_data)"),
+    "metrics-loop": (
+        RETURN,
+        "        for m, p, y in zip(metrics_list, [pred_income, pred_marital], [label_income, label_marital]):\n"
+        f"            m.update(preds=p.numpy(), labels=y.numpy())\n{RETURN}",
+    ),
+    "metrics-counted": (
+        RETURN,
+        "        preds = [pred_income, pred_marital]\n        for i in range(len(metrics_list)):\n"
+        f"            metrics_list[i].update(preds=preds[i].numpy(), labels=1)\n{RETURN}",
+    ),
+    "metrics-numbered": (
+        RETURN,
+        "        for i, m in enumerate(metrics_list):\n"
+        f"            m.update(preds=[pred_income, pred_marital][i].numpy())\n{RETURN}",
+    ),
+    "metrics-listed": (RETURN, f"        [m.update(preds=1) for m in metrics_list]\n{RETURN}"),
+    "labels-listed": (
+        f"        pred_income, pred_marital = {FORWARD}",
+        "        label_income, label_marital = [paddle.to_tensor(b) for b in batch_data[1:]]\n"
+        f"        pred_income, pred_marital = {FORWARD}",
+    ),
+    "parameters-counted": (
+        MADE,
+        f"{MODEL}\n        n = sum([p.numel() for p in model.parameters()])\n        return model",
+    ),
+    "names-made": (RETURN, f"        shown = {{}}\n        shown[f'auc_{{0}}'] = loss\n{RETURN}"),
+}
+POSITIONAL = {
+    "sgd": "SGD(lr, dy_model.parameters())",
+    "adam": "Adam(lr, 0.9, 0.999, 1e-8, dy_model.parameters())",
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_changes_no_number_is_no_obstacle(name: str) -> None:
+    result = converted(*HARMLESS[name])
+    assert result.changed and not result.remains, result.findings
+
+
+@pytest.mark.parametrize("name", POSITIONAL)
+def test_the_arguments_of_an_optimizer_are_known_by_their_place(name: str) -> None:
+    result = converted("Adam(learning_rate=lr, parameters=dy_model.parameters())", POSITIONAL[name])
+    (found,) = [item for item in result.findings if item.rule == "paddle-optimizer"]
+    assert result.changed and not result.remains and " object at " not in found.message, found
+
+
+def test_no_keyword_on_the_way_of_a_batch_is_swallowed() -> None:
+    """Of every function that is followed, an argument changes what is fed, is known to change no number, or stops."""
+    item, made = Fed(0), {"dtype": "float32", "shape": [-1, 4], "newshape": [-1, 4]}
+    for name, places in feeds._FUNCTIONS.items():
+        first = [item, made[places[1]]]
+        assert feeds.fed_function(name, first, {}) is not None
+        assert feeds.fed_function(name, [*first, *"xyz"], {}) is None, name
+        for keyword in ("order", "ndmin", "**", "anything"):
+            assert feeds.fed_function(name, first, {keyword: "F"}) is None, (name, keyword)
+    for name, argument in (("astype", "float32"), ("cast", "float32"), ("reshape", [-1, 4])):
+        assert feeds.fed_method(item, name, [argument], {"copy": False, "order": "C"}) is not None
+        assert feeds.fed_method(item, name, [argument], {"order": "F"}) is None
+        assert feeds.fed_method(item, name, [argument, "F"], {}) is None
+
+
+def test_a_label_that_is_a_class_of_a_cross_entropy_may_be_cast_to_integers() -> None:
+    files = cases.example_files()
+    text = files["dygraph_model.py"].replace("batch_data[1].numpy().astype('float32')", "batch_data[1].astype('int64')")
+    taken = "paddle.nn.functional.log_loss(input=pred_income_1d, label=label_income)"
+    assert taken in text
+    loss = "paddle.nn.functional.cross_entropy(pred_income, label_income)"
+    files["dygraph_model.py"] = text.replace(taken, loss)
+    result = convert("net.py", files["net.py"], Options(load_schema(cases.EXAMPLE / "schema.yaml")), files)
+    assert result.changed and not result.remains, result.findings
+
+
+def test_the_optimizer_stays_behind_and_is_named() -> None:
+    found: Finding = converted(RETURN, RETURN).findings[-1]
+    assert found.rule == "paddle-optimizer" and found.state is State.NOTED and found.location.line == 41
+    assert "`paddle.optimizer.Adam(learning_rate=0.001)` is not in the converted module" in found.message
+
+
+def test_a_schema_that_contradicts_create_model_is_said() -> None:
+    result = converted("config.get('hyper_parameters.expert_num', None)", "4")
+    reasons = [item.reason for item in result.findings if item.rule == "paddle-layer-class"]
+    assert reasons == ["expert_num=8 is the schema's, create_model of dygraph_model.py gives 4"]
+
+
+def test_a_trainer_that_does_not_parse_is_an_error() -> None:
+    with pytest.raises(MigrateError, match=r"dygraph_model\.py: line 1 is not valid Python"):
+        converted('"""What the trainer', "x = (")
