@@ -23,11 +23,11 @@ import libcst as cst
 
 from benchmarks.common import markdown_table
 from migrate.source.flow import ValueFlow
-from migrate.source.frontends.tensorflow.analysed import TAME
 from migrate.source.project.combined_tree import Parts
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.program_analysis import TAME
 
 BASE = '''"""What all models share."""
 import tensorflow.compat.v1 as tf

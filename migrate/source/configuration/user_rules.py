@@ -100,7 +100,7 @@ def _where(file: RuleFile, error: BaseException) -> str:
 
 def _problem(rule: Rule) -> str:
     """Return what a rule lacks, in a sentence, or an empty string."""
-    from migrate.source.frontends.tensorflow.kinds import CreationRule, FileRule, LookupRule, UseRule
+    from migrate.source.tensorflow.base.rule_kinds import CreationRule, FileRule, LookupRule, UseRule
 
     kinds = (CreationRule, LookupRule, UseRule, FileRule)
     if not isinstance(rule.id, str) or not ID.fullmatch(rule.id):

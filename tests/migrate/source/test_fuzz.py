@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from migrate.report.model import State
 from migrate.source.driver.convert_file import convert_bytes
 from migrate.source.driver.sanity_check import check_unchanged
-from migrate.source.frontends.tensorflow import registered  # noqa: F401 - loads the rules
 from migrate.source.rules import Rule, rules
 from migrate.source.settings.options import Options
+from migrate.source.tensorflow.base import rule_registry  # noqa: F401 - loads the rules
 
 COUNT = int(os.environ.get("MIGRATE_FUZZ", "40"))
 CASES = [path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parent / "cases").glob("*.txt"))]

@@ -11,8 +11,8 @@ import migrate.source.rules.tensorflow as package
 from migrate.report.model import Applicability, State
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.driver.rule_examples import options_of, problem_of
-from migrate.source.frontends.tensorflow import registered  # noqa: F401 - loads the rules
 from migrate.source.rules import Example, Rule, register, rules
+from migrate.source.tensorflow.base import rule_registry  # noqa: F401 - loads the rules
 
 pytestmark = pytest.mark.each_case
 

@@ -24,7 +24,7 @@ from typing import Any
 _PRELOADED = (
     "runtime.optimizers",
     "migrate.cli.convert",
-    "migrate.source.frontends.tensorflow.registered",
+    "migrate.source.tensorflow.base.rule_registry",
     "migrate.source.driver.run",
     "migrate.verify.worker",
     *(f"migrate.verify.{name}" for name in ("tensorflow.original", "tensorflow.converted", "keras.side")),

@@ -9,10 +9,7 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.facts import Followed
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.pipelines import Pipeline, find_pipeline
-from migrate.source.frontends.tensorflow.placing import end_of_line, line_after, line_before
 from migrate.source.frontends.tensorflow.steps import StepEditing
 from migrate.source.frontends.tensorflow.surround import (
     Place,
@@ -25,6 +22,9 @@ from migrate.source.frontends.tensorflow.surround import (
     sessions,
     with_hooks,
 )
+from migrate.source.tensorflow.base.insertion_points import end_of_line, line_after, line_before
+from migrate.source.tensorflow.base.model import Followed
+from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.targets.base import Hook, Program
 
 RULE = "tf-target"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.initializers import Initializers
-from migrate.source.frontends.tensorflow.kinds import CreationRule, File, LookupRule, foreign_symbols
-from migrate.source.frontends.tensorflow.names import TfNames
-from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.initializers import Initializers
+from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, LookupRule, foreign_symbols
+from migrate.source.tensorflow.base.rule_registry import rules
+from migrate.source.tensorflow.base.symbols import TfNames
 
 
 def asked(path: str, text: str, line: int) -> Iterator[str]:

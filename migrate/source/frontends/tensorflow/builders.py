@@ -11,12 +11,12 @@ import libcst.matchers as m
 
 from migrate.source.flow import Bound, Function
 from migrate.source.frontends.tensorflow.callers import last_name
-from migrate.source.frontends.tensorflow.flows import flow_of
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import ancestors, foreign_bases
-from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
-from migrate.source.frontends.tensorflow.talk import prints
-from migrate.source.frontends.tensorflow.values import assigned_value, is_target, local_names, scope_of_name
+from migrate.source.tensorflow.base.bindings import assigned_value, is_target, local_names, scope_of_name
+from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
+from migrate.source.tensorflow.base.value_flow import flow_of
 
 #: Functions of Python that compute the same when they are called twice.
 BUILT_IN = {

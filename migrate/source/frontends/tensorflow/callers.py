@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.answers import once
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import (
     ancestors,
     class_named,
@@ -18,7 +16,9 @@ from migrate.source.frontends.tensorflow.objects import (
     relatives,
     subclasses,
 )
-from migrate.source.frontends.tensorflow.values import is_target, is_variable, resolve, scope_of_name, self_class
+from migrate.source.tensorflow.base.bindings import is_target, is_variable, resolve, scope_of_name, self_class
+from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.rule_kinds import File
 
 #: Methods, of whatever object, whose context opens no variable scope.
 HARMLESS_METHODS = {

@@ -7,9 +7,9 @@ from collections.abc import Container
 import libcst as cst
 
 from migrate.source.flow import Value
-from migrate.source.frontends.tensorflow.flows import flow_of, known_values, source_of, symbol_of
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
+from migrate.source.tensorflow.base.value_flow import flow_of, known_values, source_of, symbol_of
 
 
 def chosen_classes(file: File, call: cst.Call, known: Container[str]) -> list[str]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.frontends.tensorflow.args import literal, string
-from migrate.source.frontends.tensorflow.facts import Stop
-from migrate.source.frontends.tensorflow.flows import sources
-from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.tensorflow.base.arguments import literal, string
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import sources
 
 RULE = "tf-variable-collection"
 READS = {"get_collection", "get_collection_ref"}

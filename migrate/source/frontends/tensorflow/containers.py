@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.values import is_target
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.bindings import is_target
+from migrate.source.tensorflow.base.rule_kinds import File
 
 #: The key or the place under which a member stands; None where it is not written.
 Key = cst.BaseExpression | int | None

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.facts import Change, Followed
-from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.tensorflow.base.model import Change, Followed
+from migrate.source.tensorflow.base.rule_kinds import File
 
 RULE = "tf-table-use"
 #: Ops that give what they take, with how they call it.

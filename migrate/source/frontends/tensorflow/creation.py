@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, dropped, is_none, literal, without
-from migrate.source.frontends.tensorflow.facts import Creation, Stop
-from migrate.source.frontends.tensorflow.initializers import OPS
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.shapes import Shape, repeatable, shape_of
-from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, without
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.initializers import OPS
+from migrate.source.tensorflow.base.model import Creation, Stop
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.shapes import Shape, repeatable, shape_of
 
 #: Options that change what the variable is; a table has no counterpart.
 FOREIGN = {

@@ -16,13 +16,10 @@ from migrate.source.files.edits import edited_file
 from migrate.source.files.notebook import SUFFIX, check_result
 from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.containers import entry_key
-from migrate.source.frontends.tensorflow.joined_file import JoinedFile, join
 from migrate.source.frontends.tensorflow.judge import judge
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.layer_files import LayerFiles, LayerPart, layers_alone
 from migrate.source.frontends.tensorflow.other_sdks import written_for_another
 from migrate.source.frontends.tensorflow.plan import Plan, Planner
-from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.frontends.tensorflow.tables import looked_up
 from migrate.source.project.analysis_units import programs_of
@@ -32,6 +29,9 @@ from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.combined_file import JoinedFile, join
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.source_file import read_file
 
 #: Parsed files of more characters than these are dropped before others are read.
 KEPT = 1_000_000

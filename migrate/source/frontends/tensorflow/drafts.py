@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.args import bind, dropped
-from migrate.source.frontends.tensorflow.facts import Stop
-from migrate.source.frontends.tensorflow.fresh import Fresh
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.placing import import_offset, kept_comments, line_before
+from migrate.source.tensorflow.base.arguments import bind, dropped
+from migrate.source.tensorflow.base.insertion_points import import_offset, kept_comments, line_before
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.targets.layout import call as laid_out
 
 

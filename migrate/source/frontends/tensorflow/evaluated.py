@@ -8,10 +8,10 @@ from enum import Enum
 import libcst as cst
 
 from migrate.source.flow import Constant, Member, Result, Symbol, Unknown, Value, is_none
-from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.flows import root_of, seen_values, source_of
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.values import SETTINGS
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.bindings import SETTINGS
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import root_of, seen_values, source_of
 
 #: What a text may hold that computes with plain values only.
 PLAIN = (

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.facts import Followed, Table
-from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.tensorflow.base.model import Followed, Table
+from migrate.source.tensorflow.base.rule_kinds import File
 
 RULE = "tf-export"
 #: Written are the operations of the tables, and with a SavedModel their rows.

@@ -11,20 +11,20 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.answers import once
-from migrate.source.frontends.tensorflow.args import bind
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import ancestors, class_named
-from migrate.source.frontends.tensorflow.values import (
+from migrate.source.frontends.tensorflow.variable_scopes import call_sites
+from migrate.source.syntax.node_index import children
+from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.bindings import (
     assigned_value,
     is_target,
     local_names,
     scope_of_name,
     value_elsewhere,
 )
-from migrate.source.frontends.tensorflow.variable_scopes import call_sites
-from migrate.source.syntax.node_index import children
-from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.rule_kinds import File
 
 #: TensorFlow functions that build a graph of their own for functions, and how many of these come first.
 RUNNERS = {

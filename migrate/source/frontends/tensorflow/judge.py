@@ -13,22 +13,17 @@ import libcst as cst
 
 from migrate.source.files.path_lookup import is_file
 from migrate.source.frontends.tensorflow.all_variables import all_variables
-from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.categories import check_shared_categories
-from migrate.source.frontends.tensorflow.choice import keep_tables, quiet
 from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable, trains_dense
 from migrate.source.frontends.tensorflow.exports import check_exports
-from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.half_converted import REMEDY
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
-from migrate.source.frontends.tensorflow.kinds import File, FileRule
 from migrate.source.frontends.tensorflow.libraries import library_calls
 from migrate.source.frontends.tensorflow.name_clashes import check_computed_names
 from migrate.source.frontends.tensorflow.named_reads import check_named_reads
 from migrate.source.frontends.tensorflow.on_target import check_step, check_target
 from migrate.source.frontends.tensorflow.once_a_graph import made_once_a_graph
-from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
@@ -45,6 +40,11 @@ from migrate.source.frontends.tensorflow.variable_lists import check_prints, ref
 from migrate.source.frontends.tensorflow.variable_mentions import handed_on
 from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule
+from migrate.source.tensorflow.base.rule_registry import rules
+from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
 from migrate.targets import MAKERS
 
 #: What converted files import from the runtime.

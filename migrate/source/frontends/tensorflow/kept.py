@@ -11,15 +11,15 @@ import sys
 import libcst as cst
 
 from migrate.source.flow import Constant, Symbol, Unknown, Value, only_reads, stores
-from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.creation import IMPORT_ROWS, MATRIX, refuse
-from migrate.source.frontends.tensorflow.facts import Creation, Initializer, Stop
-from migrate.source.frontends.tensorflow.flows import flow_of, root_of, seen_values, source_of, symbol_of
-from migrate.source.frontends.tensorflow.initializers import OLD_FAN
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
-from migrate.source.frontends.tensorflow.shapes import Shape
-from migrate.source.frontends.tensorflow.values import binders, self_class
+from migrate.source.tensorflow.base.arguments import literal
+from migrate.source.tensorflow.base.bindings import binders, self_class
+from migrate.source.tensorflow.base.initializers import OLD_FAN
+from migrate.source.tensorflow.base.model import Creation, Initializer, Stop
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.shapes import Shape
+from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_values, source_of, symbol_of
 
 SIMPLE = "use a constant, uniform, normal or variance scaling one"
 DRAWN_ALIKE = (

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 from migrate.report.model import Finding, TableRecord
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.joined_file import join
 from migrate.source.frontends.tensorflow.keras_layers.emit import layer_edits, layer_findings, layer_records
 from migrate.source.frontends.tensorflow.keras_layers.facts import SYMBOL
 from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.project.analysis_units import KERAS, programs_of
 from migrate.source.project.combined_tree import Parts
 from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import Comments
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.combined_file import join
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.source_file import read_file
 
 
 @dataclass

@@ -9,10 +9,10 @@ from pathlib import Path
 import libcst as cst
 
 from migrate.source.flow import Member, Result
-from migrate.source.frontends.tensorflow.facts import Stop, Table
-from migrate.source.frontends.tensorflow.flows import flow_of, root_of, sources, symbol_of
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.reached import reached
+from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources, symbol_of
+from migrate.source.tensorflow.base.visited import reached
 
 #: Libraries that know nothing of variables of TensorFlow.
 LIBRARIES = sys.stdlib_module_names | {

@@ -7,9 +7,8 @@ from enum import Enum
 import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
 
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.talk import prints
-from migrate.source.frontends.tensorflow.values import (
+from migrate.source.frontends.tensorflow.walks import only_metadata
+from migrate.source.tensorflow.base.bindings import (
     assigned_value,
     builtin,
     is_target,
@@ -17,7 +16,8 @@ from migrate.source.frontends.tensorflow.values import (
     scope_of_name,
     self_class,
 )
-from migrate.source.frontends.tensorflow.walks import only_metadata
+from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.rule_kinds import File
 
 
 class Reader(Enum):

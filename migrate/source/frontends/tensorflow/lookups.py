@@ -7,8 +7,8 @@ from typing import Any
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, dropped, is_none, string
-from migrate.source.frontends.tensorflow.facts import Lookup, Stop
+from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, string
+from migrate.source.tensorflow.base.model import Lookup, Stop
 
 #: Keyword -> its name in `sparse_lookup`.
 KEYWORDS = {"params": "hashtable", "indices": "ids"}

@@ -9,14 +9,14 @@ import libcst as cst
 from migrate.report.model import Finding, Location, State
 from migrate.source.files.notebook import SUFFIX as NOTEBOOK
 from migrate.source.flow import Computed, Result, Value
-from migrate.source.frontends.tensorflow.answers import once
 from migrate.source.frontends.tensorflow.callers import last_name
-from migrate.source.frontends.tensorflow.facts import Table
-from migrate.source.frontends.tensorflow.flows import flow_of, sources, symbol_of
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.names import WORD, is_lookup
 from migrate.source.frontends.tensorflow.tables import unfollowed
-from migrate.source.frontends.tensorflow.values import binders, captures
+from migrate.source.tensorflow.base.bindings import binders, captures
+from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.model import Table
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.symbols import WORD, is_lookup
+from migrate.source.tensorflow.base.value_flow import flow_of, sources, symbol_of
 
 #: Lookups that index ordinary tensors more often than variables.
 GATHERS = {"gather", "gather_nd"}

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable
 import libcst as cst
 from libcst.metadata import ClassScope
 
-from migrate.source.frontends.tensorflow.answers import once
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.values import (
+from migrate.source.tensorflow.base.bindings import (
     assigned_value,
     is_target,
     is_variable,
@@ -17,6 +15,8 @@ from migrate.source.frontends.tensorflow.values import (
     scope_of_name,
     self_class,
 )
+from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.rule_kinds import File
 
 Doubt = Callable[[cst.CSTNode, str, str, str], None]
 #: What makes a variable that may become a table.

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.callers import last_name
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import ancestors, methods
 from migrate.source.frontends.tensorflow.variable_scopes import (
     callers_option,
@@ -18,6 +16,8 @@ from migrate.source.frontends.tensorflow.variable_scopes import (
     prefix,
     runs,
 )
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.rule_kinds import File
 
 #: What lets all scopes inside give a variable that is there.
 REUSES = "reuse_variables"

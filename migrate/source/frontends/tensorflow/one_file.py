@@ -15,13 +15,13 @@ from migrate.source.frontends.tensorflow.judge import judge
 from migrate.source.frontends.tensorflow.layer_files import layers_alone
 from migrate.source.frontends.tensorflow.other_sdks import written_for_another
 from migrate.source.frontends.tensorflow.plan import Planner
-from migrate.source.frontends.tensorflow.reading import read_file
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import read_comments
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.source_file import read_file
 
 #: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.
 RELEVANT = re.compile(

@@ -8,19 +8,14 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, dropped, is_none, number
 from migrate.source.frontends.tensorflow.builders import Builder, builder_of
 from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.classes import chosen_classes
-from migrate.source.frontends.tensorflow.facts import Stop
-from migrate.source.frontends.tensorflow.flows import flow_of
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import methods, relatives
 from migrate.source.frontends.tensorflow.optimizer_values import maker_of
-from migrate.source.frontends.tensorflow.placing import has_own_line, is_inside_larger
 from migrate.source.frontends.tensorflow.repeats import repeated
-from migrate.source.frontends.tensorflow.shapes import is_repeatable, reads_plainly
-from migrate.source.frontends.tensorflow.values import (
+from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, number
+from migrate.source.tensorflow.base.bindings import (
     assigned_value,
     is_target,
     local_names,
@@ -28,6 +23,11 @@ from migrate.source.frontends.tensorflow.values import (
     scope_of_name,
     self_class,
 )
+from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
+from migrate.source.tensorflow.base.value_flow import flow_of
 
 RULE = "tf-optimizer"
 TRAINING = ("minimize", "compute_gradients", "apply_gradients")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from migrate.source.frontends.tensorflow.deeprec.judge import embedding_variables
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.sok.judge import sok_variables
 from migrate.source.frontends.tensorflow.whole_files import WholeFile
+from migrate.source.tensorflow.base.rule_kinds import File
 
 
 def written_for_another(file: File, assume: bool) -> WholeFile:

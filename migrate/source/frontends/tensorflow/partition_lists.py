@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.flow import Holder, Symbol, Value, ValueFlow
-from migrate.source.frontends.tensorflow.answers import once
-from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.rule_kinds import File
 
 #: Functions whose table may be a list of partitions.
 LOOKUPS = {"nn.embedding_lookup"}

@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.args import is_none
 from migrate.source.frontends.tensorflow.around import AroundEditing
 from migrate.source.frontends.tensorflow.editing import Plan
-from migrate.source.frontends.tensorflow.facts import Category, Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.frontends.tensorflow.judge import Judgement
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.optional import may_lack_dense
-from migrate.source.frontends.tensorflow.placing import (
+from migrate.source.tensorflow.base.arguments import is_none
+from migrate.source.tensorflow.base.insertion_points import (
     comments_of,
     import_offset,
     kept_comments,
@@ -23,7 +21,9 @@ from migrate.source.frontends.tensorflow.placing import (
     without_arguments,
     without_line,
 )
-from migrate.source.frontends.tensorflow.shapes import is_int64
+from migrate.source.tensorflow.base.model import Category, Followed, Lookup, Rewrite, Stop, Table
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.shapes import is_int64
 from migrate.targets.base import CategoryText, LookupText, Spelling, TableText
 
 __all__ = ["Plan", "Planner"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.flow import Holder, Member, Result, Symbol
-from migrate.source.frontends.tensorflow.flows import flow_of
-from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of
 
 #: Calls that change nothing, by their canonical names, and methods of dicts.
 QUIET = {

@@ -6,11 +6,11 @@ from collections.abc import Container, Iterator, Sequence
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none
-from migrate.source.frontends.tensorflow.facts import Stop
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.training_facts import Step
-from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.tensorflow.base.arguments import bind, is_none
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File
 
 STATE = "what a saver keeps of a table, its rows and the state of its optimizer, is what is wanted"
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, is_none, string
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.tensorflow.base.arguments import bind, is_none, string
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.rule_kinds import File
 
 #: Where hooks are given: call -> its parameters in order.
 MONITORED = {

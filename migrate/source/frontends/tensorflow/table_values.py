@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.flow import Constant, Holder, Result, Spoiled, Symbol, Unknown, Value
-from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.containers import holder_of
 from migrate.source.frontends.tensorflow.copies import copy_of
-from migrate.source.frontends.tensorflow.facts import Stop
-from migrate.source.frontends.tensorflow.flows import flow_of, root_of
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.listed import Reader, reader
 from migrate.source.frontends.tensorflow.partition_lists import is_list, looks_up_partitions, partitions
-from migrate.source.frontends.tensorflow.talk import is_shown
 from migrate.source.frontends.tensorflow.trained import is_given_to_training
 from migrate.source.frontends.tensorflow.unseen_reads import unseen_reads
-from migrate.source.frontends.tensorflow.values import assigned_value, is_target
 from migrate.source.frontends.tensorflow.walks import RULE as CONTAINER
 from migrate.source.frontends.tensorflow.walks import walked
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.bindings import assigned_value, is_target
+from migrate.source.tensorflow.base.logging_statements import is_shown
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of, root_of
 
 RULE = "tf-table-use"
 _PASSING = cst.Arg | cst.Return | cst.Param | cst.Yield | cst.Lambda

@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.training_facts import Listed
-from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.tensorflow.base.bindings import resolve
 
 
 @dataclass

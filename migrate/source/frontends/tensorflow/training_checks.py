@@ -8,13 +8,9 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.flow import Unknown, Value
-from migrate.source.frontends.tensorflow.args import bind
-from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.gradients import Flow, tuple_names
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.once_a_graph import made_once_a_graph
 from migrate.source.frontends.tensorflow.repeats import exclusive, repeated
-from migrate.source.frontends.tensorflow.talk import prints
 from migrate.source.frontends.tensorflow.trained_lists import Owners
 from migrate.source.frontends.tensorflow.training_facts import (
     RULE,
@@ -25,7 +21,11 @@ from migrate.source.frontends.tensorflow.training_facts import (
     method_of,
     owner,
 )
-from migrate.source.frontends.tensorflow.values import is_target, local_names, resolve, scope_of_name
+from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.bindings import is_target, local_names, resolve, scope_of_name
+from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File
 
 
 def check_consumed(file: File, training: Training, consumed: set[int], tables: Owners, flow: Flow) -> None:

@@ -9,11 +9,8 @@ from libcst.metadata import FunctionScope, GlobalScope
 
 from migrate.report.model import Applicability
 from migrate.source.flow import Constant, Symbol, Unknown
-from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.facts import Stop
-from migrate.source.frontends.tensorflow.flows import flow_of, root_of
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.values import (
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.bindings import (
     is_target,
     is_variable,
     local_names,
@@ -21,6 +18,9 @@ from migrate.source.frontends.tensorflow.values import (
     scope_of_name,
     single_value,
 )
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of, root_of
 
 RULE = "tf-variable-collection"
 LISTS = ("trainable_variables", "global_variables", "all_variables", "model_variables")

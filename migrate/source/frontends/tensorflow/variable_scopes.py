@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.answers import once
-from migrate.source.frontends.tensorflow.args import bind, is_none, string
 from migrate.source.frontends.tensorflow.callers import (
     calls_itself,
     handed_on,
@@ -19,10 +17,12 @@ from migrate.source.frontends.tensorflow.callers import (
     opens_scopes,
     runs_at_once,
 )
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.objects import relatives
-from migrate.source.frontends.tensorflow.reached import reached
-from migrate.source.frontends.tensorflow.values import self_class
+from migrate.source.tensorflow.base.arguments import bind, is_none, string
+from migrate.source.tensorflow.base.bindings import self_class
+from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.visited import reached
 
 PARAMETERS = [
     "name_or_scope",

@@ -8,8 +8,8 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
-from migrate.source.frontends.tensorflow.placing import line_after
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.insertion_points import line_after
 
 MODULE = "tensorflow.compat.v1"
 

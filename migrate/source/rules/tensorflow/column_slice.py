@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import number
-from migrate.source.frontends.tensorflow.facts import Lookup, Stop
-from migrate.source.frontends.tensorflow.kinds import File, LookupRule
-from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.rules import Example, register
 from migrate.source.rules.tensorflow.embedding_lookup import EmbeddingLookup
 from migrate.source.rules.tensorflow.gather import Gather
+from migrate.source.tensorflow.base.arguments import number
+from migrate.source.tensorflow.base.model import Lookup, Stop
+from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
+from migrate.source.tensorflow.base.shapes import is_repeatable
 
 READERS: dict[str, LookupRule] = {"nn.embedding_lookup": EmbeddingLookup(), "gather": Gather()}
 IDLE = "the gradient of a slice has a row for every id"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import is_none, literal, number
-from migrate.source.frontends.tensorflow.facts import Lookup, Stop
-from migrate.source.frontends.tensorflow.kinds import File, LookupRule
 from migrate.source.frontends.tensorflow.lookups import bind_either, make_lookup, strategy
 from migrate.source.frontends.tensorflow.partition_lists import is_partitions
-from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.arguments import is_none, literal, number
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.model import Lookup, Stop
+from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 
 ORDERS = (
     ("params", "ids", "partition_strategy", "name", "validate_indices", "max_norm"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.frontends.tensorflow.facts import Followed, Stop
-from migrate.source.frontends.tensorflow.kinds import File, UseRule
-from migrate.source.frontends.tensorflow.talk import is_shown
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.logging_statements import is_shown
+from migrate.source.tensorflow.base.model import Followed, Stop
+from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from migrate.report.model import State
-from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 
 CONTRIB = {
     "contrib.layers": "tf.contrib",

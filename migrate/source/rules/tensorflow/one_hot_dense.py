@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
-from migrate.source.frontends.tensorflow.values import resolve
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 
 LAYERS = {"layers.dense", "contrib.layers.fully_connected", "contrib.slim.fully_connected"}
 KERAS = {"keras.layers.Dense", "layers.Dense"}

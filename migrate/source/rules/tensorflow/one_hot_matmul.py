@@ -5,12 +5,12 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.frontends.tensorflow.args import bind, dropped, is_none, literal
-from migrate.source.frontends.tensorflow.facts import Lookup, Rewrite, Stop
-from migrate.source.frontends.tensorflow.kinds import File, LookupRule
-from migrate.source.frontends.tensorflow.shapes import is_float32
-from migrate.source.frontends.tensorflow.values import is_fixed, resolve
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal
+from migrate.source.tensorflow.base.bindings import is_fixed, resolve
+from migrate.source.tensorflow.base.model import Lookup, Rewrite, Stop
+from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
+from migrate.source.tensorflow.base.shapes import is_float32
 
 PARAMETERS = {
     "matmul": ("a", "b", "transpose_a", "transpose_b", "adjoint_a", "adjoint_b", "a_is_sparse", "b_is_sparse", "name"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.facts import Stop
-from migrate.source.frontends.tensorflow.kinds import File, UseRule
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 
 CALLS = {
     "nn.embedding_lookup",

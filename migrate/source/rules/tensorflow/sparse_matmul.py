@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import bind, literal
-from migrate.source.frontends.tensorflow.facts import Lookup, Rewrite, Stop
-from migrate.source.frontends.tensorflow.kinds import File, LookupRule
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.arguments import bind, literal
+from migrate.source.tensorflow.base.model import Lookup, Rewrite, Stop
+from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 
 PARAMETERS = ("sp_a", "b", "adjoint_a", "adjoint_b", "name")
 POWERS = {"math.pow", "square", "math.square"}

@@ -8,8 +8,8 @@ import libcst as cst
 import pytest
 from libcst.metadata import ClassScope, MetadataWrapper, Scope, ScopeProvider
 
-from migrate.source.frontends.tensorflow.values import scope_of_name
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.bindings import scope_of_name
 
 SOURCES = {
     "imports": """

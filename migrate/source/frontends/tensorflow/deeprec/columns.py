@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import is_none, string
 from migrate.source.frontends.tensorflow.columns import CATEGORIES as STOCK
-from migrate.source.frontends.tensorflow.deeprec.symbols import CATEGORIES, COLUMN, COLUMNS, GROUP_SCOPE
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
-from migrate.source.frontends.tensorflow.flows import makers
-from migrate.source.frontends.tensorflow.reached import reached
+from migrate.source.tensorflow.base.arguments import is_none, string
+from migrate.source.tensorflow.base.deeprec_symbols import CATEGORIES, COLUMN, COLUMNS, GROUP_SCOPE
+from migrate.source.tensorflow.base.value_flow import makers
+from migrate.source.tensorflow.base.visited import reached
 
 CATEGORY = ("key", "dtype", "partition_num", "ev_option")
 CONTRIB = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.deeprec.symbols import PROGRAM, STRATEGIES
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
-from migrate.source.frontends.tensorflow.placing import without_line
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.deeprec_symbols import PROGRAM, STRATEGIES
+from migrate.source.tensorflow.base.insertion_points import without_line
 
 _COPIES = "gradients of other variables are not summed over ranks, as before: ranks.reduced_gradients does that"
 

@@ -10,7 +10,10 @@ from migrate.source.frontends.tensorflow.deeprec.columns import read_columns
 from migrate.source.frontends.tensorflow.deeprec.distributed import read_strategies
 from migrate.source.frontends.tensorflow.deeprec.options import read_options
 from migrate.source.frontends.tensorflow.deeprec.program import read_program, remarks
-from migrate.source.frontends.tensorflow.deeprec.symbols import (
+from migrate.source.frontends.tensorflow.deeprec.variables import read_variables
+from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.whole_files import WholeFile, Wording, judged
+from migrate.source.tensorflow.base.deeprec_symbols import (
     HOMES,
     PROGRAM,
     VARIABLE,
@@ -18,10 +21,7 @@ from migrate.source.frontends.tensorflow.deeprec.symbols import (
     option_of,
     reads_deeprec,
 )
-from migrate.source.frontends.tensorflow.deeprec.variables import read_variables
-from migrate.source.frontends.tensorflow.drafts import Draft
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.whole_files import WholeFile, Wording, judged
+from migrate.source.tensorflow.base.rule_kinds import File
 
 WORDING = Wording("DeepRec", "the EmbeddingVariables", "`python -m runtime.compat.deeprec` runs the program as it is")
 

@@ -8,8 +8,11 @@ from pathlib import Path
 import libcst as cst
 
 from migrate.source.files.path_lookup import is_file
-from migrate.source.frontends.tensorflow.args import string
-from migrate.source.frontends.tensorflow.deeprec.symbols import (
+from migrate.source.frontends.tensorflow.drafts import Draft, Part
+from migrate.source.frontends.tensorflow.version_1 import import_version_1, plain_imports
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.bindings import is_variable
+from migrate.source.tensorflow.base.deeprec_symbols import (
     CATEGORIES,
     GROUP_SCOPE,
     GROUPS,
@@ -22,13 +25,10 @@ from migrate.source.frontends.tensorflow.deeprec.symbols import (
     makes_tables,
     option_of,
 )
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
-from migrate.source.frontends.tensorflow.kinds import File, FileRule
-from migrate.source.frontends.tensorflow.names import ROOTS
-from migrate.source.frontends.tensorflow.placing import without_line, without_names
-from migrate.source.frontends.tensorflow.registered import rules
-from migrate.source.frontends.tensorflow.values import is_variable
-from migrate.source.frontends.tensorflow.version_1 import import_version_1, plain_imports
+from migrate.source.tensorflow.base.insertion_points import without_line, without_names
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule
+from migrate.source.tensorflow.base.rule_registry import rules
+from migrate.source.tensorflow.base.symbols import ROOTS
 
 ONE_PROCESS = "the program runs as one process"
 #: What only DeepRec's TensorFlow has, however it is spelled.

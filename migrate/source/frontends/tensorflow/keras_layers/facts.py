@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.flow import Value, is_none
-from migrate.source.frontends.tensorflow.args import bind, literal, string
-from migrate.source.frontends.tensorflow.args import is_none as is_left_out
-from migrate.source.frontends.tensorflow.facts import Stop
-from migrate.source.frontends.tensorflow.flows import flow_of, is_unseen, results, symbol_of, symbols_of
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.shapes import is_float32
-from migrate.source.frontends.tensorflow.values import is_target
+from migrate.source.tensorflow.base.arguments import bind, literal, string
+from migrate.source.tensorflow.base.arguments import is_none as is_left_out
+from migrate.source.tensorflow.base.bindings import is_target
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.shapes import is_float32
+from migrate.source.tensorflow.base.value_flow import flow_of, is_unseen, results, symbol_of, symbols_of
 
 RULE = "tf-keras-embedding"
 SYMBOL = "keras.layers.Embedding"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.args import is_none, literal
 from migrate.source.frontends.tensorflow.drafts import Draft
-from migrate.source.frontends.tensorflow.reached import reached
 from migrate.source.frontends.tensorflow.sok.symbols import VARIABLE
-from migrate.source.frontends.tensorflow.values import (
+from migrate.source.tensorflow.base.arguments import is_none, literal
+from migrate.source.tensorflow.base.bindings import (
     assigned_value,
     builtin,
     is_target,
@@ -16,6 +15,7 @@ from migrate.source.frontends.tensorflow.values import (
     resolve,
     scope_of_name,
 )
+from migrate.source.tensorflow.base.visited import reached
 
 _ACTION = "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first argument"
 #: The last names of initializers that give rows of their own places, not of a distribution.

@@ -8,11 +8,7 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.files.path_lookup import is_file
-from migrate.source.frontends.tensorflow.args import literal
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
-from migrate.source.frontends.tensorflow.kinds import FileRule
-from migrate.source.frontends.tensorflow.placing import line_before, without_line
-from migrate.source.frontends.tensorflow.registered import rules
 from migrate.source.frontends.tensorflow.sok.horovod import Horovod, is_horovod
 from migrate.source.frontends.tensorflow.sok.spelling import builds_graph, tensorflow
 from migrate.source.frontends.tensorflow.sok.symbols import (
@@ -25,6 +21,10 @@ from migrate.source.frontends.tensorflow.sok.symbols import (
     spelled,
 )
 from migrate.source.frontends.tensorflow.sok.version_1 import read_version
+from migrate.source.tensorflow.base.arguments import literal
+from migrate.source.tensorflow.base.insertion_points import line_before, without_line
+from migrate.source.tensorflow.base.rule_kinds import FileRule
+from migrate.source.tensorflow.base.rule_registry import rules
 
 _READ = {
     "Variable", "DynamicVariable", "DistributedEmbedding", "All2AllDenseEmbedding", "lookup_sparse",

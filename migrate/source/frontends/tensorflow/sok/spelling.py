@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.drafts import Draft
-from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File
 
 _GRAPH = {
     "Session", "InteractiveSession", "train.MonitoredTrainingSession", "train.MonitoredSession", "placeholder",

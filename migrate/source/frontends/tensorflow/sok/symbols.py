@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.rule_kinds import File
 
 #: Rules that read SOK.
 VARIABLE, LOOKUP, OPTIMIZER, PROGRAM = "tf-sok-variable", "tf-sok-lookup", "tf-sok-optimizer", "tf-sok-program"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.args import bind, is_none
 from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.sok.lookups import read_layer_call
 from migrate.source.frontends.tensorflow.sok.made import Made
@@ -20,7 +19,8 @@ from migrate.source.frontends.tensorflow.sok.symbols import (
     sok_name,
 )
 from migrate.source.frontends.tensorflow.sok.tables import Kind, Tables
-from migrate.source.frontends.tensorflow.values import builtin
+from migrate.source.tensorflow.base.arguments import bind, is_none
+from migrate.source.tensorflow.base.bindings import builtin
 
 #: Methods that take variables, and the places of these among their arguments.
 _TAKES = {"gradient": ("target", "sources"), "compute_gradients": ("loss", "var_list"), "gradients": ("ys", "xs")}

@@ -8,9 +8,9 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.frontends.tensorflow.facts import Stop, Table
-from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.settings.suppressions import RULE
+from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.rule_kinds import File
 
 
 def keep_tables(file: File, tables: Iterable[Table]) -> None:

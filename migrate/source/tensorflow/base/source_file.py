@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from migrate.source.frontends.tensorflow.initializers import Initializers
-from migrate.source.frontends.tensorflow.kinds import File, foreign_symbols
-from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import read_comments
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.initializers import Initializers
+from migrate.source.tensorflow.base.rule_kinds import File, foreign_symbols
+from migrate.source.tensorflow.base.symbols import TfNames
 from migrate.targets import target_of
 
 

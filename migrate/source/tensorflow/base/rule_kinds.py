@@ -9,14 +9,14 @@ from typing import ClassVar
 import libcst as cst
 
 from migrate.report.model import Applicability, State
-from migrate.source.frontends.tensorflow.facts import Creation, Followed, Lookup, Stop
-from migrate.source.frontends.tensorflow.initializers import Initializers
-from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.rules import Rule, local_rules
 from migrate.source.settings.options import NO_SWITCHES
 from migrate.source.settings.rule_selection import ALL, Selection
 from migrate.source.settings.suppressions import Comments
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.initializers import Initializers
+from migrate.source.tensorflow.base.model import Creation, Followed, Lookup, Stop
+from migrate.source.tensorflow.base.symbols import TfNames
 from migrate.targets.base import Target
 from migrate.targets.runtime import TARGET as RUNTIME
 from migrate.targets.switches import Switches

@@ -9,9 +9,9 @@ import libcst as cst
 from libcst.metadata import Assignment, Scope
 
 from migrate.source.flow import given, stores
-from migrate.source.frontends.tensorflow.analysed import analysed
 from migrate.source.project.combined_tree import Joined
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.program_analysis import analysed
 
 Target = cst.BaseExpression
 #: Names that nobody gives a model, but the options of a command line.

@@ -9,9 +9,9 @@ from functools import cached_property
 import libcst as cst
 
 from migrate.source.flow import Constant, Symbol, ValueFlow, only_reads
-from migrate.source.frontends.tensorflow.analysed import analysed
-from migrate.source.frontends.tensorflow.values import assigned_value, binders, is_defined
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.bindings import assigned_value, binders, is_defined
+from migrate.source.tensorflow.base.program_analysis import analysed
 
 ROOTS = ("tensorflow", "tensorflow_core")
 #: Keras by itself, whose symbols are those of `tf.keras`.

@@ -9,11 +9,11 @@ from functools import cached_property
 import libcst as cst
 
 from migrate.source.flow import ValueFlow
-from migrate.source.frontends.tensorflow.analysed import analysed
-from migrate.source.frontends.tensorflow.initializers import Initializers
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.names import TfNames
 from migrate.source.project.combined_tree import Joined, Parts
+from migrate.source.tensorflow.base.initializers import Initializers
+from migrate.source.tensorflow.base.program_analysis import analysed
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.symbols import TfNames
 
 
 class JoinedNames(TfNames):

@@ -20,9 +20,9 @@ from migrate.source.flow import (
     is_from_unseen,
     is_none,
 )
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.names import canonical
-from migrate.source.frontends.tensorflow.values import is_target
+from migrate.source.tensorflow.base.bindings import is_target
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.symbols import canonical
 
 
 def flow_of(file: File) -> ValueFlow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File
 
 #: Rules that read DeepRec.
 VARIABLE, LOOKUP, OPTION = "tf-embedding-variable", "tf-embedding-variable-lookup", "tf-embedding-variable-option"

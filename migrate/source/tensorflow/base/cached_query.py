@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File
 
 Result = TypeVar("Result")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.report.model import Applicability, State
-from migrate.source.frontends.tensorflow.fresh import Fresh
+from migrate.source.tensorflow.base.unique_names import Fresh
 
 
 @dataclass(frozen=True)

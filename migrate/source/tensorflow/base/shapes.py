@@ -10,13 +10,13 @@ import libcst.matchers as m
 
 from migrate.source.flow import Constant, as_written, only_reads
 from migrate.source.flow import is_none as is_none_value
-from migrate.source.frontends.tensorflow.args import is_none, literal, number
-from migrate.source.frontends.tensorflow.names import TfNames
-from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.tensorflow.base.arguments import is_none, literal, number
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.symbols import TfNames
 from migrate.targets.runtime import TARGET as RUNTIME
 
 if TYPE_CHECKING:
-    from migrate.source.frontends.tensorflow.kinds import File
+    from migrate.source.tensorflow.base.rule_kinds import File
 
 #: Calls that may be written twice: they have no effect and always give the same.
 PURE_CALLS = {"int", "len", "max", "min", "round", "float", "abs"}

@@ -6,8 +6,8 @@ import re
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.rule_kinds import File
 
 #: Functions of Python, TensorFlow and absl that only say something.
 SPEAKERS = re.compile(

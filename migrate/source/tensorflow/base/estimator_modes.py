@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File
 
 
 def in_model_function(file: File, node: cst.CSTNode) -> bool:

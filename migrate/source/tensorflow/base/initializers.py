@@ -15,11 +15,11 @@ import libcst as cst
 import libcst.matchers as m
 from libcst.matchers import findall
 
-from migrate.source.frontends.tensorflow.args import bind, dropped, literal, number, string, without
-from migrate.source.frontends.tensorflow.facts import Initializer
-from migrate.source.frontends.tensorflow.names import TfNames
-from migrate.source.frontends.tensorflow.shapes import Shape, is_float32
-from migrate.source.frontends.tensorflow.values import resolve
+from migrate.source.tensorflow.base.arguments import bind, dropped, literal, number, string, without
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.model import Initializer
+from migrate.source.tensorflow.base.shapes import Shape, is_float32
+from migrate.source.tensorflow.base.symbols import TfNames
 
 #: Initializer objects whose value does not depend on the shape: name -> parameters in order.
 ROWWISE = {

@@ -1,0 +1,1 @@
+"""TensorFlow sources: variables that are looked up become dynamic tables."""
