@@ -25,7 +25,6 @@ from migrate.source.frontends.tensorflow.named_reads import check_named_reads
 from migrate.source.frontends.tensorflow.on_target import check_step, check_target
 from migrate.source.frontends.tensorflow.once_a_graph import made_once_a_graph
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
-from migrate.source.frontends.tensorflow.repeats import exclusive
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
 from migrate.source.frontends.tensorflow.savers import early_savers, savers
 from migrate.source.frontends.tensorflow.scoped import check_scoped_names
@@ -38,13 +37,14 @@ from migrate.source.frontends.tensorflow.unread import unread
 from migrate.source.frontends.tensorflow.untrained import untrained
 from migrate.source.frontends.tensorflow.variable_lists import check_prints, refined, trainables
 from migrate.source.frontends.tensorflow.variable_mentions import handed_on
-from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.model import Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
+from migrate.source.tensorflow.facts.calls.execution_count import exclusive
+from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.targets import MAKERS
 
 #: What converted files import from the runtime.

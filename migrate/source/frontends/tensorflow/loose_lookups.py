@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import libcst as cst
 
 from migrate.source.flow import Symbol, Value, ValueFlow
-from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import is_lookup
 from migrate.source.tensorflow.base.value_flow import flow_of, only_asks, symbol_of
+from migrate.source.tensorflow.facts.calls.callers import last_name
 
 #: What stands between a value and the call that is handed it.
 HOLDERS = (cst.Arg, cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict, cst.IfExp)

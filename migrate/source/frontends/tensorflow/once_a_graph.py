@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.callers import last_name
-from migrate.source.frontends.tensorflow.objects import ancestors, methods
-from migrate.source.frontends.tensorflow.variable_scopes import (
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.callers import last_name
+from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, methods
+from migrate.source.tensorflow.facts.calls.variable_scopes import (
     callers_option,
     enclosing_option,
     in_loop,
     prefix,
     runs,
 )
-from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.rule_kinds import File
 
 #: What lets all scopes inside give a variable that is there.
 REUSES = "reuse_variables"

@@ -9,11 +9,8 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.frontends.tensorflow.builders import Builder, builder_of
-from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.frontends.tensorflow.classes import chosen_classes
-from migrate.source.frontends.tensorflow.objects import methods, relatives
 from migrate.source.frontends.tensorflow.optimizer_values import maker_of
-from migrate.source.frontends.tensorflow.repeats import repeated
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, number
 from migrate.source.tensorflow.base.bindings import (
     assigned_value,
@@ -28,6 +25,9 @@ from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.facts.calls.callers import last_name
+from migrate.source.tensorflow.facts.calls.execution_count import repeated
+from migrate.source.tensorflow.facts.calls.object_attributes import methods, relatives
 
 RULE = "tf-optimizer"
 TRAINING = ("minimize", "compute_gradients", "apply_gradients")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.variable_scopes import PARAMETERS
 from migrate.source.tensorflow.base.arguments import bind, is_none
 from migrate.source.tensorflow.base.initializers import FANS, VARIANCE_SCALING
 from migrate.source.tensorflow.base.model import Creation, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 
 DROPPED = "the partitioner is dropped: a table is not split by row ranges"
 OTHER_ORDER = "by `mod`, the default in v1, rows of an old checkpoint are not in the order of their ids"

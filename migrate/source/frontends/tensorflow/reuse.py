@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Creation, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 
 if TYPE_CHECKING:
     from migrate.source.frontends.tensorflow.judge import Judgement

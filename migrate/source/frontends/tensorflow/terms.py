@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.order import runs_first
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, number
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.execution_order import runs_first
 
 RULE = "tf-table-norm"
 #: Functions of a matrix that sum over it: name -> parameters.

@@ -10,7 +10,6 @@ import libcst.matchers as m
 from migrate.source.flow import Unknown, Value
 from migrate.source.frontends.tensorflow.gradients import Flow, tuple_names
 from migrate.source.frontends.tensorflow.once_a_graph import made_once_a_graph
-from migrate.source.frontends.tensorflow.repeats import exclusive, repeated
 from migrate.source.frontends.tensorflow.trained_lists import Owners
 from migrate.source.frontends.tensorflow.training_facts import (
     RULE,
@@ -26,6 +25,7 @@ from migrate.source.tensorflow.base.bindings import is_target, local_names, reso
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.execution_count import exclusive, repeated
 
 
 def check_consumed(file: File, training: Training, consumed: set[int], tables: Owners, flow: Flow) -> None:

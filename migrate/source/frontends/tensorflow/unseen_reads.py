@@ -8,12 +8,17 @@ from collections.abc import Iterator
 import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
 
-from migrate.source.frontends.tensorflow.objects import foreign_bases, names_of_class, object_class, relatives
 from migrate.source.frontends.tensorflow.reflected import reflections
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin, is_target, scope_of_name, self_class
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.object_attributes import (
+    foreign_bases,
+    names_of_class,
+    object_class,
+    relatives,
+)
 
 RULE = "tf-table-use"
 #: Functions of Python that are given classes only to compare them.

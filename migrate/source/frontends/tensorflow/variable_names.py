@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from migrate.source.frontends.tensorflow.variable_scopes import prefix
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 
 #: What TensorFlow puts behind the name of a variable.
 PARTS = (

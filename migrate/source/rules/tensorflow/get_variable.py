@@ -8,13 +8,13 @@ from migrate.source.frontends.tensorflow.creation import read_initial_op, read_s
 from migrate.source.frontends.tensorflow.kept import initial_values, read_initializer
 from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
 from migrate.source.frontends.tensorflow.scoped import from_scope
-from migrate.source.frontends.tensorflow.variable_scopes import callers_option, enclosing_option
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
+from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
 
 PARAMETERS = [
     "name",

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.callers import last_name
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
+from migrate.source.tensorflow.facts.calls.callers import last_name
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 #: Objects of TensorFlow whose attributes are there to be set.

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.objects import ancestors, class_named
-from migrate.source.frontends.tensorflow.variable_scopes import call_sites
 from migrate.source.syntax.node_index import children
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import bind
@@ -25,6 +23,8 @@ from migrate.source.tensorflow.base.bindings import (
 )
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, class_named
+from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
 
 #: TensorFlow functions that build a graph of their own for functions, and how many of these come first.
 RUNNERS = {

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.callers import (
+from migrate.source.tensorflow.base.arguments import bind, is_none, string
+from migrate.source.tensorflow.base.bindings import self_class
+from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.facts.calls.callers import (
     calls_itself,
     handed_on,
     has_loose_scopes,
@@ -17,12 +22,7 @@ from migrate.source.frontends.tensorflow.callers import (
     opens_scopes,
     runs_at_once,
 )
-from migrate.source.frontends.tensorflow.objects import relatives
-from migrate.source.tensorflow.base.arguments import bind, is_none, string
-from migrate.source.tensorflow.base.bindings import self_class
-from migrate.source.tensorflow.base.cached_query import once
-from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.facts.calls.object_attributes import relatives
 
 PARAMETERS = [
     "name_or_scope",

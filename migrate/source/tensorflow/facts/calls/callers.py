@@ -8,7 +8,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.objects import (
+from migrate.source.tensorflow.base.bindings import is_target, is_variable, resolve, scope_of_name, self_class
+from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.object_attributes import (
     ancestors,
     class_named,
     methods,
@@ -16,9 +19,6 @@ from migrate.source.frontends.tensorflow.objects import (
     relatives,
     subclasses,
 )
-from migrate.source.tensorflow.base.bindings import is_target, is_variable, resolve, scope_of_name, self_class
-from migrate.source.tensorflow.base.cached_query import once
-from migrate.source.tensorflow.base.rule_kinds import File
 
 #: Methods, of whatever object, whose context opens no variable scope.
 HARMLESS_METHODS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.frontends.tensorflow.callers import inherited_calls
-from migrate.source.frontends.tensorflow.variable_scopes import FUNCTIONS, call_sites
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.facts.calls.callers import inherited_calls
+from migrate.source.tensorflow.facts.calls.variable_scopes import FUNCTIONS, call_sites
 
 #: What begins another graph.
 GRAPHS = ("Graph", "reset_default_graph", "keras.backend.clear_session")

@@ -1,0 +1,1 @@
+"""What a program says about its tables and their training. Nothing here decides or changes text."""
