@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.collection_keys import RULE
 from migrate.source.frontends.tensorflow.savers import saves_all
 from migrate.source.frontends.tensorflow.variable_lists import collected
 from migrate.source.frontends.tensorflow.walks import METADATA
@@ -15,6 +14,7 @@ from migrate.source.tensorflow.base.bindings import assigned_value, is_target, l
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE
 
 #: Functions that list variables whatever these are for, or restore them by such a list.
 LISTS = re.compile(

@@ -9,12 +9,12 @@ import re
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.libraries import LIBRARIES
-from migrate.source.frontends.tensorflow.training_facts import owner
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import is_variable
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.object_attributes import relatives
+from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
+from migrate.source.tensorflow.facts.optimizers.training_model import owner
 
 #: Namespaces whose functions and classes make variables of their own.
 MAKERS = ("layers.", "keras.", "contrib.", "nn.rnn_cell.", "nn.dynamic_rnn", "nn.bidirectional_dynamic_rnn")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.training_facts import Training
 from migrate.source.tensorflow.base.model import Lookup, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.optimizers.training_model import Training
 
 #: A row without a gradient stays as it is, or is moved by the table's optimizer as well.
 STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}

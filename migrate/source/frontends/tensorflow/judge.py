@@ -19,11 +19,9 @@ from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable, tr
 from migrate.source.frontends.tensorflow.exports import check_exports
 from migrate.source.frontends.tensorflow.half_converted import REMEDY
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
-from migrate.source.frontends.tensorflow.libraries import library_calls
 from migrate.source.frontends.tensorflow.name_clashes import check_computed_names
 from migrate.source.frontends.tensorflow.named_reads import check_named_reads
 from migrate.source.frontends.tensorflow.on_target import check_step, check_target
-from migrate.source.frontends.tensorflow.once_a_graph import made_once_a_graph
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.reuse import check_unknown_names
 from migrate.source.frontends.tensorflow.savers import early_savers, savers
@@ -32,7 +30,6 @@ from migrate.source.frontends.tensorflow.shared import check_shared_names, check
 from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.trained_lists import Owners
 from migrate.source.frontends.tensorflow.training import find_training
-from migrate.source.frontends.tensorflow.training_facts import Step, Training, owner
 from migrate.source.frontends.tensorflow.unread import unread
 from migrate.source.frontends.tensorflow.untrained import untrained
 from migrate.source.frontends.tensorflow.variable_lists import check_prints, refined, trainables
@@ -45,6 +42,9 @@ from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.optimizers.external_libraries import library_calls
+from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
+from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training, owner
 from migrate.targets import MAKERS
 
 #: What converted files import from the runtime.

@@ -8,11 +8,11 @@ from typing import TypeGuard
 import libcst as cst
 
 from migrate.source.flow import Computed, Constant, Holder, Member, Result, Unknown, Value
-from migrate.source.frontends.tensorflow.training_facts import Step, method_of
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import computed_from, seen_values, symbol_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.callers import last_name
+from migrate.source.tensorflow.facts.optimizers.training_model import Step, method_of
 
 #: Functions through which no gradient passes.
 CUTS = {

@@ -11,15 +11,15 @@ from migrate.report.model import Applicability, Finding, State, TableRecord, wit
 from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.judge import Judgement, concerns
 from migrate.source.frontends.tensorflow.lost import left_alone, namesakes, of_line
-from migrate.source.frontends.tensorflow.optimizers import Maker
 from migrate.source.frontends.tensorflow.partitions import OTHER_ORDER
 from migrate.source.frontends.tensorflow.plan import Plan
-from migrate.source.frontends.tensorflow.training_facts import owner
 from migrate.source.tensorflow.base.arguments import without
 from migrate.source.tensorflow.base.model import Followed, Stop, Table, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
+from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
+from migrate.source.tensorflow.facts.optimizers.training_model import owner
 
 #: More statements than this that stop tables of other files alike are one finding.
 MANY = 3

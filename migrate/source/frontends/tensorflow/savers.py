@@ -6,11 +6,11 @@ from collections.abc import Container, Iterator, Sequence
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.training_facts import Step
 from migrate.source.tensorflow.base.arguments import bind, is_none
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.optimizers.training_model import Step
 
 STATE = "what a saver keeps of a table, its rows and the state of its optimizer, is what is wanted"
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst.metadata import GlobalScope
 
-from migrate.source.frontends.tensorflow.trained import is_trained
 from migrate.source.syntax.node_index import CONDITIONAL
 from migrate.source.tensorflow.base.arguments import bind, literal, string
 from migrate.source.tensorflow.base.bindings import is_fixed, is_target, scope_of_name, self_class, self_name
@@ -20,6 +19,7 @@ from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_trained
 
 
 @dataclass(frozen=True)

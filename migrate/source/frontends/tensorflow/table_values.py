@@ -13,7 +13,6 @@ from migrate.source.frontends.tensorflow.containers import holder_of
 from migrate.source.frontends.tensorflow.copies import copy_of
 from migrate.source.frontends.tensorflow.listed import Reader, reader
 from migrate.source.frontends.tensorflow.partition_lists import is_list, looks_up_partitions, partitions
-from migrate.source.frontends.tensorflow.trained import is_given_to_training
 from migrate.source.frontends.tensorflow.unseen_reads import unseen_reads
 from migrate.source.frontends.tensorflow.walks import RULE as CONTAINER
 from migrate.source.frontends.tensorflow.walks import walked
@@ -23,6 +22,7 @@ from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
+from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_given_to_training
 
 RULE = "tf-table-use"
 _PASSING = cst.Arg | cst.Return | cst.Param | cst.Yield | cst.Lambda

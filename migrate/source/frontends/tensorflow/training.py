@@ -8,7 +8,6 @@ from migrate.source.flow import frame_of
 from migrate.source.frontends.tensorflow.early_lists import early_list, made_between
 from migrate.source.frontends.tensorflow.fresh_lists import is_fresh, may_be_zip
 from migrate.source.frontends.tensorflow.gradients import Flow, Kind
-from migrate.source.frontends.tensorflow.optimizers import TRAINING, Optimizer, optimizer_of
 from migrate.source.frontends.tensorflow.trained_lists import NotKnown, Owners, listed_in, unknown_list
 from migrate.source.frontends.tensorflow.training_checks import (
     check_carriers,
@@ -18,7 +17,13 @@ from migrate.source.frontends.tensorflow.training_checks import (
     check_states,
     check_unseen,
 )
-from migrate.source.frontends.tensorflow.training_facts import (
+from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger, may_begin
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.side_effects import is_quiet
+from migrate.source.tensorflow.facts.optimizers.optimizers import TRAINING, Optimizer, optimizer_of
+from migrate.source.tensorflow.facts.optimizers.training_model import (
     APPLY,
     HELPERS,
     MINIMIZE,
@@ -30,11 +35,6 @@ from migrate.source.frontends.tensorflow.training_facts import (
     is_elsewhere,
     method_of,
 )
-from migrate.source.tensorflow.base.arguments import bind
-from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger, may_begin
-from migrate.source.tensorflow.base.model import Stop
-from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.side_effects import is_quiet
 
 
 def find_training(file: File, tables: Owners) -> Training:

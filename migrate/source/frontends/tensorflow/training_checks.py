@@ -9,9 +9,15 @@ import libcst.matchers as m
 
 from migrate.source.flow import Unknown, Value
 from migrate.source.frontends.tensorflow.gradients import Flow, tuple_names
-from migrate.source.frontends.tensorflow.once_a_graph import made_once_a_graph
 from migrate.source.frontends.tensorflow.trained_lists import Owners
-from migrate.source.frontends.tensorflow.training_facts import (
+from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.bindings import is_target, local_names, resolve, scope_of_name
+from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.execution_count import exclusive, repeated
+from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
+from migrate.source.tensorflow.facts.optimizers.training_model import (
     RULE,
     STEPPING,
     Training,
@@ -20,12 +26,6 @@ from migrate.source.frontends.tensorflow.training_facts import (
     method_of,
     owner,
 )
-from migrate.source.tensorflow.base.arguments import bind
-from migrate.source.tensorflow.base.bindings import is_target, local_names, resolve, scope_of_name
-from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Stop
-from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.execution_count import exclusive, repeated
 
 
 def check_consumed(file: File, training: Training, consumed: set[int], tables: Owners, flow: Flow) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.libraries import LIBRARIES
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
+from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
 
 #: What runs a model: a program with one of these, and no step, only uses what is trained elsewhere.
 RUNS = {

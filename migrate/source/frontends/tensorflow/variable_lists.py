@@ -8,14 +8,14 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.flow import Bound, Function
-from migrate.source.frontends.tensorflow.collection_keys import RULE, collection_reads, is_key, unknown_keys
 from migrate.source.frontends.tensorflow.listed import Reader, members
-from migrate.source.frontends.tensorflow.training_facts import Training
 from migrate.source.tensorflow.base.bindings import is_target, local_names, scope_of_name, single_value
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Followed, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE, collection_reads, is_key, unknown_keys
+from migrate.source.tensorflow.facts.optimizers.training_model import Training
 
 MISSED = "tables are not in this list, so what is done with every variable would no longer reach them"
 #: Calls that make a number of what they are given.

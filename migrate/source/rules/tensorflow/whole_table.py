@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.optimizers import TRAINING
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.bindings import is_captured
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.facts.optimizers.optimizers import TRAINING
 
 L2 = "this needs every row of the table; a table only touches the rows of the batch"
 MATRIX = "it needs the whole [rows, dim] matrix, which a growing table does not have"

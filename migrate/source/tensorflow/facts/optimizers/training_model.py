@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.optimizers import Optimizer
 from migrate.source.tensorflow.base.model import Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.optimizers.optimizers import Optimizer
 
 RULE = "tf-training-step"
 MINIMIZE = [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.flow import Unknown
-from migrate.source.frontends.tensorflow.optimizers import TRAINING
-from migrate.source.frontends.tensorflow.training_facts import is_elsewhere, method_of
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.facts.optimizers.optimizers import TRAINING
+from migrate.source.tensorflow.facts.optimizers.training_model import is_elsewhere, method_of
 
 #: Methods that train, with the place and the keyword of what they train.
 _LISTS = {"minimize": (2, "var_list"), "compute_gradients": (1, "var_list"), "apply_gradients": (0, "grads_and_vars")}

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.builders import Builder, builder_of
-from migrate.source.frontends.tensorflow.classes import chosen_classes
-from migrate.source.frontends.tensorflow.optimizer_values import maker_of
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, number
 from migrate.source.tensorflow.base.bindings import (
     assigned_value,
@@ -28,6 +25,9 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.object_attributes import methods, relatives
+from migrate.source.tensorflow.facts.optimizers.classes import chosen_classes
+from migrate.source.tensorflow.facts.optimizers.factories import Builder, builder_of
+from migrate.source.tensorflow.facts.optimizers.values import maker_of
 
 RULE = "tf-optimizer"
 TRAINING = ("minimize", "compute_gradients", "apply_gradients")

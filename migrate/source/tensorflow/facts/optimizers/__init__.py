@@ -1,0 +1,1 @@
+"""Optimizers: their classes, factories and values, and what they train."""
