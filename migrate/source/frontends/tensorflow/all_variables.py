@@ -9,12 +9,12 @@ import libcst as cst
 
 from migrate.source.frontends.tensorflow.savers import saves_all
 from migrate.source.frontends.tensorflow.variable_lists import collected
-from migrate.source.frontends.tensorflow.walks import METADATA
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target, local_names, scope_of_name
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE
+from migrate.source.tensorflow.facts.references.metadata_loops import METADATA
 
 #: Functions that list variables whatever these are for, or restore them by such a list.
 LISTS = re.compile(

@@ -14,11 +14,11 @@ import libcst as cst
 
 from migrate.report.model import Applicability, State
 from migrate.source.frontends.tensorflow.columns import COLUMNS, RULE, categories
-from migrate.source.frontends.tensorflow.table_values import table_values
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Category, Followed, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.references.table_values import table_values
 from migrate.targets.base import CONSTANT
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.notebook import SUFFIX, check_result
 from migrate.source.frontends.tensorflow.columns import find_columns
-from migrate.source.frontends.tensorflow.containers import entry_key
 from migrate.source.frontends.tensorflow.judge import judge
 from migrate.source.frontends.tensorflow.layer_files import LayerFiles, LayerPart, layers_alone
 from migrate.source.frontends.tensorflow.other_sdks import written_for_another
@@ -32,6 +31,7 @@ from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.combined_file import JoinedFile, join
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
+from migrate.source.tensorflow.facts.references.containers import entry_key
 
 #: Parsed files of more characters than these are dropped before others are read.
 KEPT = 1_000_000

@@ -33,7 +33,6 @@ from migrate.source.frontends.tensorflow.training import find_training
 from migrate.source.frontends.tensorflow.unread import unread
 from migrate.source.frontends.tensorflow.untrained import untrained
 from migrate.source.frontends.tensorflow.variable_lists import check_prints, refined, trainables
-from migrate.source.frontends.tensorflow.variable_mentions import handed_on
 from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.model import Stop, Table
@@ -45,6 +44,7 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.optimizers.external_libraries import library_calls
 from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training, owner
+from migrate.source.tensorflow.facts.references.variable_list_references import handed_on
 from migrate.targets import MAKERS
 
 #: What converted files import from the runtime.

@@ -14,7 +14,6 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.report.model import Applicability
-from migrate.source.frontends.tensorflow.terms import is_branched, is_regularizer
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.bindings import local_names, scope_of_name
 from migrate.source.tensorflow.base.model import Change, Stop, Table
@@ -23,6 +22,7 @@ from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option, in_loop
 from migrate.source.tensorflow.facts.optimizers.training_model import Training
+from migrate.source.tensorflow.facts.references.l2_terms import is_branched, is_regularizer
 
 RULE = "tf-regularizer"
 #: Functions that read the collection, and its name.

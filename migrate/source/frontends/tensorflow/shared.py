@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.frontends.tensorflow.containers import holder_of
-from migrate.source.frontends.tensorflow.table_values import RULE
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.model import Stop, Table, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.references.containers import holder_of
+from migrate.source.tensorflow.facts.references.table_values import RULE
 
 if TYPE_CHECKING:
     from migrate.source.frontends.tensorflow.judge import Judgement

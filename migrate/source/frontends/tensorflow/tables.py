@@ -8,15 +8,11 @@ from dataclasses import dataclass
 import libcst as cst
 
 from migrate.source.flow import Unknown
-from migrate.source.frontends.tensorflow.copies import follow_copies
-from migrate.source.frontends.tensorflow.loose_lookups import may_look_up
 from migrate.source.frontends.tensorflow.measured import check_measured, measured
 from migrate.source.frontends.tensorflow.padding import Padded, find_padding, follow, pad
 from migrate.source.frontends.tensorflow.partitions import check_parts
 from migrate.source.frontends.tensorflow.reuse import may_reuse
 from migrate.source.frontends.tensorflow.scoped import NUMBERED, check_scope
-from migrate.source.frontends.tensorflow.table_values import RULE, Other, TableValues, others, table_values
-from migrate.source.frontends.tensorflow.terms import check_terms
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.model import Creation, Followed, Lookup, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, LookupRule, UseRule
@@ -27,6 +23,10 @@ from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_apart
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
 from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop, runs
+from migrate.source.tensorflow.facts.references.escaping_lookups import may_look_up
+from migrate.source.tensorflow.facts.references.l2_terms import check_terms
+from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
+from migrate.source.tensorflow.facts.references.variable_copies import follow_copies
 
 
 def find_tables(file: File) -> list[Table]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.containers import entry_key
 from migrate.source.project.analysis_units import LIMIT
 from migrate.source.project.dynamic_imports import dynamic_imports
 from migrate.source.tensorflow.base.model import Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.references.containers import entry_key
 
 #: Words of code that may concern tables which it is not given: it lists, trains, stores or shares variables.
 CONCERNS = re.compile(

@@ -8,7 +8,6 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.flow import Bound, Function
-from migrate.source.frontends.tensorflow.listed import Reader, members
 from migrate.source.tensorflow.base.bindings import is_target, local_names, scope_of_name, single_value
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Followed, Stop, Table
@@ -16,6 +15,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE, collection_reads, is_key, unknown_keys
 from migrate.source.tensorflow.facts.optimizers.training_model import Training
+from migrate.source.tensorflow.facts.references.list_uses import Reader, members
 
 MISSED = "tables are not in this list, so what is done with every variable would no longer reach them"
 #: Calls that make a number of what they are given.

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.frontends.tensorflow.loose_lookups import loose_lookups, may_look_up
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark, UseRule
+from migrate.source.tensorflow.facts.references.escaping_lookups import loose_lookups, may_look_up
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\n'
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.frontends.tensorflow.evaluated import Text, evaluated
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
+from migrate.source.tensorflow.facts.references.evaluated_text import Text, evaluated
 
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
 NAMES_NO_TABLE = "the text that `{0}` is given names no table and makes none"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.frontends.tensorflow.listed import Reader, reader
-from migrate.source.frontends.tensorflow.walks import RULE, alone
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.model import Change, Followed, Stop
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.facts.references.list_uses import Reader, reader
+from migrate.source.tensorflow.facts.references.metadata_loops import RULE, alone
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'

@@ -5,10 +5,10 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.frontends.tensorflow.terms import sum_over
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.model import Change, Stop
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 
 REASON = "L2 over the whole table decays every row at every step; a table only touches the rows of the batch"
 ACTION = "convert with --assume, which takes the term over the rows of the batch, or keep this table dense"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.frontends.tensorflow.walks import alone
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.model import Change, Stop
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.facts.references.metadata_loops import alone
 
 REASON = "a histogram needs every row"
 HEAD = "import tensorflow.compat.v1 as tf\n"

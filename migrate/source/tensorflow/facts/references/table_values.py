@@ -9,13 +9,6 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.flow import Constant, Holder, Result, Spoiled, Symbol, Unknown, Value
-from migrate.source.frontends.tensorflow.containers import holder_of
-from migrate.source.frontends.tensorflow.copies import copy_of
-from migrate.source.frontends.tensorflow.listed import Reader, reader
-from migrate.source.frontends.tensorflow.partition_lists import is_list, looks_up_partitions, partitions
-from migrate.source.frontends.tensorflow.unseen_reads import unseen_reads
-from migrate.source.frontends.tensorflow.walks import RULE as CONTAINER
-from migrate.source.frontends.tensorflow.walks import walked
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.logging_statements import is_shown
@@ -23,6 +16,13 @@ from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
 from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_given_to_training
+from migrate.source.tensorflow.facts.references.containers import holder_of
+from migrate.source.tensorflow.facts.references.list_uses import Reader, reader
+from migrate.source.tensorflow.facts.references.metadata_loops import RULE as CONTAINER
+from migrate.source.tensorflow.facts.references.metadata_loops import walked
+from migrate.source.tensorflow.facts.references.partition_lists import is_list, looks_up_partitions, partitions
+from migrate.source.tensorflow.facts.references.value_flow_reads import unseen_reads
+from migrate.source.tensorflow.facts.references.variable_copies import copy_of
 
 RULE = "tf-table-use"
 _PASSING = cst.Arg | cst.Return | cst.Param | cst.Yield | cst.Lambda

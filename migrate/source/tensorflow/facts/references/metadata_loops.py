@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.terms import sum_over
 from migrate.source.tensorflow.base.bindings import is_target, is_variable
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Change, Stop
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 
 RULE = "tf-table-container"
 #: What may be asked of a variable without reading its values.

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
 
-from migrate.source.frontends.tensorflow.reflected import reflections
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin, is_target, scope_of_name, self_class
 from migrate.source.tensorflow.base.model import Stop
@@ -19,6 +18,7 @@ from migrate.source.tensorflow.facts.calls.object_attributes import (
     object_class,
     relatives,
 )
+from migrate.source.tensorflow.facts.references.reflection import reflections
 
 RULE = "tf-table-use"
 #: Functions of Python that are given classes only to compare them.

@@ -7,7 +7,6 @@ from enum import Enum
 import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
 
-from migrate.source.frontends.tensorflow.walks import only_metadata
 from migrate.source.tensorflow.base.bindings import (
     assigned_value,
     builtin,
@@ -18,6 +17,7 @@ from migrate.source.tensorflow.base.bindings import (
 )
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.references.metadata_loops import only_metadata
 
 
 class Reader(Enum):
