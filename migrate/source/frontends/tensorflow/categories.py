@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from migrate.report.model import Applicability, State
-from migrate.source.frontends.tensorflow.columns import COLUMNS, RULE, categories
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Category, Followed, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.table_values import table_values
+from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS, RULE, categories
 from migrate.targets.base import CONSTANT
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ import libcst as cst
 from migrate.source.files.path_lookup import is_file
 from migrate.source.frontends.tensorflow.all_variables import all_variables
 from migrate.source.frontends.tensorflow.categories import check_shared_categories
-from migrate.source.frontends.tensorflow.columns import find_columns
 from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable, trains_dense
 from migrate.source.frontends.tensorflow.exports import check_exports
 from migrate.source.frontends.tensorflow.half_converted import REMEDY
@@ -23,11 +22,8 @@ from migrate.source.frontends.tensorflow.name_clashes import check_computed_name
 from migrate.source.frontends.tensorflow.named_reads import check_named_reads
 from migrate.source.frontends.tensorflow.on_target import check_step, check_target
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
-from migrate.source.frontends.tensorflow.reuse import check_unknown_names
 from migrate.source.frontends.tensorflow.savers import early_savers, savers
-from migrate.source.frontends.tensorflow.scoped import check_scoped_names
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
-from migrate.source.frontends.tensorflow.tables import find_tables
 from migrate.source.frontends.tensorflow.trained_lists import Owners
 from migrate.source.frontends.tensorflow.training import find_training
 from migrate.source.frontends.tensorflow.unread import unread
@@ -45,6 +41,10 @@ from migrate.source.tensorflow.facts.optimizers.external_libraries import librar
 from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training, owner
 from migrate.source.tensorflow.facts.references.variable_list_references import handed_on
+from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
+from migrate.source.tensorflow.facts.variables.find_tables import find_tables
+from migrate.source.tensorflow.facts.variables.runtime_names import check_scoped_names
+from migrate.source.tensorflow.facts.variables.variable_reuse import check_unknown_names
 from migrate.targets import MAKERS
 
 #: What converted files import from the runtime.

@@ -9,7 +9,6 @@ import libcst as cst
 from migrate.report.model import Finding, Location, State
 from migrate.source.files.notebook import SUFFIX as NOTEBOOK
 from migrate.source.flow import Computed, Result, Value
-from migrate.source.frontends.tensorflow.tables import unfollowed
 from migrate.source.tensorflow.base.bindings import binders, captures
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Table
@@ -17,6 +16,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import WORD, is_lookup
 from migrate.source.tensorflow.base.value_flow import flow_of, sources, symbol_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
+from migrate.source.tensorflow.facts.variables.find_tables import unfollowed
 
 #: Lookups that index ordinary tensors more often than variables.
 GATHERS = {"gather", "gather_nd"}

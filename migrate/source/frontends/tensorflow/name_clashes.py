@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from migrate.source.flow import Unknown
-from migrate.source.frontends.tensorflow.reuse import pattern
-from migrate.source.frontends.tensorflow.scoped import plain, table_name, walked
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import is_target, local_names, scope_of_name
 from migrate.source.tensorflow.base.model import Stop, Table
@@ -18,6 +16,8 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
 from migrate.source.tensorflow.facts.calls.callers import opens_scopes
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.variables.runtime_names import plain, table_name, walked
+from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
 
 if TYPE_CHECKING:
     from migrate.source.frontends.tensorflow.judge import Judgement

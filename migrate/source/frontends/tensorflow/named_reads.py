@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.reuse import pattern
-from migrate.source.frontends.tensorflow.variable_names import VariableName, variable_name
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
+from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
 
 RULE = "tf-read-by-name"
 #: Methods of graphs, estimators and readers of checkpoints that are given a name.

@@ -11,7 +11,6 @@ import libcst as cst
 from migrate.report.model import Applicability
 from migrate.source.frontends.tensorflow.categories import check_categories
 from migrate.source.frontends.tensorflow.origins import DATASET, FED, origins
-from migrate.source.frontends.tensorflow.reuse import may_reuse
 from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.bindings import is_fixed
 from migrate.source.tensorflow.base.estimator_modes import in_model_function
@@ -21,6 +20,7 @@ from migrate.source.tensorflow.base.shapes import is_repeatable
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE as COLLECTION
 from migrate.source.tensorflow.facts.optimizers.optimizers import RULE as OPTIMIZER
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
+from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 
 if TYPE_CHECKING:
     from migrate.source.frontends.tensorflow.judge import Judgement

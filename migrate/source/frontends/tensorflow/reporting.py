@@ -11,7 +11,6 @@ from migrate.report.model import Applicability, Finding, State, TableRecord, wit
 from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.judge import Judgement, concerns
 from migrate.source.frontends.tensorflow.lost import left_alone, namesakes, of_line
-from migrate.source.frontends.tensorflow.partitions import OTHER_ORDER
 from migrate.source.frontends.tensorflow.plan import Plan
 from migrate.source.tensorflow.base.arguments import without
 from migrate.source.tensorflow.base.model import Followed, Stop, Table, only_doubts, refused_state
@@ -20,6 +19,7 @@ from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
+from migrate.source.tensorflow.facts.variables.partitions import OTHER_ORDER
 
 #: More statements than this that stop tables of other files alike are one finding.
 MANY = 3

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.variable_names import VariableName, variable_name
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 
 RULE = "tf-warm-start"
 MAPPED = ("train.init_from_checkpoint", "contrib.framework.init_from_checkpoint")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.lookups import bind_either, make_lookup, strategy
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import is_none, literal, number
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Lookup, Stop
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.references.partition_lists import is_partitions
+from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup, strategy
 
 ORDERS = (
     ("params", "ids", "partition_strategy", "name", "validate_indices", "max_norm"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.lookups import bind_either, make_lookup
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import is_none, literal
 from migrate.source.tensorflow.base.model import Lookup, Stop
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
+from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup
 
 #: In the v1 API and in the v2 API.
 ORDERS = (

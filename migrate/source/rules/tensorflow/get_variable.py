@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.creation import read_initial_op, read_shape, refuse, refuse_options
-from migrate.source.frontends.tensorflow.kept import initial_values, read_initializer
-from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
-from migrate.source.frontends.tensorflow.scoped import from_scope
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
@@ -15,6 +11,10 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
+from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
+from migrate.source.tensorflow.facts.variables.initializer_passthrough import initial_values, read_initializer
+from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
+from migrate.source.tensorflow.facts.variables.runtime_names import from_scope
 
 PARAMETERS = [
     "name",

@@ -7,11 +7,11 @@ from typing import Any
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.lookups import bind_either, make_lookup, strategy
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import is_none, literal
 from migrate.source.tensorflow.base.model import Lookup, Stop
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
+from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup, strategy
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from migrate.source.frontends.tensorflow.measured import RULE
 from migrate.source.rules import Example, Rule, register
+from migrate.source.tensorflow.facts.variables.static_shapes import RULE
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"

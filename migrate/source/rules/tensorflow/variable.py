@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.creation import read_initial_op, refuse, refuse_options
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import is_float32
+from migrate.source.tensorflow.facts.variables.creations import read_initial_op, refuse, refuse_options
 
 PARAMETERS = [
     "initial_value",

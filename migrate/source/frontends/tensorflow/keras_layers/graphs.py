@@ -9,12 +9,12 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.frontends.tensorflow.keras_layers.facts import are_positions
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Lookup, Rewrite, Stop
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import makers
 from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.facts.variables.keras_layers import are_positions
 
 RULE = "tf-keras-graph-embedding"
 #: What only code that builds a v1 graph calls.

@@ -7,7 +7,6 @@ from collections.abc import Container, Iterable, Iterator
 import libcst as cst
 
 from migrate.source.flow import Member, Symbol, Unknown, Value
-from migrate.source.frontends.tensorflow.keras_layers.facts import RULE, SYMBOL, Layer
 from migrate.source.tensorflow.base.arguments import literal, string
 from migrate.source.tensorflow.base.bindings import builtin, is_target
 from migrate.source.tensorflow.base.logging_statements import prints
@@ -15,6 +14,7 @@ from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
+from migrate.source.tensorflow.facts.variables.keras_layers import RULE, SYMBOL, Layer
 
 LISTS = (
     "trainable_variables", "trainable_weights", "variables", "weights", "non_trainable_variables",

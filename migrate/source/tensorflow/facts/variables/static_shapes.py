@@ -7,7 +7,6 @@ import libcst.matchers as m
 from libcst.metadata import GlobalScope
 
 from migrate.source.flow import keeps_entries, stores
-from migrate.source.frontends.tensorflow.partitions import is_partitioned
 from migrate.source.tensorflow.base.arguments import number
 from migrate.source.tensorflow.base.bindings import builtin, is_fixed, is_target, is_variable, scope_of_name, self_class
 from migrate.source.tensorflow.base.logging_statements import prints
@@ -17,6 +16,7 @@ from migrate.source.tensorflow.base.shapes import PURE_CALLS, reads_plainly
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.references.table_values import TableValues
+from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
 RULE = "tf-table-shape"
 CONSTANT = "rows and width of the variable were fixed; the table grows, and this stays what it was"

@@ -12,7 +12,6 @@ from functools import partial
 import libcst as cst
 
 from migrate.source.flow import Value
-from migrate.source.frontends.tensorflow.measured import same_size
 from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, resolve, scope_of_name
 from migrate.source.tensorflow.base.model import Change, Creation, Followed, Lookup, Stop
@@ -21,6 +20,7 @@ from migrate.source.tensorflow.base.shapes import is_repeatable
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.references.table_values import TableValues
+from migrate.source.tensorflow.facts.variables.static_shapes import same_size
 
 RULE = "tf-zero-padding"
 SHAPES = {"zeros": ("shape", "dtype", "name"), "constant": ("value", "dtype", "shape", "name", "verify_shape")}

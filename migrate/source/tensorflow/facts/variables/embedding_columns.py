@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.frontends.tensorflow.keras_layers.facts import rowwise
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.deeprec_symbols import reads_deeprec
 from migrate.source.tensorflow.base.model import Creation, Initializer, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.variables.keras_layers import rowwise
 
 RULE = "tf-embedding-column"
 _LAST = ("ckpt_to_load_from", "tensor_name_in_ckpt", "max_norm", "trainable", "use_safe_embedding_lookup")

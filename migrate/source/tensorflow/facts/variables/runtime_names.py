@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.frontends.tensorflow.partitions import is_partitioned
-from migrate.source.frontends.tensorflow.reuse import may_reuse, namesake, pattern
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Creation, Initializer, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option, prefix
+from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
+from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse, namesake, pattern
 
 if TYPE_CHECKING:
     from migrate.source.frontends.tensorflow.judge import Judgement

@@ -11,8 +11,6 @@ import sys
 import libcst as cst
 
 from migrate.source.flow import Constant, Symbol, Unknown, Value, only_reads, stores
-from migrate.source.frontends.tensorflow.creation import IMPORT_ROWS, MATRIX, refuse
-from migrate.source.frontends.tensorflow.partitions import is_partitioned, takes_fan_of_part
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import binders, self_class
 from migrate.source.tensorflow.base.initializers import OLD_FAN
@@ -20,6 +18,8 @@ from migrate.source.tensorflow.base.model import Creation, Initializer, Stop
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_values, source_of, symbol_of
+from migrate.source.tensorflow.facts.variables.creations import IMPORT_ROWS, MATRIX, refuse
+from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 
 SIMPLE = "use a constant, uniform, normal or variance scaling one"
 DRAWN_ALIKE = (

@@ -8,11 +8,6 @@ from dataclasses import dataclass
 import libcst as cst
 
 from migrate.source.flow import Unknown
-from migrate.source.frontends.tensorflow.measured import check_measured, measured
-from migrate.source.frontends.tensorflow.padding import Padded, find_padding, follow, pad
-from migrate.source.frontends.tensorflow.partitions import check_parts
-from migrate.source.frontends.tensorflow.reuse import may_reuse
-from migrate.source.frontends.tensorflow.scoped import NUMBERED, check_scope
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.model import Creation, Followed, Lookup, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, LookupRule, UseRule
@@ -27,6 +22,11 @@ from migrate.source.tensorflow.facts.references.escaping_lookups import may_look
 from migrate.source.tensorflow.facts.references.l2_terms import check_terms
 from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
 from migrate.source.tensorflow.facts.references.variable_copies import follow_copies
+from migrate.source.tensorflow.facts.variables.partitions import check_parts
+from migrate.source.tensorflow.facts.variables.runtime_names import NUMBERED, check_scope
+from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured
+from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
+from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_padding, follow, pad
 
 
 def find_tables(file: File) -> list[Table]:

@@ -1,0 +1,1 @@
+"""Which variables and feature columns are tables: creation, lookups, initial values, names, partitions."""
