@@ -14,7 +14,6 @@ import libcst as cst
 from migrate.source.files.path_lookup import is_file
 from migrate.source.frontends.tensorflow.all_variables import all_variables
 from migrate.source.frontends.tensorflow.categories import check_shared_categories
-from migrate.source.frontends.tensorflow.dense import is_doubtful, reachable, trains_dense
 from migrate.source.frontends.tensorflow.exports import check_exports
 from migrate.source.frontends.tensorflow.half_converted import REMEDY
 from migrate.source.frontends.tensorflow.idle import check_idle_rows
@@ -24,8 +23,6 @@ from migrate.source.frontends.tensorflow.on_target import check_step, check_targ
 from migrate.source.frontends.tensorflow.regularizers import check_regularizers
 from migrate.source.frontends.tensorflow.savers import early_savers, savers
 from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
-from migrate.source.frontends.tensorflow.trained_lists import Owners
-from migrate.source.frontends.tensorflow.training import find_training
 from migrate.source.frontends.tensorflow.unread import unread
 from migrate.source.frontends.tensorflow.untrained import untrained
 from migrate.source.frontends.tensorflow.variable_lists import check_prints, refined, trainables
@@ -41,6 +38,9 @@ from migrate.source.tensorflow.facts.optimizers.external_libraries import librar
 from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training, owner
 from migrate.source.tensorflow.facts.references.variable_list_references import handed_on
+from migrate.source.tensorflow.facts.training.dense_half import is_doubtful, reachable, trains_dense
+from migrate.source.tensorflow.facts.training.training_steps import find_training
+from migrate.source.tensorflow.facts.training.var_lists import Owners
 from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
 from migrate.source.tensorflow.facts.variables.find_tables import find_tables
 from migrate.source.tensorflow.facts.variables.runtime_names import check_scoped_names

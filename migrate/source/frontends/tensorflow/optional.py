@@ -6,9 +6,7 @@ from itertools import takewhile
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.dense import called_elsewhere, makes_variable, surely_makes_variable
 from migrate.source.frontends.tensorflow.judge import Judgement, reaches
-from migrate.source.frontends.tensorflow.losses import may_train
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -16,6 +14,8 @@ from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.repeated_runs import CONDITIONS
 from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, owner
+from migrate.source.tensorflow.facts.training.dense_half import called_elsewhere, makes_variable, surely_makes_variable
+from migrate.source.tensorflow.facts.training.loss_dependencies import may_train
 
 
 def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:

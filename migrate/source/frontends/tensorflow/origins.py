@@ -7,10 +7,10 @@ from functools import partial
 import libcst as cst
 
 from migrate.source.flow import Computed, Constant, Holder, Unknown, Value
-from migrate.source.frontends.tensorflow.losses import OPERATORS
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import computed_from, root_of, seen_values, symbol_of
 from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.facts.training.loss_dependencies import OPERATORS
 
 DATASET, FED, UNKNOWN = "dataset", "placeholder", "unknown"
 PLACEHOLDERS = {"placeholder", "placeholder_with_default", "sparse_placeholder"}

@@ -8,7 +8,6 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
-from migrate.source.frontends.tensorflow.dense import reachable
 from migrate.source.frontends.tensorflow.judge import Judgement, concerns
 from migrate.source.frontends.tensorflow.lost import left_alone, namesakes, of_line
 from migrate.source.frontends.tensorflow.plan import Plan
@@ -19,6 +18,7 @@ from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
+from migrate.source.tensorflow.facts.training.dense_half import reachable
 from migrate.source.tensorflow.facts.variables.partitions import OTHER_ORDER
 
 #: More statements than this that stop tables of other files alike are one finding.

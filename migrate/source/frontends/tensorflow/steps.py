@@ -10,7 +10,6 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit, apply_edits
 from migrate.source.frontends.tensorflow.editing import Editing
-from migrate.source.frontends.tensorflow.gradients import COMPUTE
 from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.optional import may_lack_tables
 from migrate.source.frontends.tensorflow.trained_parts import written_apart
@@ -22,6 +21,7 @@ from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
 from migrate.source.tensorflow.facts.optimizers.factories import Builder, import_of_twin, imported
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, method_of
+from migrate.source.tensorflow.facts.training.gradient_lists import COMPUTE
 from migrate.targets.layout import Halves, apply_both, in_brackets, two_optimizers
 
 EXTRA = ("gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")

@@ -10,13 +10,13 @@ from typing import cast
 import libcst as cst
 
 from migrate.source.flow import Computed, Holder, only_reads_entries
-from migrate.source.frontends.tensorflow.scoped_lists import Scoped, scoped_list
 from migrate.source.tensorflow.base.bindings import assigned_value, binders, builtin
 from migrate.source.tensorflow.base.model import Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
 from migrate.source.tensorflow.facts.optimizers.training_model import Listed
 from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_trained
+from migrate.source.tensorflow.facts.training.scoped_var_lists import Scoped, scoped_list
 
 PLAIN = cst.Name | cst.Attribute | cst.Subscript
 LISTS = cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.DictComp | cst.BinaryOperation

@@ -5,18 +5,6 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.flow import frame_of
-from migrate.source.frontends.tensorflow.early_lists import early_list, made_between
-from migrate.source.frontends.tensorflow.fresh_lists import is_fresh, may_be_zip
-from migrate.source.frontends.tensorflow.gradients import Flow, Kind
-from migrate.source.frontends.tensorflow.trained_lists import NotKnown, Owners, listed_in, unknown_list
-from migrate.source.frontends.tensorflow.training_checks import (
-    check_carriers,
-    check_consumed,
-    check_counts,
-    check_repeated,
-    check_states,
-    check_unseen,
-)
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger, may_begin
 from migrate.source.tensorflow.base.model import Stop
@@ -35,6 +23,18 @@ from migrate.source.tensorflow.facts.optimizers.training_model import (
     is_elsewhere,
     method_of,
 )
+from migrate.source.tensorflow.facts.training.early_var_lists import early_list, made_between
+from migrate.source.tensorflow.facts.training.gradient_lists import Flow, Kind
+from migrate.source.tensorflow.facts.training.list_freshness import is_fresh, may_be_zip
+from migrate.source.tensorflow.facts.training.training_checks import (
+    check_carriers,
+    check_consumed,
+    check_counts,
+    check_repeated,
+    check_states,
+    check_unseen,
+)
+from migrate.source.tensorflow.facts.training.var_lists import NotKnown, Owners, listed_in, unknown_list
 
 
 def find_training(file: File, tables: Owners) -> Training:

@@ -11,13 +11,13 @@ from collections.abc import Container, Sequence
 import libcst as cst
 
 from migrate.source.flow import Member, Result, Unknown, Value
-from migrate.source.frontends.tensorflow.dense import makes_variable
 from migrate.source.tensorflow.base.bindings import builtin, is_target, local_names, scope_of_name
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.model import Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, order_of, symbol_of
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE
+from migrate.source.tensorflow.facts.training.dense_half import makes_variable
 
 #: Functions of TensorFlow that make variables, besides those that `makes_variable` knows.
 MAKERS = {"get_variable", "Variable", "input_layer", "linear_model", "make_template"}

@@ -6,10 +6,10 @@ import libcst as cst
 from libcst.metadata import FunctionScope
 
 from migrate.source.flow import Holder, Result, Symbol, frame_of, loops_around
-from migrate.source.frontends.tensorflow.gradients import Flow
 from migrate.source.tensorflow.base.bindings import is_target, local_names, scope_of_name
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.facts.training.gradient_lists import Flow
 
 
 def is_fresh(flow: Flow, source: cst.BaseExpression, step: cst.Call) -> bool:

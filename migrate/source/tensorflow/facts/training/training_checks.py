@@ -8,8 +8,6 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.flow import Unknown, Value
-from migrate.source.frontends.tensorflow.gradients import Flow, tuple_names
-from migrate.source.frontends.tensorflow.trained_lists import Owners
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.bindings import is_target, local_names, resolve, scope_of_name
 from migrate.source.tensorflow.base.logging_statements import prints
@@ -26,6 +24,8 @@ from migrate.source.tensorflow.facts.optimizers.training_model import (
     method_of,
     owner,
 )
+from migrate.source.tensorflow.facts.training.gradient_lists import Flow, tuple_names
+from migrate.source.tensorflow.facts.training.var_lists import Owners
 
 
 def check_consumed(file: File, training: Training, consumed: set[int], tables: Owners, flow: Flow) -> None:

@@ -12,13 +12,13 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.flow import Constant, Holder, Member, Result, Unknown, Value, ValueFlow, frame_of
-from migrate.source.frontends.tensorflow.trained_lists import NotKnown, Owners, listed_in
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.insertion_points import may_begin
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.optimizers.training_model import Listed
+from migrate.source.tensorflow.facts.training.var_lists import NotKnown, Owners, listed_in
 
 COMPUTE = ("loss", "var_list", "gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
 
