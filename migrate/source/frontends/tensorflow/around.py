@@ -9,9 +9,12 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.pipelines import Pipeline, find_pipeline
 from migrate.source.frontends.tensorflow.steps import StepEditing
-from migrate.source.frontends.tensorflow.surround import (
+from migrate.source.tensorflow.base.insertion_points import end_of_line, line_after, line_before
+from migrate.source.tensorflow.base.model import Followed
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.ids.dataset_ids import Pipeline, find_pipeline
+from migrate.source.tensorflow.facts.ids.sessions import (
     Place,
     builds_before,
     hooked,
@@ -22,9 +25,6 @@ from migrate.source.frontends.tensorflow.surround import (
     sessions,
     with_hooks,
 )
-from migrate.source.tensorflow.base.insertion_points import end_of_line, line_after, line_before
-from migrate.source.tensorflow.base.model import Followed
-from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.targets.base import Hook, Program
 
 RULE = "tf-target"

@@ -10,13 +10,13 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.frontends.tensorflow.categories import check_categories
-from migrate.source.frontends.tensorflow.origins import DATASET, FED, origins
 from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.bindings import is_fixed
 from migrate.source.tensorflow.base.estimator_modes import in_model_function
 from migrate.source.tensorflow.base.model import Followed, Lookup, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_repeatable
+from migrate.source.tensorflow.facts.ids.id_provenance import DATASET, FED, origins
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE as COLLECTION
 from migrate.source.tensorflow.facts.optimizers.optimizers import RULE as OPTIMIZER
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training

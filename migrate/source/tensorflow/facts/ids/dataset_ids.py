@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.surround import hooked, iterators, main_block
 from migrate.source.syntax.node_index import CONDITIONAL
 from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.model import Lookup, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop
+from migrate.source.tensorflow.facts.ids.sessions import hooked, iterators, main_block
 from migrate.source.tensorflow.facts.references.containers import entry_key
 from migrate.source.tensorflow.facts.references.table_values import others, table_values
 
