@@ -10,8 +10,6 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.encoding import UnreadableSource
 from migrate.source.frontends.tensorflow.cross_file import Conversions
-from migrate.source.frontends.tensorflow.half_converted import half_converted
-from migrate.source.frontends.tensorflow.judge import judge
 from migrate.source.frontends.tensorflow.layer_files import layers_alone
 from migrate.source.frontends.tensorflow.other_sdks import written_for_another
 from migrate.source.frontends.tensorflow.plan import Planner
@@ -22,6 +20,8 @@ from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import read_comments
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.source_file import read_file
+from migrate.source.tensorflow.checks.partial_conversion import half_converted
+from migrate.source.tensorflow.checks.verdicts import judge
 
 #: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.
 RELEVANT = re.compile(

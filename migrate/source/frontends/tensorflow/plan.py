@@ -9,7 +9,6 @@ import libcst as cst
 from migrate.source.files.edits import Edit
 from migrate.source.frontends.tensorflow.around import AroundEditing
 from migrate.source.frontends.tensorflow.editing import Plan
-from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.frontends.tensorflow.optional import may_lack_dense
 from migrate.source.tensorflow.base.arguments import is_none
 from migrate.source.tensorflow.base.insertion_points import (
@@ -24,6 +23,7 @@ from migrate.source.tensorflow.base.insertion_points import (
 from migrate.source.tensorflow.base.model import Category, Followed, Lookup, Rewrite, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_int64
+from migrate.source.tensorflow.checks.verdicts import Judgement
 from migrate.targets.base import CategoryText, LookupText, Spelling, TableText
 
 __all__ = ["Plan", "Planner"]

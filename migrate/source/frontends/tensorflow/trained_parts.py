@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.judge import Judgement
 from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.checks.verdicts import Judgement
 from migrate.source.tensorflow.facts.optimizers.training_model import Listed
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from migrate.report.model import Applicability
-from migrate.source.frontends.tensorflow.regularizers import RULE
 from migrate.source.rules import Example, Rule, register
+from migrate.source.tensorflow.checks.regularizers import RULE
 
 HEAD = "import tensorflow.compat.v1 as tf\nr = tf.keras.regularizers.l2(0.1)\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer(), regularizer=r)\n'

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.savers import STATE, listed_by_name
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.model import Change, Stop
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.checks.savers import STATE, listed_by_name
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 ROWS = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.exports import CONSTANTS, exports
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import local_names, resolve, scope_of_name
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.shapes import is_float32
+from migrate.source.tensorflow.checks.exports import CONSTANTS, exports
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 
 SHARED = "parameter servers and strategies share variables between processes, which a table of a session does not"

@@ -17,7 +17,7 @@ from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse, namesake, pattern
 
 if TYPE_CHECKING:
-    from migrate.source.frontends.tensorflow.judge import Judgement
+    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 NAMED = "its name is that of the variable scope when the program runs: in another scope it is another table"
 COMPUTED = "its name is computed when the program runs: another name is another table"

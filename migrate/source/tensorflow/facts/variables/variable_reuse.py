@@ -14,7 +14,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 
 if TYPE_CHECKING:
-    from migrate.source.frontends.tensorflow.judge import Judgement
+    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 RULE = "tf-get-variable"
 

@@ -12,26 +12,26 @@ from pathlib import Path
 import libcst as cst
 
 from migrate.source.files.path_lookup import is_file
-from migrate.source.frontends.tensorflow.all_variables import all_variables
-from migrate.source.frontends.tensorflow.categories import check_shared_categories
-from migrate.source.frontends.tensorflow.exports import check_exports
-from migrate.source.frontends.tensorflow.half_converted import REMEDY
-from migrate.source.frontends.tensorflow.idle import check_idle_rows
-from migrate.source.frontends.tensorflow.name_clashes import check_computed_names
-from migrate.source.frontends.tensorflow.named_reads import check_named_reads
-from migrate.source.frontends.tensorflow.on_target import check_step, check_target
-from migrate.source.frontends.tensorflow.regularizers import check_regularizers
-from migrate.source.frontends.tensorflow.savers import early_savers, savers
-from migrate.source.frontends.tensorflow.shared import check_shared_names, check_shared_reads
-from migrate.source.frontends.tensorflow.unread import unread
-from migrate.source.frontends.tensorflow.untrained import untrained
-from migrate.source.frontends.tensorflow.variable_lists import check_prints, refined, trainables
-from migrate.source.frontends.tensorflow.warm_starts import check_warm_starts
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.model import Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
+from migrate.source.tensorflow.checks.column_categories import check_shared_categories
+from migrate.source.tensorflow.checks.dense_gradients import check_idle_rows
+from migrate.source.tensorflow.checks.exports import check_exports
+from migrate.source.tensorflow.checks.name_clashes import check_computed_names
+from migrate.source.tensorflow.checks.partial_conversion import REMEDY
+from migrate.source.tensorflow.checks.reads_by_name import check_named_reads
+from migrate.source.tensorflow.checks.regularizers import check_regularizers
+from migrate.source.tensorflow.checks.savers import early_savers, savers
+from migrate.source.tensorflow.checks.shared_state import check_shared_names, check_shared_reads
+from migrate.source.tensorflow.checks.target_capabilities import check_step, check_target
+from migrate.source.tensorflow.checks.unanalysed_code import unread
+from migrate.source.tensorflow.checks.untrained import untrained
+from migrate.source.tensorflow.checks.variable_list_uses import all_variables
+from migrate.source.tensorflow.checks.variable_lists import check_prints, refined, trainables
+from migrate.source.tensorflow.checks.warm_starts import check_warm_starts
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.optimizers.external_libraries import library_calls

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.frontends.tensorflow.categories import check_categories
 from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.bindings import is_fixed
 from migrate.source.tensorflow.base.estimator_modes import in_model_function
 from migrate.source.tensorflow.base.model import Followed, Lookup, Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_repeatable
+from migrate.source.tensorflow.checks.column_categories import check_categories
 from migrate.source.tensorflow.facts.ids.id_provenance import DATASET, FED, origins
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE as COLLECTION
 from migrate.source.tensorflow.facts.optimizers.optimizers import RULE as OPTIMIZER
@@ -23,7 +23,7 @@ from migrate.source.tensorflow.facts.optimizers.training_model import Step, Trai
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 
 if TYPE_CHECKING:
-    from migrate.source.frontends.tensorflow.judge import Judgement
+    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 RULE = "tf-target"
 USE = "`--target runtime` converts it"

@@ -16,7 +16,7 @@ from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.table_values import RULE
 
 if TYPE_CHECKING:
-    from migrate.source.frontends.tensorflow.judge import Judgement
+    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 
 def check_shared_names(judgement: Judgement) -> None:

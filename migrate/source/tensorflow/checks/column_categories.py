@@ -22,7 +22,7 @@ from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS,
 from migrate.targets.base import CONSTANT
 
 if TYPE_CHECKING:
-    from migrate.source.frontends.tensorflow.judge import Judgement
+    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 #: Category -> its parameters as far as their order is the same in both versions.
 IDENTITY, HASHED = "categorical_column_with_identity", "categorical_column_with_hash_bucket"

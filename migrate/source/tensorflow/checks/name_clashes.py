@@ -20,7 +20,7 @@ from migrate.source.tensorflow.facts.variables.runtime_names import plain, table
 from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
 
 if TYPE_CHECKING:
-    from migrate.source.frontends.tensorflow.judge import Judgement
+    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 #: The texts that a name is certainly made of, in order, with anything between two of them.
 Parts = list[str]

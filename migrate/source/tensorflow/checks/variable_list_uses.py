@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.savers import saves_all
-from migrate.source.frontends.tensorflow.variable_lists import collected
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target, local_names, scope_of_name
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.savers import saves_all
+from migrate.source.tensorflow.checks.variable_lists import collected
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE
 from migrate.source.tensorflow.facts.references.metadata_loops import METADATA
 
