@@ -16,7 +16,6 @@ from migrate.source.files.edits import edited_file
 from migrate.source.files.notebook import SUFFIX, check_result
 from migrate.source.frontends.tensorflow.layer_files import LayerFiles, LayerPart, layers_alone
 from migrate.source.frontends.tensorflow.other_sdks import written_for_another
-from migrate.source.frontends.tensorflow.plan import Plan, Planner
 from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.combined_tree import Parts
@@ -29,6 +28,7 @@ from migrate.source.tensorflow.base.combined_file import JoinedFile, join
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.checks.verdicts import judge
+from migrate.source.tensorflow.edits.planner import Plan, Planner
 from migrate.source.tensorflow.facts.references.containers import entry_key
 from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up

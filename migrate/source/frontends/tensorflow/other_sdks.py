@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from migrate.source.frontends.tensorflow.deeprec.judge import embedding_variables
 from migrate.source.frontends.tensorflow.sok.judge import sok_variables
-from migrate.source.frontends.tensorflow.whole_files import WholeFile
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.edits.whole_file_findings import WholeFile
 
 
 def written_for_another(file: File, assume: bool) -> WholeFile:

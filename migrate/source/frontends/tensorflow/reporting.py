@@ -8,13 +8,13 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
-from migrate.source.frontends.tensorflow.plan import Plan
 from migrate.source.tensorflow.base.arguments import without
 from migrate.source.tensorflow.base.model import Followed, Stop, Table, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
 from migrate.source.tensorflow.checks.verdicts import Judgement, concerns
+from migrate.source.tensorflow.edits.planner import Plan
 from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import owner

@@ -10,12 +10,12 @@ from migrate.source.flow import Class, Computed, Constant, Function, Unknown, Va
 from migrate.source.frontends.tensorflow.deeprec.columns import CATEGORY, CONTRIB
 from migrate.source.frontends.tensorflow.deeprec.options import PARAMETERS
 from migrate.source.frontends.tensorflow.deeprec.variables import PARAMETERS as MAKES
-from migrate.source.frontends.tensorflow.drafts import Draft
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.deeprec_symbols import CATEGORIES, LACKING, MAKER, OPTION, VARIABLE, option_of
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, is_of_python, results
+from migrate.source.tensorflow.edits.whole_file_draft import Draft
 
 TAKEN = ("ckpt", "evict_option", "filter_option", "storage_option", "init_option")
 #: Attributes of DeepRec's option objects that little else has.

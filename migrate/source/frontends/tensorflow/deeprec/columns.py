@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.deeprec_symbols import CATEGORIES, COLUMN, COLUMNS, GROUP_SCOPE
 from migrate.source.tensorflow.base.value_flow import makers
 from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 from migrate.source.tensorflow.facts.variables.embedding_columns import CATEGORIES as STOCK
 
 CATEGORY = ("key", "dtype", "partition_num", "ev_option")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.deeprec_symbols import PROGRAM, STRATEGIES
 from migrate.source.tensorflow.base.insertion_points import without_line
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 _COPIES = "gradients of other variables are not summed over ranks, as before: ranks.reduced_gradients does that"
 

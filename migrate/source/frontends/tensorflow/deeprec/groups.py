@@ -8,10 +8,10 @@ import libcst as cst
 
 from migrate.source.flow import Holder
 from migrate.source.frontends.tensorflow.deeprec.uses import Uses
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.deeprec_symbols import GROUPS, LOOKUP
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 #: The parameters of each; of the sparse one there are two orders, and a strategy is a text.
 _DENSE = ("params", "ids", "partition_strategy", "name")

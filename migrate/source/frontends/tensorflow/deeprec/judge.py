@@ -11,8 +11,6 @@ from migrate.source.frontends.tensorflow.deeprec.distributed import read_strateg
 from migrate.source.frontends.tensorflow.deeprec.options import read_options
 from migrate.source.frontends.tensorflow.deeprec.program import read_program, remarks
 from migrate.source.frontends.tensorflow.deeprec.variables import read_variables
-from migrate.source.frontends.tensorflow.drafts import Draft
-from migrate.source.frontends.tensorflow.whole_files import WholeFile, Wording, judged
 from migrate.source.tensorflow.base.deeprec_symbols import (
     HOMES,
     PROGRAM,
@@ -22,6 +20,8 @@ from migrate.source.tensorflow.base.deeprec_symbols import (
     reads_deeprec,
 )
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.edits.whole_file_draft import Draft
+from migrate.source.tensorflow.edits.whole_file_findings import WholeFile, Wording, judged
 
 WORDING = Wording("DeepRec", "the EmbeddingVariables", "`python -m runtime.compat.deeprec` runs the program as it is")
 

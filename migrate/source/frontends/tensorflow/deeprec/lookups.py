@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.tensorflow.base.arguments import is_none, literal
 from migrate.source.tensorflow.base.deeprec_symbols import LOOKUP
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 
 @dataclass(frozen=True)

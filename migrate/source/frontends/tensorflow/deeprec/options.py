@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.tensorflow.base.arguments import is_none, number
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.deeprec_symbols import ENUMS, OPTION, option_of
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 PARAMETERS = {
     "EmbeddingVariableOption": (

@@ -8,8 +8,6 @@ from pathlib import Path
 import libcst as cst
 
 from migrate.source.files.path_lookup import is_file
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
-from migrate.source.frontends.tensorflow.version_1 import import_version_1, plain_imports
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import is_variable
 from migrate.source.tensorflow.base.deeprec_symbols import (
@@ -29,6 +27,8 @@ from migrate.source.tensorflow.base.insertion_points import without_line, withou
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.symbols import ROOTS
+from migrate.source.tensorflow.edits.tf1_imports import import_version_1, plain_imports
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 ONE_PROCESS = "the program runs as one process"
 #: What only DeepRec's TensorFlow has, however it is spelled.

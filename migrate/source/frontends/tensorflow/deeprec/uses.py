@@ -8,10 +8,10 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.flow import Constant, Holder, Unknown, Value
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.tensorflow.base.deeprec_symbols import LOOKUP, VARIABLE
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, is_of_python, only_asks
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 from migrate.source.tensorflow.facts.calls.object_attributes import foreign_bases
 
 #: Calls that take lists of variables.

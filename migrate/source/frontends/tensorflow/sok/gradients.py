@@ -8,7 +8,6 @@ from typing import NamedTuple
 import libcst as cst
 
 from migrate.source.flow import Member, Unknown
-from migrate.source.frontends.tensorflow.drafts import Draft
 from migrate.source.frontends.tensorflow.sok.made import Made
 from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP
 from migrate.source.frontends.tensorflow.sok.tables import Tables
@@ -19,6 +18,7 @@ from migrate.source.tensorflow.base.bindings import builtin, is_target, local_na
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.edits.whole_file_draft import Draft
 
 #: What gives gradients.
 GIVES = {"gradient", "gradients", "compute_gradients"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from migrate.report.model import Finding, State
-from migrate.source.frontends.tensorflow.drafts import Draft
 from migrate.source.frontends.tensorflow.sok.gradients import read_gradients
 from migrate.source.frontends.tensorflow.sok.horovod import Horovod
 from migrate.source.frontends.tensorflow.sok.lookups import read_lookups
@@ -21,8 +20,9 @@ from migrate.source.frontends.tensorflow.sok.symbols import (
 )
 from migrate.source.frontends.tensorflow.sok.tables import Tables
 from migrate.source.frontends.tensorflow.sok.uses import read_filters, read_uses
-from migrate.source.frontends.tensorflow.whole_files import WholeFile, Wording, judged
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.edits.whole_file_draft import Draft
+from migrate.source.tensorflow.edits.whole_file_findings import WholeFile, Wording, judged
 
 WORDING = Wording("SOK", "SOK's variables", "`python -m runtime.compat.sok` runs the program as it is")
 

@@ -8,7 +8,6 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.flow import Holder
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.sok.initial import may_be_none
 from migrate.source.frontends.tensorflow.sok.made import Made
 from migrate.source.frontends.tensorflow.sok.spelling import tensorflow
@@ -17,6 +16,7 @@ from migrate.source.frontends.tensorflow.sok.tables import Kind, Tables
 from migrate.source.tensorflow.base.arguments import is_none, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, resolve
 from migrate.source.tensorflow.base.insertion_points import kept_comments
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 _SPARSE = ("params", "sp_ids", "sp_weights", "combiners", "use_low_frequency_filter", "hotness")
 _DENSE = ("param", "indices")

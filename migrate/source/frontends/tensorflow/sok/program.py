@@ -8,7 +8,6 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.files.path_lookup import is_file
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.sok.horovod import Horovod, is_horovod
 from migrate.source.frontends.tensorflow.sok.spelling import builds_graph, tensorflow
 from migrate.source.frontends.tensorflow.sok.symbols import (
@@ -25,6 +24,7 @@ from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.insertion_points import line_before, without_line
 from migrate.source.tensorflow.base.rule_kinds import FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 _READ = {
     "Variable", "DynamicVariable", "DistributedEmbedding", "All2AllDenseEmbedding", "lookup_sparse",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.drafts import Draft
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.edits.whole_file_draft import Draft
 
 _GRAPH = {
     "Session", "InteractiveSession", "train.MonitoredTrainingSession", "train.MonitoredSession", "placeholder",

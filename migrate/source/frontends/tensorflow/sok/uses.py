@@ -5,7 +5,6 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.frontends.tensorflow.sok.lookups import read_layer_call
 from migrate.source.frontends.tensorflow.sok.made import Made
 from migrate.source.frontends.tensorflow.sok.spelling import builds_graph
@@ -21,6 +20,7 @@ from migrate.source.frontends.tensorflow.sok.symbols import (
 from migrate.source.frontends.tensorflow.sok.tables import Kind, Tables
 from migrate.source.tensorflow.base.arguments import bind, is_none
 from migrate.source.tensorflow.base.bindings import builtin
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 #: Methods that take variables, and the places of these among their arguments.
 _TAKES = {"gradient": ("target", "sources"), "compute_gradients": ("loss", "var_list"), "gradients": ("ys", "xs")}

@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.around import AroundEditing
-from migrate.source.frontends.tensorflow.editing import Plan
-from migrate.source.frontends.tensorflow.optional import may_lack_dense
 from migrate.source.tensorflow.base.arguments import is_none
 from migrate.source.tensorflow.base.insertion_points import (
     comments_of,
@@ -24,6 +21,9 @@ from migrate.source.tensorflow.base.model import Category, Followed, Lookup, Rew
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_int64
 from migrate.source.tensorflow.checks.verdicts import Judgement
+from migrate.source.tensorflow.edits.edit_buffer import Plan
+from migrate.source.tensorflow.edits.optional_halves import may_lack_dense
+from migrate.source.tensorflow.edits.session_wiring import AroundEditing
 from migrate.targets.base import CategoryText, LookupText, Spelling, TableText
 
 __all__ = ["Plan", "Planner"]

@@ -9,10 +9,10 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.steps import StepEditing
 from migrate.source.tensorflow.base.insertion_points import end_of_line, line_after, line_before
 from migrate.source.tensorflow.base.model import Followed
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.edits.training_steps import StepEditing
 from migrate.source.tensorflow.facts.ids.dataset_ids import Pipeline, find_pipeline
 from migrate.source.tensorflow.facts.ids.sessions import (
     Place,

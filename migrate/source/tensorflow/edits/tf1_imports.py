@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.insertion_points import line_after
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 MODULE = "tensorflow.compat.v1"
 

@@ -9,11 +9,11 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.drafts import Draft, Part
 from migrate.source.tensorflow.base.arguments import without
 from migrate.source.tensorflow.base.model import Stop, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.user_choice import keep, quiet
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 
 @dataclass

@@ -9,15 +9,15 @@ from itertools import pairwise
 import libcst as cst
 
 from migrate.source.files.edits import Edit, apply_edits
-from migrate.source.frontends.tensorflow.editing import Editing
-from migrate.source.frontends.tensorflow.optional import may_lack_tables
-from migrate.source.frontends.tensorflow.trained_parts import written_apart
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.insertion_points import end_of_line, line_after, line_before
 from migrate.source.tensorflow.base.model import Followed
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
 from migrate.source.tensorflow.checks.verdicts import Judgement
+from migrate.source.tensorflow.edits.edit_buffer import Editing
+from migrate.source.tensorflow.edits.optional_halves import may_lack_tables
+from migrate.source.tensorflow.edits.split_var_lists import written_apart
 from migrate.source.tensorflow.facts.optimizers.factories import Builder, import_of_twin, imported
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, method_of

@@ -1,0 +1,1 @@
+"""From verdicts to edits of the text: the planner, steps, halves, what stands around a session."""
