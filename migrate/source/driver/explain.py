@@ -161,7 +161,7 @@ def _settings(path: Path, options: Options) -> Iterator[str]:
 def _calls(result: SourceResult, line: int) -> list[str]:
     if result.kind != "tensorflow":
         return []
-    from migrate.source.frontends.tensorflow.asked import asked
+    from migrate.source.tensorflow.report.trace import asked
 
     return list(asked(result.path, result.original, line))
 

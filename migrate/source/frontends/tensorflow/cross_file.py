@@ -16,7 +16,6 @@ from migrate.source.files.edits import edited_file
 from migrate.source.files.notebook import SUFFIX, check_result
 from migrate.source.frontends.tensorflow.layer_files import LayerFiles, LayerPart, layers_alone
 from migrate.source.frontends.tensorflow.other_sdks import written_for_another
-from migrate.source.frontends.tensorflow.reporting import report
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.combined_tree import Parts
 from migrate.source.project.discovery import mentions_framework
@@ -32,6 +31,7 @@ from migrate.source.tensorflow.edits.planner import Plan, Planner
 from migrate.source.tensorflow.facts.references.containers import entry_key
 from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up
+from migrate.source.tensorflow.report.findings import report
 
 #: Parsed files of more characters than these are dropped before others are read.
 KEPT = 1_000_000

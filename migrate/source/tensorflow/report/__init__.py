@@ -1,0 +1,1 @@
+"""Findings, records of tables, and what `migrate explain` prints."""
