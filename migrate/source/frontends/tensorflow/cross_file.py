@@ -14,7 +14,6 @@ from migrate.source.configuration.report_filter import chosen
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.notebook import SUFFIX, check_result
-from migrate.source.frontends.tensorflow.layer_files import LayerFiles, LayerPart, layers_alone
 from migrate.source.frontends.tensorflow.other_sdks import written_for_another
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.combined_tree import Parts
@@ -31,6 +30,7 @@ from migrate.source.tensorflow.edits.planner import Plan, Planner
 from migrate.source.tensorflow.facts.references.containers import entry_key
 from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up
+from migrate.source.tensorflow.keras.project import LayerFiles, LayerPart, layers_alone
 from migrate.source.tensorflow.report.findings import report
 
 #: Parsed files of more characters than these are dropped before others are read.

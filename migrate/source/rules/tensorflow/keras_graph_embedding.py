@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.keras_layers.graphs import RULE, check_calls, in_graph, layer_call, read_call
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, string
 from migrate.source.tensorflow.base.model import Creation, Lookup, Stop
@@ -13,6 +12,7 @@ from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.facts.variables.creations import read_sizes, refuse, refuse_options
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import read_initializer
 from migrate.source.tensorflow.facts.variables.keras_layers import NAMED, PARAMETERS, SYMBOL
+from migrate.source.tensorflow.keras.graph_mode import RULE, check_calls, in_graph, layer_call, read_call
 
 #: What a layer may be asked for that a table of a graph does not have.
 FOREIGN = {

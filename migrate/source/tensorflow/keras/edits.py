@@ -8,13 +8,13 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.keras_layers.judge import LayerJudgement
-from migrate.source.frontends.tensorflow.keras_layers.optimizers import SQUARES
 from migrate.source.tensorflow.base.bindings import is_variable
 from migrate.source.tensorflow.base.insertion_points import import_offset, without_line, without_names
 from migrate.source.tensorflow.base.model import Stop, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer
+from migrate.source.tensorflow.keras.optimizers import SQUARES
+from migrate.source.tensorflow.keras.verdicts import LayerJudgement
 
 CLASS, MODULE = "Embedding", "runtime.keras"
 

@@ -9,9 +9,6 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.flow import Result
-from migrate.source.frontends.tensorflow.keras_layers.graphs import GRAPH, in_graph
-from migrate.source.frontends.tensorflow.keras_layers.optimizers import has_state, several, squares_apart
-from migrate.source.frontends.tensorflow.keras_layers.uses import are_layers, check_places, stop_at, use_stops
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -20,6 +17,9 @@ from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
+from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
+from migrate.source.tensorflow.keras.layer_uses import are_layers, check_places, stop_at, use_stops
+from migrate.source.tensorflow.keras.optimizers import has_state, several, squares_apart
 
 #: Optimizers with a native form for tables, in lower case: the arguments that they must not be given.
 OPTIMIZERS = {

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from migrate.report.model import Finding, TableRecord
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.keras_layers.emit import layer_edits, layer_findings, layer_records
-from migrate.source.frontends.tensorflow.keras_layers.judge import judge_layers
 from migrate.source.project.analysis_units import KERAS, programs_of
 from migrate.source.project.combined_tree import Parts
 from migrate.source.project.import_graph import Project
@@ -19,6 +17,8 @@ from migrate.source.tensorflow.base.combined_file import join
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
+from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
+from migrate.source.tensorflow.keras.verdicts import judge_layers
 
 
 @dataclass

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.keras_layers.uses import stop_at
 from migrate.source.settings.environment_key import has_keras_3
 from migrate.source.tensorflow.base.arguments import number
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
+from migrate.source.tensorflow.keras.layer_uses import stop_at
 
 ASSUMPTION = "one optimizer trains each layer"
 SUMMED = "no batch has an id twice, or it may be summed"
