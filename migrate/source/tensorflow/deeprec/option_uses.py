@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.flow import Class, Computed, Constant, Function, Unknown, Value
-from migrate.source.frontends.tensorflow.deeprec.columns import CATEGORY, CONTRIB
-from migrate.source.frontends.tensorflow.deeprec.options import PARAMETERS
-from migrate.source.frontends.tensorflow.deeprec.variables import PARAMETERS as MAKES
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.deeprec_symbols import CATEGORIES, LACKING, MAKER, OPTION, VARIABLE, option_of
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, is_of_python, results
+from migrate.source.tensorflow.deeprec.feature_columns import CATEGORY, CONTRIB
+from migrate.source.tensorflow.deeprec.options import PARAMETERS
+from migrate.source.tensorflow.deeprec.variables import PARAMETERS as MAKES
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
 
 TAKEN = ("ckpt", "evict_option", "filter_option", "storage_option", "init_option")

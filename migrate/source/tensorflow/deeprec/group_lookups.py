@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import libcst as cst
 
 from migrate.source.flow import Holder
-from migrate.source.frontends.tensorflow.deeprec.uses import Uses
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.deeprec_symbols import GROUPS, LOOKUP
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.deeprec.variable_uses import Uses
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 #: The parameters of each; of the sparse one there are two orders, and a strategy is a text.

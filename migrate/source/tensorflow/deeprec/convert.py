@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from migrate.report.model import Finding, State
-from migrate.source.frontends.tensorflow.deeprec.asked import check_options, doubt_options
-from migrate.source.frontends.tensorflow.deeprec.columns import read_columns
-from migrate.source.frontends.tensorflow.deeprec.distributed import read_strategies
-from migrate.source.frontends.tensorflow.deeprec.options import read_options
-from migrate.source.frontends.tensorflow.deeprec.program import read_program, remarks
-from migrate.source.frontends.tensorflow.deeprec.variables import read_variables
 from migrate.source.tensorflow.base.deeprec_symbols import (
     HOMES,
     PROGRAM,
@@ -20,6 +14,12 @@ from migrate.source.tensorflow.base.deeprec_symbols import (
     reads_deeprec,
 )
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.deeprec.distributed import read_strategies
+from migrate.source.tensorflow.deeprec.feature_columns import read_columns
+from migrate.source.tensorflow.deeprec.option_uses import check_options, doubt_options
+from migrate.source.tensorflow.deeprec.options import read_options
+from migrate.source.tensorflow.deeprec.program import read_program, remarks
+from migrate.source.tensorflow.deeprec.variables import read_variables
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
 from migrate.source.tensorflow.edits.whole_file_findings import WholeFile, Wording, judged
 

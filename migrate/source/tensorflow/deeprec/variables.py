@@ -6,13 +6,13 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.flow import Value
-from migrate.source.frontends.tensorflow.deeprec.groups import group_of, read_groups
-from migrate.source.frontends.tensorflow.deeprec.lookups import LOOKUPS, read_lookup
-from migrate.source.frontends.tensorflow.deeprec.uses import Uses, is_silent, takes_variables
 from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.deeprec_symbols import LACKING, LOOKUP, MAKER, VARIABLE
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.base.value_flow import results
+from migrate.source.tensorflow.deeprec.group_lookups import group_of, read_groups
+from migrate.source.tensorflow.deeprec.lookups import LOOKUPS, read_lookup
+from migrate.source.tensorflow.deeprec.variable_uses import Uses, is_silent, takes_variables
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 PARAMETERS = (
