@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from migrate.source.frontends.tensorflow.sok.judge import sok_variables
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.deeprec.convert import embedding_variables
 from migrate.source.tensorflow.edits.whole_file_findings import WholeFile
+from migrate.source.tensorflow.sok.convert import sok_variables
 
 
 def written_for_another(file: File, assume: bool) -> WholeFile:

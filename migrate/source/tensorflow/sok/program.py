@@ -8,23 +8,15 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.files.path_lookup import is_file
-from migrate.source.frontends.tensorflow.sok.horovod import Horovod, is_horovod
-from migrate.source.frontends.tensorflow.sok.spelling import builds_graph, tensorflow
-from migrate.source.frontends.tensorflow.sok.symbols import (
-    HOROVOD,
-    LACKING,
-    PROGRAM,
-    ROOT,
-    imports_of,
-    sok_calls,
-    spelled,
-)
-from migrate.source.frontends.tensorflow.sok.version_1 import read_version
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.insertion_points import line_before, without_line
 from migrate.source.tensorflow.base.rule_kinds import FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
+from migrate.source.tensorflow.sok.horovod import Horovod, is_horovod
+from migrate.source.tensorflow.sok.symbols import HOROVOD, LACKING, PROGRAM, ROOT, imports_of, sok_calls, spelled
+from migrate.source.tensorflow.sok.tf1_imports import read_version
+from migrate.source.tensorflow.sok.tf_spelling import builds_graph, tensorflow
 
 _READ = {
     "Variable", "DynamicVariable", "DistributedEmbedding", "All2AllDenseEmbedding", "lookup_sparse",

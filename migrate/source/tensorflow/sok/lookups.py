@@ -8,15 +8,15 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.flow import Holder
-from migrate.source.frontends.tensorflow.sok.initial import may_be_none
-from migrate.source.frontends.tensorflow.sok.made import Made
-from migrate.source.frontends.tensorflow.sok.spelling import tensorflow
-from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP, sok_calls
-from migrate.source.frontends.tensorflow.sok.tables import Kind, Tables
 from migrate.source.tensorflow.base.arguments import is_none, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, resolve
 from migrate.source.tensorflow.base.insertion_points import kept_comments
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
+from migrate.source.tensorflow.sok.initial_values import may_be_none
+from migrate.source.tensorflow.sok.symbols import LOOKUP, sok_calls
+from migrate.source.tensorflow.sok.tables import Kind, Tables
+from migrate.source.tensorflow.sok.tf_spelling import tensorflow
+from migrate.source.tensorflow.sok.variables import Made
 
 _SPARSE = ("params", "sp_ids", "sp_weights", "combiners", "use_low_frequency_filter", "hotness")
 _DENSE = ("param", "indices")

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.sok.initial import check_initializer, is_function, may_be_none
-from migrate.source.frontends.tensorflow.sok.spelling import builds_graph, in_loop, is_repeated, target_of, tensorflow
-from migrate.source.frontends.tensorflow.sok.symbols import LAYERS, MAKERS, VARIABLE, sok_calls
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.insertion_points import line_after, line_before
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
+from migrate.source.tensorflow.sok.initial_values import check_initializer, is_function, may_be_none
+from migrate.source.tensorflow.sok.symbols import LAYERS, MAKERS, VARIABLE, sok_calls
+from migrate.source.tensorflow.sok.tf_spelling import builds_graph, in_loop, is_repeated, target_of, tensorflow
 from migrate.targets.layout import keywords
 
 _STATIC = (

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from migrate.report.model import Finding, State
-from migrate.source.frontends.tensorflow.sok.gradients import read_gradients
-from migrate.source.frontends.tensorflow.sok.horovod import Horovod
-from migrate.source.frontends.tensorflow.sok.lookups import read_lookups
-from migrate.source.frontends.tensorflow.sok.made import Made, read_makers
-from migrate.source.frontends.tensorflow.sok.optimizers import read_optimizers
-from migrate.source.frontends.tensorflow.sok.program import read_program
-from migrate.source.frontends.tensorflow.sok.symbols import (
-    FILTERS,
-    HOMES,
-    MAKERS,
-    OPTIMIZER,
-    VARIABLE,
-    reads_sok,
-    sok_calls,
-)
-from migrate.source.frontends.tensorflow.sok.tables import Tables
-from migrate.source.frontends.tensorflow.sok.uses import read_filters, read_uses
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
 from migrate.source.tensorflow.edits.whole_file_findings import WholeFile, Wording, judged
+from migrate.source.tensorflow.sok.gradients import read_gradients
+from migrate.source.tensorflow.sok.horovod import Horovod
+from migrate.source.tensorflow.sok.lookups import read_lookups
+from migrate.source.tensorflow.sok.optimizers import read_optimizers
+from migrate.source.tensorflow.sok.program import read_program
+from migrate.source.tensorflow.sok.symbols import FILTERS, HOMES, MAKERS, OPTIMIZER, VARIABLE, reads_sok, sok_calls
+from migrate.source.tensorflow.sok.tables import Tables
+from migrate.source.tensorflow.sok.variable_uses import read_filters, read_uses
+from migrate.source.tensorflow.sok.variables import Made, read_makers
 
 WORDING = Wording("SOK", "SOK's variables", "`python -m runtime.compat.sok` runs the program as it is")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.sok.symbols import PROGRAM, spelled
 from migrate.source.tensorflow.edits.tf1_imports import import_version_1, plain_imports
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
+from migrate.source.tensorflow.sok.symbols import PROGRAM, spelled
 
 #: What TensorFlow 2 has in `compat.v1` only.
 _NAMES = {

@@ -8,10 +8,6 @@ from typing import NamedTuple
 import libcst as cst
 
 from migrate.source.flow import Member, Unknown
-from migrate.source.frontends.tensorflow.sok.made import Made
-from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP
-from migrate.source.frontends.tensorflow.sok.tables import Tables
-from migrate.source.frontends.tensorflow.sok.uses import is_update, taken_variables
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.bindings import builtin, is_target, local_names, scope_of_name
@@ -19,6 +15,10 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
+from migrate.source.tensorflow.sok.symbols import LOOKUP
+from migrate.source.tensorflow.sok.tables import Tables
+from migrate.source.tensorflow.sok.variable_uses import is_update, taken_variables
+from migrate.source.tensorflow.sok.variables import Made
 
 #: What gives gradients.
 GIVES = {"gradient", "gradients", "compute_gradients"}

@@ -5,22 +5,14 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.sok.lookups import read_layer_call
-from migrate.source.frontends.tensorflow.sok.made import Made
-from migrate.source.frontends.tensorflow.sok.spelling import builds_graph
-from migrate.source.frontends.tensorflow.sok.symbols import (
-    FILTERS,
-    LACKING,
-    LOOKUP,
-    PROGRAM,
-    horovod_name,
-    sok_calls,
-    sok_name,
-)
-from migrate.source.frontends.tensorflow.sok.tables import Kind, Tables
 from migrate.source.tensorflow.base.arguments import bind, is_none
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
+from migrate.source.tensorflow.sok.lookups import read_layer_call
+from migrate.source.tensorflow.sok.symbols import FILTERS, LACKING, LOOKUP, PROGRAM, horovod_name, sok_calls, sok_name
+from migrate.source.tensorflow.sok.tables import Kind, Tables
+from migrate.source.tensorflow.sok.tf_spelling import builds_graph
+from migrate.source.tensorflow.sok.variables import Made
 
 #: Methods that take variables, and the places of these among their arguments.
 _TAKES = {"gradient": ("target", "sources"), "compute_gradients": ("loss", "var_list"), "gradients": ("ys", "xs")}

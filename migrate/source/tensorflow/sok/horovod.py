@@ -7,21 +7,14 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.sok.gradients import holds_gradients
-from migrate.source.frontends.tensorflow.sok.spelling import builds_graph
-from migrate.source.frontends.tensorflow.sok.symbols import (
-    HOROVOD,
-    PROGRAM,
-    horovod_name,
-    imports_of,
-    sok_calls,
-    spelled,
-)
-from migrate.source.frontends.tensorflow.sok.tables import Tables
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import single_value
 from migrate.source.tensorflow.base.insertion_points import without_line
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
+from migrate.source.tensorflow.sok.gradients import holds_gradients
+from migrate.source.tensorflow.sok.symbols import HOROVOD, PROGRAM, horovod_name, imports_of, sok_calls, spelled
+from migrate.source.tensorflow.sok.tables import Tables
+from migrate.source.tensorflow.sok.tf_spelling import builds_graph
 
 _OPERATIONS = {"Sum": "sum", "Average": "mean", "mpi_ops.Sum": "sum", "mpi_ops.Average": "mean"}
 _REDUCE = ("tensor", "average", "device_dense", "device_sparse", "compression", "op", "prescale_factor",

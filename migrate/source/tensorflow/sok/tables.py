@@ -9,10 +9,10 @@ from functools import cached_property
 import libcst as cst
 
 from migrate.source.flow import DECORATED, Bound, Computed, Function, Holder, Member, Result, Unknown, Value, is_none
-from migrate.source.frontends.tensorflow.sok.symbols import FILTERS, sok_name
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.value_flow import flow_of, only_asks, symbol_of
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
+from migrate.source.tensorflow.sok.symbols import FILTERS, sok_name
 
 
 class Kind(Enum):

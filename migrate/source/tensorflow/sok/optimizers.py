@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.frontends.tensorflow.sok.gradients import last_name
-from migrate.source.frontends.tensorflow.sok.made import Made
-from migrate.source.frontends.tensorflow.sok.symbols import OPTIMIZER, sok_calls, sok_name
-from migrate.source.frontends.tensorflow.sok.tables import Kind, Tables
-from migrate.source.frontends.tensorflow.sok.uses import is_pairs, is_update
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, is_target
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 from migrate.source.tensorflow.facts.optimizers.values import means_the_same
+from migrate.source.tensorflow.sok.gradients import last_name
+from migrate.source.tensorflow.sok.symbols import OPTIMIZER, sok_calls, sok_name
+from migrate.source.tensorflow.sok.tables import Kind, Tables
+from migrate.source.tensorflow.sok.variable_uses import is_pairs, is_update
+from migrate.source.tensorflow.sok.variables import Made
 from migrate.targets.layout import keywords
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.frontends.tensorflow.sok.symbols import VARIABLE
 from migrate.source.tensorflow.base.arguments import is_none, literal
 from migrate.source.tensorflow.base.bindings import (
     assigned_value,
@@ -16,6 +15,7 @@ from migrate.source.tensorflow.base.bindings import (
 )
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
+from migrate.source.tensorflow.sok.symbols import VARIABLE
 
 _ACTION = "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first argument"
 #: The last names of initializers that give rows of their own places, not of a distribution.
