@@ -23,7 +23,7 @@ FILES = {
         ("tests/test_imports.py", "tests/test_imports.py"),
         ("rewriter/plan/provenance.py", "tests/rewriter/plan/test_provenance.py"),
         ("runtime/lookup/sparse.py", "tests/runtime/lookup/test_sparse.py"),
-        ("migrate/source/rules/tensorflow/gather.py", "tests/migrate/source/test_rules.py"),
+        ("migrate/source/tensorflow/rules/gather.py", "tests/migrate/source/test_rules.py"),
         ("runtime/native/store/table.cc", "tests/runtime/native/test_store.py"),
         ("tests/support/source/scripts.py", "tests/migrate/source/frontends/tensorflow/training/test_steps.py"),
         ("tests/runtime/native/store/table/table_test.cc", "tests/runtime/native/test_store.py"),

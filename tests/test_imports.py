@@ -9,7 +9,7 @@ from migrate.source.rules.catalogue import PACKAGES
 
 #: What loads all modules of packages by their names, which shows in no import.
 LOADING = {
-    "migrate.source.tensorflow.base.rule_registry": ["migrate.source.rules.tensorflow"],
+    "migrate.source.tensorflow.base.rule_registry": ["migrate.source.tensorflow.rules"],
     "migrate.source.rules.catalogue": PACKAGES,
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from migrate.source.rules.base import Rule, load, rules
 
-PACKAGES = ("migrate.source.rules.tensorflow", "migrate.source.paddle.rules", "migrate.source.rules.general")
+PACKAGES = ("migrate.source.tensorflow.rules", "migrate.source.paddle.rules", "migrate.source.rules.general")
 
 
 def catalogue() -> list[Rule]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import migrate.source.rules.tensorflow as package
+import migrate.source.tensorflow.rules as package
 from migrate.report.model import Applicability, State
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.driver.rule_examples import options_of, problem_of

@@ -9,4 +9,4 @@ from migrate.source.rules import load, rules
 
 __all__ = ["rules"]
 
-load("migrate.source.rules.tensorflow")
+load("migrate.source.tensorflow.rules")

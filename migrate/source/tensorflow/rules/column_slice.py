@@ -7,12 +7,12 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.source.rules import Example, register
-from migrate.source.rules.tensorflow.embedding_lookup import EmbeddingLookup
-from migrate.source.rules.tensorflow.gather import Gather
 from migrate.source.tensorflow.base.arguments import number
 from migrate.source.tensorflow.base.model import Lookup, Stop
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.base.shapes import is_repeatable
+from migrate.source.tensorflow.rules.embedding_lookup import EmbeddingLookup
+from migrate.source.tensorflow.rules.gather import Gather
 
 READERS: dict[str, LookupRule] = {"nn.embedding_lookup": EmbeddingLookup(), "gather": Gather()}
 IDLE = "the gradient of a slice has a row for every id"

@@ -7,10 +7,10 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.source.rules import Example, register
-from migrate.source.rules.tensorflow.embedding_lookup import EmbeddingLookup
 from migrate.source.tensorflow.base.model import Lookup, Stop
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.references.partition_lists import is_partitions
+from migrate.source.tensorflow.rules.embedding_lookup import EmbeddingLookup
 
 ONE = EmbeddingLookup()
 HEAD = "import tensorflow.compat.v1 as tf\n"
