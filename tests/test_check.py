@@ -25,7 +25,7 @@ FILES = {
         ("runtime/lookup/sparse.py", "tests/runtime/lookup/test_sparse.py"),
         ("migrate/source/tensorflow/rules/gather.py", "tests/migrate/source/test_rules.py"),
         ("runtime/native/store/table.cc", "tests/runtime/native/test_store.py"),
-        ("tests/support/source/scripts.py", "tests/migrate/source/frontends/tensorflow/training/test_steps.py"),
+        ("tests/support/source/scripts.py", "tests/migrate/source/tensorflow/facts/training/test_steps.py"),
         ("tests/runtime/native/store/table/table_test.cc", "tests/runtime/native/test_store.py"),
     ],
 )

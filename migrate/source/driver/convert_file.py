@@ -81,7 +81,7 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
 
 def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
     if kind == "tensorflow" or (kind == "other" and options.project is not None):
-        from migrate.source.frontends.tensorflow import one_file
+        from migrate.source.tensorflow import convert as one_file
 
         return one_file.convert(path, text, options, kind)
     if kind == "paddle":

@@ -17,7 +17,7 @@ from migrate.source.settings.options import Options
 
 WORTH_A_PROCESS = 4  #: fewer files are done sooner than processes start
 _FRONT_ENDS = {
-    "tensorflow": "migrate.source.frontends.tensorflow.one_file",
+    "tensorflow": "migrate.source.tensorflow.convert",
     "paddle": "migrate.source.paddle.convert",
 }
 

@@ -11,8 +11,8 @@ from migrate.source.driver.convert_file import convert_bytes
 from migrate.source.driver.sanity_check import check_unchanged
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, syntax_problem
-from migrate.source.frontends.tensorflow import one_file
 from migrate.source.settings.options import Options
+from migrate.source.tensorflow import convert as one_file
 
 BAD = {
     "python 2 print": (b"import tensorflow as tf\nprint tf\n", "run 2to3 first"),

@@ -11,8 +11,8 @@ from migrate.cli.verify import verify
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison
 from migrate.report.serialize import read_report
-from migrate.source.frontends.tensorflow.one_file import convert
 from migrate.source.settings.options import Options
+from migrate.source.tensorflow.convert import convert
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, follow, measure
 from tests.support.paths import ROOT

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from migrate.schema import Schema, parse_schema
 from tests.support.paths import ROOT
 
-HERE = ROOT / "tests" / "migrate" / "source" / "frontends" / "paddle"
+HERE = ROOT / "tests" / "migrate" / "source" / "paddle"
 EXAMPLE = ROOT / "examples" / "mmoe"
 
 

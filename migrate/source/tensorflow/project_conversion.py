@@ -14,7 +14,6 @@ from migrate.source.configuration.report_filter import chosen
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.notebook import SUFFIX, check_result
-from migrate.source.frontends.tensorflow.other_sdks import written_for_another
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.combined_tree import Parts
 from migrate.source.project.discovery import mentions_framework
@@ -32,6 +31,7 @@ from migrate.source.tensorflow.facts.variables.embedding_columns import find_col
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.keras.project import LayerFiles, LayerPart, layers_alone
 from migrate.source.tensorflow.report.findings import report
+from migrate.source.tensorflow.sdk_dispatch import written_for_another
 
 #: Parsed files of more characters than these are dropped before others are read.
 KEPT = 1_000_000

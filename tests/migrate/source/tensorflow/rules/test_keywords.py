@@ -15,8 +15,8 @@ import pytest
 
 from migrate.report.model import State
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.frontends.tensorflow.one_file import convert
 from migrate.source.settings.options import Options
+from migrate.source.tensorflow.convert import convert
 from tests.support.source.keyword_programs import PROGRAMS, V2, Program
 from tests.support.source.keyword_programs_of_sdks import OF_SDKS, SIGNATURES_OF_SDKS
 from tests.support.source.tensorflow_signatures import SIGNATURES

@@ -9,8 +9,6 @@ from migrate.source.configuration.user_rules import rules_of
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.encoding import UnreadableSource
-from migrate.source.frontends.tensorflow.cross_file import Conversions
-from migrate.source.frontends.tensorflow.other_sdks import written_for_another
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
@@ -21,7 +19,9 @@ from migrate.source.tensorflow.checks.partial_conversion import half_converted
 from migrate.source.tensorflow.checks.verdicts import judge
 from migrate.source.tensorflow.edits.planner import Planner
 from migrate.source.tensorflow.keras.project import layers_alone
+from migrate.source.tensorflow.project_conversion import Conversions
 from migrate.source.tensorflow.report.findings import report
+from migrate.source.tensorflow.sdk_dispatch import written_for_another
 
 #: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.
 RELEVANT = re.compile(

@@ -1,1 +1,0 @@
-"""How each framework spells a table, a lookup, a layer."""
