@@ -28,13 +28,6 @@ def test_each_folder_of_tests_has_its_subject() -> None:
     assert not without, f"tests without a folder or module of their name: {sorted(without)}"
 
 
-def test_no_folder_of_the_runtime_is_a_heap() -> None:
-    """What is more than this is several subjects, and needs rooms; rules are one a file."""
-    counts = Counter(file.parent.relative_to(ROOT) for file in (ROOT / package).rglob("*.py"))
-    heaps = {str(folder): count for folder, count in counts.items() if count > MOST and folder.name != "rules"}
-    assert not heaps, f"folders with more than {MOST} modules: {heaps}"
-
-
 def test_no_folder_is_a_heap() -> None:
     """What is more than this is several subjects, and needs rooms; rules are one a file."""
     counts = Counter(file.parent.relative_to(ROOT) for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
