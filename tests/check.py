@@ -93,7 +93,7 @@ def mirrors(test: str, name: str) -> bool:
     if path.parts[0] == "tests":  # data beside its test, or below it
         return path.suffix != ".py" and at.parent in path.parents and len(at.parts) > 2
     # `a/b/c.py` is tested by `tests/a/b/test_c*.py`, or by that in a folder below, where tests of several modules are
-    # sorted by their subject; a folder of files of one kind also by `tests/a/test_b.py`, or by that of the folder above.
+    # sorted by their subject; a folder of files of one kind also by `tests/a/test_b.py`, or that of the folder above.
     stem = path.parent.name if path.stem == "__init__" else path.stem
     folders = [PurePosixPath("tests", *parent.parts) for parent in path.parents[:-1]]
     named = at.stem == f"test_{stem}" or at.stem.startswith(f"test_{stem}_")
