@@ -21,7 +21,7 @@ from migrate.source.tensorflow.facts.references.list_uses import Reader, reader
 from migrate.source.tensorflow.facts.references.metadata_loops import RULE as CONTAINER
 from migrate.source.tensorflow.facts.references.metadata_loops import walked
 from migrate.source.tensorflow.facts.references.partition_lists import is_list, looks_up_partitions, partitions
-from migrate.source.tensorflow.facts.references.value_flow_reads import unseen_reads
+from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
 from migrate.source.tensorflow.facts.references.variable_copies import copy_of
 
 RULE = "tf-table-use"
@@ -332,6 +332,3 @@ def _argument(file: File, value: Value, read: cst.BaseExpression, parameter: cst
     path = flow_of(file).path(value, read)
     before = path[: next((i for i, node in enumerate(path) if node is parameter), 0)]
     return before[-1] if before else parameter
-
-
-__all__ = ["RULE", "Other", "Reader", "TableValues", "others", "reader", "table_values"]
