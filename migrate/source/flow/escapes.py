@@ -133,7 +133,7 @@ class Escapes(Entries):
             self.graph.put(out, callee)  # what the program put there is called beside it
             return
         self.program.left.setdefault(callee, {})[site] = None
-        self.hand(arguments, site)
+        self.hand(callee, arguments, site)
         if isinstance(callee, Result) and isinstance(callee.callee, Symbol) and callee.callee.name == "builtins.eval":
             self._open_named(site)
         if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
@@ -177,13 +177,13 @@ class Escapes(Entries):
         if not isinstance(value, Holder | Class | Function | Constant | Symbol):
             self.program.escaped.setdefault(value, []).append(site)
 
-    def hand(self, arguments: Arguments, site: cst.CSTNode) -> None:
+    def hand(self, callee: Value, arguments: Arguments, site: cst.CSTNode) -> None:
         """Note that code that is not seen gets these."""
         reason = "code that is not seen may call it"
         for one in arguments:
             if one.node is not None:
                 self.program.given.add(one.node)
-            else:
+            elif not isinstance(callee, Constant):
                 self.graph.watch(one.variable, lambda value: self.reach(value, site))
             if self._is_new("handed", one.variable):
                 self.graph.watch(one.variable, lambda value: self.open(value, reason))

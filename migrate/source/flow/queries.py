@@ -93,6 +93,9 @@ class ValueFlow:
         cls = self._program.home(node).enclosing(node, cst.ClassDef) if isinstance(node, cst.FunctionDef) else None
         if cls is not None and cls not in self._program.entered:
             self._calls.open_object(cls)
+            self._solve()
+            if node in self._program.entered:
+                return  # its constructor calls it
         self._calls.open(self._program.function(node), "nothing that is read calls the function")
 
     # Questions

@@ -318,6 +318,8 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
     for value in values:
         if value in known.values or isinstance(value, Constant | Spoiled):
             continue  # who gets a list or an object is asked of that
+        if isinstance(value, Holder) and value.kind != "list":
+            continue  # of a dict or an object no rows are looked up
         if isinstance(value, Unknown) and value.node is None:
             continue  # of all names of a file that evaluates texts, a rule says so
         entry = flow.entry(value, read, known.values) if not parted else value.node or read
