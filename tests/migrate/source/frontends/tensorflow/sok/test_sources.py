@@ -144,6 +144,12 @@ WRITTEN = {
         "def train(model):\n    g = tape.gradient(loss, [model.t])\n    opt.apply_gradients(zip(g, [model.t]))\n",
         "    g = tape.gradient(loss, [model.t.variable])\n    opt.apply_gradients(zip(g, [model.t.variable]))\n",
     ),
+    "a list of an object that is not seen": (
+        "class M:\n    def __init__(self):\n        self.ts = [sok.DynamicVariable(d) for d in dims]\n\n"
+        "opt = sok.SGD(lr=0.1)\ndef rows(model, ids):\n    for i, one in enumerate(model.ts):\n"
+        "        yield sok.lookup_sparse(one, ids[i])\n",
+        "        yield grouped_embedding_lookup_sparse([(one, ids[i])], every_row=True)[0]\n",
+    ),
     "beside variables of a layer": (
         MADE + "g = tape.gradient(loss, [item, *layer.kernels])\n",
         "g = tape.gradient(loss, [item.variable, *layer.kernels])\n",
@@ -203,6 +209,24 @@ KEPT = {
     "an argument that is none": ("sok.DynamicVariable(8, dims=8)", "it has no argument `dims`", "by its name"),
     "files": ("sok.load(path, [item])", "`sok.load` is called", "runtime.ranks.checkpoint"),
     "values": ("item.numpy()", "`item.numpy` is not a lookup", "table.snapshot()"),
+    "values of a list of an object that is not seen": (
+        "1\nclass M:\n    def __init__(self):\n        self.ts = [sok.DynamicVariable(8)]\n\n"
+        "def show(model):\n    return [one.numpy() for one in model.ts]\n",
+        "`one.numpy` is not a lookup",
+        "table.snapshot()",
+    ),
+    "its name as a text": (
+        "1\nt = sok.DynamicVariable(8)\ny = vars().get('t') * 2",
+        "`vars().get('t') * 2` is not a lookup",
+        "",
+    ),
+    "all names": ("1\nt = sok.DynamicVariable(8)\nsave(**globals())", "`**globals()` is not a lookup", ""),
+    "an attribute by its name": (
+        "1\nclass Model:\n    pass\n\nmodel = Model()\nmodel.t = sok.DynamicVariable(8)\n"
+        "for name in names:\n    save(getattr(model, name))",
+        "`getattr(model, name)` is not a lookup",
+        "",
+    ),
     "arithmetic": ("tf.nn.l2_loss(item)", "`item` is not a lookup", "sok.lookup_sparse"),
     "a stock lookup": ("tf.nn.embedding_lookup(item, ids)", "is not a lookup", ""),
     "what is looked up": ("sok.lookup_sparse(other, ids)", "`other` is looked up", "make it in this file"),
