@@ -326,6 +326,29 @@ KEPT = {
         "the weights `x` may be None",
         "leave it out",
     ),
+    "weights that a caller may make None": (
+        "1\ndef rows(ids, w):\n    return sok.lookup_sparse([item], [ids], sp_weights=w)\n\nout = rows(ids, None)",
+        "the weights `w` may be None",
+        "leave it out",
+    ),
+    "an initializer by place that a caller gives": (
+        "1\ndef make(how):\n    return sok.Variable(shape=[9, 4], initializer=how)\n\n"
+        "other = make(tf.keras.initializers.Orthogonal())",
+        "`how` initialises a table",
+        "",
+    ),
+    "a method as an initializer": (
+        "1\nclass A:\n    def fill(self, shape, dtype=None):\n        return rows\n\na = A()\n"
+        "other = sok.Variable(shape=[9, 4], initializer=a.fill)",
+        "it is a function of the whole shape",
+        "",
+    ),
+    "an array that a caller gives": (
+        "1\ndef make(rows=0.5):\n    return sok.Variable(shape=[9, 4], initializer=tf.constant_initializer(rows))\n\n"
+        "other = make([[1.0, 2.0]])",
+        "its value is not seen to be one number",
+        "",
+    ),
     "a list for one variable": ("sok.lookup_sparse(item, [ids])", "the list `[ids]` is looked up", "its only member"),
     "a combiner in capitals": ("sok.lookup_sparse(item, ids, combiners='Sum')", "'Sum' is given", '"sum" or "mean"'),
     "rows in a penalty": (
