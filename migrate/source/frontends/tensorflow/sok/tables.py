@@ -212,11 +212,8 @@ class Tables:
         return isinstance(call, cst.Call) and builtin(self.tree, call.func) == "len"
 
     def _is_own(self, func: cst.BaseExpression) -> bool:
-        """True for functions of the program, and for methods of its lists and dicts."""
+        """True for functions and methods of the program."""
         found = self.results(func)
-        if isinstance(func, cst.Attribute) and func.attr.value in _FOLLOWED:
-            found = [one.base if isinstance(one, Member) else one for one in found]
-            return bool(found) and all(isinstance(one, Holder) and one.kind in _CONTAINERS for one in found)
         return bool(found) and all(isinstance(one, Function | Bound) for one in found)
 
     def _is_seen(self, site: cst.BaseExpression, value: Value, uses: Iterable[cst.BaseExpression]) -> bool:
@@ -224,6 +221,4 @@ class Tables:
         set, but does not read: but for what reads attributes by their names."""
         if self._is_followed(site, value) or any(node is site or self.tree.contains(site, node) for node in uses):
             return True
-        if not isinstance(site, cst.Call):
-            return False
-        return not any(is_of_python(one) for one in self.results(site.func))
+        return isinstance(site, cst.Call) and not any(is_of_python(one) for one in self.results(site.func))
