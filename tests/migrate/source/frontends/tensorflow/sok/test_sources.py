@@ -150,6 +150,10 @@ WRITTEN = {
         "        yield sok.lookup_sparse(one, ids[i])\n",
         "        yield grouped_embedding_lookup_sparse([(one, ids[i])], every_row=True)[0]\n",
     ),
+    "an initializer of numbers that are not seen": (
+        "item = sok.Variable(shape=[9, 4], initializer=tf.random_uniform_initializer(low['x'], 1.0))\n",
+        "emb_initializer=tf.random_uniform_initializer(low['x'], 1.0)",
+    ),
     "beside variables of a layer": (
         MADE + "g = tape.gradient(loss, [item, *layer.kernels])\n",
         "g = tape.gradient(loss, [item.variable, *layer.kernels])\n",
@@ -349,6 +353,7 @@ KEPT = {
         "its value is not seen to be one number",
         "",
     ),
+    "an attribute of a list": ("1\nall = [item]\nout = all.shape", "`all.shape` is not a lookup", ""),
     "a list for one variable": ("sok.lookup_sparse(item, [ids])", "the list `[ids]` is looked up", "its only member"),
     "a combiner in capitals": ("sok.lookup_sparse(item, ids, combiners='Sum')", "'Sum' is given", '"sum" or "mean"'),
     "rows in a penalty": (
