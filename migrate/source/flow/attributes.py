@@ -80,7 +80,7 @@ class Attributes:
         if isinstance(value, Symbol):
             self.outside(f"{value.name}.{name}", out, node)
         elif isinstance(value, Unknown):
-            self.graph.put(out, value)
+            self._of_unknown(value, name, out)
         elif isinstance(value, Holder) and value.kind == "module":
             self._of_module(value, name, out)
         elif isinstance(value, Holder) and value.kind in {"list", "dict"}:
@@ -118,6 +118,19 @@ class Attributes:
             self.graph.put(out, self._member(value, name, node))
         else:
             self.graph.put(out, self._member(value, name, node))
+
+    def _of_unknown(self, value: Unknown, name: str, out: Variable) -> None:
+        """Let an object of which nothing is known have anything, or what the program puts under that name."""
+        if name not in self.program.by_name:
+            self.graph.put(out, value)
+            return
+        found = self.program.anywhere(name)
+        self.graph.edge(found, out)
+        if self._is_new(("anywhere", name)):
+            classes = [node for tree in self.program.trees for node in tree.nodes() if isinstance(node, cst.ClassDef)]
+            bound = [self.program.class_attribute(self.program.cls(one), name) for one in classes]
+            for variable in (one for one in bound if one is not None):
+                self.graph.edge(variable, found)
 
     def _of_new_class(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let an object have the attributes of a class that `x.__class__ = C` gives it."""
@@ -309,6 +322,8 @@ class Attributes:
 
     def _store(self, holder: Value, name: str, value: Variable, source: cst.CSTNode | None) -> None:
         program = self.program
+        if name in program.by_name:
+            self.graph.edge(value, program.anywhere(name))
         if isinstance(holder, Holder) and holder.kind == "module":
             assert isinstance(holder.node, cst.Module)
             self.graph.edge(value, program.module_name(program.homes[id(holder.node)], name))

@@ -40,12 +40,20 @@ Outside = Callable[[Tree, str], tuple[Tree, str] | None]
 class Program:
     """What all parts of the engine share. Expressions are read when something asks for what they may be."""
 
-    def __init__(self, trees: Sequence[Tree], outside: Outside, passes: dict[str, int], tame: frozenset[str]) -> None:
+    def __init__(
+        self,
+        trees: Sequence[Tree],
+        outside: Outside,
+        passes: dict[str, int],
+        tame: frozenset[str],
+        by_name: frozenset[str] = frozenset(),
+    ) -> None:
         """Take the files of one program, what their imports mean, and what is known of libraries."""
         self.trees = list(trees)
         self._outside = outside
         self.passes = passes  #: outside functions that return an argument, with its number
         self.tame = tame  #: libraries that change nothing in what they are given
+        self.by_name = by_name  #: attributes that objects of which nothing is known have from the program
         self.drop: Callable[[Value], None] = lambda value: None  #: takes what too many values crowd out
         anything = Unknown(None, "more values than are told apart come here")
         self.graph = Graph(anything, lambda value: self.drop(value))
@@ -275,6 +283,10 @@ class Program:
         """Return the variable of what may be found under a key: all that is put under it, or under one like it."""
         self._know(holder, key)
         return self.named(("read", id(holder), key))
+
+    def anywhere(self, name: str) -> Variable:
+        """Return the variable of what the program puts into attributes of a name, of whatever object."""
+        return self.named(("anywhere", name))
 
     def on_keys(self, holder: Value, act: Callable[[object], None]) -> None:
         """Call `act` with each key of a holder, once, also with those that come later."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import cast
 
 import libcst as cst
+from libcst.metadata import Scope
 
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.collecting import no_collections
@@ -31,15 +32,17 @@ class ValueFlow:
         outside: Outside = lambda tree, name: None,
         passes: Mapping[str, int] | None = None,
         tame: Iterable[str] = (),
+        by_name: Iterable[str] = (),
     ) -> None:
         """Analyse the files.
 
         `outside` says which file of the program, and which name there, a qualified name means in a file; None for
         names from outside. `passes` are outside functions that return the argument of that number, `tame` the
-        libraries beside Python's own that change nothing in the lists and objects that they are given.
+        libraries beside Python's own that change nothing in the lists and objects that they are given. `by_name` are
+        attributes that an object of which nothing is known is taken to have from the program: all that it puts there.
         """
         known = frozenset({*sys.stdlib_module_names, "builtins", *tame})
-        self._program = Program(trees, outside, dict(passes or {}), known)
+        self._program = Program(trees, outside, dict(passes or {}), known, frozenset(by_name))
         self.trees = list(trees)
         self.memory: dict[str, object] = {}  #: what clients found out about the program, for as long as it is analysed
         self._calls = Calls(self._program, external, changes)
@@ -104,6 +107,10 @@ class ValueFlow:
         """Return all that an expression may be; nothing for what is no expression of these files."""
         found = self._program.known(node)
         return list(found.values) if found is not None else []
+
+    def bound(self, scope: Scope, name: str) -> list[Value]:
+        """Return all that a name of a scope may be, whichever assignment it was."""
+        return list(self._program.name(scope, name).values)
 
     def uses(self, value: Value) -> list[cst.BaseExpression]:
         """Return the expressions that may be `value` and do more than hand it on to where it is followed."""

@@ -68,8 +68,8 @@ def program(kind: Kind, way: Way) -> str:
 
 def misused(kind: str, way: Way, sink: str) -> str:
     """Return a program that is complete without that way, at the end of which the value is misused."""
-    made, one = KINDS[kind], way.given("kept")
-    whole = f"kept = {made.made}\n" + made.before + made.after.replace("READ", "kept")
+    made, one = KINDS[kind], way.given("misused")
+    whole = f"misused = {made.made}\n" + made.before + made.after.replace("READ", "misused")
     parts = [whole, one.definitions] if way.makes else [one.definitions, whole]
     return HEAD + "".join(parts) + one.binding + SINKS[kind][sink].replace("READ", one.read)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from migrate.source.flow import ValueFlow
 from migrate.source.project.combined_tree import Joined
 from migrate.source.syntax.tree import Tree
@@ -17,9 +19,25 @@ def analysed(tree: Tree) -> ValueFlow:
     """Return the analysis of a file, or of all files that are judged together with it."""
     if isinstance(tree, Joined):
         if tree.parts.flow is None:
-            tree.parts.flow = ValueFlow(list(tree.parts.trees.values()), tree.parts.outside, tame=TAME)
+            tree.parts.flow = _analysis(tree)
         return tree.parts.flow
     found = tree.answers.get(("flow",))
     if not isinstance(found, ValueFlow):
-        found = tree.answers[("flow",)] = ValueFlow([tree], tame=TAME)
+        found = tree.answers[("flow",)] = _analysis(tree)
     return found
+
+
+def analysed_by_name(tree: Tree, names: Iterable[str]) -> ValueFlow:
+    """Return an analysis in which objects of which nothing is known have these attributes from the program."""
+    memory, by_name = analysed(tree).memory, sorted(set(names))
+    key = f"by name: {by_name}"
+    found = memory.get(key)
+    if not isinstance(found, ValueFlow):
+        found = memory[key] = _analysis(tree, by_name)
+    return found
+
+
+def _analysis(tree: Tree, by_name: Iterable[str] = ()) -> ValueFlow:
+    if isinstance(tree, Joined):
+        return ValueFlow(list(tree.parts.trees.values()), tree.parts.outside, tame=TAME, by_name=by_name)
+    return ValueFlow([tree], tame=TAME, by_name=by_name)

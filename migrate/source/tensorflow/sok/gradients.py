@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.source.flow import Member, Unknown
-from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.arguments import bind, literal
-from migrate.source.tensorflow.base.bindings import builtin, is_target, local_names, scope_of_name
-from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of
-from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.edits.whole_file_draft import Draft
-from migrate.source.tensorflow.sok.symbols import LOOKUP
-from migrate.source.tensorflow.sok.tables import Tables
-from migrate.source.tensorflow.sok.variable_uses import is_update, taken_variables
-from migrate.source.tensorflow.sok.variables import Made
+from migrate.source.flow import Member, Unknown, Value
+from migrate.source.frontends.tensorflow.args import bind, literal
+from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.flows import flow_of
+from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.reached import reached
+from migrate.source.frontends.tensorflow.sok.made import Made
+from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP
+from migrate.source.frontends.tensorflow.sok.tables import Tables
+from migrate.source.frontends.tensorflow.sok.uses import is_update, taken_variables
+from migrate.source.frontends.tensorflow.values import builtin, is_target
+from migrate.source.tree import Tree
 
 #: What gives gradients.
 GIVES = {"gradient", "gradients", "compute_gradients"}
@@ -80,7 +79,7 @@ def read_gradients(draft: Draft, tables: Tables, made: list[Made]) -> None:
             places = {at for at, one in enumerate(sources.elements) if tables.kind(one.value) is not None}
             star = [at for at, one in enumerate(sources.elements) if isinstance(one, cst.StarredElement)]
             places = {-1} if star and max(places, default=-1) >= star[0] else places  # what a star gives is not counted
-        if places and (use := _other_use(draft, call, places)) is not None:
+        if places and (use := _other_use(draft, tables, call, places)) is not None:
             around = draft.tree.parent(use)
             shown = " ".join(draft.tree.source(around if around is not None else use).split())[:60]
             reason = "SOK sums them over all lookups, a table has the rows of each lookup"
@@ -88,62 +87,65 @@ def read_gradients(draft: Draft, tables: Tables, made: list[Made]) -> None:
             draft.stop(use, LOOKUP, f"`{shown}` reads gradients of a static variable", reason, action)
 
 
-class _Use(NamedTuple):
-    """Where gradients are mentioned; `places` are those of static variables among them, -1 for any."""
-
-    node: cst.BaseExpression
-    places: frozenset[int]
-
-
-_ANY = frozenset({-1})
-
-
-def _other_use(draft: Draft, node: cst.BaseExpression, places: set[int]) -> cst.CSTNode | None:
+def _other_use(draft: Draft, tables: Tables, call: cst.Call, places: set[int]) -> cst.BaseExpression | None:
     """Return a use of gradients other than an update; `places` are those of static variables, -1 for any."""
-    start = _Use(node, frozenset(places))
-    uses = reached(start, lambda use: _after(draft, use) or (), key=lambda use: (id(use.node), use.places))
-    return next((use.node for use in uses if _after(draft, use) is None), None)
-
-
-def _after(draft: Draft, use: _Use) -> list[_Use] | None:
-    """Return where gradients go from a use, nowhere from an update; None where they are read."""
-    tree, node, around = draft.tree, use.node, draft.tree.parent(use.node)
-    match around:
-        case cst.Expr():
-            return []
-        case cst.Comparison() if all(isinstance(one.operator, cst.Is | cst.IsNot) for one in around.comparisons):
-            return []
-        case cst.Element():
-            listed = tree.parent(around)
-            known = isinstance(listed, cst.List | cst.Tuple) and not is_target(tree, listed)
-            return [_Use(listed, _ANY)] if known and isinstance(listed, cst.List | cst.Tuple) else None
-        case cst.Subscript() if around.value is node and len(around.slice) == 1:
-            index = around.slice[0].slice
-            at = literal(index.value) if isinstance(index, cst.Index) else None
-            other = isinstance(at, int) and at >= 0 and -1 not in use.places and at not in use.places
-            return [] if other else [_Use(around, _ANY)]
-        case cst.Arg():
-            call = tree.parent(around)
-            if not isinstance(call, cst.Call) or around.star:
-                return None
-            if is_update(call) or builtin(tree, call.func) == "len":
-                return []
-            return [_Use(call, _ANY)] if builtin(tree, call.func) == "zip" else None
-        case cst.Assign() if len(around.targets) == 1:
-            return _reads(draft, around.targets[0].target, use.places)
+    whole = tables.results(call)
+    if not whole:
+        return call
+    entries = {value for _, value in tables.flow.where(lambda one: _is_entry(one, whole, places))}
+    for use, value in tables.uses_of([*whole, *entries]).items():
+        if not _is_taken(draft, use) and not _is_other(tables, use, value, places):
+            return use
     return None
 
 
-def _reads(draft: Draft, target: cst.BaseExpression, places: frozenset[int]) -> list[_Use] | None:
-    """Return the reads of what an assignment binds to gradients; None where it is not followed."""
-    tree = draft.tree
-    if isinstance(target, cst.Tuple | cst.List):
-        starred = any(isinstance(one, cst.StarredElement) for one in target.elements)
-        own = [one for at, one in enumerate(target.elements) if starred or -1 in places or at in places]
-        found = [_reads(draft, one.value, _ANY) for one in own]
-        known = [one for one in found if one is not None]
-        return [use for one in known for use in one] if len(known) == len(found) else None
-    scope = scope_of_name(tree, target) if isinstance(target, cst.Name) else None
-    if scope is None or not isinstance(target, cst.Name):
+def _is_entry(value: Value, whole: Sequence[Value], places: set[int]) -> bool:
+    """True for gradients of these places, and for what is in them."""
+    while isinstance(value, Member) and value.name == "[]":
+        if value.base in whole:
+            return _is_at(value.key, places)
+        value = value.base
+    return False
+
+
+def _is_other(tables: Tables, use: cst.BaseExpression, value: Value, places: set[int]) -> bool:
+    """True for an entry of other variables, where nothing is known of what gives gradients and of all its entries."""
+    if not isinstance(value, Unknown):
+        return False
+    way = tables.flow.path(value, use)
+    while way and isinstance(way[0], cst.Attribute | cst.Subscript) and value in tables.flow.values(way[0].value):
+        way = [*tables.flow.path(value, way[0].value), *way]
+    found = [at for at in (_place(tables, value, node) for node in way) if at is not None]
+    return bool(found) and not _is_at(found[0], places)
+
+
+def _place(tables: Tables, value: Value, node: cst.CSTNode) -> int | None:
+    """Return which entry of `value` a node is: of `x[1]`, or of the name `b` in `a, b = x`; None for anything else."""
+    tree = tables.tree
+    if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+        key, taken = literal(node.slice[0].slice.value), node.value
+        return key if isinstance(key, int) and value in tables.flow.values(taken) else None
+    element = tree.parent(node)
+    listed = tree.parent(element) if isinstance(element, cst.Element) else None
+    target = tree.parent(listed) if isinstance(listed, cst.Tuple | cst.List) else None
+    assign = tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+    if not isinstance(listed, cst.Tuple | cst.List) or not isinstance(assign, cst.Assign):
         return None
-    return [_Use(one, places) for one in local_names(tree, target.value, scope) if not is_target(tree, one)]
+    before = listed.elements[: next(at for at, one in enumerate(listed.elements) if one is element)]
+    starred = any(isinstance(one, cst.StarredElement) for one in before)
+    return None if starred or value not in tables.flow.values(assign.value) else len(before)
+
+
+def _is_at(key: object, places: set[int]) -> bool:
+    """True for a key that may be one of these places."""
+    return not isinstance(key, int) or key < 0 or -1 in places or key in places
+
+
+def _is_taken(draft: Draft, use: cst.BaseExpression) -> bool:
+    """True for what an update is given, and where entries are taken, which are followed by themselves."""
+    tree, around = draft.tree, draft.tree.parent(use)
+    if isinstance(around, cst.Arg):
+        call = tree.parent(around)
+        known = isinstance(call, cst.Call) and (is_update(call) or builtin(tree, call.func) == "len")
+        return known and not around.star
+    return isinstance(around, cst.Subscript) and around.value is use and not is_target(tree, around)

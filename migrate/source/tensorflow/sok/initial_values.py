@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import is_none, literal
-from migrate.source.tensorflow.base.bindings import (
-    assigned_value,
-    builtin,
-    is_target,
-    local_names,
-    resolve,
-    scope_of_name,
-)
-from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.edits.whole_file_draft import Draft
-from migrate.source.tensorflow.sok.symbols import VARIABLE
+from migrate.source.flow import Bound, Function, Result, Unknown, Value, is_none
+from migrate.source.frontends.tensorflow.analysed import analysed_by_name
+from migrate.source.frontends.tensorflow.args import literal
+from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.flows import flow_of, sources, symbol_of
+from migrate.source.frontends.tensorflow.reached import reached
+from migrate.source.frontends.tensorflow.sok.symbols import VARIABLE
+from migrate.source.frontends.tensorflow.values import builtin
 
 _ACTION = "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first argument"
 #: The last names of initializers that give rows of their own places, not of a distribution.
@@ -25,21 +21,24 @@ _CONSTANT = {"constant", "Constant"}
 
 def check_initializer(draft: Draft, node: cst.BaseExpression) -> None:
     """Stop at an initializer that depends on more than a row's key: a function, a matrix, an identity."""
-    value = resolve(draft.tree, node)
-    if is_function(draft, value):
-        _stop(draft, node, "it is a function of the whole shape")
-        return
-    if not isinstance(value, cst.Call | cst.Attribute):
-        return
-    name = draft.file.names.of(value.func if isinstance(value, cst.Call) else value) or ""
-    kind = name.rpartition(".")[2].removesuffix("_initializer")
+    reasons = (_reason(draft, value) for value in flow_of(draft.file).values(node))
+    reason = next((one for one in reasons if one), "")
+    if reason:
+        shown = " ".join(draft.tree.source(node).split())[:60]
+        draft.stop(node, VARIABLE, f"`{shown}` initialises a table", reason, _ACTION)
+
+
+def _reason(draft: Draft, value: Value) -> str:
+    if isinstance(value, Function | Bound):
+        return "it is a function of the whole shape"
+    kind = (symbol_of(value) or "").rpartition(".")[2].removesuffix("_initializer")
     if kind in _PLACED:
-        _stop(draft, node, "a row of it depends on its place")
-    elif kind in _CONSTANT and name and isinstance(value, cst.Call) and value.args:
-        given = {arg.keyword.value if arg.keyword is not None else "value": arg.value for arg in value.args[::-1]}
-        first = given.get("value")
-        if first is not None and _is_array(draft, first):
-            _stop(draft, node, "its value is not seen to be one number")
+        return "a row of it depends on its place"
+    if kind in _CONSTANT and isinstance(value, Result) and isinstance(value.node, cst.Call):
+        given = {arg.keyword.value if arg.keyword is not None else "value": arg.value for arg in value.node.args[::-1]}
+        if "value" in given and _is_array(draft, given["value"]):
+            return "its value is not seen to be one number"
+    return ""
 
 
 def _is_array(draft: Draft, node: cst.BaseExpression) -> bool:
@@ -53,7 +52,7 @@ def _operands(draft: Draft, node: cst.BaseExpression) -> list[cst.BaseExpression
         return [node.left, node.right]
     if isinstance(node, cst.UnaryOperation):
         return [node.expression]
-    return [resolve(draft.tree, node)]
+    return sources(draft.file, node)
 
 
 def _is_number(draft: Draft, value: cst.BaseExpression) -> bool:
@@ -64,36 +63,15 @@ def _is_number(draft: Draft, value: cst.BaseExpression) -> bool:
     return cast or isinstance(literal(value), int | float)
 
 
-def _stop(draft: Draft, node: cst.BaseExpression, reason: str) -> None:
-    shown = " ".join(draft.tree.source(node).split())[:60]
-    draft.stop(node, VARIABLE, f"`{shown}` initialises a table", reason, _ACTION)
-
-
 def is_function(draft: Draft, node: cst.BaseExpression) -> bool:
-    """True for a lambda, or the name of a function of the file."""
-    value = resolve(draft.tree, node)
-    named = isinstance(value, cst.Name) and isinstance(draft.tree.named(value), cst.FunctionDef)
-    return isinstance(value, cst.Lambda) or named
+    """True for what may be a function of the program."""
+    return any(isinstance(value, Function | Bound) for value in flow_of(draft.file).values(node))
 
 
 def may_be_none(draft: Draft, node: cst.BaseExpression) -> bool:
     """True for what some line, or the default of its parameter, makes None, other than None itself."""
-    tree = draft.tree
-    if isinstance(node, cst.IfExp):
-        return any(_is_none(one) or may_be_none(draft, one) for one in (node.body, node.orelse))
-    if isinstance(node, cst.Attribute):
-        found: list[cst.BaseExpression] = [*tree.attributes.get(node.attr.value, ())]
-    elif isinstance(node, cst.Name) and (scope := scope_of_name(tree, node)) is not None:
-        found = [*local_names(tree, node.value, scope)]
-    else:
-        return False
-    for target in (one for one in found if is_target(tree, one)):
-        around = tree.parent(target)
-        value = around.default if isinstance(around, cst.Param) else assigned_value(tree, target)
-        if value is not None and _is_none(value):
-            return True
-    return _is_none(resolve(tree, node))
-
-
-def _is_none(node: cst.BaseExpression) -> bool:
-    return is_none(cst.Arg(node))
+    flow = flow_of(draft.file)
+    if isinstance(node, cst.Attribute) and any(isinstance(one, Unknown) for one in flow.values(node.value)):
+        flow = analysed_by_name(draft.tree, [node.attr.value])
+    written = isinstance(node, cst.Name) and node.value == "None"
+    return not written and any(is_none(value) for value in flow.values(node))

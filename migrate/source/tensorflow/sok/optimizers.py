@@ -272,10 +272,10 @@ def _is_same(draft: Draft, node: cst.BaseExpression, where: cst.CSTNode) -> bool
 def _followed(draft: Draft, tables: Tables, call: cst.Call) -> None:
     """Stop where an optimizer of tables is used otherwise than by its steps."""
     tree = draft.tree
-    for use in tables.uses_of([value for value in tables.results(call) if value.node is call]):
+    for use, value in tables.uses_of([value for value in tables.results(call) if value.node is call]).items():
         around = tree.parent(use)
         step = isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _METHODS
-        if not step or (around is not None and is_target(tree, around)):
+        if not step or value not in tables.results(use) or (around is not None and is_target(tree, around)):
             shown = " ".join(tree.source(around if around is not None else use).split())[:60]
             reason = "only its steps are the same for tables"
             told = f"`{shown}` uses an optimizer of SOK's variables"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import cached_property
 
 import libcst as cst
 
 from migrate.source.flow import DECORATED, Bound, Computed, Function, Holder, Member, Result, Unknown, Value, is_none
-from migrate.source.tensorflow.base.bindings import assigned_value, is_target
-from migrate.source.tensorflow.base.value_flow import flow_of, only_asks, symbol_of
-from migrate.source.tensorflow.edits.whole_file_draft import Draft
-from migrate.source.tensorflow.sok.symbols import FILTERS, sok_name
+from migrate.source.frontends.tensorflow.analysed import analysed_by_name
+from migrate.source.frontends.tensorflow.drafts import Draft
+from migrate.source.frontends.tensorflow.flows import flow_of, is_of_python, only_asks
+from migrate.source.frontends.tensorflow.sok.spaces import Space, spaces
+from migrate.source.frontends.tensorflow.sok.symbols import FILTERS, sok_name
+from migrate.source.frontends.tensorflow.values import builtin, is_target
 
 
 class Kind(Enum):
@@ -41,7 +43,12 @@ class Tables:
     def __init__(self, draft: Draft, made: Iterable[cst.Call]) -> None:
         """Take the calls that make them."""
         self.file, self.tree, self.flow = draft.file, draft.tree, flow_of(draft.file)
-        self.made = [value for call in made for value in self.results(call) if value.node is call]
+        calls, names = list(made), set[str]()
+        self.made = self._made(calls)
+        while new := self._unseen_names() - names:  # an object that is not seen is told by the names of its attributes
+            names |= new
+            self.flow = analysed_by_name(self.tree, names)
+            self.made = self._made(calls)
         self._known = set(self.made)
 
     @property
@@ -51,23 +58,18 @@ class Tables:
 
     def results(self, node: cst.BaseExpression) -> list[Value]:
         """Return all that an expression may be, None and what code from outside might put there left out."""
-        found = [value for value in self.flow.values(node) if not is_none(value) and not self._is_outside(value)]
-        return self._by_name(node) or found if self._is_unseen(node) else found
+        return [value for value in self.flow.values(node) if not is_none(value) and not self._is_outside(value)]
 
-    def _is_unseen(self, node: cst.CSTNode) -> bool:
-        """True for an attribute of an object of which nothing is known."""
-        return isinstance(node, cst.Attribute) and all(isinstance(one, Unknown) for one in self.flow.values(node.value))
+    def _made(self, calls: Sequence[cst.Call]) -> list[Value]:
+        return [value for call in calls for value in self.results(call) if value.node is call]
 
-    def _by_name(self, node: cst.CSTNode) -> list[Value]:
-        """Return what the file puts into attributes of that name, where variables of SOK are among it."""
-        if not isinstance(node, cst.Attribute) or node.attr.value not in self._names:
-            return []
-        put = (assigned_value(self.tree, one) for one in self.tree.attributes.get(node.attr.value, ()))
-        return [value for one in put if one is not None for value in self.flow.values(one) if not is_none(value)]
+    def _unseen_names(self) -> set[str]:
+        """Return the attributes that hold variables of SOK and are read of an object of which nothing is known."""
+        names = {name for value in self.made for name in self.flow.attributes(value)}
+        return {name for name in names if any(map(self._is_unseen, self.tree.attributes.get(name, ())))}
 
-    @cached_property
-    def _names(self) -> set[str]:
-        return {name for value in self.made for name in self.flow.attributes(value)}
+    def _is_unseen(self, node: cst.Attribute) -> bool:
+        return any(isinstance(one, Unknown) for one in self.flow.values(node.value))
 
     def makers(self, node: cst.BaseExpression) -> list[cst.Call] | None:
         """Return the calls of outside code that make all that an expression may be; None where they are not known."""
@@ -154,24 +156,11 @@ class Tables:
     def uses(self) -> list[cst.BaseExpression]:
         """Return what is done with variables of SOK, and with what holds them, other than to hand them on."""
         found = self.uses_of(self.made)
-        for name in self._names:
-            for node in self.tree.attributes.get(name, ()):
-                if self._is_unseen(node) and not is_target(self.tree, node) and self.kind(node) is not None:
-                    found.setdefault(self._given(node), self.made[0])
         for value in self._filtered:
             for read in self.flow.mentions(value):
                 if not isinstance(self.tree.parent(read), cst.BinaryOperation) and not self._binds(read):
                     found[read] = value
         return list(found)
-
-    def _given(self, node: cst.BaseExpression) -> cst.BaseExpression:
-        """Return the list or the pairs that an expression is written into, where it is."""
-        last, found = node, node if self.flow.hands_on(node) else None
-        while found is not None:
-            last, around = found, self.tree.parent(found)
-            outer = self.tree.parent(around) if isinstance(around, cst.Element | cst.Arg) else None
-            found = outer if isinstance(outer, cst.BaseExpression) and self.flow.hands_on(found) else None
-        return last
 
     def _binds(self, node: cst.BaseExpression) -> bool:
         return self.flow.hands_on(node) and isinstance(self.tree.parent(node), _BINDS) and not self._is_zipped(node)
@@ -194,7 +183,18 @@ class Tables:
             for site in self.flow.escapes(value):
                 if isinstance(site, cst.BaseExpression) and not self._is_seen(site, value, found):
                     found[site] = value
+        for space in spaces(self.tree):
+            for value in carried:
+                if self._is_in(value, space):
+                    found[space.node] = value
         return found
+
+    def _is_in(self, value: Value, space: Space) -> bool:
+        """True where a name that is read by its text may be a value, or an object that holds it."""
+        if space.name is None:
+            return any(value in self.flow.bound(space.scope, one.name) for one in space.scope.assignments)
+        bound = self.flow.bound(space.scope, space.name)
+        return any(one in bound for one in (value, *self.flow.holders(value)))
 
     def _is_followed(self, node: cst.BaseExpression, value: Value) -> bool:
         """True where a container takes or gives something, and where a function of the program gets the value."""
@@ -209,14 +209,11 @@ class Tables:
         if isinstance(around, cst.Attribute) and around.value is node:
             records = all(isinstance(one, Holder) and one.kind in {"record", "namespace"} for one in self.results(node))
             return records or around.attr.value in _FOLLOWED or is_target(self.tree, around)
-        return isinstance(call, cst.Call) and {symbol_of(one) for one in self.results(call.func)} == {"builtins.len"}
+        return isinstance(call, cst.Call) and builtin(self.tree, call.func) == "len"
 
     def _is_own(self, func: cst.BaseExpression) -> bool:
-        """True for functions of the program, and for methods of its lists and dicts."""
+        """True for functions and methods of the program."""
         found = self.results(func)
-        if isinstance(func, cst.Attribute) and func.attr.value in _FOLLOWED:
-            found = [one.base if isinstance(one, Member) else one for one in found]
-            return bool(found) and all(isinstance(one, Holder) and one.kind in _CONTAINERS for one in found)
         return bool(found) and all(isinstance(one, Function | Bound) for one in found)
 
     def _is_seen(self, site: cst.BaseExpression, value: Value, uses: Iterable[cst.BaseExpression]) -> bool:
@@ -224,7 +221,4 @@ class Tables:
         set, but does not read: but for what reads attributes by their names."""
         if self._is_followed(site, value) or any(node is site or self.tree.contains(site, node) for node in uses):
             return True
-        if not isinstance(site, cst.Call):
-            return False
-        names = {symbol_of(value) or "" for value in self.results(site.func)}
-        return not any(name.startswith(("builtins.", "operator.", "copy.")) for name in names)
+        return isinstance(site, cst.Call) and not any(is_of_python(one) for one in self.results(site.func))

@@ -144,6 +144,16 @@ WRITTEN = {
         "def train(model):\n    g = tape.gradient(loss, [model.t])\n    opt.apply_gradients(zip(g, [model.t]))\n",
         "    g = tape.gradient(loss, [model.t.variable])\n    opt.apply_gradients(zip(g, [model.t.variable]))\n",
     ),
+    "a list of an object that is not seen": (
+        "class M:\n    def __init__(self):\n        self.ts = [sok.DynamicVariable(d) for d in dims]\n\n"
+        "opt = sok.SGD(lr=0.1)\ndef rows(model, ids):\n    for i, one in enumerate(model.ts):\n"
+        "        yield sok.lookup_sparse(one, ids[i])\n",
+        "        yield grouped_embedding_lookup_sparse([(one, ids[i])], every_row=True)[0]\n",
+    ),
+    "an initializer of numbers that are not seen": (
+        "item = sok.Variable(shape=[9, 4], initializer=tf.random_uniform_initializer(low['x'], 1.0))\n",
+        "emb_initializer=tf.random_uniform_initializer(low['x'], 1.0)",
+    ),
     "beside variables of a layer": (
         MADE + "g = tape.gradient(loss, [item, *layer.kernels])\n",
         "g = tape.gradient(loss, [item.variable, *layer.kernels])\n",
@@ -203,6 +213,24 @@ KEPT = {
     "an argument that is none": ("sok.DynamicVariable(8, dims=8)", "it has no argument `dims`", "by its name"),
     "files": ("sok.load(path, [item])", "`sok.load` is called", "runtime.ranks.checkpoint"),
     "values": ("item.numpy()", "`item.numpy` is not a lookup", "table.snapshot()"),
+    "values of a list of an object that is not seen": (
+        "1\nclass M:\n    def __init__(self):\n        self.ts = [sok.DynamicVariable(8)]\n\n"
+        "def show(model):\n    return [one.numpy() for one in model.ts]\n",
+        "`one.numpy` is not a lookup",
+        "table.snapshot()",
+    ),
+    "its name as a text": (
+        "1\nt = sok.DynamicVariable(8)\ny = vars().get('t') * 2",
+        "`vars().get('t') * 2` is not a lookup",
+        "",
+    ),
+    "all names": ("1\nt = sok.DynamicVariable(8)\nsave(**globals())", "`**globals()` is not a lookup", ""),
+    "an attribute by its name": (
+        "1\nclass Model:\n    pass\n\nmodel = Model()\nmodel.t = sok.DynamicVariable(8)\n"
+        "for name in names:\n    save(getattr(model, name))",
+        "`getattr(model, name)` is not a lookup",
+        "",
+    ),
     "arithmetic": ("tf.nn.l2_loss(item)", "`item` is not a lookup", "sok.lookup_sparse"),
     "a stock lookup": ("tf.nn.embedding_lookup(item, ids)", "is not a lookup", ""),
     "what is looked up": ("sok.lookup_sparse(other, ids)", "`other` is looked up", "make it in this file"),
@@ -302,6 +330,30 @@ KEPT = {
         "the weights `x` may be None",
         "leave it out",
     ),
+    "weights that a caller may make None": (
+        "1\ndef rows(ids, w):\n    return sok.lookup_sparse([item], [ids], sp_weights=w)\n\nout = rows(ids, None)",
+        "the weights `w` may be None",
+        "leave it out",
+    ),
+    "an initializer by place that a caller gives": (
+        "1\ndef make(how):\n    return sok.Variable(shape=[9, 4], initializer=how)\n\n"
+        "other = make(tf.keras.initializers.Orthogonal())",
+        "`how` initialises a table",
+        "",
+    ),
+    "a method as an initializer": (
+        "1\nclass A:\n    def fill(self, shape, dtype=None):\n        return rows\n\na = A()\n"
+        "other = sok.Variable(shape=[9, 4], initializer=a.fill)",
+        "it is a function of the whole shape",
+        "",
+    ),
+    "an array that a caller gives": (
+        "1\ndef make(rows=0.5):\n    return sok.Variable(shape=[9, 4], initializer=tf.constant_initializer(rows))\n\n"
+        "other = make([[1.0, 2.0]])",
+        "its value is not seen to be one number",
+        "",
+    ),
+    "an attribute of a list": ("1\nall = [item]\nout = all.shape", "`all.shape` is not a lookup", ""),
     "a list for one variable": ("sok.lookup_sparse(item, [ids])", "the list `[ids]` is looked up", "its only member"),
     "a combiner in capitals": ("sok.lookup_sparse(item, ids, combiners='Sum')", "'Sum' is given", '"sum" or "mean"'),
     "rows in a penalty": (
