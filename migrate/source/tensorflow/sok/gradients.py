@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from migrate.source.flow import Member, Unknown, Value
-from migrate.source.frontends.tensorflow.args import bind, literal
-from migrate.source.frontends.tensorflow.drafts import Draft
-from migrate.source.frontends.tensorflow.flows import flow_of
-from migrate.source.frontends.tensorflow.kinds import File
-from migrate.source.frontends.tensorflow.reached import reached
-from migrate.source.frontends.tensorflow.sok.made import Made
-from migrate.source.frontends.tensorflow.sok.symbols import LOOKUP
-from migrate.source.frontends.tensorflow.sok.tables import Tables
-from migrate.source.frontends.tensorflow.sok.uses import is_update, taken_variables
-from migrate.source.frontends.tensorflow.values import builtin, is_target
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.arguments import bind, literal
+from migrate.source.tensorflow.base.bindings import builtin, is_target
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.edits.whole_file_draft import Draft
+from migrate.source.tensorflow.sok.symbols import LOOKUP
+from migrate.source.tensorflow.sok.tables import Tables
+from migrate.source.tensorflow.sok.variable_uses import is_update, taken_variables
+from migrate.source.tensorflow.sok.variables import Made
 
 #: What gives gradients.
 GIVES = {"gradient", "gradients", "compute_gradients"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.flow import Bound, Function, Result, Unknown, Value, is_none
-from migrate.source.frontends.tensorflow.analysed import analysed_by_name
-from migrate.source.frontends.tensorflow.args import literal
-from migrate.source.frontends.tensorflow.drafts import Draft
-from migrate.source.frontends.tensorflow.flows import flow_of, sources, symbol_of
-from migrate.source.frontends.tensorflow.reached import reached
-from migrate.source.frontends.tensorflow.sok.symbols import VARIABLE
-from migrate.source.frontends.tensorflow.values import builtin
+from migrate.source.tensorflow.base.arguments import literal
+from migrate.source.tensorflow.base.bindings import builtin
+from migrate.source.tensorflow.base.program_analysis import analysed_by_name
+from migrate.source.tensorflow.base.value_flow import flow_of, sources, symbol_of
+from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.edits.whole_file_draft import Draft
+from migrate.source.tensorflow.sok.symbols import VARIABLE
 
 _ACTION = "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first argument"
 #: The last names of initializers that give rows of their own places, not of a distribution.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst.metadata import Scope
 
-from migrate.source.frontends.tensorflow.args import literal
-from migrate.source.frontends.tensorflow.values import builtin, is_target
-from migrate.source.tree import Tree
+from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.arguments import literal
+from migrate.source.tensorflow.base.bindings import builtin, is_target
 
 _SPACES = ("globals", "locals", "vars")
 _READS = {"get", "pop", "setdefault", "__getitem__"}

@@ -9,12 +9,12 @@ from functools import cached_property
 import libcst as cst
 
 from migrate.source.flow import DECORATED, Bound, Computed, Function, Holder, Member, Result, Unknown, Value, is_none
-from migrate.source.frontends.tensorflow.analysed import analysed_by_name
-from migrate.source.frontends.tensorflow.drafts import Draft
-from migrate.source.frontends.tensorflow.flows import flow_of, is_of_python, only_asks
-from migrate.source.frontends.tensorflow.sok.spaces import Space, spaces
-from migrate.source.frontends.tensorflow.sok.symbols import FILTERS, sok_name
-from migrate.source.frontends.tensorflow.values import builtin, is_target
+from migrate.source.tensorflow.base.bindings import builtin, is_target
+from migrate.source.tensorflow.base.program_analysis import analysed_by_name
+from migrate.source.tensorflow.base.value_flow import flow_of, is_of_python, only_asks
+from migrate.source.tensorflow.edits.whole_file_draft import Draft
+from migrate.source.tensorflow.sok.spaces import Space, spaces
+from migrate.source.tensorflow.sok.symbols import FILTERS, sok_name
 
 
 class Kind(Enum):
