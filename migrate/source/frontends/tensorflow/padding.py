@@ -20,7 +20,7 @@ from migrate.source.frontends.tensorflow.kinds import File
 from migrate.source.frontends.tensorflow.measured import same_size
 from migrate.source.frontends.tensorflow.shapes import is_repeatable
 from migrate.source.frontends.tensorflow.table_values import TableValues
-from migrate.source.frontends.tensorflow.values import is_fixed, resolve, scope_of_name
+from migrate.source.frontends.tensorflow.values import is_fixed, is_target, resolve, scope_of_name
 
 RULE = "tf-zero-padding"
 SHAPES = {"zeros": ("shape", "dtype", "name"), "constant": ("value", "dtype", "shape", "name", "verify_shape")}
@@ -70,7 +70,7 @@ def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -
     plain = {id(read) for read in known.reads}
     for value in flow.values(one.call):
         padded.values.append(value)
-        reads = flow.uses(value)
+        reads = [read for read in flow.uses(value) if not (read is one.table and _is_fresh(file, known, one))]
         for read in reads:
             sure = id(read) not in plain
             padded.reads[id(read)] = one
@@ -81,6 +81,17 @@ def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -
                 padded.stops.append(_unclear(file, read))
             elif not _same_name(file, one, read):
                 padded.stops.append(_aliased(file, one, read))
+
+
+def _is_fresh(file: File, known: TableValues, one: Padding) -> bool:
+    """True when a padding never pads what it made itself, as each run makes the variable anew, or when that is no matter.
+
+    Attributes are followed whatever the order: `self.W = tf.concat([zeros, self.W[1:]], 0)` seems to read what it binds.
+    """
+    made, line = known.call, one.line
+    if one.kind == "first" or line is None:
+        return True
+    return _around(file, made) is _around(file, line) and file.tree.span(made)[0] < file.tree.span(line)[0]
 
 
 def _unclear(file: File, node: cst.BaseExpression) -> Stop:
@@ -163,11 +174,30 @@ def _placed(file: File, call: cst.Call, read: cst.BaseExpression, kind: str) -> 
         return Padding(call, read, kind, target, line, None)
     alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1 and holder.orelse is None
     test = holder.test
-    plain = isinstance(test, cst.Attribute) or (isinstance(test, cst.Name) and is_fixed(file.tree, test))
+    plain = _keeps(file, test, holder) if isinstance(test, cst.Attribute) else _is_name(file, test)
     outermost = holder.body is block and not isinstance(file.tree.parent(holder), cst.If)
     if not (alone and plain and outermost) or kind == "before":
         return None
     return Padding(call, read, kind, target, holder, test)
+
+
+def _is_name(file: File, test: cst.BaseExpression) -> bool:
+    return isinstance(test, cst.Name) and is_fixed(file.tree, test)
+
+
+def _keeps(file: File, flag: cst.Attribute, line: cst.If) -> bool:
+    """True for an attribute that only constructors set, and those before the line: the lookup asks it again."""
+    tree = file.tree
+    here = tree.enclosing(line, cst.FunctionDef)
+    for target in tree.attributes.get(flag.attr.value, ()):
+        function = tree.enclosing(target, cst.FunctionDef)
+        if is_target(tree, target) and (
+            not isinstance(function, cst.FunctionDef)
+            or function.name.value != "__init__"
+            or (function is here and tree.span(target)[0] > tree.span(line)[0])
+        ):
+            return False
+    return True
 
 
 def _all_but_first(node: cst.Subscript) -> bool:
