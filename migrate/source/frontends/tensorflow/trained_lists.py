@@ -9,10 +9,11 @@ from typing import cast
 
 import libcst as cst
 
-from migrate.source.flow import Computed, Holder, only_reads_entries
+from migrate.source.flow import Computed, Holder, Result, only_reads_entries
 from migrate.source.frontends.tensorflow.facts import Stop, Table
 from migrate.source.frontends.tensorflow.flows import flow_of, sources
 from migrate.source.frontends.tensorflow.kinds import File
+from migrate.source.frontends.tensorflow.objects import MAKERS
 from migrate.source.frontends.tensorflow.scoped_lists import Scoped, scoped_list
 from migrate.source.frontends.tensorflow.trained import is_trained
 from migrate.source.frontends.tensorflow.training_facts import Listed
@@ -97,7 +98,7 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
     elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
         _add(file, node.left, owners, members)
         _add(file, node.right, owners, members)
-    elif isinstance(node, cst.ListComp) and id(node.elt) in owners:
+    elif isinstance(node, cst.ListComp) and id(node.elt) in owners and not _is_mixed(file, node.elt, owners):
         members.found.append(node.elt)
         members.fixed = False  # it may find none
     elif isinstance(node, cst.Call):
@@ -168,9 +169,9 @@ def _put(file: File, mention: cst.BaseExpression) -> cst.BaseExpression | None:
 
 def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExpression:
     """Return a member that is a table, or a name for one variable."""
-    if id(node) in owners:
+    if id(node) in owners and not _is_mixed(file, node, owners):
         return node
-    if not isinstance(node, PLAIN) or any(isinstance(one, Holder) for one in flow_of(file).values(node)):
+    if id(node) in owners or not isinstance(node, PLAIN) or any(isinstance(one, Holder) for one in flow_of(file).values(node)):
         raise _NotSeen(node)
     for target in binders(file.tree, node):
         around = file.tree.parent(target)
@@ -179,6 +180,12 @@ def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExp
         if isinstance(around, cst.For | cst.CompFor):
             raise _NotSeen(node)  # one of a list that may have tables
     return node
+
+
+def _is_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> bool:
+    """True for a mention of a table that may be a variable that is none as well: `l[-1]`, the `x` of `for x in l`."""
+    made = [value.node for value in flow_of(file).values(node) if isinstance(value, Result)]
+    return any(isinstance(one, cst.Call) and file.names.of(one.func) in MAKERS and id(one) not in owners for one in made)
 
 
 def unknown_list(file: File, call: cst.Call, rule: str, part: cst.BaseExpression) -> Stop:

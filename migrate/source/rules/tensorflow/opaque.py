@@ -11,9 +11,12 @@ from migrate.source.frontends.tensorflow.args import string
 from migrate.source.frontends.tensorflow.evaluated import Text, evaluated
 from migrate.source.frontends.tensorflow.facts import Stop
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
+from migrate.source.frontends.tensorflow.values import is_target
 from migrate.source.rules import Example, register
 
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
+#: Attributes of functions and frames that hold what code binds to names.
+BEHIND = ("__defaults__", "__globals__", "__kwdefaults__", "cell_contents", "f_globals", "f_locals")
 NAMES_NO_TABLE = "the text that `{0}` is given names no table and makes none"
 NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"}
 MADE = (
@@ -81,6 +84,11 @@ class Opaque(FileRule):
             kind = evaluated(file, call) if name == "builtins.eval" else Text.COMPOSED
             if kind is not Text.PLAIN:
                 yield self._by_name(file, call, kind)
+        for node in (one for name in BEHIND for one in file.tree.attributes.get(name, ())):
+            if not is_target(file.tree, node):
+                text = " ".join(file.tree.source(node).split())
+                reason = "a table may be reached without the name that it is bound to"
+                yield Stop(node, self.id, f"`{text}` reads variables of other code", reason, "name them directly")
 
     def _by_name(self, file: File, call: cst.Call, kind: Text) -> Stop:
         text = " ".join(file.tree.source(call).split())
