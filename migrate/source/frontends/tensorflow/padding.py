@@ -11,7 +11,7 @@ from functools import partial
 
 import libcst as cst
 
-from migrate.source.flow import Value
+from migrate.source.flow import Holder, Value
 from migrate.source.frontends.tensorflow.args import bind, literal
 from migrate.source.frontends.tensorflow.facts import Change, Creation, Followed, Lookup, Stop
 from migrate.source.frontends.tensorflow.flows import flow_of
@@ -70,8 +70,9 @@ def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -
     plain = {id(read) for read in known.reads}
     for value in flow.values(one.call):
         padded.values.append(value)
-        reads = [read for read in flow.uses(value) if not (read is one.table and _is_fresh(file, known, one))]
-        for read in reads:
+        for read in flow.uses(value):
+            if (read is one.table and _is_fresh(file, known, one)) or _is_before(file, known, one, read):
+                continue
             sure = id(read) not in plain
             padded.reads[id(read)] = one
             padded.more += [read] if sure else []
@@ -83,10 +84,20 @@ def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -
                 padded.stops.append(_aliased(file, one, read))
 
 
-def _is_fresh(file: File, known: TableValues, one: Padding) -> bool:
-    """True when a padding never pads what it made itself, as each run makes the variable anew, or when that is no matter.
+def _is_before(file: File, known: TableValues, one: Padding, read: cst.BaseExpression) -> bool:
+    """True for a read between the creation and the padding, in the one run of a function that makes both."""
+    made, line = known.call, one.line
+    if line is None or read is one.table or any(isinstance(a, cst.GeneratorExp) for a in file.tree.ancestors(read)):
+        return False
+    if not (_around(file, made) is _around(file, read) is _around(file, line)):
+        return False
+    return file.tree.span(made)[1] <= file.tree.span(read)[0] and file.tree.span(read)[1] <= file.tree.span(line)[0]
 
-    Attributes are followed whatever the order: `self.W = tf.concat([zeros, self.W[1:]], 0)` seems to read what it binds.
+
+def _is_fresh(file: File, known: TableValues, one: Padding) -> bool:
+    """True when a padding never pads what it made itself, as each run makes the variable anew, or when it may.
+
+    Attributes are followed in no order: `self.W = tf.concat([zeros, self.W[1:]], 0)` seems to read what it makes.
     """
     made, line = known.call, one.line
     if one.kind == "first" or line is None:
@@ -182,7 +193,10 @@ def _placed(file: File, call: cst.Call, read: cst.BaseExpression, kind: str) -> 
 
 
 def _is_name(file: File, test: cst.BaseExpression) -> bool:
-    return isinstance(test, cst.Name) and is_fixed(file.tree, test)
+    """True for a name that is bound once, but not to a list or a dict, which may become empty."""
+    if not isinstance(test, cst.Name) or not is_fixed(file.tree, test):
+        return False
+    return not any(isinstance(one, Holder) and one.kind in {"list", "dict"} for one in flow_of(file).values(test))
 
 
 def _keeps(file: File, flag: cst.Attribute, line: cst.If) -> bool:

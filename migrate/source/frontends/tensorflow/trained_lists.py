@@ -169,9 +169,11 @@ def _put(file: File, mention: cst.BaseExpression) -> cst.BaseExpression | None:
 
 def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExpression:
     """Return a member that is a table, or a name for one variable."""
-    if id(node) in owners and not _is_mixed(file, node, owners):
+    if id(node) in owners:
+        if _is_mixed(file, node, owners):
+            raise _NotSeen(node)
         return node
-    if id(node) in owners or not isinstance(node, PLAIN) or any(isinstance(one, Holder) for one in flow_of(file).values(node)):
+    if not isinstance(node, PLAIN) or any(isinstance(one, Holder) for one in flow_of(file).values(node)):
         raise _NotSeen(node)
     for target in binders(file.tree, node):
         around = file.tree.parent(target)
@@ -185,7 +187,8 @@ def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExp
 def _is_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> bool:
     """True for a mention of a table that may be a variable that is none as well: `l[-1]`, the `x` of `for x in l`."""
     made = [value.node for value in flow_of(file).values(node) if isinstance(value, Result)]
-    return any(isinstance(one, cst.Call) and file.names.of(one.func) in MAKERS and id(one) not in owners for one in made)
+    others = [one for one in made if isinstance(one, cst.Call) and id(one) not in owners]
+    return any(file.names.of(one.func) in MAKERS for one in others)
 
 
 def unknown_list(file: File, call: cst.Call, rule: str, part: cst.BaseExpression) -> Stop:
