@@ -200,18 +200,33 @@ def _is_name(file: File, test: cst.BaseExpression) -> bool:
 
 
 def _keeps(file: File, flag: cst.Attribute, line: cst.If) -> bool:
-    """True for an attribute that only constructors set, and those before the line: the lookup asks it again."""
-    tree = file.tree
-    here = tree.enclosing(line, cst.FunctionDef)
-    for target in tree.attributes.get(flag.attr.value, ()):
-        function = tree.enclosing(target, cst.FunctionDef)
-        if is_target(tree, target) and (
-            not isinstance(function, cst.FunctionDef)
-            or function.name.value != "__init__"
-            or (function is here and tree.span(target)[0] > tree.span(line)[0])
-        ):
-            return False
-    return True
+    """True for an attribute that nothing sets between the line and the lookups behind it, which ask it again."""
+    targets = [one for one in file.tree.attributes.get(flag.attr.value, ()) if is_target(file.tree, one)]
+    return not any(_runs_behind(file, one, line) for one in targets)
+
+
+def _runs_behind(file: File, node: cst.CSTNode, line: cst.CSTNode) -> bool:
+    """True for what may run behind a line, or in the loop around it, before the function around the line ends."""
+    tree, flow = file.tree, flow_of(file)
+    function, loop = _function(file, line), _around(file, line)
+    pending, seen = [node], {id(node)}
+    while pending:
+        one = pending.pop()
+        around = _function(file, one)
+        if around is function and tree.module_of(one) is tree.module_of(line):
+            looped = isinstance(loop, cst.For | cst.While) and tree.contains(loop, one)
+            if looped or tree.span(one)[0] > tree.span(line)[0]:
+                return True
+        sites = flow.sites(around) if isinstance(around, cst.FunctionDef | cst.Lambda) else ()
+        new = [site for site in sites if id(site) not in seen and around is not function]
+        seen.update(map(id, new))
+        pending += new
+    return False
+
+
+def _function(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
+    kinds = cst.FunctionDef | cst.Lambda
+    return next((around for around in file.tree.ancestors(node) if isinstance(around, kinds)), None)
 
 
 def _all_but_first(node: cst.Subscript) -> bool:

@@ -98,7 +98,8 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
     elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
         _add(file, node.left, owners, members)
         _add(file, node.right, owners, members)
-    elif isinstance(node, cst.ListComp) and id(node.elt) in owners and not _is_mixed(file, node.elt, owners):
+    elif isinstance(node, cst.ListComp) and id(node.elt) in owners:
+        _keep_mixed(file, node.elt, owners)
         members.found.append(node.elt)
         members.fixed = False  # it may find none
     elif isinstance(node, cst.Call):
@@ -170,8 +171,7 @@ def _put(file: File, mention: cst.BaseExpression) -> cst.BaseExpression | None:
 def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExpression:
     """Return a member that is a table, or a name for one variable."""
     if id(node) in owners:
-        if _is_mixed(file, node, owners):
-            raise _NotSeen(node)
+        _keep_mixed(file, node, owners)
         return node
     if not isinstance(node, PLAIN) or any(isinstance(one, Holder) for one in flow_of(file).values(node)):
         raise _NotSeen(node)
@@ -184,11 +184,14 @@ def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExp
     return node
 
 
-def _is_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> bool:
-    """True for a mention of a table that may be a variable that is none as well: `l[-1]`, the `x` of `for x in l`."""
+def _keep_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> None:
+    """Let the tables that a member may be move only with what else it may be: `l[-1]`, the `x` of `for x in l`."""
     made = [value.node for value in flow_of(file).values(node) if isinstance(value, Result)]
     others = [one for one in made if isinstance(one, cst.Call) and id(one) not in owners]
-    return any(file.names.of(one.func) in MAKERS for one in others)
+    dense = [one for one in others if file.names.of(one.func) in MAKERS]
+    for table in owners.tables if dense else ():
+        if id(table.creation.call) in owners[id(node)]:
+            table.passed += dense
 
 
 def unknown_list(file: File, call: cst.Call, rule: str, part: cst.BaseExpression) -> Stop:

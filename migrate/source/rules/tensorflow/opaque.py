@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.frontends.tensorflow.args import string
+from migrate.source.frontends.tensorflow.args import literal, string
 from migrate.source.frontends.tensorflow.evaluated import Text, evaluated
 from migrate.source.frontends.tensorflow.facts import Stop
+from migrate.source.frontends.tensorflow.flows import flow_of
 from migrate.source.frontends.tensorflow.kinds import File, FileRule, Remark
 from migrate.source.frontends.tensorflow.values import is_target
 from migrate.source.rules import Example, register
@@ -85,7 +86,7 @@ class Opaque(FileRule):
             if kind is not Text.PLAIN:
                 yield self._by_name(file, call, kind)
         for node in (one for name in BEHIND for one in file.tree.attributes.get(name, ())):
-            if not is_target(file.tree, node):
+            if not (is_target(file.tree, node) or _is_of_module(file, node) or _has_plain_defaults(file, node)):
                 text = " ".join(file.tree.source(node).split())
                 reason = "a table may be reached without the name that it is bound to"
                 yield Stop(node, self.id, f"`{text}` reads variables of other code", reason, "name them directly")
@@ -113,3 +114,22 @@ def qualified(file: File, call: cst.Call) -> str:
 def _other_object(call: cst.Call) -> bool:
     """True for `vars(args)`: the attributes of some object, not the names of this scope."""
     return isinstance(call.func, cst.Name) and call.func.value == "vars"
+
+
+def _is_of_module(file: File, node: cst.Attribute) -> bool:
+    """True for `frame.f_globals["__name__"]`."""
+    around = file.tree.parent(node)
+    index = around.slice[0].slice if isinstance(around, cst.Subscript) and around.value is node else None
+    return isinstance(index, cst.Index) and (string(index.value) or "").startswith("__")
+
+
+def _has_plain_defaults(file: File, node: cst.Attribute) -> bool:
+    """True for the defaults of functions of which none can be a table."""
+    if "defaults" not in node.attr.value:
+        return False
+    found = [value.node for value in flow_of(file).values(node.value)]
+    functions = [one for one in found if isinstance(one, cst.FunctionDef | cst.Lambda)]
+    params = [param for one in functions for param in (*one.params.posonly_params, *one.params.params)]
+    params += [param for one in functions for param in one.params.kwonly_params]
+    plain = all(param.default is None or literal(param.default) is not ... for param in params)
+    return bool(found) and len(functions) == len(found) and plain
