@@ -115,7 +115,7 @@ class Attributes:
             self.graph.put(out, value.receiver)
         elif isinstance(value, Function | Bound | Partial | RecordType):
             self.graph.edge(program.read(value, name), out)
-            self.graph.put(out, self._member(value, name, node))
+            self.graph.put(out, self.fields(value) if name == "__dict__" else self._member(value, name, node))
         else:
             self.graph.put(out, self._member(value, name, node))
 

@@ -41,6 +41,7 @@ class Calls(Objects):
         super().__init__(program, changes)
         self.external = external
         self._ways: dict[cst.CSTNode, list[Way]] = {}
+        self._keeps_defaults = not any("defaults__" in tree.text for tree in program.trees)
 
     def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Let `out` be all that a call may return."""
@@ -171,7 +172,7 @@ class Calls(Objects):
         if node not in program.generators:
             ways = self._ways_out(node)
             if isinstance(node, cst.FunctionDef) and ways and not any(one.star for one in arguments):
-                self._by_flags(node, ways, _by_name(names, arguments), out)
+                self._by_flags(node, ways, _by_name(node.params, names, arguments), out)
             else:
                 self.graph.edge(program.named(("return", node)), out)
             return
@@ -197,7 +198,7 @@ class Calls(Objects):
         """Let `out` be what those `return` statements give that the constants of a call do not rule out."""
         program = self.program
         names = [*node.params.posonly_params, *node.params.params]
-        constants = constant_arguments(node, names, given)
+        constants = constant_arguments(node, names, given, self._keeps_defaults)
         for way in ways:
             if all(one.may_hold(constants) for one in way.conditions):
                 if way.node.value is None:
@@ -209,8 +210,11 @@ class Calls(Objects):
         self.graph.edge(program.named(("replaced", node)), out)
 
 
-def _by_name(names: Sequence[cst.Param], arguments: Arguments) -> dict[str, cst.BaseExpression | None]:
+def _by_name(
+    params: cst.Parameters, names: Sequence[cst.Param], arguments: Arguments
+) -> dict[str, cst.BaseExpression | None]:
     """Return what a call gives for each parameter that it names or gives by position."""
     plain = [one for one in arguments if not one.keyword]
     found = {name.name.value: one.node for name, one in zip(names, plain, strict=False)}
-    return found | {one.keyword: one.node for one in arguments if one.keyword}
+    unnamed = {one.name.value for one in params.posonly_params}  # such a keyword goes into `**`
+    return found | {one.keyword: one.node for one in arguments if one.keyword and one.keyword not in unnamed}

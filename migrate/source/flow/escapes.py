@@ -226,6 +226,8 @@ class Escapes(Entries):
             self.graph.put(self.program.written(value, ANY), unknown)
         else:
             self.program.escaped.setdefault(value, []).append(site)
+            if isinstance(value, Function):  # what its attributes hold
+                self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))
 
     def _spoiled(self, site: cst.CSTNode) -> Value:
         return self.program.made(("spoiled", site), lambda: Spoiled(site, REPLACED))

@@ -275,8 +275,14 @@ class Expressions:
         if isinstance(node.value, cst.From):
             value = self.program.moved(node.value.item)
             self.graph.edge(self.calls.items(value, node.value.item), given)
+            self.graph.watch(value, lambda one: self._ended(one, out))
         else:
             self.graph.edge(self.program.moved(node.value), given)
+
+    def _ended(self, value: Value, out: Variable) -> None:
+        """Let `yield from` give what the generator returns."""
+        if isinstance(value, Holder) and value.part == "generator":
+            self.graph.edge(self.program.named(("return", value.node)), out)
 
     # Targets
 

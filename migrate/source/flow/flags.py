@@ -20,6 +20,7 @@ class Condition:
     against: object  #: True for the truth of it
     equal: bool  #: it is compared with `against`
     holds: bool
+    same: bool = False  #: by `is`: 1 equals True and is another object
 
     def may_hold(self, constants: Mapping[str, object]) -> bool:
         """False when the constant of the parameter tells that it does not hold."""
@@ -27,6 +28,8 @@ class Condition:
             return True
         value = constants[self.name]
         found = value == self.against if self.equal else bool(value)
+        if self.same:
+            found = found and type(value) is type(self.against)
         return found is self.holds
 
 
@@ -45,14 +48,17 @@ def ways_out(tree: Tree, function: cst.FunctionDef) -> list[Way]:
 
 
 def constant_arguments(
-    function: cst.FunctionDef, names: list[cst.Param], given: Mapping[str, cst.BaseExpression | None]
+    function: cst.FunctionDef,
+    names: list[cst.Param],
+    given: Mapping[str, cst.BaseExpression | None],
+    keeps_defaults: bool,
 ) -> dict[str, object]:
-    """Return the constants of parameters: what a call gives by position or keyword, else the defaults."""
+    """Return the constants of parameters: what a call gives by position or keyword, else the defaults, if they stay."""
     found: dict[str, object] = {}
     for one in (*names, *function.params.kwonly_params):
         name = one.name.value
         value = literal(given.get(name, one.default))
-        if value is not ANY and (name in given or one.default is not None):
+        if value is not ANY and (name in given or (keeps_defaults and one.default is not None)):
             found[name] = value
     return found
 
@@ -105,7 +111,7 @@ def _of(tree: Tree, function: cst.FunctionDef, test: cst.BaseExpression, holds: 
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, holds = test.expression, not holds
     against: object = True
-    equal = False
+    equal = same = False
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         compared = test.comparisons[0]
         against, equal = literal(compared.comparator), True
@@ -113,9 +119,10 @@ def _of(tree: Tree, function: cst.FunctionDef, test: cst.BaseExpression, holds: 
             holds = not holds
         elif not isinstance(compared.operator, cst.Is | cst.Equal):
             return
+        same = isinstance(compared.operator, cst.Is | cst.IsNot)
         test = test.left
     if isinstance(test, cst.Name) and against is not ANY and _is_fixed(tree, function, test):
-        yield Condition(test.value, against, equal, holds)
+        yield Condition(test.value, against, equal, holds, same)
 
 
 def _is_fixed(tree: Tree, function: cst.FunctionDef, name: cst.Name) -> bool:
@@ -123,4 +130,7 @@ def _is_fixed(tree: Tree, function: cst.FunctionDef, name: cst.Name) -> bool:
     scope = tree.scope(name)
     bound = scope._assignments.get(name.value, set()) if scope is not None else set()
     nodes = [getattr(one, "node", None) for one in bound]
+    matched = cst.MatchAs | cst.MatchStar | cst.MatchMapping  # libcst's scopes leave their names out
+    if any(isinstance(tree.parent(one), matched) for one in tree.names.get(name.value, ())):
+        return False
     return len(nodes) == 1 and isinstance(nodes[0], cst.Param) and tree.enclosing(nodes[0], cst.FunctionDef) is function

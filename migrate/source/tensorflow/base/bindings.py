@@ -179,7 +179,9 @@ def is_fixed(tree: Tree, node: cst.BaseExpression) -> bool:
     """True for a name, or an attribute of `self`, that is bound once: it means the same wherever it is written."""
     if isinstance(node, cst.Attribute):
         return self_class(tree, node) is not None and len(stores(analysed(tree), node)) == 1
-    return len(binders(tree, node)) == 1
+    matched = cst.MatchAs | cst.MatchStar | cst.MatchMapping  # libcst's scopes leave their names out
+    names = tree.names.get(node.value, ()) if isinstance(node, cst.Name) else ()
+    return len(binders(tree, node)) == 1 and not any(isinstance(tree.parent(one), matched) for one in names)
 
 
 def self_name(function: cst.FunctionDef) -> str:

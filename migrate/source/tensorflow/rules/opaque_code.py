@@ -8,12 +8,16 @@ import libcst as cst
 
 from migrate.report.model import State
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import literal, string
+from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.model import Stop
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
+from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.references.evaluated_text import Text, evaluated
 
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
+#: Attributes of functions and frames that hold what code binds to names.
+BEHIND = ("__defaults__", "__globals__", "__kwdefaults__", "cell_contents", "f_globals", "f_locals")
 NAMES_NO_TABLE = "the text that `{0}` is given names no table and makes none"
 NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"}
 MADE = (
@@ -81,6 +85,11 @@ class Opaque(FileRule):
             kind = evaluated(file, call) if name == "builtins.eval" else Text.COMPOSED
             if kind is not Text.PLAIN:
                 yield self._by_name(file, call, kind)
+        for node in (one for name in BEHIND for one in file.tree.attributes.get(name, ())):
+            if not (is_target(file.tree, node) or _is_of_module(file, node) or _has_plain_defaults(file, node)):
+                text = " ".join(file.tree.source(node).split())
+                reason = "a table may be reached without the name that it is bound to"
+                yield Stop(node, self.id, f"`{text}` reads variables of other code", reason, "name them directly")
 
     def _by_name(self, file: File, call: cst.Call, kind: Text) -> Stop:
         text = " ".join(file.tree.source(call).split())
@@ -105,3 +114,22 @@ def qualified(file: File, call: cst.Call) -> str:
 def _other_object(call: cst.Call) -> bool:
     """True for `vars(args)`: the attributes of some object, not the names of this scope."""
     return isinstance(call.func, cst.Name) and call.func.value == "vars"
+
+
+def _is_of_module(file: File, node: cst.Attribute) -> bool:
+    """True for `frame.f_globals["__name__"]`."""
+    around = file.tree.parent(node)
+    index = around.slice[0].slice if isinstance(around, cst.Subscript) and around.value is node else None
+    return isinstance(index, cst.Index) and (string(index.value) or "").startswith("__")
+
+
+def _has_plain_defaults(file: File, node: cst.Attribute) -> bool:
+    """True for the defaults of functions of which none can be a table."""
+    if "defaults" not in node.attr.value:
+        return False
+    found = [value.node for value in flow_of(file).values(node.value)]
+    functions = [one for one in found if isinstance(one, cst.FunctionDef | cst.Lambda)]
+    params = [param for one in functions for param in (*one.params.posonly_params, *one.params.params)]
+    params += [param for one in functions for param in one.params.kwonly_params]
+    plain = all(param.default is None or literal(param.default) is not ... for param in params)
+    return bool(found) and len(functions) == len(found) and plain

@@ -88,6 +88,7 @@ def _made(file: File, call: cst.Call) -> list[Value]:
 def _sort(file: File, value: Value, found: TableValues) -> None:
     """Tell the expressions that use a variable from those that hand it on."""
     flow = flow_of(file)
+    opened = {id(node) for node in flow.opened(value)}  # the parts of a partitioned variable
     for node in flow.mentions(value):
         if (copied := copy_of(file, node)) is not None:
             found.aliased.append(node)
@@ -95,7 +96,7 @@ def _sort(file: File, value: Value, found: TableValues) -> None:
             found.values += [one for one in _made(file, copied) if one not in found.values]
         elif isinstance(file.tree.parent(node), cst.Expr):
             found.aliased.append(node)  # it is thrown away
-        elif _is_used(file, value, node) or _is_listed(file, found, node):
+        elif id(node) in opened or _is_used(file, value, node) or _is_listed(file, found, node):
             found.reads.append(node)
         elif node is not found.call:
             found.aliased.append(node)

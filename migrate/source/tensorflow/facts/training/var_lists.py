@@ -9,11 +9,12 @@ from typing import cast
 
 import libcst as cst
 
-from migrate.source.flow import Computed, Holder, only_reads_entries
+from migrate.source.flow import Computed, Holder, Result, only_reads_entries
 from migrate.source.tensorflow.base.bindings import assigned_value, binders, builtin
 from migrate.source.tensorflow.base.model import Stop, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
+from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
 from migrate.source.tensorflow.facts.optimizers.training_model import Listed
 from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_trained
 from migrate.source.tensorflow.facts.training.scoped_var_lists import Scoped, scoped_list
@@ -94,6 +95,7 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
         _add(file, node.left, owners, members)
         _add(file, node.right, owners, members)
     elif isinstance(node, cst.ListComp) and id(node.elt) in owners:
+        _keep_mixed(file, node.elt, owners)
         members.found.append(node.elt)
         members.fixed = False  # it may find none
     elif isinstance(node, cst.Call):
@@ -165,6 +167,7 @@ def _put(file: File, mention: cst.BaseExpression) -> cst.BaseExpression | None:
 def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExpression:
     """Return a member that is a table, or a name for one variable."""
     if id(node) in owners:
+        _keep_mixed(file, node, owners)
         return node
     if not isinstance(node, PLAIN) or any(isinstance(one, Holder) for one in flow_of(file).values(node)):
         raise _NotSeen(node)
@@ -175,6 +178,16 @@ def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExp
         if isinstance(around, cst.For | cst.CompFor):
             raise _NotSeen(node)  # one of a list that may have tables
     return node
+
+
+def _keep_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> None:
+    """Let the tables that a member may be move only with what else it may be: `l[-1]`, the `x` of `for x in l`."""
+    made = [value.node for value in flow_of(file).values(node) if isinstance(value, Result)]
+    others = [one for one in made if isinstance(one, cst.Call) and id(one) not in owners]
+    dense = [one for one in others if file.names.of(one.func) in MAKERS]
+    for table in owners.tables if dense else ():
+        if id(table.creation.call) in owners[id(node)]:
+            table.passed += dense
 
 
 def unknown_list(file: File, call: cst.Call, rule: str, part: cst.BaseExpression) -> Stop:

@@ -11,9 +11,9 @@ from functools import partial
 
 import libcst as cst
 
-from migrate.source.flow import Value
+from migrate.source.flow import Holder, Value
 from migrate.source.tensorflow.base.arguments import bind, literal
-from migrate.source.tensorflow.base.bindings import is_fixed, resolve, scope_of_name
+from migrate.source.tensorflow.base.bindings import is_fixed, is_target, resolve, scope_of_name
 from migrate.source.tensorflow.base.model import Change, Creation, Followed, Lookup, Stop
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_repeatable
@@ -70,8 +70,9 @@ def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -
     plain = {id(read) for read in known.reads}
     for value in flow.values(one.call):
         padded.values.append(value)
-        reads = flow.uses(value)
-        for read in reads:
+        for read in flow.uses(value):
+            if (read is one.table and _is_fresh(file, known, one)) or _is_before(file, known, one, read):
+                continue
             sure = id(read) not in plain
             padded.reads[id(read)] = one
             padded.more += [read] if sure else []
@@ -81,6 +82,27 @@ def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -
                 padded.stops.append(_unclear(file, read))
             elif not _same_name(file, one, read):
                 padded.stops.append(_aliased(file, one, read))
+
+
+def _is_before(file: File, known: TableValues, one: Padding, read: cst.BaseExpression) -> bool:
+    """True for a read between the creation and the padding, in the one run of a function that makes both."""
+    made, line = known.call, one.line
+    if line is None or read is one.table or any(isinstance(a, cst.GeneratorExp) for a in file.tree.ancestors(read)):
+        return False
+    if not (_around(file, made) is _around(file, read) is _around(file, line)):
+        return False
+    return file.tree.span(made)[1] <= file.tree.span(read)[0] and file.tree.span(read)[1] <= file.tree.span(line)[0]
+
+
+def _is_fresh(file: File, known: TableValues, one: Padding) -> bool:
+    """True when a padding never pads what it made itself, as each run makes the variable anew, or when it may.
+
+    Attributes are followed in no order: `self.W = tf.concat([zeros, self.W[1:]], 0)` seems to read what it makes.
+    """
+    made, line = known.call, one.line
+    if one.kind == "first" or line is None:
+        return True
+    return _around(file, made) is _around(file, line) and file.tree.span(made)[0] < file.tree.span(line)[0]
 
 
 def _unclear(file: File, node: cst.BaseExpression) -> Stop:
@@ -163,11 +185,48 @@ def _placed(file: File, call: cst.Call, read: cst.BaseExpression, kind: str) -> 
         return Padding(call, read, kind, target, line, None)
     alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1 and holder.orelse is None
     test = holder.test
-    plain = isinstance(test, cst.Attribute) or (isinstance(test, cst.Name) and is_fixed(file.tree, test))
+    plain = _keeps(file, test, holder) if isinstance(test, cst.Attribute) else _is_name(file, test)
     outermost = holder.body is block and not isinstance(file.tree.parent(holder), cst.If)
     if not (alone and plain and outermost) or kind == "before":
         return None
     return Padding(call, read, kind, target, holder, test)
+
+
+def _is_name(file: File, test: cst.BaseExpression) -> bool:
+    """True for a name that is bound once, but not to a list or a dict, which may become empty."""
+    if not isinstance(test, cst.Name) or not is_fixed(file.tree, test):
+        return False
+    return not any(isinstance(one, Holder) and one.kind in {"list", "dict"} for one in flow_of(file).values(test))
+
+
+def _keeps(file: File, flag: cst.Attribute, line: cst.If) -> bool:
+    """True for an attribute that nothing sets between the line and the lookups behind it, which ask it again."""
+    targets = [one for one in file.tree.attributes.get(flag.attr.value, ()) if is_target(file.tree, one)]
+    return not any(_runs_behind(file, one, line) for one in targets)
+
+
+def _runs_behind(file: File, node: cst.CSTNode, line: cst.CSTNode) -> bool:
+    """True for what may run behind a line, or in the loop around it, before the function around the line ends."""
+    tree, flow = file.tree, flow_of(file)
+    function, loop = _function(file, line), _around(file, line)
+    pending, seen = [node], {id(node)}
+    while pending:
+        one = pending.pop()
+        around = _function(file, one)
+        if around is function and tree.module_of(one) is tree.module_of(line):
+            looped = isinstance(loop, cst.For | cst.While) and tree.contains(loop, one)
+            if looped or tree.span(one)[0] > tree.span(line)[0]:
+                return True
+        sites = flow.sites(around) if isinstance(around, cst.FunctionDef | cst.Lambda) else ()
+        new = [site for site in sites if id(site) not in seen and around is not function]
+        seen.update(map(id, new))
+        pending += new
+    return False
+
+
+def _function(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
+    kinds = cst.FunctionDef | cst.Lambda
+    return next((around for around in file.tree.ancestors(node) if isinstance(around, kinds)), None)
 
 
 def _all_but_first(node: cst.Subscript) -> bool:
