@@ -120,6 +120,9 @@ def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
     display = _display(file, node)
     if display is None or (flow.hands_on(display) and not flow.leaves(display)):
         return False
+    around = file.tree.parent(display)
+    if isinstance(around, cst.Subscript) and around.value is display and flow.hands_on(node):
+        return False  # `(W, V)[flag]`
     return not is_given_to_training(file, display)
 
 

@@ -103,6 +103,7 @@ STAY = {
     "frame": f"W = {W}\n{LOOKED}e = e + tf.reduce_mean(inspect.currentframe().f_globals['W'])\n",
     "cell": f"def f():\n    W = {W}\n    return lambda: tf.nn.embedding_lookup(W, ids)\ng = f()\n"
     "e = g() + tf.reduce_mean(g.__closure__[0].cell_contents)\n",
+    "chosen by place": f"W = {W}\n{LOOKED}e = e + tf.reduce_mean((1.0, W)[flag])\n",
     "default": f"W = {W}\ndef f(t=W): return tf.nn.embedding_lookup(t, ids)\n"
     "e = f() + tf.reduce_mean(f.__defaults__[0])\n",
 }
@@ -152,6 +153,7 @@ SAME = {
     ),
     "defaults without tables": (f"def f(n=1): return n\nW = {W}\n{LOOKED}e = e + float(f.__defaults__[0])\n", 1),
     "name of a module": (f"W = {W}\n{LOOKED}print(inspect.currentframe().f_globals['__name__'])\n", 1),
+    "chosen by place": (f"W = {W}\nV = {U}\ne = tf.gather((V, W)[flag], ids) + tf.gather(V, ids)\n", 2),
     "slices": (f"l = [{W}, {U}]\nm = l[1:]\ne = tf.gather(l[0], ids) + 2.0 * tf.gather(m[0], ids)\n", 2),
     "list of lists": (f"e = 0.0\nfor x in [[{W}], [{U}]]:\n    for y in x:\n        e = e + tf.gather(y, ids)\n", 2),
     "yield from a list": (
