@@ -16,7 +16,13 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
-from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, foreign_bases
+from migrate.source.tensorflow.facts.calls.object_attributes import (
+    ancestors,
+    foreign_bases,
+    methods,
+    names_of_class,
+    relatives,
+)
 
 #: Functions of Python that compute the same when they are called twice.
 BUILT_IN = {
@@ -75,12 +81,21 @@ def _run_by(file: File, call: cst.Call) -> list[cst.FunctionDef]:
     if not all(isinstance(one, Function | Bound) for one in flow.values(call.func)):
         return []
     found = [one for one in flow.run_by(call) if isinstance(one, cst.FunctionDef)]
-    for one in found:  # a base's method of the same name, which another one asks, has a twin as well
-        for inner in m.findall(one.body, m.Call()):
-            if isinstance(inner, cst.Call) and _of_base(one, inner) is not None:
-                new = [function for function in flow.run_by(inner) if isinstance(function, cst.FunctionDef)]
-                found += [function for function in new if function not in found]
+    if any(_is_bound_otherwise(file, one) for one in found):
+        return []
+    for one in found:  # methods of that name of related classes have twins as well
+        owner = _owner_of(file, one)
+        family = relatives(file, owner) if isinstance(owner, cst.ClassDef) else []
+        near = [method for cls in family for method in methods(file, cls, one.name.value)]
+        found += [method for method in near if method not in found]
     return sorted(found, key=lambda one: (flow.home(one).path, file.tree.span(one)[0]))
+
+
+def _is_bound_otherwise(file: File, function: cst.FunctionDef) -> bool:
+    """True when the class of a method, or one that is related, binds its name to something else."""
+    owner = _owner_of(file, function)
+    names = names_of_class(file, function.name.value, owner) if isinstance(owner, cst.ClassDef) else []
+    return any(is_target(file.tree, one) for one in names)
 
 
 def _owner_of(file: File, function: cst.FunctionDef) -> cst.CSTNode | None:

@@ -42,7 +42,7 @@ def maker_of(
     if not all(means_the_same(file, arg.value, receiver) for arg in value.node.args):
         return None
     flow = flow_of(file)
-    uses = flow.uses(value)
+    uses = [use for use in flow.uses(value) if not flow.leaves(use)]  # who is not seen trains no table of this program
     if any(node not in uses for node in flow.escapes(value)):
         return None
     return (value.node, name) if all(_is_harmless(file, use, training, harmless) for use in uses) else None

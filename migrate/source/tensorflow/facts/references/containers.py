@@ -10,8 +10,15 @@ from migrate.source.tensorflow.base.rule_kinds import File
 
 #: The key or the place under which a member stands; None where it is not written.
 Key = cst.BaseExpression | int | None
-#: Methods that put an argument into a list or a dict: its place, and that of the key.
-PUTS = {"append": (0, None), "appendleft": (0, None), "add": (0, None), "insert": (1, None), "setdefault": (1, 0)}
+#: Methods that put an argument into a list or a dict, or give it for a member: its place, and that of the key.
+PUTS = {
+    "append": (0, None),
+    "appendleft": (0, None),
+    "add": (0, None),
+    "insert": (1, None),
+    "setdefault": (1, 0),
+    "get": (1, 0),
+}
 
 
 def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, Key] | None:
