@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import libcst as cst
@@ -29,7 +29,6 @@ from migrate.source.flow.values import (
     Unknown,
     Value,
 )
-from migrate.source.syntax.tree import Tree
 
 #: Those of them that code that is not seen runs, when it gets an object.
 _RUN_OUTSIDE = ("__call__", "__enter__", "__exit__", "__getitem__", "__iter__", "__next__", "__setitem__")
@@ -49,8 +48,6 @@ class Escapes(Entries):
         self.changes = changes
         program.drop = self._drop
         self._partials: dict[Value, tuple[Variable, Arguments]] = {}
-        self._methods = {name.value for tree in program.trees for name in _methods(tree)}
-        self._asked_unseen: list[tuple[str, Arguments, cst.CSTNode, Variable]] = []
 
     def open(self, value: Value, reason: str) -> None:
         """Let code that is not seen call what a value is, with anything."""
@@ -66,8 +63,6 @@ class Escapes(Entries):
             self.graph.watch(self.program.read(value, ANY), lambda one: self.open(one, reason))
         elif isinstance(value, Holder) and value.cls is not None and self._is_new("opened", value):
             self.program.handed[value] = None
-            for one in list(self._asked_unseen):
-                self._run_on(value, *one)
             for name in _RUN_OUTSIDE:
                 self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
 
@@ -143,10 +138,7 @@ class Escapes(Entries):
             self._open_named(site)
         if isinstance(callee, Member) and isinstance(callee.base, Holder) and callee.name not in READING:
             self.spoil(callee.base, site)
-        tame = self._is_tame(callee)
-        if not tame and isinstance(site, cst.Call) and isinstance(site.func, cst.Attribute):
-            self._ask_unseen(site.func.attr.value, arguments, site, out)
-        if tame:
+        if self._is_tame(callee):
             self._share(arguments, site)
         else:
             for one in arguments:
@@ -158,19 +150,6 @@ class Escapes(Entries):
             known = None if isinstance(callee, Member) else callee
             result = self.program.made(("result", site, known), lambda: Result(site, callee))
             self.graph.put(out, result)
-
-    def _ask_unseen(self, name: str, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        """Let a method of what code gives that is not seen be that of an object which that code was handed."""
-        if name in self._methods:
-            self._asked_unseen.append((name, arguments, site, out))
-            for value in list(self.program.handed):
-                self._run_on(value, name, arguments, site, out)
-
-    def _run_on(self, value: Holder, name: str, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        if value.cls is not None:
-            method = self.program.named(("of unseen", id(value), name, site))
-            self.attributes.member(value.cls, name, method, value, site)
-            self.call(method, arguments, site, out)
 
     def _open_named(self, site: cst.CSTNode) -> None:
         """Let a text that is evaluated name any function of its file."""
@@ -252,9 +231,3 @@ class Escapes(Entries):
 
     def _spoiled(self, site: cst.CSTNode) -> Value:
         return self.program.made(("spoiled", site), lambda: Spoiled(site, REPLACED))
-
-
-def _methods(tree: Tree) -> Iterator[cst.Name]:
-    """Yield the names of the methods of a file's classes."""
-    for cls in tree.classes:
-        yield from (one.name for one in cls.body.body if isinstance(one, cst.FunctionDef))
