@@ -165,7 +165,6 @@ def test_a_method_whose_runs_are_all_seen_lets_the_table_move(before: str, after
 
 METHODS = {
     "another value": (READS, f"{READS} + model.read(tf.ones([8, 4]), ids)"),
-    "an object that is not known": (READS, f"{READS} + other(model).read(tf.ones([8, 4]), ids)"),
     "handed on": (READS, f"apply(model.read) + {READS}"),
     "decorated": ("    def read", "    @wrap\n    def read"),
     "foreign base": ("Model(object)", "Model(library.Base)"),
