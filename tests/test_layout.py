@@ -15,11 +15,6 @@ TESTS = ROOT / "tests"
 PACKAGES = ("migrate", "rewriter", "runtime")
 #: Modules in one folder.
 MOST = 25
-#: Folders of tests whose subject is no folder and no module, and what it is.
-SEVERAL = {
-    "runtime/lookups": "lookup.py and the modules beside it that look rows up: grouped, pooled, partitioned",
-    "runtime/tables": "table.py and the modules beside it of what a table does by itself: admission, eviction, tiers",
-}
 
 
 def test_each_folder_of_tests_has_its_subject() -> None:
